@@ -78,7 +78,7 @@ class GatewayAgent(XmppAgent):
         await super()._async_stop()
 
     def _is_connected(self) -> bool:
-        return self.link is not None and self.link.connected.is_set()
+        return self.connection is not None and self.connection.connected.is_set()
 
     async def _put(self, path: Path, name: str) -> str:
         return await upload(self, path, name=name)

@@ -132,7 +132,7 @@ class LLMAgent(XmppAgent):
         )
         warn_about_verify_security(str(self.jid), verify_security=program.get("verify_security"))
         self.letters = OutgoingMessages(self.node)
-        groups = QuotaGroups(own_domain=str(self.jid.domain), is_guest=self.door.is_guest)
+        groups = QuotaGroups(own_domain=str(self.jid.domain), is_guest=self.admission.is_guest)
         self._chat = ChatService(self._answer, generate=self._generate, quota_groups_of=groups.of)
         self.experts = expert_questions_of(self, self.letters, is_for_others=self._is_no_answer)
         self._own_tools = [*conduct.tools, *expert_tools(conduct.experts, self.experts)]

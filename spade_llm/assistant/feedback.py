@@ -266,7 +266,7 @@ class ReactionHandler:
         memory.on_clear.append(self._log.forget_conversation)
         memory.on_use.append(self.feedback.note)
         agent.features.add(NAMESPACE)
-        agent.on_stanza.append(self._take)
+        agent.message_filters.append(self._take)
         agent.on_session.append(self._settle)
 
     async def open(self, stack: AsyncExitStack) -> None:
@@ -284,4 +284,4 @@ class ReactionHandler:
     def _settle(self) -> None:
         """Apply verdicts in the background; called also after each connection, to retry those that
         memory did not receive."""
-        self._agent.run_errand(self.feedback.settle())
+        self._agent.spawn(self.feedback.settle())

@@ -49,9 +49,9 @@ class ToolAgentDiscovery:
         """Capability versions (XEP-0115) by bare JID and by connection, of available agents only.
         """
         self._run = run
-        agent.on_sighting.append(self._sight)
+        agent.on_peer_presence.append(self._sight)
         for jid in (*self._named, *(one for one in discover if "@" in one)):
-            agent.watch(jid)
+            agent.subscribe_presence(jid)
 
     def _sight(self, seen: PeerPresence) -> None:
         jid = bare(seen.jid)

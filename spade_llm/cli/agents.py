@@ -49,7 +49,7 @@ def main(options: argparse.Namespace) -> int:
 async def _list_agents(options: argparse.Namespace) -> int:
     place = find_context(options)
     async with login(person_jid(options, place), place) as person:
-        seen = await person.look_around(LOOK_S) if options.roster else frozenset()
+        seen = await person.find_online_agents(LOOK_S) if options.roster else frozenset()
         wanted = sorted(_deployed(options, place) | seen)[:MAX_ASKED]
         found = await asyncio.gather(*(_ask_agent(person, jid) for jid in wanted))
     for one in found:

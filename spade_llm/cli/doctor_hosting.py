@@ -175,7 +175,7 @@ async def _check_login(jid: str, visit: ProbeLogin, *, is_person: bool) -> list[
 
 
 async def _limits(jid: str, visit: ProbeLogin) -> Check:
-    took_s = await visit.carries(NEEDED_BYTES, within_s=LOGIN_TIMEOUT_S)
+    took_s = await visit.round_trip_s(NEEDED_BYTES, within_s=LOGIN_TIMEOUT_S)
     size = f"{NEEDED_BYTES // 1000} kB"
     if took_s is None:
         mend = "c2s_stanza_size_limit = 524288, and the account into unlimited_jids (Prosody)"

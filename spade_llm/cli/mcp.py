@@ -260,9 +260,9 @@ async def _transport(calls: RunningCalls, owner: str, address: ListenAddress | N
 
 async def _run_until_disconnected(person: ChatAgent, work: Coroutine[object, object, None]) -> None:
     """Raises SpadeLLMError if our connection ends for good."""
-    assert person.link is not None  # we are logged in
+    assert person.connection is not None  # we are logged in
     serving = asyncio.create_task(work)
-    gone = person.link.gone
+    gone = person.connection.closed_for_good
     gone.add_done_callback(lambda _: serving.cancel())
     try:
         await asyncio.wait([serving])

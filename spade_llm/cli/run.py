@@ -71,9 +71,9 @@ def _gateway_socket(
 
 async def _connection_lost(agent: XmppAgent) -> str:
     """Reason that the agent cannot continue; waits until its connection is lost for good."""
-    if agent.link is None:
+    if agent.connection is None:
         return f"{agent.jid} has no connection"
-    return f"{agent.jid} lost its connection for good: {await agent.link.gone}"
+    return f"{agent.jid} lost its connection for good: {await agent.connection.closed_for_good}"
 
 
 def _say(line: str) -> None:

@@ -61,7 +61,11 @@ class LocalSupervisor:
     def settle(self) -> None: ...
 
     async def wait_failed(self) -> str:
-        gone = {agent.link.gone: agent for agent in self._agents if agent.link is not None}
+        gone = {
+            agent.connection.closed_for_good: agent
+            for agent in self._agents
+            if agent.connection is not None
+        }
         done, _ = await asyncio.wait(gone, return_when=asyncio.FIRST_COMPLETED)
         first = done.pop()
         return f"{gone[first].jid} lost its connection for good ({first.result()})"

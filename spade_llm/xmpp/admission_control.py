@@ -62,7 +62,7 @@ NOT_VALID = (
 MAX_SENDERS = 10_000
 """Maximum number of senders with a rate-limit state; the least recently active is evicted."""
 MAX_DOMAINS = 1000
-MAX_ASKED_PEERS = 1024
+MAX_REQUESTED_PEERS = 1024
 """Peers that we asked something: they may answer."""
 MAX_KNOWN_REQUESTS = 20_000
 """Questions of programs that are known when they are asked again."""
@@ -114,7 +114,7 @@ class AdmissionControl:
         self._own = own
         self._never_counted = frozenset({"", own, own_domain, *gateways})
         """JIDs exempt from the rate limit of signals: our server, our JID and gateways; see also
-        `_asked`."""
+        `_requested_peers`."""
         self.is_room: Callable[[str], bool] = lambda _: False
         """True if the agent is in a room with this bare JID, from which the messages and presences
         of all occupants come. Set by `Rooms`, which has a rate limit of its own."""
@@ -130,10 +130,10 @@ class AdmissionControl:
         """Token buckets for signals, by bare JID."""
         self._senders: LruDict[tuple[str, TrustLevel], _Sender] = LruDict(MAX_SENDERS)
         self._domains: TokenBuckets[str] = TokenBuckets(MAX_DOMAINS)
-        self._asked: LruDict[str, bool] = LruDict(MAX_ASKED_PEERS)
+        self._requested_peers: LruDict[str, bool] = LruDict(MAX_REQUESTED_PEERS)
         """Peers that were sent a request. True: the peer was a stranger then and counts as KNOWN;
         False: its own trust level applies, so a guest stays a guest and can be shut out."""
-        self._heard: LruDict[int, None] = LruDict(MAX_KNOWN_REQUESTS)
+        self._seen_requests: LruDict[int, None] = LruDict(MAX_KNOWN_REQUESTS)
         """Fingerprints (`_request_fingerprint`) of admitted requests, to recognise repetitions."""
         self._refusals = TokenBucket(REFUSAL_RATE, clock())
 
@@ -146,97 +146,97 @@ class AdmissionControl:
     def __exit__(self, *_: object) -> None:
         self._invitations.__exit__()
 
-    def note_asked(self, message: AclMessage) -> None:
+    def note_request(self, message: AclMessage) -> None:
         """Note the receiver of an outgoing request, so that its answer is let in."""
         if message.performative is not Performative.REQUEST:
             return
         peer = bare(message.receiver)
-        is_stranger = self._standing(peer) is TrustLevel.STRANGER
-        was_stranger = self._asked.get(peer, False)
-        self._asked[peer] = is_stranger or was_stranger
+        is_stranger = self._trust_level(peer) is TrustLevel.STRANGER
+        was_stranger = self._requested_peers.get(peer, False)
+        self._requested_peers[peer] = is_stranger or was_stranger
 
     def is_guest(self, jid: str) -> bool:
         """True unless the bare JID is KNOWN, so that guest limits apply to it."""
-        return self._standing(jid) is not TrustLevel.KNOWN
+        return self._trust_level(jid) is not TrustLevel.KNOWN
 
-    def lets_in(self, jid: str) -> bool:
+    def is_admitted(self, jid: str) -> bool:
         """True if this bare JID may talk; an empty JID may if the policy is open."""
         if self._admission.is_open:
             return True
-        return bool(jid) and self._standing(jid) is not TrustLevel.STRANGER
+        return bool(jid) and self._trust_level(jid) is not TrustLevel.STRANGER
 
-    def admits(self, jid: str) -> bool:
+    def admit_request(self, jid: str) -> bool:
         """True if this JID may make a request other than a message; takes a token of its rate
         limit."""
         peer, now_s = bare(jid), self._clock()
-        standing = self._standing(peer)
-        requests = self._sender(peer, standing, now_s).requests
-        return standing is not TrustLevel.STRANGER and (requests is None or requests.take(now_s))
+        trust = self._trust_level(peer)
+        requests = self._sender(peer, trust, now_s).requests
+        return trust is not TrustLevel.STRANGER and (requests is None or requests.take(now_s))
 
-    def refuses(self, xml: Element) -> bool:
+    def is_rate_limited(self, xml: Element) -> bool:
         """Rate-limit a stanza of the stream that is not a response to one of our IQs. True: it is
         too fast and is dropped, after an error response where that is due."""
         self._pause = ("", 0.0)
         jid, now_s = bare(xml.get("from", "")), self._clock()
         is_iq = xml.tag == _IQ
-        if self._admission.limits_nothing or (self.is_room(jid) and not is_iq):
+        if self._admission.has_no_limits or (self.is_room(jid) and not is_iq):
             return False
         if xml.tag == _MESSAGE:
-            return jid != self._own and self._refuses_message(xml, now_s)
-        is_refused = not self._takes_signal(jid, now_s)
+            return jid != self._own and self._is_message_limited(xml, now_s)
+        is_refused = not self._admit_signal(jid, now_s)
         if is_refused and is_iq:
             self._answer_overload(codec.encode_overload(xml), now_s)
         return is_refused
 
-    def _refuses_message(self, xml: Element, now_s: float) -> bool:
-        kind, (jid, standing) = xml.get("type"), self._who(xml)
+    def _is_message_limited(self, xml: Element, now_s: float) -> bool:
+        kind, (jid, trust) = xml.get("type"), self._counted_sender(xml)
         if kind == "error":
             return False
         if kind == "groupchat":
-            return not self._takes_signal(jid, now_s)
-        sender = self._sender(jid, standing, now_s)
-        is_in_time = self._is_in_time(jid, sender, xml, now_s)
-        if not is_in_time:
-            self._refuse_fast(xml, sender, now_s)
-        return not is_in_time
+            return not self._admit_signal(jid, now_s)
+        sender = self._sender(jid, trust, now_s)
+        is_admitted = self._admit_message(jid, sender, xml, now_s)
+        if not is_admitted:
+            self._refuse_excess(xml, sender, now_s)
+        return not is_admitted
 
     def pause_s(self, message: AclMessage) -> float:
         """Delay in seconds of the message that was just admitted."""
         (sender, pause_s), self._pause = self._pause, ("", 0.0)
         return pause_s if message.sender == sender else 0.0
 
-    def is_shut_for(self, xml: Element) -> bool:
+    def block_stranger(self, xml: Element) -> bool:
         """True if this `<message/>` is dropped because its sender is not let in, or because it
         carries an invitation code; a response is sent where that is due. Applies to messages from
         the archive, too, which no rate limit delays."""
         if self._admission.is_open or xml.get("type") in _UNREAD:
             return False
-        jid, standing = self._who(xml)
-        sender = self._sender(jid, standing, self._clock())
+        jid, trust = self._counted_sender(xml)
+        sender = self._sender(jid, trust, self._clock())
         if _invitation_code(xml) is not None:
             self._join(xml, jid, sender)
             return True
-        return standing is TrustLevel.STRANGER and self._keep_out(xml, sender)
+        return trust is TrustLevel.STRANGER and self._block(xml, sender)
 
-    def _who(self, xml: Element) -> tuple[str, TrustLevel]:
+    def _counted_sender(self, xml: Element) -> tuple[str, TrustLevel]:
         """Return the bare JID and trust level that a stanza counts for; a gateway's principal is at
         least a guest."""
         jid, acl = bare(xml.get("from", "")), xml.find(codec.ACL_TAG)
         if acl is None or jid not in self._gateways:
-            return jid, self._standing(jid)
+            return jid, self._trust_level(jid)
         principal = parse_principal(acl.get(PRINCIPAL, "")) or jid
-        standing = self._standing(principal)
-        return principal, TrustLevel.GUEST if standing is TrustLevel.STRANGER else standing
+        trust = self._trust_level(principal)
+        return principal, TrustLevel.GUEST if trust is TrustLevel.STRANGER else trust
 
-    def _standing(self, jid: str) -> TrustLevel:
+    def _trust_level(self, jid: str) -> TrustLevel:
         if jid in self._gateways:
             return TrustLevel.KNOWN
-        standing = self._admission.standing(jid, self._own_domain)
-        if standing is not TrustLevel.STRANGER:
-            return standing
-        if self._asked.get(jid):
+        trust = self._admission.trust_level(jid, self._own_domain)
+        if trust is not TrustLevel.STRANGER:
+            return trust
+        if self._requested_peers.get(jid):
             return TrustLevel.KNOWN
-        return TrustLevel.GUEST if self._is_invited(jid) else standing
+        return TrustLevel.GUEST if self._is_invited(jid) else trust
 
     def _is_invited(self, jid: str) -> bool:
         try:
@@ -245,23 +245,27 @@ class AdmissionControl:
             logger.warning("%s is not let in: %s", jid, error)
             return False
 
-    def _sender(self, jid: str, standing: TrustLevel, now_s: float) -> _Sender:
-        key = (jid, standing)
+    def _sender(self, jid: str, trust: TrustLevel, now_s: float) -> _Sender:
+        key = (jid, trust)
         found = self._senders.get(key)
         if found is None:
-            is_known = standing is TrustLevel.KNOWN
+            is_known = trust is TrustLevel.KNOWN
             talk = self._admission.talk if is_known else self._admission.guest_talk
             found = _Sender(talk, self._admission.requests, now_s)
         self._senders[key] = found
         return found
 
-    def _is_in_time(self, jid: str, sender: _Sender, xml: Element, now_s: float) -> bool:
+    def _admit_message(self, jid: str, sender: _Sender, xml: Element, now_s: float) -> bool:
         is_talk = _is_talk(xml)
         if not is_talk and xml.find(codec.ACL_TAG) is None:
-            return self._takes_signal(jid, now_s)
+            return self._admit_signal(jid, now_s)
         if not is_talk or self._is_repeated(xml):
             # What we asked for may come as fast as it can.
-            return sender.requests is None or jid in self._asked or sender.requests.take(now_s)
+            return (
+                sender.requests is None
+                or jid in self._requested_peers
+                or sender.requests.take(now_s)
+            )
         buckets = [one for one in (sender.talk, self._domain(jid, now_s)) if one is not None]
         is_chat = codec.encoding_of(xml) is Encoding.PLAIN
         pause_s = _longest_wait_s(buckets, now_s)
@@ -273,23 +277,25 @@ class AdmissionControl:
         self._pause = (xml.get("from", ""), _longest_wait_s(buckets, now_s))
         for one in buckets:
             one.borrow(now_s)
-        self._note_heard(xml)
+        self._note_request(xml)
         return True
 
-    def _takes_signal(self, jid: str, now_s: float) -> bool:
+    def _admit_signal(self, jid: str, now_s: float) -> bool:
         """Take a token for a signal; a peer that was sent a request is not limited."""
         rate = self._admission.signals
-        if rate is None or jid in self._never_counted or jid in self._asked:
+        if rate is None or jid in self._never_counted or jid in self._requested_peers:
             return True
         return self._signals.of(jid, rate, now_s).take(now_s)
 
     def _is_repeated(self, xml: Element) -> bool:
         """A program that is not answered asks again; that costs no turn."""
-        return xml.find(codec.ACL_TAG) is not None and _request_fingerprint(xml) in self._heard
+        return (
+            xml.find(codec.ACL_TAG) is not None and _request_fingerprint(xml) in self._seen_requests
+        )
 
-    def _note_heard(self, xml: Element) -> None:
+    def _note_request(self, xml: Element) -> None:
         if xml.find(codec.ACL_TAG) is not None:
-            self._heard[_request_fingerprint(xml)] = None
+            self._seen_requests[_request_fingerprint(xml)] = None
 
     def _domain(self, jid: str, now_s: float) -> TokenBucket | None:
         """Return the rate limit of a sender's foreign domain; None if no limit applies."""
@@ -298,7 +304,7 @@ class AdmissionControl:
             return None
         return self._domains.of(domain, rate, now_s)
 
-    def _keep_out(self, xml: Element, sender: _Sender) -> bool:
+    def _block(self, xml: Element, sender: _Sender) -> bool:
         """Marks and states ask for nothing, and invitations to a room are read elsewhere; what is
         encrypted without any words would be answered."""
         if xml.find(_BODY) is None and codec.encoding_of(xml) is Encoding.PLAIN:
@@ -306,7 +312,7 @@ class AdmissionControl:
         self._refuse(xml, sender, Unauthorised(_UNAUTHORISED), STRANGER)
         return True
 
-    def _refuse_fast(self, xml: Element, sender: _Sender, now_s: float) -> None:
+    def _refuse_excess(self, xml: Element, sender: _Sender, now_s: float) -> None:
         """A chat client shows the error beside the very message; what has no words gets none."""
         if codec.encoding_of(xml) is not Encoding.PLAIN:
             self._refuse(xml, sender, Busy(_BUSY), TOO_FAST)
@@ -317,7 +323,7 @@ class AdmissionControl:
         if error and self._refusals.take(now_s):
             self._send(error)
 
-    def _refuse(self, xml: Element, sender: _Sender, error: SpadeLLMError, words: str) -> None:
+    def _refuse(self, xml: Element, sender: _Sender, error: SpadeLLMError, text: str) -> None:
         """Send a refusal if the interval for this sender and the total rate limit allow it."""
         now_s = self._clock()
         is_program = codec.encoding_of(xml) is Encoding.ACL
@@ -327,7 +333,7 @@ class AdmissionControl:
         sender.refused_s = now_s
         logger.info("%s is refused: %s", bare(xml.get("from", "")), error.code)
         body = ErrorBody(code=error.code, detail=str(error)).encode()
-        self._answer(xml, Performative.REFUSE, body if is_program else words)
+        self._answer(xml, Performative.REFUSE, body if is_program else text)
 
     def _answer(self, xml: Element, performative: Performative, content: str) -> None:
         """Respond to requests only: two agents that refuse each other's responses would loop."""
@@ -342,20 +348,22 @@ class AdmissionControl:
         if not sender.joins.take(self._clock()):
             return
         try:
-            is_let_in = self._admission.standing(jid, self._own_domain) is not TrustLevel.STRANGER
-            is_let_in = is_let_in or self._invitations.redeem(_invitation_code(xml) or "", jid)
+            is_admitted = (
+                self._admission.trust_level(jid, self._own_domain) is not TrustLevel.STRANGER
+            )
+            is_admitted = is_admitted or self._invitations.redeem(_invitation_code(xml) or "", jid)
         except StorageFailed as error:
             logger.warning("%s cannot join: %s", jid, error)
             return
-        logger.info("%s %s", jid, "joins" if is_let_in else "has no valid invitation")
-        self._answer(xml, Performative.INFORM, WELCOME if is_let_in else NOT_VALID)
+        logger.info("%s %s", jid, "joins" if is_admitted else "has no valid invitation")
+        self._answer(xml, Performative.INFORM, WELCOME if is_admitted else NOT_VALID)
 
 
 def admission_control_of(agent: XmppAgent) -> AdmissionControl:
     """The agent's, as its options say."""
     options, name = agent.options, FILES.replace("*", str(agent.jid.local))
     dispatcher = agent.node.dispatcher
-    door = AdmissionControl(
+    admission = AdmissionControl(
         options.admission,
         Invitations(options.data / name if options.data else None),
         own_domain=str(agent.jid.domain),
@@ -364,9 +372,9 @@ def admission_control_of(agent: XmppAgent) -> AdmissionControl:
         gateways=dispatcher.gateways,
         is_answered=lambda jid: dispatcher.speaks(CHAT_TEXT) and not dispatcher.is_serving(jid),
     )
-    agent.on_stanza.append(door.is_shut_for)
-    dispatcher.pause_of = door.pause_s
-    return door
+    agent.message_filters.append(admission.block_stranger)
+    dispatcher.pause_of = admission.pause_s
+    return admission
 
 
 class _Sender:

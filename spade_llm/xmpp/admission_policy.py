@@ -48,11 +48,11 @@ class AdmissionPolicy:
         return EVERYBODY in self.allow
 
     @property
-    def limits_nothing(self) -> bool:
+    def has_no_limits(self) -> bool:
         rates = (self.talk, self.guest_talk, self.domain_talk, self.requests, self.signals)
         return self.is_open and not any(rates)
 
-    def standing(self, jid: str, own_domain: str) -> TrustLevel:
+    def trust_level(self, jid: str, own_domain: str) -> TrustLevel:
         """Return the trust level of a bare JID, without regard to invitations."""
         domain = domain_of(jid)
         if {jid, domain} & {*self.allow} or (self.is_open and domain == own_domain):

@@ -77,7 +77,7 @@ BACKGROUND_END_S = 1.0
 
 CONFIRM_TIMEOUT_S = 30.0
 """Timeout in seconds of the server's acknowledgement of a request; then it counts as sent."""
-STOP_PATIENCE_S = 3.0
+SHUTDOWN_GRACE_S = 3.0
 """Grace period in seconds for running work after `stop()`. Interrupted work that may be repeated (a
 turn) is repeated after the next start."""
 
@@ -132,19 +132,19 @@ class XmppAgent(Agent):
         self._tracer = Tracer(self.options.telemetry, service=local, instance=str(self.jid))
         self.node = Node(self.send_acl, self._log, confirm=self._confirm_all, tracer=self._tracer)
         self.node.dispatcher.gateways = frozenset(map(str.lower, self.options.gateways))
-        self.node.dispatcher.is_there = self._is_there
-        self.node.dispatcher.delivery.has_arrived = self._has_arrived
-        self.link: XmppConnection | None = None
-        self._inbox = StanzaRouter(self)
-        self.on_sighting: list[Callable[[PeerPresence], None]] = []
+        self.node.dispatcher.is_there = self._is_online
+        self.node.dispatcher.delivery.has_arrived = self._confirm_delivery
+        self.connection: XmppConnection | None = None
+        self._router = StanzaRouter(self)
+        self.on_peer_presence: list[Callable[[PeerPresence], None]] = []
         """Called with each presence of others; must not raise."""
-        self.on_arrival: list[Callable[[Element], None]] = []
+        self.on_stanza_received: list[Callable[[Element], None]] = []
         """Told each stanza that comes by the stream, also one that is refused then; must not
         raise."""
-        self.on_stanza: list[Callable[[Element], bool]] = []
+        self.message_filters: list[Callable[[Element], bool]] = []
         """Asked with each `<message/>` of others before it is read; True: it is dealt with. They
         must not raise."""
-        self.door = admission_control_of(self)
+        self.admission = admission_control_of(self)
         self.on_client: list[Callable[[ClientXMPP], None]] = []
         """Called with the client of a connection that is about to be opened: handlers, plugins."""
         self.on_session: list[Callable[[], None]] = []
@@ -159,9 +159,9 @@ class XmppAgent(Agent):
         self.features: set[str] = set()
         """Supported features (XEP-0030 namespaces) beyond those of every agent."""
         self.peer_features = PeerFeatures(self)
-        self.as_pieces: Callable[[AclMessage], Iterable[AclMessage]] = codec.split_message
+        self.split_outgoing: Callable[[AclMessage], Iterable[AclMessage]] = codec.split_message
         """Splits a message for a person's client into the messages to send; must not raise."""
-        self.contacts = Roster(self)
+        self.roster = Roster(self)
         if data and self.options.is_available:
             MissedMessages(self, data / f"archive-{self.jid.local}.json")
         BouncedAnswers(self)
@@ -172,7 +172,7 @@ class XmppAgent(Agent):
         self._facts: dict[str, str] = {}
         self._resource = ""
         self._resources = AsyncExitStack()
-        self._errands: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[None]] = set()
         self._submitted: set[asyncio.Task[None]] = set()
 
     def _present(self, identity: Identity | None) -> StatusLine | None:
@@ -188,7 +188,7 @@ class XmppAgent(Agent):
     @property
     def address(self) -> str:
         """Our full JID; the bare one before the first connection."""
-        return self.link.address if self.link else str(self.jid)
+        return self.connection.address if self.connection else str(self.jid)
 
     async def start(self, auto_register: bool = False) -> None:
         """Connect, log in and begin to answer. SPADE's hooks and `setup()` run as usual.
@@ -204,9 +204,9 @@ class XmppAgent(Agent):
             connection = await self._find_connection(str(self.jid), self.password)
             self.options = replace(self.options, connection=connection)
         await self._open_resources()
-        await self._open_link(self._connect_link())
+        await self._open_connection(self._prepare_connection())
         if self.options.is_available:
-            await self.contacts.until_shown()
+            await self.roster.until_shown()
         await self._hook_plugin_after_connection()
         await self.setup()
         self._alive.set()
@@ -217,7 +217,7 @@ class XmppAgent(Agent):
         """All of them or none."""
         try:
             await self._open_tracer()
-            self._resources.enter_context(self.door)
+            self._resources.enter_context(self.admission)
             if isinstance(self._log, SqliteAnswerLog):
                 self._resources.push_async_exit(self._log)
                 self._log.begin()
@@ -248,17 +248,17 @@ class XmppAgent(Agent):
         this order. Messages that arrive meanwhile from senders that do not retry stay with the
         server until our next start."""
         self._alive.clear()
-        if self.link is not None:
-            self.link.hand_back()
-        await self.node.dispatcher.close(patience_s=STOP_PATIENCE_S)
+        if self.connection is not None:
+            self.connection.freeze_acknowledgements()
+        await self.node.dispatcher.close(patience_s=SHUTDOWN_GRACE_S)
         await self._end_behaviours()
         await self.node.requester.close()
-        if self.presence and self.link and self.link.connected.is_set():
+        if self.presence and self.connection and self.connection.connected.is_set():
             self.presence.set_unavailable()
         await self.peer_features.close()
-        await self._finish_errands()
-        if self.link is not None:
-            await self.link.close()
+        await self._finish_background()
+        if self.connection is not None:
+            await self.connection.close()
         await self._resources.aclose()
 
     def submit(self, coro: Coroutine[object, object, None]) -> asyncio.Task[None]:
@@ -284,37 +284,37 @@ class XmppAgent(Agent):
         Raises:
             PeerUnavailable: not connected, and not back in time.
         """
-        if self.link is None:
+        if self.connection is None:
             raise RuntimeError(f"{self.jid} is not started")
-        self.door.note_asked(message)
+        self.admission.note_request(message)
         is_plain = message.encoding is Encoding.PLAIN
-        for piece in self.as_pieces(message) if is_plain else (message,):
-            await self.link.send(codec.encode(piece))
+        for piece in self.split_outgoing(message) if is_plain else (message,):
+            await self.connection.send(codec.encode(piece))
         if message.ontology == CHAT_TEXT:
-            self.link.ask_soon()
+            self.connection.request_ack_soon()
             for note in self.on_sent:
                 note(message)
 
-    async def _has_arrived(self) -> None:
+    async def _confirm_delivery(self) -> None:
         """Wait until the server has received all that was sent. Raises PeerUnavailable if
         unknown."""
-        if self.link is not None:
-            await self.link.confirm()
+        if self.connection is not None:
+            await self.connection.confirm()
 
     async def _confirm_all(self) -> None:
         """Nodes confirm: a line that is dead is ended, and what was lost leaves after the next
         connection."""
         with suppress(PeerUnavailable, TimeoutError):
             async with asyncio.timeout(CONFIRM_TIMEOUT_S):
-                await self._has_arrived()
+                await self._confirm_delivery()
 
-    async def _is_there(self, jid: str) -> bool:
-        return self.link is None or await self.link.is_there(jid)
+    async def _is_online(self, jid: str) -> bool:
+        return self.connection is None or await self.connection.is_online(jid)
 
     def send_now(self, xml: str) -> None:
         """Send a stanza that may be lost (state, mark, presence); dropped without a connection."""
-        if self.link is not None:
-            self.link.send_now(xml)
+        if self.connection is not None:
+            self.connection.send_now(xml)
 
     def send_state(self, message: AclMessage, state: str) -> None:
         """Tell the sender of a chat message how its answer is coming on (XEP-0085)."""
@@ -325,7 +325,7 @@ class XmppAgent(Agent):
         """Service discovery information (XEP-0030) of this agent."""
         spoken = self.node.dispatcher.ontologies - {CHAT_TEXT}
         features = frozenset((*STANDARD, *self.features, *map(feature_of, spoken)))
-        name = self.contacts.nick or str(self.jid.local)
+        name = self.roster.nick or str(self.jid.local)
         return Announcement(name=name, features=features, facts=dict(self._facts))
 
     def announce(self, **facts: str) -> None:
@@ -337,17 +337,17 @@ class XmppAgent(Agent):
 
     def show_presence(self) -> None:
         """Once more, for something that it says has changed. Nothing while we are not there."""
-        if self.options.is_available and self.link and self.link.connected.is_set():
+        if self.options.is_available and self.connection and self.connection.connected.is_set():
             self.client.send_presence()
 
-    def watch(self, jid: str) -> None:
-        """Subscribe to this bare JID's presence, now and after each connection; `on_sighting`
+    def subscribe_presence(self, jid: str) -> None:
+        """Subscribe to this bare JID's presence, now and after each connection; `on_peer_presence`
         reports it. A peer that declines stays invisible, without an error."""
-        self.contacts.watch(jid)
+        self.roster.subscribe_presence(jid)
 
-    def sees(self, jid: str) -> bool:
+    def is_subscribed_to(self, jid: str) -> bool:
         """True if this bare JID lets us see its presence, so that no presence means offline."""
-        return self.contacts.sees(jid)
+        return self.roster.is_subscribed_to(jid)
 
     async def discover(
         self, jid: str, *, timeout_s: float = peer_features.DISCOVERY_TIMEOUT_S
@@ -361,23 +361,23 @@ class XmppAgent(Agent):
         """Name of the software at this full JID; empty if it does not say in time."""
         return await peer_features.software_of(self.client, jid, timeout_s=timeout_s)
 
-    async def look_around(self, seconds: float) -> frozenset[str]:
+    async def find_online_agents(self, seconds: float) -> frozenset[str]:
         """Bare JIDs of those in our roster that are there and run this software.
 
         For an agent that is not available: it shows itself for this time, without drawing the
         messages for the account's other clients (negative priority, RFC 6121 §8.5.2).
         """
         found: set[str] = set()
-        note = partial(_note_ours, found)
-        self.on_sighting.append(note)
+        note = partial(_collect_agents, found)
+        self.on_peer_presence.append(note)
         self.client.send_presence(ppriority=-1)
         await asyncio.sleep(seconds)
         self.client.send_presence(ptype="unavailable")
-        self.on_sighting.remove(note)
+        self.on_peer_presence.remove(note)
         return frozenset(found)
 
-    def _connect_link(self) -> XmppConnection:
-        self.link = link = XmppConnection(
+    def _prepare_connection(self) -> XmppConnection:
+        self.connection = connection = XmppConnection(
             str(self.jid),
             self.password,
             self.options.connection,
@@ -385,31 +385,31 @@ class XmppAgent(Agent):
             is_resumed=self.options.is_available,
             read_password=self.options.read_password,
         )
-        self.client = link.client
+        self.client = connection.client
         self.client.until_ready = self._until_log
         self.client.is_refused = self._is_refused
         self.presence = PresenceManager(agent=self, approve_all=False)
-        self._inbox.listen()
-        self.client.add_event_handler("presence_available", self._sight)
-        self.client.add_event_handler("presence_unavailable", self._sight)
-        self.client.add_filter("out", self._with_what_we_show)
-        self.client["xep_0030"].set_node_handler("get_info", handler=self._disclose)
-        link.on_session.append(self._session_started)
-        link.on_resumed.append(self._resumed)
-        link.acknowledger.until_safe = self.node.dispatcher.written_down
+        self._router.listen()
+        self.client.add_event_handler("presence_available", self._report_presence)
+        self.client.add_event_handler("presence_unavailable", self._report_presence)
+        self.client.add_filter("out", self._extend_presence)
+        self.client["xep_0030"].set_node_handler("get_info", handler=self._answer_disco_info)
+        connection.on_session.append(self._session_started)
+        connection.on_resumed.append(self._resumed)
+        connection.acknowledger.until_safe = self.node.dispatcher.written_down
         for prepare in self.on_client:
             prepare(self.client)
-        return link
+        return connection
 
-    async def _open_link(self, link: XmppConnection) -> None:
-        connecting = asyncio.create_task(link.open())
+    async def _open_connection(self, connection: XmppConnection) -> None:
+        connecting = asyncio.create_task(connection.open())
         try:
             await self._until_log()
             await connecting
         except BaseException:
             connecting.cancel()
             await asyncio.wait({connecting})
-            await link.close()
+            await connection.close()
             await self._resources.aclose()
             raise
 
@@ -421,29 +421,29 @@ class XmppAgent(Agent):
 
     def _session_started(self) -> None:
         if self.options.is_available:
-            self.contacts.appear()
+            self.roster.appear()
         for tell in self.on_session:
             tell()
-        self.run_errand(self.node.dispatcher.resend())
-        self.run_errand(self.node.requester.send_again())
+        self.spawn(self.node.dispatcher.resend())
+        self.spawn(self.node.requester.send_again())
 
     def _resumed(self) -> None:
         """The server still shows us as we were: what has changed meanwhile is said once."""
         if self.options.is_available:
-            self.contacts.appear()
-        self.run_errand(self.node.dispatcher.resend())
+            self.roster.appear()
+        self.spawn(self.node.dispatcher.resend())
 
-    def read(self, message: Element) -> None:
+    def process_message(self, message: Element) -> None:
         """Process a `<message/>` of another JID that did not come by the stream (message
         archive)."""
-        self._inbox.take(message)
+        self._router.take(message)
 
     def _is_refused(self, stanza: Element) -> bool:
-        for note in self.on_arrival:
+        for note in self.on_stanza_received:
             note(stanza)
-        return self.door.refuses(stanza)
+        return self.admission.is_rate_limited(stanza)
 
-    def _with_what_we_show(self, stanza: object) -> object:
+    def _extend_presence(self, stanza: object) -> object:
         if isinstance(stanza, Presence) and stanza["type"] in _SHOWN:
             for add in self.on_presence:
                 add(stanza.xml)
@@ -455,7 +455,7 @@ class XmppAgent(Agent):
         if presence.find(caps.tag) is None:
             presence.append(caps)
 
-    def _disclose(self, _jid: object, node: str, _asker: object, _iq: object) -> DiscoInfo:
+    def _answer_disco_info(self, _jid: object, node: str, _asker: object, _iq: object) -> DiscoInfo:
         for tell in self.disco_nodes if node else ():
             if (query := tell(node)) is not None:
                 return DiscoInfo(xml=query)
@@ -464,7 +464,7 @@ class XmppAgent(Agent):
             raise XMPPError("item-not-found")
         return DiscoInfo(xml=said.query())
 
-    def _sight(self, presence: Presence) -> None:
+    def _report_presence(self, presence: Presence) -> None:
         jid = str(presence["from"])
         if bare(jid) == str(self.jid):
             return
@@ -477,23 +477,23 @@ class XmppAgent(Agent):
             ver=read_ver(presence.xml),
             node=node,
         )
-        for tell in self.on_sighting:
+        for tell in self.on_peer_presence:
             tell(seen)
 
-    def run_errand(self, work: Coroutine[object, object, None]) -> None:
+    def spawn(self, work: Coroutine[object, object, None]) -> None:
         """Something small beside the messages; at the end it is waited for a moment."""
         task = asyncio.create_task(work)
-        self._errands.add(task)
-        task.add_done_callback(self._errands.discard)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
-    async def _finish_errands(self) -> None:
-        if self._errands:
-            await asyncio.wait(self._errands, timeout=BACKGROUND_END_S)
-        for task in self._errands:
+    async def _finish_background(self) -> None:
+        if self._background:
+            await asyncio.wait(self._background, timeout=BACKGROUND_END_S)
+        for task in self._background:
             task.cancel()
-        await asyncio.gather(*self._errands, return_exceptions=True)
+        await asyncio.gather(*self._background, return_exceptions=True)
 
 
-def _note_ours(found: set[str], seen: PeerPresence) -> None:
+def _collect_agents(found: set[str], seen: PeerPresence) -> None:
     if seen.is_ours and seen.is_available:
         found.add(bare(seen.jid))

@@ -120,11 +120,11 @@ class Invitations:
             return True
         self._db.run("BEGIN IMMEDIATE")
         try:
-            is_let_in = self._use(_hash(code), jid)
+            is_admitted = self._use(_hash(code), jid)
         finally:
             self._db.run("COMMIT")
         self._known.pop(jid, None)
-        return is_let_in
+        return is_admitted
 
     def _use(self, hashed: str, jid: str) -> bool:
         now = self._clock()

@@ -79,7 +79,7 @@ class StanzaRouter:
         """A `<message/>` as it came."""
         if codec.is_from_self(xml, self._agent.address):
             return
-        if any(take(xml) for take in self._agent.on_stanza):
+        if any(take(xml) for take in self._agent.message_filters):
             return
         try:
             incoming = codec.decode(xml)
@@ -125,7 +125,10 @@ class StanzaRouter:
 
     def _is_handed_back(self, message: AclMessage) -> bool:
         asks_again = message.encoding is Encoding.ACL or message.reply_by is not None
-        return bool(self._agent.link and self._agent.link.hands_back) and not asks_again
+        return (
+            bool(self._agent.connection and self._agent.connection.is_acknowledgement_frozen)
+            and not asks_again
+        )
 
     def _is_heard(self, message: AclMessage) -> bool:
         if message.ontology != CHAT_TEXT or self._agent.on_text is None:
@@ -140,7 +143,7 @@ class StanzaRouter:
     def _reject(self, xml: Element, error: MalformedContent) -> None:
         answer = not_understood_reply(xml, error)
         if answer is not None:
-            self._agent.run_errand(self._send_quietly(answer))
+            self._agent.spawn(self._send_quietly(answer))
 
     async def _send_quietly(self, message: AclMessage) -> None:
         try:

@@ -209,6 +209,6 @@ async def test_a_stranger_s_roster_push_is_refused_and_changes_nothing(
     told = await answer
     assert (told["type"], told["error"]["condition"]) == ("error", "service-unavailable")
     assert pushes == []
-    assert not assistant.sees(eve.bare)
+    assert not assistant.is_subscribed_to(eve.bare)
     assert eve.bare not in assistant.presence.contacts
     assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == []

@@ -252,28 +252,28 @@ async def test_another_address_is_tried_where_the_first_does_not_answer(
 
 async def test_who_is_replaced_does_not_come_back(network: Network) -> None:
     assistant = await network.assistant()
-    assert assistant.link is not None
+    assert assistant.connection is not None
     usurper = Client(assistant.address, network.passwords[jid_of(assistant)])
     network.stack.push_async_callback(usurper.close)
 
     await usurper.log_in(network.server.endpoint)
-    reason = await asyncio.wait_for(assistant.link.gone, WAIT_S)
+    reason = await asyncio.wait_for(assistant.connection.closed_for_good, WAIT_S)
 
     assert reason == "conflict"
     assert usurper.jid == assistant.address
-    assert not assistant.link.connected.is_set()
-    assert assistant.link._keeper is not None
-    await asyncio.wait_for(asyncio.wait([assistant.link._keeper]), WAIT_S)
+    assert not assistant.connection.connected.is_set()
+    assert assistant.connection._keeper is not None
+    await asyncio.wait_for(asyncio.wait([assistant.connection._keeper]), WAIT_S)
     await usurper.ping()
 
 
 async def test_a_cut_connection_comes_back_by_itself(network: Network) -> None:
     assistant = await network.assistant()
     ada = await network.person()
-    assert assistant.link is not None
+    assert assistant.connection is not None
     back = asyncio.Event()
-    assistant.link.on_session.append(back.set)
-    assistant.link.on_resumed.append(back.set)
+    assistant.connection.on_session.append(back.set)
+    assistant.connection.on_resumed.append(back.set)
 
     assistant.client.abort()
     await asyncio.wait_for(back.wait(), WAIT_S)
@@ -292,7 +292,7 @@ async def test_a_request_that_we_fail_to_take_is_no_end_of_the_line(
             raise failures.pop()
         return False
 
-    program.on_stanza.append(fail_once)
+    program.message_filters.append(fail_once)
     program.on_session.append(lambda: sessions.append("another"))
     question = OutgoingRequest(peer=jid_of(program), ontology="weather/1", content="{}")
 

@@ -49,7 +49,7 @@ class Watched:
 
     def __init__(self, agent: XmppAgent) -> None:
         self._seen: asyncio.Queue[PeerPresence] = asyncio.Queue()
-        agent.on_sighting.append(self._seen.put_nowait)
+        agent.on_peer_presence.append(self._seen.put_nowait)
 
     async def next(self, jid: str, *, is_available: bool = True) -> PeerPresence:
         async with asyncio.timeout(WAIT_S):
@@ -129,16 +129,16 @@ async def test_who_looks_around_sees_agents_and_no_people(network: Network) -> N
     options = replace(network.options(jid), is_available=False)
     you = await network.start(ChatAgent(jid, network.passwords[jid], options=options))
     seen: set[str] = set()
-    you.on_sighting.append(lambda one: seen.add(one.jid.partition("/")[0]))
+    you.on_peer_presence.append(lambda one: seen.add(one.jid.partition("/")[0]))
 
     both = {jid_of(tools), person.bare}
     for contact in both:
-        you.watch(contact)
+        you.subscribe_presence(contact)
     async with asyncio.timeout(WAIT_S):
         while not both <= seen:
-            await you.look_around(0.2)
+            await you.find_online_agents(0.2)
 
-    assert await you.look_around(0.5) == {jid_of(tools)}
+    assert await you.find_online_agents(0.5) == {jid_of(tools)}
 
 
 async def test_a_restarted_tool_agent_s_new_tool_is_offered_in_the_next_turn(

@@ -182,7 +182,7 @@ async def test_an_answer_that_found_the_other_server_away_is_said_again(
         " xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></message>"
     )
 
-    assert any(take(returned) for take in assistant.on_stanza)
+    assert any(take(returned) for take in assistant.message_filters)
     again = await next_message(ada)
 
     assert (again["id"], again["body"]) == (first["id"], "are you there?")

@@ -172,9 +172,9 @@ async def test_who_is_killed_while_catching_up_goes_on_where_it_was(network: Net
     model = GatedModel()
     killed = await network.assistant(model, jid=jid_of(agent))
     await asyncio.wait_for(model.was_asked.wait(), PATIENCE_S)
-    assert killed.link is not None
-    assert killed.link._keeper is not None
-    killed.link._keeper.cancel()
+    assert killed.connection is not None
+    assert killed.connection._keeper is not None
+    killed.connection._keeper.cancel()
     killed.client.abort()
     await asyncio.sleep(0)
 

@@ -169,7 +169,7 @@ async def test_who_is_taken_off_the_list_is_told_so_and_sees_nothing_more(
     jid = jid_of(agent)
     options = replace(network.options(jid), identity=ROBBIE)
     stricter = LLMAgent(jid, network.passwords[jid], ScriptedProvider.echo(), options=options)
-    stricter.contacts.allowed = frozenset()
+    stricter.roster.allowed = frozenset()
     await network.start(stricter)
     await ada.presence("unsubscribed", jid)
     ada.xmpp.send_presence(pto=jid, ptype="probe")

@@ -248,7 +248,7 @@ async def test_nobody_makes_a_room_of_somebody_else(network: Network) -> None:
 
 async def is_empty(assistant: LLMAgent) -> bool:
     """It has forgotten the rooms that it was invited to."""
-    await assistant.link.confirm()  # type: ignore[union-attr]
+    await assistant.connection.confirm()  # type: ignore[union-attr]
     return not assistant.rooms.invited_to.all()  # type: ignore[union-attr]
 
 
@@ -289,7 +289,7 @@ async def test_what_a_room_that_went_with_its_server_gives_back_is_said_when_it_
         "</message>"
     )
 
-    assert any(take(returned) for take in assistant.on_stanza)
+    assert any(take(returned) for take in assistant.message_filters)
 
     assert await ada.hears("helper") == "ada: are you there?"
     assert {message.reply_with for message in said} == {said[0].reply_with}
@@ -450,7 +450,7 @@ async def has_messages(assistant: LLMAgent) -> bool:
 async def test_a_question_that_the_end_of_the_process_cut_off_is_answered_in_the_room_after(
     network: Network, room: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spade_llm.xmpp.agent.STOP_PATIENCE_S", 0.05)
+    monkeypatch.setattr("spade_llm.xmpp.agent.SHUTDOWN_GRACE_S", 0.05)
     ada = await guest(network, room, "ada")
     model = GatedModel()
     assistant = await helper(network, room, ada, model=model)

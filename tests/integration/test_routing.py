@@ -87,5 +87,5 @@ async def test_a_recipient_that_is_no_jid_costs_neither_the_answer_nor_the_conne
     answer = (await next_message(ada))["body"]
 
     assert answer.startswith("hello\n\n(My answer could not be passed on to ")
-    assert agent.link is not None
-    assert agent.link.connected.is_set()
+    assert agent.connection is not None
+    assert agent.connection.connected.is_set()

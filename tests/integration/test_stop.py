@@ -241,9 +241,9 @@ async def test_a_program_that_is_gone_is_worked_for_no_longer(network: Network) 
     model.drops.put_nowait("Once ")
     model.drops.put_nowait("upon")
     assert await anext(parts) == AnswerDelta(text="Once")
-    assert program.link is not None
+    assert program.connection is not None
 
-    await program.link.close()
+    await program.connection.close()
     model.drops.put_nowait(" a time")
 
     await happens(model.was_left)

@@ -55,9 +55,9 @@ async def on_a_line(
 
 
 def resumption(agent: LLMAgent) -> asyncio.Event:
-    assert agent.link is not None
+    assert agent.connection is not None
     event = asyncio.Event()
-    agent.link.on_resumed.append(event.set)
+    agent.connection.on_resumed.append(event.set)
     return event
 
 
@@ -74,7 +74,7 @@ async def test_who_is_told_that_an_agent_has_started_reaches_it(network: Network
         connection = replace(network.connection(), port=line.port)
         options = AgentOptions(connection=connection)
         agent = ChatAgent(jid, network.passwords[jid], options=options)
-        agent.on_stanza.append(partial(_take, heard))
+        agent.message_filters.append(partial(_take, heard))
 
         await agent.start()
         # A server drops what is for nobody who is there, if it is no chat.
@@ -153,9 +153,9 @@ async def test_who_watches_an_agent_does_not_see_its_line_cut(network: Network) 
 
 async def kill(agent: LLMAgent) -> None:
     """As seen from outside: the connection ends without a word, and nobody comes back."""
-    assert agent.link is not None
-    assert agent.link._keeper is not None
-    agent.link._keeper.cancel()
+    assert agent.connection is not None
+    assert agent.connection._keeper is not None
+    agent.connection._keeper.cancel()
     agent.client.abort()
     await asyncio.sleep(0)
 

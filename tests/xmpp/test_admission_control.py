@@ -46,7 +46,7 @@ class Entrance:
         self.errors: list[Element] = []
         self.is_answered = False
         """Whether peers have had answers to all that they said."""
-        self.door = AdmissionControl(
+        self.admission = AdmissionControl(
             admission,
             self.invitations,
             own_domain=OWN,
@@ -64,15 +64,15 @@ class Entrance:
         else:
             self.said.append(told.findtext("{jabber:client}body") or "")
 
-    def lets_in(self, xml: Element) -> bool:
-        return not (self.door.refuses(xml) or self.door.is_shut_for(xml))
+    def is_admitted(self, xml: Element) -> bool:
+        return not (self.admission.is_rate_limited(xml) or self.admission.block_stranger(xml))
 
     def pause_s(self, xml: Element) -> float:
         """How long this message waits for its turn; it is let in."""
-        assert self.lets_in(xml)
+        assert self.is_admitted(xml)
         message = decode(xml)
         assert isinstance(message, AclMessage)
-        return self.door.pause_s(message)
+        return self.admission.pause_s(message)
 
 
 def text(sender: str, body: str = "hello", *, kind: str = "chat", id: str = "m1") -> Element:
@@ -106,13 +106,13 @@ def test_who_is_named_or_of_a_domain_that_is_named_is_let_in() -> None:
     with Invitations(None) as invitations:
         entrance = Entrance(CLOSED, invitations)
 
-        assert entrance.lets_in(text("bob@friend.example"))
-        assert entrance.lets_in(text("ada@other.example"))
-        assert entrance.lets_in(text("guest@guests.example"))
-        assert not entrance.lets_in(text("eve@other.example"))
-        assert not entrance.lets_in(text(f"eve@{OWN}"))
-        assert entrance.door.is_guest("guest@guests.example")
-        assert not entrance.door.is_guest("bob@friend.example")
+        assert entrance.is_admitted(text("bob@friend.example"))
+        assert entrance.is_admitted(text("ada@other.example"))
+        assert entrance.is_admitted(text("guest@guests.example"))
+        assert not entrance.is_admitted(text("eve@other.example"))
+        assert not entrance.is_admitted(text(f"eve@{OWN}"))
+        assert entrance.admission.is_guest("guest@guests.example")
+        assert not entrance.admission.is_guest("bob@friend.example")
 
 
 def test_a_stranger_is_told_nothing_about_encryption_and_others_as_often_as_they_may_talk() -> None:
@@ -125,14 +125,14 @@ def test_a_stranger_is_told_nothing_about_encryption_and_others_as_often_as_they
             AdmissionPolicy(talk=Rate(per_s=0.1, burst=2), guest_talk=Rate(per_s=0.1, burst=2))
         )
 
-        assert not closed.lets_in(sealed)
-        assert [paced.lets_in(sealed) for _ in range(3)] == [True, True, False]
+        assert not closed.is_admitted(sealed)
+        assert [paced.is_admitted(sealed) for _ in range(3)] == [True, True, False]
 
 
 def test_an_open_door_takes_those_of_other_domains_as_guests() -> None:
-    assert AdmissionPolicy().standing("a@x", OWN) is TrustLevel.GUEST
-    assert AdmissionPolicy().standing(f"a@{OWN}", OWN) is TrustLevel.KNOWN
-    assert AdmissionPolicy().limits_nothing
+    assert AdmissionPolicy().trust_level("a@x", OWN) is TrustLevel.GUEST
+    assert AdmissionPolicy().trust_level(f"a@{OWN}", OWN) is TrustLevel.KNOWN
+    assert AdmissionPolicy().has_no_limits
 
 
 def test_a_stranger_is_refused_once_a_minute_in_two_languages_and_then_in_silence() -> None:
@@ -140,12 +140,12 @@ def test_a_stranger_is_refused_once_a_minute_in_two_languages_and_then_in_silenc
         entrance = Entrance(CLOSED, invitations)
 
         for _ in range(50):
-            assert not entrance.lets_in(text("eve@evil.example"))
+            assert not entrance.is_admitted(text("eve@evil.example"))
             entrance.now_s += 1
         assert entrance.said == [STRANGER]
 
         entrance.now_s += 11
-        assert not entrance.lets_in(text("eve@evil.example"))
+        assert not entrance.is_admitted(text("eve@evil.example"))
         assert entrance.said == [STRANGER] * 2
 
 
@@ -154,7 +154,7 @@ def test_strangers_together_are_refused_no_more_often_than_the_line_bears() -> N
         entrance = Entrance(CLOSED, invitations)
 
         for number in range(5000):
-            assert not entrance.lets_in(text(f"eve{number}@evil.example"))
+            assert not entrance.is_admitted(text(f"eve{number}@evil.example"))
 
         assert len(entrance.said) == 200
 
@@ -165,10 +165,12 @@ def test_a_stranger_s_answers_errors_and_marks_are_answered_by_nothing() -> None
         mark = text("eve@evil.example")
         mark.remove(mark[0])
 
-        assert not entrance.lets_in(request("eve@evil.example", performative=Performative.INFORM))
-        assert entrance.lets_in(mark)
-        assert entrance.lets_in(text("eve@evil.example", kind="error"))
-        assert entrance.lets_in(text("room@evil.example", kind="groupchat"))
+        assert not entrance.is_admitted(
+            request("eve@evil.example", performative=Performative.INFORM)
+        )
+        assert entrance.is_admitted(mark)
+        assert entrance.is_admitted(text("eve@evil.example", kind="error"))
+        assert entrance.is_admitted(text("room@evil.example", kind="groupchat"))
         assert entrance.said == []
 
 
@@ -177,7 +179,7 @@ def test_a_program_is_refused_as_programs_read_it_and_once_a_second() -> None:
         entrance = Entrance(CLOSED, invitations)
 
         for _ in range(5):
-            assert not entrance.lets_in(request("eve@evil.example"))
+            assert not entrance.is_admitted(request("eve@evil.example"))
             entrance.now_s += 0.5
 
         assert len(entrance.said) == 3
@@ -189,27 +191,27 @@ def test_whom_we_ask_may_answer() -> None:
         entrance = Entrance(CLOSED, invitations)
         question = decode(request("bot@here.example"))
         assert isinstance(question, AclMessage)
-        assert not entrance.lets_in(request("memory@else.example"))
+        assert not entrance.is_admitted(request("memory@else.example"))
 
-        entrance.door.note_asked(question)
+        entrance.admission.note_request(question)
 
-        assert not entrance.lets_in(text(f"eve@{OWN}"))
-        assert entrance.lets_in(text(f"bot@{OWN}"))
+        assert not entrance.is_admitted(text(f"eve@{OWN}"))
+        assert entrance.is_admitted(text(f"bot@{OWN}"))
 
 
 def test_a_guest_whom_we_ask_something_stays_a_guest_and_can_be_shut_out() -> None:
     with Invitations(None) as invitations:
         entrance = Entrance(CLOSED, invitations)
         code = invitations.make(uses=1, lasts_s=100.0)
-        entrance.lets_in(text("eve@evil.example", f"/join {code}"))
+        entrance.is_admitted(text("eve@evil.example", f"/join {code}"))
         question = decode(request("bot@here.example"))
         assert isinstance(question, AclMessage)
 
-        entrance.door.note_asked(replace(question, receiver="eve@evil.example/phone"))
+        entrance.admission.note_request(replace(question, receiver="eve@evil.example/phone"))
 
-        assert entrance.door.is_guest("eve@evil.example")
+        assert entrance.admission.is_guest("eve@evil.example")
         assert invitations.revoke("eve@evil.example")
-        assert not entrance.lets_in(text("eve@evil.example"))
+        assert not entrance.is_admitted(text("eve@evil.example"))
 
 
 def test_a_full_disk_burns_no_invitation(tmp_path: Path) -> None:
@@ -229,11 +231,11 @@ def test_a_code_lets_one_person_in_and_then_nobody(tmp_path: Path) -> None:
         code = invitations.make(uses=1, lasts_s=100.0, note="for Eve")
         assert code is not None
 
-        assert not entrance.lets_in(text("eve@evil.example", f"/JOIN {code.lower()}"))
-        assert entrance.lets_in(text("eve@evil.example"))
-        assert entrance.door.is_guest("eve@evil.example")
-        assert not entrance.lets_in(text("mallory@evil.example", f"/join {code}"))
-        assert not entrance.lets_in(text("mallory@evil.example"))
+        assert not entrance.is_admitted(text("eve@evil.example", f"/JOIN {code.lower()}"))
+        assert entrance.is_admitted(text("eve@evil.example"))
+        assert entrance.admission.is_guest("eve@evil.example")
+        assert not entrance.is_admitted(text("mallory@evil.example", f"/join {code}"))
+        assert not entrance.is_admitted(text("mallory@evil.example"))
         assert entrance.said == [WELCOME, NOT_VALID, STRANGER]
 
 
@@ -243,11 +245,11 @@ def test_a_code_is_taken_as_clients_let_it_through_that_join_rooms_with_a_slash(
         entrance = Entrance(CLOSED, invitations)
         code = invitations.make(uses=1, lasts_s=100.0)
 
-        assert not entrance.lets_in(text("eve@evil.example", said.format(code)))
+        assert not entrance.is_admitted(text("eve@evil.example", said.format(code)))
 
         assert entrance.said == [WELCOME]
-        assert entrance.lets_in(text("eve@evil.example", "join us at noon"))
-        assert entrance.lets_in(text("eve@evil.example", "join"))
+        assert entrance.is_admitted(text("eve@evil.example", "join us at noon"))
+        assert entrance.is_admitted(text("eve@evil.example", "join"))
 
 
 def test_a_code_stands_nowhere_in_the_file(tmp_path: Path) -> None:
@@ -266,7 +268,7 @@ def test_wrong_codes_are_answered_five_times_and_then_in_silence() -> None:
         entrance = Entrance(CLOSED, invitations)
 
         for number in range(50):
-            assert not entrance.lets_in(text("eve@evil.example", f"/join AAAA-{number}"))
+            assert not entrance.is_admitted(text("eve@evil.example", f"/join AAAA-{number}"))
 
         assert entrance.said == [NOT_VALID] * 5
 
@@ -325,7 +327,7 @@ LIMITED = AdmissionPolicy(
 def test_each_message_that_comes_too_fast_is_refused_by_an_error_and_later_ones_are_heard() -> None:
     entrance = Entrance(LIMITED)
 
-    heard = [entrance.lets_in(text(f"eve@{OWN}", id=f"m{number}")) for number in range(10)]
+    heard = [entrance.is_admitted(text(f"eve@{OWN}", id=f"m{number}")) for number in range(10)]
     assert heard == [True] * 3 + [False] * 7
     assert entrance.said == []
     assert [one.get("id") for one in entrance.errors] == [f"m{number}" for number in range(3, 10)]
@@ -335,11 +337,11 @@ def test_each_message_that_comes_too_fast_is_refused_by_an_error_and_later_ones_
         assert error is not None and error.get("type") == "wait"
         assert error[0].tag == f"{STANZAS}resource-constraint"
         assert error.findtext(f"{STANZAS}text") == TOO_FAST
-    assert entrance.lets_in(text(f"ada@{OWN}"))
+    assert entrance.is_admitted(text(f"ada@{OWN}"))
 
     entrance.now_s += 1
-    assert entrance.lets_in(text(f"eve@{OWN}"))
-    assert not entrance.lets_in(text(f"eve@{OWN}"))
+    assert entrance.is_admitted(text(f"eve@{OWN}"))
+    assert not entrance.is_admitted(text(f"eve@{OWN}"))
 
 
 @pytest.mark.thorough
@@ -347,12 +349,12 @@ def test_what_comes_too_fast_is_refused_fifty_times_a_second_and_then_in_silence
     entrance = Entrance(LIMITED)
 
     for _ in range(5000):
-        entrance.lets_in(text(f"eve@{OWN}"))
+        entrance.is_admitted(text(f"eve@{OWN}"))
     assert len(entrance.errors) == 200
 
     entrance.now_s += 1
     for _ in range(5000):
-        entrance.lets_in(text(f"eve@{OWN}"))
+        entrance.is_admitted(text(f"eve@{OWN}"))
     assert len(entrance.errors) == 250
 
 
@@ -364,12 +366,12 @@ def test_no_error_answers_an_error_a_mark_or_a_sender_who_has_no_address() -> No
     nobody.set("from", "@")
 
     for _ in range(30):
-        entrance.lets_in(mark)
-        entrance.lets_in(text(f"eve@{OWN}", kind="error"))
-        entrance.lets_in(nobody)
+        entrance.is_admitted(mark)
+        entrance.is_admitted(text(f"eve@{OWN}", kind="error"))
+        entrance.is_admitted(nobody)
     for _ in range(3):
-        entrance.lets_in(text(f"ada@{OWN}"))
-    entrance.lets_in(endless)
+        entrance.is_admitted(text(f"ada@{OWN}"))
+    entrance.is_admitted(endless)
 
     assert entrance.errors == []
 
@@ -384,7 +386,7 @@ def test_a_client_that_waits_for_its_answers_is_paced_and_not_refused() -> None:
     assert entrance.pause_s(text(f"eve@{OWN}")) == 2.0
 
     assert [entrance.pause_s(text(f"eve@{OWN}")) for _ in range(8)][-1] == 10.0
-    assert not entrance.lets_in(text(f"eve@{OWN}"))
+    assert not entrance.is_admitted(text(f"eve@{OWN}"))
     assert len(entrance.errors) == 1
 
 
@@ -392,9 +394,9 @@ def test_a_client_with_a_message_on_its_way_and_a_program_are_not_paced() -> Non
     entrance = Entrance(LIMITED)
     chats = [request(f"q@{OWN}", ontology="spade-llm.chat/1") for _ in range(5)]
 
-    assert [entrance.lets_in(text(f"eve@{OWN}")) for _ in range(5)].count(True) == 3
+    assert [entrance.is_admitted(text(f"eve@{OWN}")) for _ in range(5)].count(True) == 3
     entrance.is_answered = True
-    assert [entrance.lets_in(one) for one in chats].count(True) == 3
+    assert [entrance.is_admitted(one) for one in chats].count(True) == 3
 
 
 def test_of_many_messages_at_once_a_few_begin_at_once_and_the_rest_one_by_one() -> None:
@@ -429,21 +431,21 @@ def test_iqs_presences_and_marks_of_one_sender_are_counted_together() -> None:
     mark = text(f"eve@{OWN}")
     mark.remove(mark[0])
 
-    assert not entrance.door.refuses(iq(f"eve@{OWN}/a"))
-    assert not entrance.door.refuses(presence(f"eve@{OWN}/b"))
-    assert not entrance.door.refuses(presence(f"eve@{OWN}", "subscribe"))
-    assert entrance.lets_in(mark)
+    assert not entrance.admission.is_rate_limited(iq(f"eve@{OWN}/a"))
+    assert not entrance.admission.is_rate_limited(presence(f"eve@{OWN}/b"))
+    assert not entrance.admission.is_rate_limited(presence(f"eve@{OWN}", "subscribe"))
+    assert entrance.is_admitted(mark)
 
-    assert entrance.door.refuses(iq(f"eve@{OWN}/a", id="too fast"))
-    assert entrance.door.refuses(presence(f"eve@{OWN}/b"))
-    assert not entrance.lets_in(mark)
+    assert entrance.admission.is_rate_limited(iq(f"eve@{OWN}/a", id="too fast"))
+    assert entrance.admission.is_rate_limited(presence(f"eve@{OWN}/b"))
+    assert not entrance.is_admitted(mark)
     (error,) = entrance.errors
     assert (error.tag, error.get("id")) == ("{jabber:client}iq", "too fast")
     assert error.find(f"{{jabber:client}}error/{STANZAS}resource-constraint") is not None
-    assert entrance.lets_in(text(f"eve@{OWN}"))
-    assert not entrance.door.refuses(iq(f"ada@{OWN}/a"))
+    assert entrance.is_admitted(text(f"eve@{OWN}"))
+    assert not entrance.admission.is_rate_limited(iq(f"ada@{OWN}/a"))
     entrance.now_s += 1
-    assert not entrance.door.refuses(iq(f"eve@{OWN}/a"))
+    assert not entrance.admission.is_rate_limited(iq(f"eve@{OWN}/a"))
 
 
 @pytest.mark.parametrize(
@@ -454,20 +456,22 @@ def test_our_server_ourselves_gateways_and_whom_we_asked_are_never_counted(sende
     entrance = Entrance(SIGNALLED)
     question = decode(request(f"bot@{OWN}"))
     assert isinstance(question, AclMessage)
-    entrance.door.note_asked(replace(question, receiver=f"memory@{OWN}"))
+    entrance.admission.note_request(replace(question, receiver=f"memory@{OWN}"))
 
-    assert not any(entrance.door.refuses(iq(sender)) for _ in range(50))
-    assert not any(entrance.door.refuses(presence(sender)) for _ in range(50))
+    assert not any(entrance.admission.is_rate_limited(iq(sender)) for _ in range(50))
+    assert not any(entrance.admission.is_rate_limited(presence(sender)) for _ in range(50))
 
 
 def test_the_presences_of_a_room_s_occupants_are_not_those_of_one_sender() -> None:
     entrance = Entrance(SIGNALLED)
-    entrance.door.is_room = {"den@rooms.example"}.__contains__
+    entrance.admission.is_room = {"den@rooms.example"}.__contains__
 
-    seen = [entrance.door.refuses(presence(f"den@rooms.example/{n}")) for n in range(50)]
-    said = [entrance.lets_in(text("den@rooms.example", kind="groupchat")) for _ in range(50)]
-    elsewhere = [entrance.lets_in(text("x@rooms.example", kind="groupchat")) for _ in range(50)]
-    asked = [entrance.door.refuses(iq(f"den@rooms.example/{n}")) for n in range(50)]
+    seen = [
+        entrance.admission.is_rate_limited(presence(f"den@rooms.example/{n}")) for n in range(50)
+    ]
+    said = [entrance.is_admitted(text("den@rooms.example", kind="groupchat")) for _ in range(50)]
+    elsewhere = [entrance.is_admitted(text("x@rooms.example", kind="groupchat")) for _ in range(50)]
+    asked = [entrance.admission.is_rate_limited(iq(f"den@rooms.example/{n}")) for n in range(50)]
 
     assert not any(seen) and all(said)
     assert elsewhere.count(True) == 4
@@ -482,10 +486,10 @@ def test_a_program_that_asks_the_same_again_costs_nothing_but_another_text_does(
     body = other.find("{jabber:client}body")
     assert body is not None
 
-    assert all(entrance.lets_in(question) for _ in range(15))
+    assert all(entrance.is_admitted(question) for _ in range(15))
     for number, is_let_in in enumerate([True, True, False]):
         body.text = f"another {number}"
-        assert entrance.lets_in(other) is is_let_in
+        assert entrance.is_admitted(other) is is_let_in
 
 
 @pytest.mark.parametrize(
@@ -502,13 +506,13 @@ def test_what_is_another_question_to_who_answers_costs_a_turn_also_under_one_id(
 ) -> None:
     entrance = Entrance(LIMITED)
     question = request(f"p@{OWN}", ontology="spade-llm.chat/1")
-    assert entrance.lets_in(question)
+    assert entrance.is_admitted(question)
 
     let_in = []
     for number in range(10):
         again = deepcopy(question)
         made_another(again, number)
-        let_in.append(entrance.lets_in(again))
+        let_in.append(entrance.is_admitted(again))
 
     assert sum(let_in) < 10
 
@@ -516,16 +520,18 @@ def test_what_is_another_question_to_who_answers_costs_a_turn_also_under_one_id(
 def test_what_is_read_from_the_archive_is_not_too_fast_but_from_strangers_it_is_refused() -> None:
     entrance = Entrance(LIMITED)
     with Invitations(None) as invitations:
-        assert not any(entrance.door.is_shut_for(text(f"eve@{OWN}")) for _ in range(20))
+        assert not any(entrance.admission.block_stranger(text(f"eve@{OWN}")) for _ in range(20))
         closed = Entrance(CLOSED, invitations)
-        assert closed.door.is_shut_for(text("eve@evil.example"))
+        assert closed.admission.block_stranger(text("eve@evil.example"))
 
 
 def test_a_program_that_is_too_fast_is_busy_and_its_chat_counts_as_talk() -> None:
     entrance = Entrance(LIMITED)
 
-    requests = [entrance.lets_in(request(f"p@{OWN}")) for _ in range(30)]
-    chats = [entrance.lets_in(request(f"q@{OWN}", ontology="spade-llm.chat/1")) for _ in range(5)]
+    requests = [entrance.is_admitted(request(f"p@{OWN}")) for _ in range(30)]
+    chats = [
+        entrance.is_admitted(request(f"q@{OWN}", ontology="spade-llm.chat/1")) for _ in range(5)
+    ]
 
     assert requests == [True] * 20 + [False] * 10
     assert chats == [True] * 3 + [False] * 2
@@ -539,15 +545,15 @@ def test_what_a_gateway_asks_for_others_is_counted_as_theirs() -> None:
     def heard(sender: str, principal: str) -> int:
         chat = "spade-llm.chat/1"
         asked = (request(sender, ontology=chat, principal=principal) for _ in range(10))
-        return sum(map(entrance.lets_in, asked))
+        return sum(map(entrance.is_admitted, asked))
 
     assert heard(GATEWAYS[0], f"ada@{OWN}") == 3
     assert heard(GATEWAYS[0], f"bob@{OWN}") == 3
     assert heard(GATEWAYS[0], "") == 3
-    assert not entrance.lets_in(text(f"ada@{OWN}"))
+    assert not entrance.is_admitted(text(f"ada@{OWN}"))
     assert heard(f"eve@{OWN}", f"cid@{OWN}") == 3
     assert heard(f"eve@{OWN}", f"dan@{OWN}") == 0
-    assert entrance.lets_in(text(f"cid@{OWN}"))
+    assert entrance.is_admitted(text(f"cid@{OWN}"))
 
 
 def test_a_closed_door_takes_whom_a_gateway_speaks_for_as_guests_and_believes_nobody_else() -> None:
@@ -556,22 +562,22 @@ def test_a_closed_door_takes_whom_a_gateway_speaks_for_as_guests_and_believes_no
     def chat(sender: str, principal: str) -> Element:
         return request(sender, ontology="spade-llm.chat/1", principal=principal)
 
-    assert entrance.lets_in(chat(GATEWAYS[0], "stranger@far.example"))
-    assert not entrance.lets_in(chat(GATEWAYS[0], "stranger@far.example"))
-    assert all(entrance.lets_in(chat(GATEWAYS[0], "ada@other.example")) for _ in range(5))
-    assert entrance.door.is_guest("stranger@far.example")
-    assert not entrance.lets_in(text("stranger@far.example"))
-    assert not entrance.lets_in(chat("eve@far.example", "ada@other.example"))
+    assert entrance.is_admitted(chat(GATEWAYS[0], "stranger@far.example"))
+    assert not entrance.is_admitted(chat(GATEWAYS[0], "stranger@far.example"))
+    assert all(entrance.is_admitted(chat(GATEWAYS[0], "ada@other.example")) for _ in range(5))
+    assert entrance.admission.is_guest("stranger@far.example")
+    assert not entrance.is_admitted(text("stranger@far.example"))
+    assert not entrance.is_admitted(chat("eve@far.example", "ada@other.example"))
 
 
 def test_the_accounts_of_one_other_domain_are_bounded_together() -> None:
     entrance = Entrance(LIMITED)
 
-    heard = [entrance.lets_in(text(f"eve{number}@evil.example")) for number in range(20)]
+    heard = [entrance.is_admitted(text(f"eve{number}@evil.example")) for number in range(20)]
 
     assert heard == [True] * 5 + [False] * 15
-    assert entrance.lets_in(text("ada@good.example"))
-    assert all(entrance.lets_in(text(f"colleague{number}@{OWN}")) for number in range(20))
+    assert entrance.is_admitted(text("ada@good.example"))
+    assert all(entrance.is_admitted(text(f"colleague{number}@{OWN}")) for number in range(20))
 
 
 def test_many_senders_take_no_more_room_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -580,10 +586,10 @@ def test_many_senders_take_no_more_room_than_the_bound(monkeypatch: pytest.Monke
     entrance = Entrance(LIMITED)
 
     for number in range(150):
-        entrance.lets_in(text(f"eve{number}@d{number}.example"))
+        entrance.is_admitted(text(f"eve{number}@d{number}.example"))
 
-    assert len(entrance.door._senders) == 100
-    assert len(entrance.door._domains) == 10
+    assert len(entrance.admission._senders) == 100
+    assert len(entrance.admission._domains) == 10
 
 
 @given(st.lists(st.floats(0, 1e4), max_size=30), st.floats(0.01, 100), st.integers(1, 50))

@@ -31,12 +31,12 @@ class Sending:
     """The part of an agent that the hint uses; what is sent stays here."""
 
     def __init__(self) -> None:
-        self.on_stanza: list[Callable[[Element], bool]] = []
+        self.message_filters: list[Callable[[Element], bool]] = []
         self.sent: list[AclMessage] = []
         self.now = 0.0
         EncryptionHint(cast("XmppAgent", self), clock=lambda: self.now)  # All that is used is here.
 
-    def run_errand(self, work: Coroutine[object, object, None]) -> None:
+    def spawn(self, work: Coroutine[object, object, None]) -> None:
         with pytest.raises(StopIteration):
             work.send(None)
 
@@ -46,7 +46,7 @@ class Sending:
     def gets(self, inner: str, *, sender: str = "ada@x/phone", more: str = "type='chat'") -> bool:
         text = f"<message xmlns='jabber:client' from='{sender}' id='m1' {more}>{inner}</message>"
         xml = ElementTree.fromstring(text)
-        return any([take(xml) for take in self.on_stanza])
+        return any([take(xml) for take in self.message_filters])
 
 
 @pytest.mark.parametrize(

@@ -48,13 +48,13 @@ def test_a_door_answers_odd_stanzas_by_whole_ones(seed: int) -> None:
     sent: list[str] = []
     admission = AdmissionPolicy(allow=("friend@x",))
     with Invitations(None) as invitations:
-        door = AdmissionControl(admission, invitations, own_domain="x", send=sent.append)
+        control = AdmissionControl(admission, invitations, own_domain="x", send=sent.append)
         for number in range(3):
             xml = random_stanza(Random(seed + number), sender="eve@x/y", receiver="bot@x")
             element = fromstring(xml)
             element.tag = "{jabber:client}message"
-            assert not door.refuses(element)
-            door.is_shut_for(element)
+            assert not control.is_rate_limited(element)
+            control.block_stranger(element)
 
     for answer in sent:
         assert fromstring(answer).get("to") == "eve@x/y"

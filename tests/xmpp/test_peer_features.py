@@ -27,7 +27,7 @@ class Asking:
     """The part of an agent that asks others what they can do; they answer what the test says."""
 
     def __init__(self) -> None:
-        self.on_sighting: list[Callable[[PeerPresence], None]] = []
+        self.on_peer_presence: list[Callable[[PeerPresence], None]] = []
         self.can: dict[str, PeerClient] = {}
         self.asked: list[str] = []
         self.gate = asyncio.Event()
@@ -54,7 +54,7 @@ class Asking:
         is_ours: bool = False,
     ) -> None:
         seen = PeerPresence(jid=jid, is_available=is_available, is_ours=is_ours, ver=ver, node=node)
-        for tell in self.on_sighting:
+        for tell in self.on_peer_presence:
             tell(seen)
 
 

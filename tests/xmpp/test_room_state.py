@@ -87,7 +87,7 @@ async def test_an_id_counts_only_where_the_room_vouches_for_it() -> None:
     tea = room()
     show(tea, "ada", id="made-up")
     unvouched = tea.said_by(tea.occupant("ada"), hops=0)
-    tea.vouches_for_ids = True
+    tea.has_stable_ids = True
     vouched = tea.said_by(tea.occupant("ada"), hops=0)
 
     assert unvouched.is_passing
@@ -107,7 +107,7 @@ async def test_we_know_whether_somebody_wanted_us_out(codes: str, is_for_good: b
     show(tea, "bot", kind="unavailable", codes=codes)
 
     assert not tea.is_in
-    assert tea.outing.is_for_good == is_for_good
+    assert tea.exit.is_for_good == is_for_good
 
 
 async def test_a_real_jid_that_is_none_is_nobody_s() -> None:

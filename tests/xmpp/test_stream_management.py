@@ -73,7 +73,7 @@ async def test_where_nothing_is_on_its_way_everything_has_arrived() -> None:
 async def test_a_server_can_be_asked_for_a_word_when_everything_has_arrived() -> None:
     wire = Wire()
     stream = wire.enabled()
-    word = stream.next_word()
+    word = stream.request_ack()
     was_done = word.done()
 
     wire.say("a", h="0")
@@ -251,11 +251,11 @@ def test_who_waits_for_what_the_server_was_asked_about_already_asks_no_more() ->
     stream = wire.enabled()
     wire.send("1")
 
-    stream.want()
-    stream.want()
-    stream.ask_if_wanted()
-    stream.ask_if_wanted()
-    stream.want()
-    stream.ask_if_wanted()
+    stream.request_ack_at_flush()
+    stream.request_ack_at_flush()
+    stream.flush_ack_request()
+    stream.flush_ack_request()
+    stream.request_ack_at_flush()
+    stream.flush_ack_request()
 
     assert wire.written == [f"<r xmlns='{NAMESPACE}'/>"]

@@ -24,7 +24,7 @@ async def test_what_is_put_in_one_turn_leaves_in_one_write_and_in_order() -> Non
 async def test_what_is_added_at_the_end_of_a_turn_goes_with_it() -> None:
     written: list[str] = []
     outbox = WriteBuffer(asyncio.get_running_loop(), written.append)
-    outbox.before_leaving = lambda: outbox.put(" and the question")
+    outbox.before_flush = lambda: outbox.put(" and the question")
 
     outbox.put("an answer")
     await asyncio.sleep(0)

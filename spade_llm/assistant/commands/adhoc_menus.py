@@ -274,7 +274,7 @@ def offer_assistant_menu(
     def may_use(jid: str) -> bool:
         """Check access; a room's own JID may not use the menu, since it would stand for all
         occupants."""
-        return not is_room(bare(jid)) and agent.door.admits(jid)
+        return not is_room(bare(jid)) and agent.admission.admit_request(jid)
 
     AdHocCommands(agent, AssistantMenu(behaviour, chat, stop).lines, may_use=may_use)
 
@@ -282,4 +282,6 @@ def offer_assistant_menu(
 def offer_personal_memory_menu(
     agent: XmppAgent, subjects: SubjectMemories, answer: AnswerCommand
 ) -> None:
-    AdHocCommands(agent, PersonalMemoryMenu(subjects, answer).lines, may_use=agent.door.admits)
+    AdHocCommands(
+        agent, PersonalMemoryMenu(subjects, answer).lines, may_use=agent.admission.admit_request
+    )

@@ -154,15 +154,15 @@ class PresenceTracker:
         """Connections by bare JID; the value tells whether the client is spade_llm software."""
         self._seen = {jid: asyncio.Event() for jid in jids}
         """Set once its presence, or the lack of it, is known."""
-        agent.on_sighting.append(self._sight)
+        agent.on_peer_presence.append(self._sight)
         for jid in jids:
-            agent.watch(jid)
+            agent.subscribe_presence(jid)
 
     async def of(self, jid: str) -> PresenceStatus:
         await self._wait_once(jid)
         if there := self._there[jid].values():
             return PresenceStatus.OURS if all(there) else PresenceStatus.THERE
-        return PresenceStatus.AWAY if self._agent.sees(jid) else PresenceStatus.UNKNOWN
+        return PresenceStatus.AWAY if self._agent.is_subscribed_to(jid) else PresenceStatus.UNKNOWN
 
     async def _wait_once(self, jid: str) -> None:
         seen = self._seen.get(jid)

@@ -188,7 +188,7 @@ class ReplyPresenter:
     ) -> None:
         """`is_command`: its answer is no model's, and stays as it is."""
         agent.features.update(FEATURES)
-        agent.on_sighting.append(self._sight)
+        agent.on_peer_presence.append(self._sight)
         self._agent = agent
         self._options = options
         self._is_command = is_command
@@ -196,7 +196,7 @@ class ReplyPresenter:
         self.shown = ShownAnswers(data / f"shown-{agent.jid.local}.db" if data else None)
         self._replacing = MessageCorrection(self.shown, retract)
         self._replies = QuotedReplies()
-        agent.as_pieces = self._pieces
+        agent.split_outgoing = self._pieces
         EncryptionHint(agent)
 
     async def answer(self, utterance: ChatTurnInput, handler: ChatHandler) -> ChatReply:
@@ -280,7 +280,7 @@ class ReplyPresenter:
         """Query the features of a contact's client when it comes online, since it may write soon.
         Other JIDs are not queried: a query reveals our presence."""
         is_person = self._options.streaming and seen.is_available and not seen.is_ours
-        if is_person and self._agent.sees(bare(seen.jid)):
+        if is_person and self._agent.is_subscribed_to(bare(seen.jid)):
             self._agent.peer_features.learn(seen.jid)
 
 

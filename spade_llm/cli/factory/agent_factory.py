@@ -117,7 +117,7 @@ async def _touch_heartbeat(agent: XmppAgent, home: Path) -> None:
     from spade_llm.xmpp.connection.login_probe import self_ping
 
     while True:
-        if agent.link is not None and await self_ping(agent.link):
+        if agent.connection is not None and await self_ping(agent.connection):
             touch_heartbeat(home)
         await asyncio.sleep(EVERY_S)
 

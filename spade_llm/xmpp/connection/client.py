@@ -51,7 +51,7 @@ _MESSAGE = "{jabber:client}message"
 _IQ = "{jabber:client}iq"
 _PRESENCE = "{jabber:client}presence"
 _ANSWERS = frozenset({"result", "error"})
-_WAITING = "IqCallback_"
+_PENDING_IQ_PREFIX = "IqCallback_"
 """Prefix of the name that slixmpp 1.12 gives to the handler of a pending IQ; the IQ's id follows.
 """
 _BEFORE_BINDING = 9000
@@ -69,7 +69,7 @@ class WriteBuffer:
         self._waiting: list[str] = []
         self._chars = 0
         self._is_due = False
-        self.before_leaving: Callable[[], None] = _no_suffix
+        self.before_flush: Callable[[], None] = _no_suffix
         """Called at the end of a turn, to put more."""
 
     def put(self, text: str) -> None:
@@ -79,12 +79,12 @@ class WriteBuffer:
         if self._chars > MAX_BUFFERED_CHARS:
             self.flush()
         else:
-            self.leave_soon()
+            self.flush_soon()
 
-    def leave_soon(self) -> None:
+    def flush_soon(self) -> None:
         if not self._is_due:
             self._is_due = True
-            self._loop.call_soon(self._leave)
+            self._loop.call_soon(self._flush_scheduled)
 
     def flush(self) -> None:
         """Write the buffer now, instead of at the end of the event-loop turn."""
@@ -98,8 +98,8 @@ class WriteBuffer:
         self._waiting.clear()
         self._chars = 0
 
-    def _leave(self) -> None:
-        self.before_leaving()
+    def _flush_scheduled(self) -> None:
+        self.before_flush()
         self._is_due = False
         self.flush()
 
@@ -158,13 +158,13 @@ class XmppClient(ClientXMPP):
         on_due: Callable[[float], None],
     ) -> None:
         self._prologue = PrologueCheck()
-        self._awaited: set[str] = set()
+        self._pending_iq_ids: set[str] = set()
         """Ids of our requests that wait for their answer."""
         use_fast_scram()
         super().__init__(jid, password, ssl_context=tls_context(connection.ca_path))
-        self._outbox = WriteBuffer(self.loop, super().send_raw)
-        self.management = StreamManagement(self._outbox.put, on_due)
-        self._outbox.before_leaving = self.management.ask_if_wanted
+        self._write_buffer = WriteBuffer(self.loop, super().send_raw)
+        self.management = StreamManagement(self._write_buffer.put, on_due)
+        self._write_buffer.before_flush = self.management.flush_ack_request
         self.until_ready: Callable[[], Awaitable[None]] | None = None
         """Awaited before a resource is bound, so that no message arrives earlier. If it raises
         ConfigurationError, no resource is bound."""
@@ -236,21 +236,21 @@ class XmppClient(ClientXMPP):
         if not self.transport:
             raise NotConnectedError
         text = data if isinstance(data, str) else data.decode()
-        self._outbox.put(text)
+        self._write_buffer.put(text)
         self.management.note_sent(text)
 
-    def ask_soon(self) -> None:
+    def request_ack_soon(self) -> None:
         """Have the server say what of it has arrived, in the write that it leaves with."""
-        self.management.want()
-        self._outbox.leave_soon()
+        self.management.request_ack_at_flush()
+        self._write_buffer.flush_soon()
 
     def connection_lost(self, exception: BaseException | None) -> None:
-        self._outbox.drop()
+        self._write_buffer.drop()
         super().connection_lost(exception)
 
     def abort(self) -> None:
         if self.transport:
-            self._outbox.flush()
+            self._write_buffer.flush()
         super().abort()
 
     def register_handler(
@@ -259,17 +259,17 @@ class XmppClient(ClientXMPP):
         before: BaseHandler | None = None,
         after: BaseHandler | None = None,
     ) -> None:
-        if handler.name.startswith(_WAITING):
-            self._awaited.add(handler.name.removeprefix(_WAITING))
+        if handler.name.startswith(_PENDING_IQ_PREFIX):
+            self._pending_iq_ids.add(handler.name.removeprefix(_PENDING_IQ_PREFIX))
         super().register_handler(handler, before, after)
 
     def remove_handler(self, name: str) -> bool:
         """slixmpp calls it for each request that got no answer in time."""
-        self._awaited.discard(name.removeprefix(_WAITING))
+        self._pending_iq_ids.discard(name.removeprefix(_PENDING_IQ_PREFIX))
         return bool(super().remove_handler(name))
 
     def _spawn_event(self, xml: Element) -> None:
-        if self._is_unwanted(xml):
+        if self._is_dropped(xml):
             self.management.note_received(xml)
         elif xml.tag == _MESSAGE and self.on_acl is not None and xml.find(ACL_TAG) is not None:
             self.management.note_received(xml)
@@ -277,13 +277,13 @@ class XmppClient(ClientXMPP):
         else:
             super()._spawn_event(xml)
 
-    def _is_unwanted(self, xml: Element) -> bool:
+    def _is_dropped(self, xml: Element) -> bool:
         """True for a stanza that is dropped: an IQ response that no request waits for, or a refused
         stanza. slixmpp takes 0.1 to 0.3 ms for each, this check 0.01 ms."""
         if xml.tag == _IQ and xml.get("type") in _ANSWERS:
             id = xml.get("id", "")
-            is_awaited = id in self._awaited
-            self._awaited.discard(id)
+            is_awaited = id in self._pending_iq_ids
+            self._pending_iq_ids.discard(id)
             return not is_awaited
         is_stanza = xml.tag in (_IQ, _MESSAGE, _PRESENCE)
         return is_stanza and self.is_refused is not None and self.is_refused(xml)
@@ -322,7 +322,7 @@ class XmppClient(ClientXMPP):
 
 
 def _no_suffix() -> None:
-    """Default of `before_leaving`: adds nothing."""
+    """Default of `before_flush`: adds nothing."""
 
 
 class _Forbidden(Exception):

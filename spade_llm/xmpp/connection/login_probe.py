@@ -30,7 +30,7 @@ SELF_PING_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ProbeLogin:
-    link: XmppConnection
+    connection: XmppConnection
 
     async def server_time(self) -> datetime | None:
         """Query the server's time (XEP-0202), corrected by half the round trip; None: no answer."""
@@ -39,9 +39,9 @@ class ProbeLogin:
         answer = await self._ask(TIME, "time")
         if answer is None or (utc := answer.find(f"{{{TIME}}}time/{{{TIME}}}utc")) is None:
             return None
-        return _shifted(utc.text or "", (loop.time() - asked_s) / 2)
+        return _add_delay(utc.text or "", (loop.time() - asked_s) / 2)
 
-    async def carries(self, size_bytes: int, *, within_s: float) -> float | None:
+    async def round_trip_s(self, size_bytes: int, *, within_s: float) -> float | None:
         """Measure the round trip in seconds of a stanza of this size; None if no response came."""
         loop = asyncio.get_running_loop()
         sent_s = loop.time()
@@ -52,9 +52,9 @@ class ProbeLogin:
         self, namespace: str, name: str, text: str = "", *, within_s: float = PROBE_TIMEOUT_S
     ) -> Element | None:
         """The answer, an error as well; None: none came, or the connection ended."""
-        question = _question(self.link, namespace, name, text)
+        question = _question(self.connection, namespace, name, text)
         ended = asyncio.get_running_loop().create_future()
-        self.link.client.add_event_handler("disconnected", lambda _: _settle(ended))
+        self.connection.client.add_event_handler("disconnected", lambda _: _set_done(ended))
         asking = asyncio.ensure_future(_answer(question, within_s))
         await asyncio.wait([asking, ended], return_when=asyncio.FIRST_COMPLETED)
         if not asking.done():
@@ -64,8 +64,8 @@ class ProbeLogin:
         return asking.result()
 
 
-def _question(link: XmppConnection, namespace: str, name: str, text: str) -> Iq:
-    iq = link.client.make_iq_get(ito=link.client.boundjid.domain)
+def _question(connection: XmppConnection, namespace: str, name: str, text: str) -> Iq:
+    iq = connection.client.make_iq_get(ito=connection.client.boundjid.domain)
     child = iq.xml.makeelement(f"{{{namespace}}}{name}", {})
     child.text = text
     iq.append(child)
@@ -81,12 +81,12 @@ async def _answer(question: Iq, within_s: float) -> Element | None:
         return None
 
 
-def _settle(ended: asyncio.Future[None]) -> None:
+def _set_done(ended: asyncio.Future[None]) -> None:
     if not ended.done():
         ended.set_result(None)
 
 
-def _shifted(utc: str, late_s: float) -> datetime | None:
+def _add_delay(utc: str, late_s: float) -> datetime | None:
     try:
         said = datetime.fromisoformat(utc.replace("Z", "+00:00"))
     except ValueError:
@@ -100,19 +100,19 @@ async def probe_login(
 ) -> AsyncIterator[ProbeLogin]:
     """Raises ConfigurationError: the server does not let this account in, and why."""
     resource = f"visit-{secrets.token_hex(4)}"
-    link = XmppConnection(jid, password, connection, resource=resource, is_resumed=False)
-    await link.open()
+    login = XmppConnection(jid, password, connection, resource=resource, is_resumed=False)
+    await login.open()
     try:
-        yield ProbeLogin(link)
+        yield ProbeLogin(login)
     finally:
-        await link.close()
+        await login.close()
 
 
-async def self_ping(link: XmppConnection) -> bool:
-    if not link.connected.is_set():
+async def self_ping(connection: XmppConnection) -> bool:
+    if not connection.connected.is_set():
         return False
     try:
-        await link.client["xep_0199"].send_ping(link.address, SELF_PING_TIMEOUT_S)
+        await connection.client["xep_0199"].send_ping(connection.address, SELF_PING_TIMEOUT_S)
     except (IqError, IqTimeout):
         return False
     return True

@@ -65,11 +65,11 @@ class StreamManagement:
         self._id = ""
         self._stream = 0
         self._handled = 0
-        self._told = 0
+        self._acknowledged_in = 0
         self._sent = 0
         self._asked_for = 0
         """Number of sent stanzas at the last acknowledgement request to the server."""
-        self._is_wanted = False
+        self._is_ack_requested = False
         self._acked = 0
         self._unacked: deque[str] = deque()
         self._unacked_chars = 0
@@ -78,7 +78,7 @@ class StreamManagement:
         """Pending receipts with the number of their last stanza, ascending; one for each answer to
         a person that is on its way (Dispatcher)."""
         self._decided: asyncio.Future[bool] | None = None
-        self._acts = {
+        self._handlers = {
             f"{{{NAMESPACE}}}a": self._arrived,
             f"{{{NAMESPACE}}}r": self._asked,
             f"{{{NAMESPACE}}}enabled": self._enabled,
@@ -101,7 +101,7 @@ class StreamManagement:
         """Go on with the stream that has dropped, if the server still has it."""
         self._decided = asyncio.get_running_loop().create_future()
         known = f"previd={quoteattr(self._id)} h='{self._handled}'"
-        self._told = self._handled
+        self._acknowledged_in = self._handled
         self._write(f"<resume xmlns='{NAMESPACE}' {known}/>")
         try:
             return await self._decided
@@ -121,8 +121,8 @@ class StreamManagement:
         self._id = ""
         self._stream += 1
         self.is_on = self._is_counting_in = self._has_overflown = False
-        self._handled = self._told = self._sent = self._acked = self._unacked_chars = 0
-        self._asked_for, self._is_wanted = 0, False
+        self._handled = self._acknowledged_in = self._sent = self._acked = self._unacked_chars = 0
+        self._asked_for, self._is_ack_requested = 0, False
         self._unacked.clear()
         while self._receipts:
             _set(self._receipts.popleft()[1], has_arrived=False)
@@ -132,7 +132,7 @@ class StreamManagement:
             return
         self._sent += 1
         if not self._has_overflown:
-            self._keep(text)
+            self._store_unacked(text)
         if self._sent % ASK_EVERY == 0:
             self.ask()
 
@@ -142,7 +142,7 @@ class StreamManagement:
             if self._is_counting_in and not self.is_frozen:
                 self._handled = (self._handled + 1) % _MODULO
                 self._on_due(ACK_WITHIN_S)
-        elif act := self._acts.get(xml.tag):
+        elif act := self._handlers.get(xml.tag):
             act(xml)
 
     def receipt(self) -> Receipt:
@@ -155,22 +155,22 @@ class StreamManagement:
             self._receipts.append((self._sent, receipt))
         return receipt
 
-    def next_word(self) -> Receipt:
+    def request_ack(self) -> Receipt:
         """Ask for one, whatever has arrived: a server that says something is there."""
         word: Receipt = asyncio.get_running_loop().create_future()
         self._receipts.append((self._sent, word))
         self.ask()
         return word
 
-    def want(self) -> None:
+    def request_ack_at_flush(self) -> None:
         """Have the server say what has arrived, behind what leaves in this turn of the loop."""
-        self._is_wanted = True
+        self._is_ack_requested = True
 
-    def ask_if_wanted(self) -> None:
+    def flush_ack_request(self) -> None:
         """Once for all that want it now."""
-        if self._is_wanted and self._sent != self._asked_for:
+        if self._is_ack_requested and self._sent != self._asked_for:
             self.ask()
-        self._is_wanted = False
+        self._is_ack_requested = False
 
     def ask(self) -> None:
         """Have the server say what has arrived."""
@@ -185,16 +185,16 @@ class StreamManagement:
         """Tell the server that what had come then need not be kept for us."""
         if self._is_counting_in and mark.stream == self._stream:
             # One that was overtaken: a server ends a stream whose numbers go back.
-            is_ahead = (mark.handled - self._told) % _MODULO < _MODULO // 2
-            self._told = mark.handled if is_ahead else self._told
-            self._write(f"<a xmlns='{NAMESPACE}' h='{self._told}'/>")
+            is_ahead = (mark.handled - self._acknowledged_in) % _MODULO < _MODULO // 2
+            self._acknowledged_in = mark.handled if is_ahead else self._acknowledged_in
+            self._write(f"<a xmlns='{NAMESPACE}' h='{self._acknowledged_in}'/>")
 
     @property
-    def is_told(self) -> bool:
+    def is_all_acknowledged(self) -> bool:
         """The server knows of all that has come."""
-        return self._told == self._handled
+        return self._acknowledged_in == self._handled
 
-    def _keep(self, text: str) -> None:
+    def _store_unacked(self, text: str) -> None:
         self._unacked.append(text)
         self._unacked_chars += len(text)
         if len(self._unacked) > MAX_UNACKED or self._unacked_chars > MAX_UNACKED_CHARS:
@@ -252,7 +252,7 @@ def _set(future: asyncio.Future[bool], *, has_arrived: bool) -> None:
         future.set_result(has_arrived)
 
 
-async def _at_once() -> None:
+async def _no_wait() -> None:
     """Default of `until_safe`, for agents that store nothing."""
 
 
@@ -262,7 +262,7 @@ class Acknowledger:
     is acknowledged."""
 
     def __init__(self) -> None:
-        self.until_safe: Callable[[], Awaitable[None]] = _at_once
+        self.until_safe: Callable[[], Awaitable[None]] = _no_wait
         """Returns once what has come until now survives a kill −9, or needs not; must not raise."""
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -276,17 +276,17 @@ class Acknowledger:
 
     async def finish(self, management: StreamManagement) -> None:
         """Send the last acknowledgement before the stream is closed; the server stores the rest."""
-        await self._tell(management)
+        await self._acknowledge(management)
         self._stop_timer()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _begin(self, management: StreamManagement) -> None:
         self._stop_timer()
-        task = asyncio.create_task(self._tell(management))
+        task = asyncio.create_task(self._acknowledge(management))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _tell(self, management: StreamManagement) -> None:
+    async def _acknowledge(self, management: StreamManagement) -> None:
         mark = management.mark()
         await self.until_safe()
         management.acknowledge(mark)

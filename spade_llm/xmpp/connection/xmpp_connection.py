@@ -41,7 +41,7 @@ CLOSE_TIMEOUT_S = 2.0
 """Timeout in seconds of the closing handshake of an established stream; others close at once."""
 _GONE = frozenset({"gone", "item-not-found", "recipient-unavailable", "service-unavailable"})
 """Error conditions (RFC 6120 §8.3.3) that mean that the JID is offline or does not exist."""
-_CUT = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+_TLS_CONNECTION_LOST = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 """Says nothing about a certificate."""
 SEND_TIMEOUT_S = 30.0
 """Maximum wait of a send for a reconnection, in seconds."""
@@ -80,7 +80,7 @@ class XmppConnection:
             f"{jid.partition('/')[0]}/{resource}", password, connection, self._acknowledge
         )
         self.connected = asyncio.Event()
-        self.gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.closed_for_good: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done, with the reason, when the link has ended for good without being asked to."""
         self.on_session: list[Callable[[], None]] = []
         """Called after each connection that the server knows nothing of yet."""
@@ -113,15 +113,15 @@ class XmppConnection:
         except ConfigurationError:
             await self.close()
             raise
-        self._keeper = asyncio.create_task(self._keep())
+        self._keeper = asyncio.create_task(self._keep_connected())
         self._pinger = asyncio.create_task(self._ping())
 
-    def hand_back(self) -> None:
+    def freeze_acknowledgements(self) -> None:
         """Stop acknowledging: the server stores later messages for our next session."""
         self.client.management.is_frozen = True
 
     @property
-    def hands_back(self) -> bool:
+    def is_acknowledgement_frozen(self) -> bool:
         """False where the server manages no streams: what comes is lost unless it is answered."""
         return self.client.management.is_frozen and self.client.management.is_on
 
@@ -132,7 +132,7 @@ class XmppConnection:
         await asyncio.gather(*filter(None, (self._keeper, self._pinger)), return_exceptions=True)
         try:
             await self.acknowledger.finish(self.client.management)
-            await self._hang_up()
+            await self._disconnect()
         finally:
             self.client.management.give_up()
             self._end_sender()
@@ -158,7 +158,7 @@ class XmppConnection:
             await self._confirm_by_ping()
             return
         receipt = self.client.management.receipt()
-        self.ask_soon()
+        self.request_ack_soon()
         while not receipt.done():
             await self._wait_for(receipt)
         if not receipt.result():
@@ -170,10 +170,10 @@ class XmppConnection:
         if not receipt.done() and self.connected.is_set() and connection == self._connections:
             self.client.abort()
 
-    def ask_soon(self) -> None:
+    def request_ack_soon(self) -> None:
         """Request an acknowledgement for a `confirm` that follows soon, in the same write as the
         stanzas that it confirms."""
-        self.client.ask_soon()
+        self.client.request_ack_soon()
 
     async def _confirm_by_ping(self) -> None:
         """Confirm by a ping if the server does not manage streams: it answers in order."""
@@ -219,7 +219,7 @@ class XmppConnection:
                 raise failure
             if were_all_tried and not isinstance(failure, ServerUnreachable):
                 raise failure
-            await self._hang_up()
+            await self._disconnect()
             if were_all_tried:
                 await asyncio.sleep(FIRST_BACKOFF_S)
 
@@ -240,21 +240,21 @@ class XmppConnection:
         finally:
             self._outcome = None
 
-    async def _keep(self) -> None:
-        while not self.gone.done():
+    async def _keep_connected(self) -> None:
+        while not self.closed_for_good.done():
             await self._dropped.wait()
             self.connected.clear()
-            if not self.gone.done():
-                await self._come_back()
+            if not self.closed_for_good.done():
+                await self._reconnect()
 
-    async def _come_back(self) -> None:
+    async def _reconnect(self) -> None:
         pause_s = FIRST_BACKOFF_S
-        while not self.connected.is_set() and not self.gone.done():
+        while not self.connected.is_set() and not self.closed_for_good.done():
             await asyncio.sleep(random.uniform(pause_s / 2, pause_s))
-            if await self._try_again():
+            if await self._retry_connection():
                 pause_s = min(pause_s * 2, MAX_BACKOFF_S)
 
-    async def _try_again(self) -> bool:
+    async def _retry_connection(self) -> bool:
         """True: it is time for a longer pause, as no address works."""
         self._renew_password()
         failure = await self._attempt_in_time()
@@ -262,7 +262,7 @@ class XmppConnection:
             return False
         logger.warning("%s is not back yet: %s", self._jid, failure)
         were_all_tried = self._endpoints.move_on()
-        await self._hang_up()
+        await self._disconnect()
         return were_all_tried
 
     def _renew_password(self) -> None:
@@ -279,7 +279,7 @@ class XmppConnection:
         while True:
             await asyncio.sleep(PING_EVERY_S)
             if self.client.management.is_on:
-                await self._wait_for(self.client.management.next_word())
+                await self._wait_for(self.client.management.request_ack())
             elif self.connected.is_set() and not await self._is_answered():
                 self.client.abort()
 
@@ -292,7 +292,7 @@ class XmppConnection:
             return False
         return True
 
-    async def is_there(self, jid: str) -> bool:
+    async def is_online(self, jid: str) -> bool:
         """Check by ping whether this full JID is connected; True if that cannot be determined."""
         if not self.connected.is_set():
             return True
@@ -304,7 +304,7 @@ class XmppConnection:
             return True
         return True
 
-    async def _hang_up(self) -> None:
+    async def _disconnect(self) -> None:
         farewell_s = CLOSE_TIMEOUT_S if self.connected.is_set() else 0.1
         self.connected.clear()
         self.client.cancel_connection_attempt()
@@ -385,9 +385,9 @@ class XmppConnection:
 
     def _stream_failed(self, error: object) -> None:
         condition = str(error["condition"])  # type: ignore[index]  # slixmpp stanza, untyped
-        if condition == "conflict" and not self.gone.done():
+        if condition == "conflict" and not self.closed_for_good.done():
             logger.error("%s was replaced by another process with the same full JID", self.address)
-            self.gone.set_result("conflict")
+            self.closed_for_good.set_result("conflict")
         if condition == "see-other-host":
             is_verified = isinstance(self.client.socket, ssl.SSLObject)
             other = str(error["see_other_host"])  # type: ignore[index]  # slixmpp stanza, untyped
@@ -417,7 +417,7 @@ class XmppConnection:
             self._outcome.set_result(outcome)
 
     def _insecure(self, reason: object) -> ConfigurationError:
-        if isinstance(reason, _CUT):
+        if isinstance(reason, _TLS_CONNECTION_LOST):
             return self._unreachable("the connection was closed during the TLS handshake")
         return self._untrusted(reason)
 

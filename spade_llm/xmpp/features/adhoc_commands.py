@@ -202,7 +202,7 @@ class AdHocCommands:
 
     def _serve(self, iq: Iq, work: Callable[[], Awaitable[CommandStep]]) -> None:
         self._running[iq["from"].bare] += 1
-        self._agent.run_errand(self._served(iq, work))
+        self._agent.spawn(self._served(iq, work))
 
     async def _served(self, iq: Iq, work: Callable[[], Awaitable[CommandStep]]) -> None:
         """Answers also where something fails that was not foreseen."""

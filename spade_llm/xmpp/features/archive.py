@@ -170,7 +170,7 @@ class MissedMessages:
         self._is_keeping = False
         self._live: LruDict[str, None] = LruDict(MAX_LIVE_IDS)
         # What was refused, or a code that was used, is not to be read again later.
-        agent.on_arrival.append(self._note)
+        agent.on_stanza_received.append(self._note)
         agent.on_client.append(self._listen)
         agent.on_session.append(self._begin)
 
@@ -189,7 +189,7 @@ class MissedMessages:
     def _note(self, stanza: Element) -> None:
         """Note the archive id of a live message, so that it is not read again later."""
         id = archive_id(stanza) if stanza.tag == "{jabber:client}message" else ""
-        if id and not (self._agent.link and self._agent.link.hands_back):
+        if id and not (self._agent.connection and self._agent.connection.is_acknowledgement_frozen):
             self._live[id] = None
             self._keep_live()
 
@@ -197,7 +197,7 @@ class MissedMessages:
         """Once for all that came in the meantime: a flood writes no file per message."""
         if self._has_archive and not self._is_keeping:
             self._is_keeping = True
-            self._agent.run_errand(self._keep_once_safe())
+            self._agent.spawn(self._keep_once_safe())
 
     async def _keep_once_safe(self) -> None:
         try:
@@ -206,7 +206,7 @@ class MissedMessages:
                 await self._agent.node.dispatcher.written_down()
                 # Another stream meanwhile: whoever reads the archive keeps the place.
                 if reading is self._reading:
-                    self._keep(newest)
+                    self._save_position(newest)
                     self._forget_until(newest)
         finally:
             self._is_keeping = False
@@ -232,33 +232,33 @@ class MissedMessages:
         self._has_archive = MAM in said.features
         if not self._has_archive or self._archive is None:
             return
-        place = self._place()
-        if place is None:
-            self._keep(await self._archive.newest())
+        position = self._load_position()
+        if position is None:
+            self._save_position(await self._archive.newest())
             return
-        await self._read_from(self._archive, *place)
+        await self._read_from(self._archive, *position)
 
-    async def _read_from(self, archive: MessageArchive, place: str, at: datetime) -> None:
+    async def _read_from(self, archive: MessageArchive, position: str, at: datetime) -> None:
         since = datetime.now(UTC) - MAX_AGE
         taken: Counter[str] = Counter()
         for _ in range(MAX_PAGES):
             try:
-                page = await archive.after(place, since=since)
+                page = await archive.after(position, since=since)
             except PeerUnavailable as error:
-                if error.wire_code != NOT_FOUND or not place:
+                if error.wire_code != NOT_FOUND or not position:
                     raise
                 # It has expired there; what came since may have not.
-                place, since = "", max(at, since)
+                position, since = "", max(at, since)
                 continue
             for one in page.messages:
                 await self._deal_with(one, taken)
-            place = page.last or place
+            position = page.last or position
             if page.is_last:
                 return
             if taken.total() >= MAX_MESSAGES:
                 break
         logger.warning("%s: too much was missed, the newest is left out", self._agent.jid)
-        self._keep(await archive.newest())
+        self._save_position(await archive.newest())
 
     async def _deal_with(self, one: ArchivedMessage, taken: Counter[str]) -> None:
         dispatcher = self._agent.node.dispatcher
@@ -267,11 +267,11 @@ class MissedMessages:
         if one.id not in self._live and has_share and self._is_for_us(one.message):
             taken[sender] += 1
             await dispatcher.has_room(below=MAX_AT_WORK)
-            self._agent.read(one.message)
+            self._agent.process_message(one.message)
             await asyncio.sleep(0)
             await dispatcher.written_down()
         self._live.pop(one.id, None)
-        self._keep(one.id)
+        self._save_position(one.id)
 
     def _is_for_us(self, message: Element) -> bool:
         """True for a chat message from a person. Programs have repeated their request, or given
@@ -282,7 +282,7 @@ class MissedMessages:
         has_body = bool(message.findtext("{jabber:client}body"))
         return not is_ours and is_chat and is_kept and has_body and not codec.read_metadata(message)
 
-    def _place(self) -> tuple[str, datetime] | None:
+    def _load_position(self) -> tuple[str, datetime] | None:
         try:
             known = json.loads(self._path.read_text("utf-8"))
             return str(known["id"]), datetime.fromisoformat(known["at"])
@@ -292,7 +292,7 @@ class MissedMessages:
             logger.warning("%s is not read: %s", self._path, error)
             return None
 
-    def _keep(self, id: str) -> None:
+    def _save_position(self, id: str) -> None:
         """Whole or not at all, also after a kill."""
         text = json.dumps({"id": id, "at": datetime.now(UTC).isoformat()})
         new = self._path.with_suffix(".new")

@@ -26,7 +26,7 @@ MAX_SENT = 256
 """Answers that are known again when they come back."""
 FIRST_PAUSE_S = 4.0
 MAX_PAUSE_S = 60.0
-GIVE_UP_AFTER_S = 300.0
+BACKOFF_RESET_S = 300.0
 """Time in seconds without a retry after which the back-off starts again with the shortest pause."""
 TRANSIENT_CONDITIONS = frozenset({"remote-server-not-found", "remote-server-timeout"})
 """Error conditions that are temporary. The answer is retried for as long as the answer log keeps
@@ -42,7 +42,7 @@ class BouncedAnswers:
         self._pause_s = FIRST_PAUSE_S
         self._tried_s = float("-inf")
         agent.on_sent.append(self._note_sent)
-        agent.on_stanza.append(self._take)
+        agent.message_filters.append(self._take)
 
     def _note_sent(self, message: AclMessage) -> None:
         if self._is_for_elsewhere(message):
@@ -64,7 +64,7 @@ class BouncedAnswers:
         if answer is None:
             return False
         self._is_due = True
-        self._agent.run_errand(self._agent.node.dispatcher.delivery.not_sent(answer))
+        self._agent.spawn(self._agent.node.dispatcher.delivery.not_sent(answer))
         if self._trying is None or self._trying.done():
             self._trying = self._agent.submit(self._try_again())
         return True
@@ -85,7 +85,7 @@ class BouncedAnswers:
 
     def _next_pause_s(self) -> float:
         now_s = asyncio.get_running_loop().time()
-        has_rested = now_s - self._tried_s > GIVE_UP_AFTER_S
+        has_rested = now_s - self._tried_s > BACKOFF_RESET_S
         self._pause_s = FIRST_PAUSE_S if has_rested else min(self._pause_s * 2, MAX_PAUSE_S)
         self._tried_s = now_s
         return self._pause_s

@@ -57,7 +57,7 @@ class EncryptionHint:
         self._clock = clock
         self._told: LruDict[tuple[str, str], float] = LruDict(MAX_CONVERSATIONS)
         """Time of the last hint, by bare JID and thread; the latest last."""
-        agent.on_stanza.append(self._take)
+        agent.message_filters.append(self._take)
 
     def _take(self, xml: Element) -> bool:
         """Keys that are exchanged without a text (XEP-0384 §5.5) say nothing to a person."""
@@ -65,7 +65,7 @@ class EncryptionHint:
         if not kind or xml.get("type", "normal") not in ("chat", "normal"):
             return False
         if _has_text(xml) and self._is_time(xml):
-            self._agent.run_errand(self._tell(xml, kind))
+            self._agent.spawn(self._tell(xml, kind))
         return True
 
     def _is_time(self, xml: Element) -> bool:

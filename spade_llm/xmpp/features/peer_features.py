@@ -129,7 +129,7 @@ class PeerFeatures:
         self._silent: LruDict[str, bool] = LruDict(MAX_KNOWN)
         """Full JIDs that did not answer; they are queried again only if a caller waits for the
         result."""
-        agent.on_sighting.append(self._sight)
+        agent.on_peer_presence.append(self._report_presence)
 
     def known(self, jid: str) -> PeerClient | None:
         """The client at this full JID, without asking; None: nothing is known of it."""
@@ -210,7 +210,7 @@ class PeerFeatures:
         self._known[key] = client
         return client
 
-    def _sight(self, seen: PeerPresence) -> None:
+    def _report_presence(self, seen: PeerPresence) -> None:
         if seen.is_ours:
             return  # Our programs enable no carbons, and no person reads there.
         self._silent.pop(seen.jid, None)

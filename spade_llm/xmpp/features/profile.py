@@ -48,7 +48,7 @@ class Profile:
 
     def _begin(self) -> None:
         if not self._is_done:
-            self._agent.run_errand(self._publish())
+            self._agent.spawn(self._publish())
 
     async def _publish(self) -> None:
         try:

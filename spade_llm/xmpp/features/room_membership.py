@@ -95,7 +95,7 @@ class SavedRooms:
     def add(self, room: KnownRoom, *, inviter: str) -> None:
         self._db.run(_ADD, room.jid, room.password, inviter)
 
-    def has_place_for(self, inviter: str) -> bool:
+    def has_capacity_for(self, inviter: str) -> bool:
         ((count,),) = self._db.run(_COUNT, inviter)
         return int(str(count)) < MAX_OF_INVITER
 
@@ -109,12 +109,12 @@ class RoomMembership:
         agent: XmppAgent,
         room: RoomState,
         *,
-        say_again: Callable[[RoomState], Awaitable[None]],
+        resend_bounced: Callable[[RoomState], Awaitable[None]],
     ) -> None:
-        """`say_again`: called each time that we are in."""
+        """`resend_bounced`: called each time that we are in."""
         self._agent = agent
         self._room = room
-        self._say_again = say_again
+        self._resend_bounced = resend_bounced
         self._pause_s = FIRST_PAUSE_S
 
     async def run(self, *, can_give_up: bool, is_new: bool) -> None:
@@ -125,8 +125,8 @@ class RoomMembership:
         while True:
             condition = await self._enter()
             if condition == "":
-                condition = await self._until_out()
-            is_unwanted = condition in ROOM_CLOSED_CONDITIONS or self._room.outing.is_for_good
+                condition = await self._wait_until_left()
+            is_unwanted = condition in ROOM_CLOSED_CONDITIONS or self._room.exit.is_for_good
             if is_unwanted and can_give_up:
                 return
             if condition:
@@ -144,33 +144,33 @@ class RoomMembership:
         """Empty: we are in. Else why not."""
         condition = NICK_TAKEN
         for tried in range(MAX_NICKS):
-            condition = await self._attempt(self._room.wanted_nick + "_" * tried)
+            condition = await self._attempt(self._room.preferred_nick + "_" * tried)
             if condition != NICK_TAKEN:
                 break
         if condition == "":
-            await self._look_around()
+            await self._finish_join()
         return condition
 
     async def _attempt(self, nick: str) -> str:
-        entrance = self._room.begin(nick)
+        join_result = self._room.begin(nick)
         try:
             async with asyncio.timeout(JOIN_TIMEOUT_S):
                 await self._connected()
-                self._show_ourselves()
-                return await entrance
+                self._send_join_presence()
+                return await join_result
         except TimeoutError:
             return "no answer"
 
     async def _connected(self) -> None:
-        if self._agent.link is not None:
-            await self._agent.link.connected.wait()
+        if self._agent.connection is not None:
+            await self._agent.connection.connected.wait()
 
-    def _show_ourselves(self) -> None:
+    def _send_join_presence(self) -> None:
         presence = self._agent.client.make_presence(pto=self._room.own_address)
         presence.xml.append(muc.join_element(self._room.password))
         presence.send()
 
-    async def _look_around(self) -> None:
+    async def _finish_join(self) -> None:
         """Query the room's features, then finish the join. Only a room that announces occupant ids
         (XEP-0421) removes forged ones."""
         room = self._room
@@ -183,17 +183,17 @@ class RoomMembership:
             return
         room.is_settled.set()
         logger.info("%s is in %s as %s", self._agent.jid, room.address, room.nick)
-        await self._say_again(room)
+        await self._resend_bounced(room)
 
     async def _ask(self) -> None:
         room = self._room
         try:
             said = await self._agent.discover(room.address)
-            room.vouches_for_ids = muc.OCCUPANT_ID in said.features
+            room.has_stable_ids = muc.OCCUPANT_ID in said.features
         except RequestError as error:
             logger.warning("%s does not say what it can do: %s", room.address, error)
 
-    async def _until_out(self) -> str:
+    async def _wait_until_left(self) -> str:
         """Empty: come in again at once. Else why we were put out."""
         room = self._room
         while room.is_in:
@@ -204,8 +204,8 @@ class RoomMembership:
                 if not await is_occupant(self._agent.client, self._room.own_address):
                     logger.warning("%s forgot us", room.address)
                     room.lose()
-        self._pause_s = KICKED_PAUSE_S if room.outing.is_for_good else FIRST_PAUSE_S
-        return room.outing.reason
+        self._pause_s = KICKED_PAUSE_S if room.exit.is_for_good else FIRST_PAUSE_S
+        return room.exit.reason
 
     async def _pause(self, reason: str) -> None:
         """Ended by another stream."""

@@ -102,7 +102,7 @@ class Occupant:
     real: str = ""
     stated_id: str = ""
     """Occupant id stated by the room (XEP-0421); valid only if the room vouches for ids."""
-    sitting: str = field(default_factory=lambda: TRANSIENT_PREFIX + secrets.token_hex(6))
+    transient_id: str = field(default_factory=lambda: TRANSIENT_PREFIX + secrets.token_hex(6))
     """Ours, from when they came to when they go."""
     is_program: bool | None = None
     """True for a program; None: not determined yet."""
@@ -120,22 +120,22 @@ class RoomExit:
 class RoomState:
     def __init__(self, address: str, nick: str, *, password: str = "", per_minute: int) -> None:
         self.address = address
-        self.wanted_nick = self.nick = nick
+        self.preferred_nick = self.nick = nick
         self.password = password
         self.is_in = False
-        self.has_let_us_in = False
+        self.has_joined_once = False
         """True after a first join. Until then the address is unverified, and may be a person's."""
-        self.vouches_for_ids = False
+        self.has_stable_ids = False
         """True if the room announces occupant ids (XEP-0421), and so removes forged ones."""
-        self.outing = RoomExit()
+        self.exit = RoomExit()
         self.is_out = asyncio.Event()
         """Set when we are in no longer, or should look whether we are."""
         self.is_settled = asyncio.Event()
         """Set once the room's features are determined."""
         self.budget = RoomRateLimit(per_minute=per_minute, clock=asyncio.get_running_loop().time)
-        self.entrance: asyncio.Future[str] | None = None
+        self.join_result: asyncio.Future[str] | None = None
         """Result of the current join attempt: an error condition; empty for success."""
-        self.unsaid: deque[str] = deque(maxlen=MAX_PENDING_LINES)
+        self.bounced_ids: deque[str] = deque(maxlen=MAX_PENDING_LINES)
         """Ids of what the room gave back because we were not in it."""
         self._occupants: dict[str, Occupant] = {}
         self._talk: deque[str] = deque(maxlen=MAX_LINES)
@@ -149,16 +149,16 @@ class RoomState:
         self.nick = nick
         self.is_out.clear()
         self.is_settled.clear()
-        self.outing = RoomExit()
+        self.exit = RoomExit()
         self._occupants.clear()
         self._talk.clear()
-        self.entrance = asyncio.get_running_loop().create_future()
-        return self.entrance
+        self.join_result = asyncio.get_running_loop().create_future()
+        return self.join_result
 
     def lose(self) -> None:
         """Mark the room as left after a lost connection."""
         self.is_in = False
-        self.outing = RoomExit()
+        self.exit = RoomExit()
         self._conclude("connection lost")
         self.is_out.set()
 
@@ -202,7 +202,7 @@ class RoomState:
             room=self.address,
             nick=occupant.nick,
             real=occupant.real,
-            occupant=(self.vouches_for_ids and occupant.stated_id) or occupant.sitting,
+            occupant=(self.has_stable_ids and occupant.stated_id) or occupant.transient_id,
             hops=str(hops) if hops else "",
         )
 
@@ -214,7 +214,7 @@ class RoomState:
 
     def _welcome(self, seen: RoomPresence) -> None:
         if SELF in seen.statuses:
-            self.nick, self.is_in, self.has_let_us_in = seen.nick, True, True
+            self.nick, self.is_in, self.has_joined_once = seen.nick, True, True
             self._conclude("")
             return
         known = self._occupants.get(seen.nick)
@@ -235,7 +235,7 @@ class RoomState:
             self._occupants.pop(seen.nick, None)
 
     def _rename(self, nick: str, new: str, *, is_own: bool) -> None:
-        """The same person goes on sitting there, whatever they are called."""
+        # The occupant stays the same, so its transient id and what is known of it stay too.
         if is_own:
             self.nick = new
         elif (occupant := self._occupants.pop(nick, None)) is not None:
@@ -248,10 +248,10 @@ class RoomState:
         self.is_in = False
         codes = ", ".join(sorted(seen.statuses - {SELF}))
         reason = "it was destroyed" if seen.is_destroyed else f"put out (status {codes or 'none'})"
-        self.outing = RoomExit(is_for_good=was_wanted and not is_passing, reason=reason)
+        self.exit = RoomExit(is_for_good=was_wanted and not is_passing, reason=reason)
         self._conclude(reason)
         self.is_out.set()
 
     def _conclude(self, condition: str) -> None:
-        if self.entrance is not None and not self.entrance.done():
-            self.entrance.set_result(condition)
+        if self.join_result is not None and not self.join_result.done():
+            self.join_result.set_result(condition)

@@ -79,7 +79,7 @@ class Rooms:
         self._agent = agent
         self._options = options
         self._say = say
-        self._nick = options.nick or agent.contacts.nick or str(agent.jid.local)
+        self._nick = options.nick or agent.roster.nick or str(agent.jid.local)
         data = agent.options.data
         self.invited_to = SavedRooms(data / f"rooms-{agent.jid.local}.db" if data else None)
         self._invited: set[str] = set()
@@ -87,8 +87,8 @@ class Rooms:
         self._sent: LruDict[str, AclMessage] = LruDict(MAX_SENT)
         self._declined: SlidingWindow[str] = SlidingWindow(DECLINED_EVERY_S, time.monotonic)
         # In front of who would judge a room's stanza as a peer's.
-        agent.on_stanza.insert(0, self._take)
-        agent.door.is_room = self._rooms.__contains__
+        agent.message_filters.insert(0, self._take)
+        agent.admission.is_room = self._rooms.__contains__
         agent.on_client.append(self._listen)
         agent.on_session.append(self._session_started)
         agent.on_sent.append(self._note_sent)
@@ -137,7 +137,7 @@ class Rooms:
         self._agent.submit(self._stay(room, is_new=is_new))
 
     async def _stay(self, room: RoomState, *, is_new: bool) -> None:
-        stay = RoomMembership(self._agent, room, say_again=self._say_again)
+        stay = RoomMembership(self._agent, room, resend_bounced=self._resend_bounced)
         await stay.run(can_give_up=room.address in self._invited, is_new=is_new)
         logger.info("%s stays out of %s from now on", self._agent.jid, room.address)
         self._rooms.pop(room.address, None)
@@ -147,9 +147,9 @@ class Rooms:
         except StorageFailed as error:
             logger.warning("%s is not forgotten: %s", room.address, error)
 
-    async def _say_again(self, room: RoomState) -> None:
-        returned = [self._sent.get(id) for id in room.unsaid]
-        room.unsaid.clear()
+    async def _resend_bounced(self, room: RoomState) -> None:
+        returned = [self._sent.get(id) for id in room.bounced_ids]
+        room.bounced_ids.clear()
         for message in filter(None, returned):
             await self._agent.node.dispatcher.delivery.not_sent(message)
         await self._agent.node.dispatcher.resend()
@@ -169,8 +169,8 @@ class Rooms:
         room = self._rooms.get(bare(xml.get("from", "")))
         kind = xml.get("type", "normal")
         if kind == "error":
-            return room is not None and self._returned(room, xml)
-        if room is not None and not room.has_let_us_in:
+            return room is not None and self._handle_bounce(room, xml)
+        if room is not None and not room.has_joined_once:
             room = None
         if (invitation := muc.read_invitation(xml)) is not None:
             self._invite(invitation)
@@ -188,18 +188,18 @@ class Rooms:
         which names the inviter; so the room's domain must be trusted, too."""
         voucher = bare(invitation.room).partition("@")[2]
         is_vouched = not invitation.is_mediated or self._trusts(voucher)
-        is_welcome = is_vouched and self._lets_in(invitation.inviter)
+        is_welcome = is_vouched and self._is_admitted(invitation.inviter)
         if not (is_welcome and self._options.takes_invitations):
             logger.info("an invitation of %s to %s is ignored", invitation.inviter, invitation.room)
             return
         known = KnownRoom(jid=invitation.room, password=invitation.password)
-        if known.jid not in self._rooms and self._has_place_for(invitation.inviter):
+        if known.jid not in self._rooms and self._has_capacity_for(invitation.inviter):
             self._remember(known, invitation.inviter)
             self._want(known, is_new=True)
 
-    def _has_place_for(self, inviter: str) -> bool:
+    def _has_capacity_for(self, inviter: str) -> bool:
         try:
-            return len(self._rooms) < MAX_ROOMS and self.invited_to.has_place_for(inviter)
+            return len(self._rooms) < MAX_ROOMS and self.invited_to.has_capacity_for(inviter)
         except StorageFailed as error:
             logger.warning("how often %s has invited us is not known: %s", inviter, error)
             return False
@@ -207,10 +207,10 @@ class Rooms:
     def _trusts(self, domain: str) -> bool:
         """A component of our own server, or one that we let in."""
         is_own = domain.endswith(f".{self._agent.jid.domain}")
-        return is_own or self._agent.contacts.allows(domain)
+        return is_own or self._agent.roster.allows(domain)
 
-    def _lets_in(self, jid: str) -> bool:
-        return self._agent.contacts.allows(jid) and self._agent.door.lets_in(jid)
+    def _is_admitted(self, jid: str) -> bool:
+        return self._agent.roster.allows(jid) and self._agent.admission.is_admitted(jid)
 
     def _remember(self, known: KnownRoom, inviter: str) -> None:
         self._invited.add(known.jid)
@@ -230,22 +230,22 @@ class Rooms:
             return
         if message is None:
             return
-        text = None if codec.is_delayed(xml) else self._said_to_us(room, xml, message)
+        text = None if codec.is_delayed(xml) else self._addressed_text(room, xml, message)
         occupant = room.occupant(nick)
-        if text is None or not self._is_open_to(room, occupant):
-            self._overhear(room, occupant, message, hops=read_hops(xml))
+        if text is None or not self._may_talk(room, occupant):
+            self._record_line(room, occupant, message, hops=read_hops(xml))
             return
         question = replace(message, content=text, conversation_id="")
-        self._agent.run_errand(self._accept(room, question, occupant, read_hops(xml)))
+        self._agent.spawn(self._accept(room, question, occupant, read_hops(xml)))
 
-    def _overhear(
+    def _record_line(
         self, room: RoomState, occupant: Occupant, message: AclMessage, *, hops: int
     ) -> None:
         room.hear(occupant.nick, message.content)
         if not (hops or occupant.is_program):
             room.budget.person_spoke()
 
-    def _said_to_us(self, room: RoomState, xml: Element, message: AclMessage) -> str | None:
+    def _addressed_text(self, room: RoomState, xml: Element, message: AclMessage) -> str | None:
         """Return the text addressed to the agent, without the leading nick; None: not addressed."""
         text = text_for_nick(room.nick, message.content)
         if text is not None:
@@ -254,11 +254,11 @@ class Rooms:
         is_meant = is_mentioned(xml, own) or message.in_reply_to in self._sent
         return message.content if is_meant else None
 
-    def _is_open_to(self, room: RoomState, occupant: Occupant) -> bool:
+    def _may_talk(self, room: RoomState, occupant: Occupant) -> bool:
         """True if this occupant may talk to the agent: all occupants in a configured room, else
         only JIDs that are let in."""
         is_ours = room.address not in self._invited
-        return is_ours or self._agent.door.lets_in(occupant.real)
+        return is_ours or self._agent.admission.is_admitted(occupant.real)
 
     async def _accept(
         self, room: RoomState, message: AclMessage, occupant: Occupant, hops: int
@@ -314,16 +314,16 @@ class Rooms:
         if message.said.room:
             self._sent[message.reply_with] = message
 
-    def _returned(self, room: RoomState, xml: Element) -> bool:
+    def _handle_bounce(self, room: RoomState, xml: Element) -> bool:
         """Handle an error from a room. Messages that bounced because the agent is no longer an
         occupant are sent again after it has rejoined. Anything else that the room rejects is lost.
         """
         condition, id = muc.condition_of(xml), xml.get("id", "")
         is_ours = id in self._sent
-        if not (room.has_let_us_in or is_ours):
+        if not (room.has_joined_once or is_ours):
             return False
         if condition == NOT_IN or (condition in UNREACHABLE and is_ours):
-            room.unsaid.append(id)
+            room.bounced_ids.append(id)
             if room.is_in:  # Else we are about to enter anyway.
                 room.lose()
         else:

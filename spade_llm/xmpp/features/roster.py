@@ -50,34 +50,34 @@ class Roster:
         """True if this bare JID may see our presence, and so our full JID."""
         return bool({"*", asker, JID(asker).domain} & self.allowed)
 
-    def watch(self, jid: str) -> None:
+    def subscribe_presence(self, jid: str) -> None:
         if jid in self._watched:
             return
         self._watched.add(jid)
-        if self._agent.link and self._agent.link.connected.is_set():
-            self._agent.run_errand(self._ask_to_see(frozenset({jid})))
+        if self._agent.connection and self._agent.connection.connected.is_set():
+            self._agent.spawn(self._ask_to_see(frozenset({jid})))
 
-    def sees(self, jid: str) -> bool:
-        is_known = bool(self._agent.link) and jid in self._client.client_roster
+    def is_subscribed_to(self, jid: str) -> bool:
+        is_known = bool(self._agent.connection) and jid in self._client.client_roster
         return is_known and self._client.client_roster[jid]["subscription"] in _SEEN
 
     def appear(self) -> None:
         """Send our presence after a connection, and subscribe to the watched JIDs."""
         if not self._is_own_account:
             self._show()
-        self._agent.run_errand(self._look_at_roster())
+        self._agent.spawn(self._look_at_roster())
 
     async def until_shown(self) -> None:
         """Return once our server has sent our presence to all that may see it, or at the timeout.
         So a caller that is told that the agent has started may rely on its presence."""
-        link = self._agent.link
+        connection = self._agent.connection
         try:
             async with asyncio.timeout(PRESENCE_TIMEOUT_S):
                 await self._has_appeared.wait()
-                if link is not None:
+                if connection is not None:
                     # slixmpp's stanzas leave in a task of their own, and are counted then.
-                    await link.client.waiting_queue.join()
-                    await link.confirm()
+                    await connection.client.waiting_queue.join()
+                    await connection.confirm()
         except (TimeoutError, PeerUnavailable):
             logger.warning("%s: the server has not confirmed our presence", self._agent.jid)
 

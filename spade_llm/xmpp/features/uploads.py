@@ -189,9 +189,9 @@ def _max_bytes(answer: Element) -> int | None:
 
 async def _query(agent: XmppAgent, jid: str, query: Element) -> Element:
     """The answer's payload."""
-    if agent.link is None:
+    if agent.connection is None:
         raise RuntimeError(f"{agent.jid} is not started")
-    iq = agent.link.client.Iq()
+    iq = agent.connection.client.Iq()
     iq["type"], iq["to"] = "get", jid
     iq.xml.append(query)
     try:

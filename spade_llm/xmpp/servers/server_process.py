@@ -96,13 +96,13 @@ class ServerProcess:
     async def wait_failed(self) -> str:
         """Return why, once it has ended without `stop`. The caller cancels the wait."""
         await self._failed.wait()
-        return self.obituary()
+        return self.exit_report()
 
     def has_ended(self) -> bool:
         """True once the process that was started last is gone."""
         return self.pid is None
 
-    def obituary(self) -> str:
+    def exit_report(self) -> str:
         """Return the exit status and the last lines of the log."""
         status = self._process.returncode if self._process else None
         return f"{self._name} ended with status {status}; {self.log_tail()}"
@@ -286,7 +286,7 @@ def _failure_of(process: ServerProcess, endpoint: Endpoint) -> ConfigurationErro
     """Return the cause of a failed start: a taken port (Prosody then runs on without it, other
     servers end), or else the log."""
     if _is_free(endpoint.port):
-        return ServerUnreachable(process.obituary())
+        return ServerUnreachable(process.exit_report())
     return _port_taken(endpoint.port)
 
 

@@ -122,7 +122,7 @@ async def test_a_stanza_that_the_server_does_not_take_ends_the_visit_at_once(
     password = hosted.password("memory", "memory")
 
     async with probe_login(f"memory@{DOMAIN}", password, hosted.place.connection()) as visit:
-        carried = await visit.carries(2 * STANZA_LIMIT_BYTES, within_s=60)
+        carried = await visit.round_trip_s(2 * STANZA_LIMIT_BYTES, within_s=60)
 
     assert carried is None
 
