@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from spade_llm.search.memory_query import (
     ANY_MEMORY,
@@ -20,9 +20,6 @@ from spade_llm.search.memory_query import (
     ScoreExplanation,
     Tier,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TOPIC_METADATA_KEY = "topic"
 """The kind (in the metadata) of a pattern that says what is talked about, not how."""

@@ -2,53 +2,56 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from spade_llm.memory.remote_access import (
-    ConsentClient,
-    ConsentService,
-    GrantsClient,
-    GrantsService,
+from spade_llm.memory.contract import (
+    ClearingStore,
+    ConsentStore,
+    DecayStore,
+    GrantStore,
+    HistoryStore,
+    LinkStore,
+    MemoryPage,
+    MemoryStore,
+    OnError,
 )
-from spade_llm.memory.remote_conversations import HistoryClient, HistoryService
-from spade_llm.memory.remote_deletion import (
-    DecayClient,
-    DecayService,
-    DeletionClient,
-    DeletionService,
-)
-from spade_llm.memory.remote_entries import EntriesClient, EntriesService, LinksClient, LinksService
-from spade_llm.memory.remote_protocol import MAX_LIMIT, ONTOLOGY
-from spade_llm.memory.remote_search import (
-    MemoryContextClient,
-    MemoryContextService,
-    SearchClient,
-    SearchService,
-)
+from spade_llm.memory.remote_endpoint import MemoryEndpoint
+from spade_llm.memory.remote_protocol import MAX_LIMIT, ONTOLOGY, MemoryBody, send_in_batches
+from spade_llm.memory.validation import MAX_ROWS, check_number
+from spade_llm.messaging.operation import Operation
+from spade_llm.messaging.request import Idempotency
 from spade_llm.messaging.rpc import RpcClient, RpcService
+from spade_llm.search.memory_query import ANY_MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from spade_llm.memory.contract import MemoryBackend, OwnedMemory
-    from spade_llm.messaging import Dispatcher, Request, RequestSender
+    from spade_llm.memory.contract import (
+        BatchResult,
+        MemoryBackend,
+        MemoryChange,
+        MemoryDraft,
+        MemoryEntry,
+        ObservedMessage,
+        OwnedMemory,
+        SearchResult,
+    )
+    from spade_llm.messaging import Body, Dispatcher, Request, RequestSender
+    from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 
 __all__ = ["MAX_LIMIT", "ONTOLOGY", "MemoryClient", "MemoryService"]
 
-_ROLES = (
-    EntriesService,
-    SearchService,
-    LinksService,
-    GrantsService,
-    DecayService,
-    MemoryContextService,
-)
+READ, WRITE = Idempotency.READ, Idempotency.WRITE
+
+MAX_AT_ONCE = 40
+"""Conversations that one request clears: their names fit into it, however long."""
 
 
 class MemoryService:
     """Answers from a backend, to each owner from its own.
 
-    `on_observed` is called when a conversation has gone on; it must neither wait nor fail.
+    `on_observed` is called when there may be something to learn: a conversation has gone on, or a
+    person has given consent. It must neither wait nor fail.
     """
 
     def __init__(
@@ -58,66 +61,174 @@ class MemoryService:
         self._on_observed = on_observed
 
     def attach(self, dispatcher: Dispatcher) -> None:
+        def endpoint(request: Request) -> MemoryEndpoint:
+            store = self._backend.for_owner(request.message.owner)
+            return MemoryEndpoint(store, request, dispatcher, self._on_observed)
+
         service = RpcService(ONTOLOGY)
-        for role in _ROLES:
-            role(self._store).attach(service)
-        DeletionService(self._store, dispatcher).attach(service)
-        ConsentService(self._store, dispatcher, on_given=self._on_observed).attach(service)
-        HistoryService(self._store, on_observed=self._on_observed).attach(service)
+        service.serve(MemoryClient, endpoint)
         service.attach(dispatcher)
 
-    def _store(self, request: Request) -> OwnedMemory:
-        return self._backend.for_owner(request.message.owner)
 
-
-class MemoryClient:
+class MemoryClient(RpcClient):
     """Memory client: all Protocols of `memory/contract.py` over RPC. The owner is the caller's
-    JID."""
+    JID. Operations with a leading underscore are one message of a method that sends several."""
+
+    body_base: ClassVar[type[Body]] = MemoryBody
 
     def __init__(self, requester: RequestSender, jid: str, *, timeout_s: float = 10.0) -> None:
-        self.jid = jid
-        peer = RpcClient(requester, jid, ONTOLOGY, timeout_s=timeout_s)
-        entries = EntriesClient(peer)
-        self.add = entries.add
-        self.add_many = entries.add_many
-        self.get = entries.get
-        self.peek = entries.peek
-        self.update = entries.update
-        self.update_many = entries.update_many
-        self.set_importance = entries.set_importance
-        self.replace = entries.replace
-        self.merge = entries.merge
-        search = SearchClient(peer)
-        self.search = search.search
-        self.similar = search.similar
-        self.list = search.list
-        self.stats = search.stats
-        forgetting = DeletionClient(peer)
-        self.delete = forgetting.delete
-        self.forget = forgetting.forget
-        self.forget_subject = forgetting.forget_subject
-        self.forget_session = forgetting.forget_session
-        self.clear_subject = forgetting.clear_subject
-        self.reviewed = forgetting.reviewed
-        history = HistoryClient(peer)
-        self.observe = history.observe
-        self.history = history.history
-        self.retract = history.retract
-        self.close_conversation = history.close_conversation
-        self.clear_messages = history.clear_messages
-        self.episode_messages = history.episode_messages
-        links = LinksClient(peer)
-        self.link, self.unlink, self.links = links.link, links.unlink, links.links
-        grants = GrantsClient(peer)
-        self.grant, self.revoke, self.grants = grants.grant, grants.revoke, grants.grants
-        decay = DecayClient(peer)
-        self.configure_decay = decay.configure_decay
-        self.run_decay = decay.run_decay
-        self.decay_status = decay.decay_status
-        consent = ConsentClient(peer)
-        self.consent, self.set_consent = consent.consent, consent.set_consent
-        texts = MemoryContextClient(peer)
-        self.retrieve, self.session_context = texts.retrieve, texts.session_context
+        super().__init__(requester, jid, ONTOLOGY, timeout_s=timeout_s)
+
+    add = Operation(MemoryStore.add, WRITE, "entry")
+    _add_many = Operation(MemoryStore.add_many, WRITE, "result")
+    get = Operation(MemoryStore.get, READ, "entry")
+    _peek = Operation(MemoryEndpoint.peek)
+    update = Operation(MemoryStore.update, WRITE, "entry")
+    _update_many = Operation(MemoryStore.update_many, WRITE, "result")
+    set_importance = Operation(MemoryStore.set_importance, WRITE, "score")
+    replace = Operation(MemoryStore.replace, WRITE, "entry")
+    merge = Operation(MemoryStore.merge, WRITE, "entry")
+    _search = Operation(MemoryEndpoint.search)
+    _similar = Operation(MemoryEndpoint.similar)
+    _list = Operation(MemoryEndpoint.list)
+    stats = Operation(MemoryStore.stats, READ, "stats")
+    _delete = Operation(MemoryEndpoint.delete, WRITE)
+    forget = Operation(MemoryStore.forget, WRITE, "count")
+    forget_subject = Operation(MemoryStore.forget_subject, WRITE, "count")
+    forget_session = Operation(MemoryStore.forget_session, WRITE, "cleared")
+    reviewed = Operation(MemoryStore.reviewed, WRITE)
+
+    observe = Operation(HistoryStore.observe, WRITE, "count")
+    _history = Operation(MemoryEndpoint.history)
+    retract = Operation(HistoryStore.retract, WRITE, "count")
+    close_conversation = Operation(HistoryStore.close_conversation, WRITE)
+    _episode_messages = Operation(MemoryEndpoint.episode_messages)
+    _clear_messages = Operation(ClearingStore.clear_messages, WRITE, "count")
+    clear_subject = Operation(ClearingStore.clear_subject, WRITE, "cleared")
+
+    link = Operation(LinkStore.link, WRITE, "links", in_list=True)
+    unlink = Operation(LinkStore.unlink, WRITE, "count")
+    links = Operation(LinkStore.links, READ, "links")
+
+    grant = Operation(GrantStore.grant, WRITE, "grants", in_list=True)
+    _revoke = Operation(MemoryEndpoint.revoke, WRITE, "count")
+    grants = Operation(GrantStore.grants, READ, "grants")
+
+    configure_decay = Operation(DecayStore.configure_decay, WRITE, "status")
+    _run_decay = Operation(MemoryEndpoint.run_decay, WRITE)
+    decay_status = Operation(DecayStore.decay_status, READ, "status")
+
+    consent = Operation(ConsentStore.consent, READ, "consent")
+    set_consent = Operation(ConsentStore.set_consent, WRITE, "consent")
+
+    retrieve = Operation(MemoryEndpoint.retrieve, READ, "text")
+    session_context = Operation(MemoryEndpoint.session_context, READ, "context")
+
+    async def add_many(
+        self,
+        drafts: Sequence[MemoryDraft],
+        *,
+        key: str | None = None,
+        on_error: OnError = OnError.ROLLBACK,
+    ) -> BatchResult:
+        """Add drafts in as many messages as necessary, each a separate transaction. With
+        `rollback`, a batch larger than one message raises InvalidArguments before anything is sent.
+        """
+
+        async def send(some: Sequence[MemoryDraft], number: int) -> BatchResult:
+            id = f"{key}.{number}" if key and number else key
+            return await self._add_many(some, key=id, on_error=on_error)
+
+        def size(draft: MemoryDraft) -> int:
+            return MemoryClient._add_many.body([draft]).size_bytes
+
+        return await send_in_batches(drafts, send, size=size, on_error=on_error)
+
+    async def update_many(
+        self, changes: Sequence[MemoryChange], *, on_error: OnError = OnError.ROLLBACK
+    ) -> BatchResult:
+        """Larger than one message: as `add_many`."""
+
+        async def send(some: Sequence[MemoryChange], _number: int) -> BatchResult:
+            return await self._update_many(some, on_error=on_error)
+
+        def size(change: MemoryChange) -> int:
+            return MemoryClient._update_many.body([change]).size_bytes
+
+        return await send_in_batches(changes, send, size=size, on_error=on_error)
+
+    async def peek(self, ids: Sequence[str]) -> Sequence[MemoryEntry]:
+        """Fetch entries in as many responses as necessary."""
+        entries: list[MemoryEntry] = []
+        while True:
+            answer = await self._peek(ids, skip=len(entries))
+            entries.extend(answer.entries)
+            if not (answer.left and answer.entries):
+                return entries
+
+    async def search(self, query: MemoryQuery) -> SearchResult:
+        return (await self._search(query)).as_result()
+
+    async def similar(
+        self, id: str, *, limit: int = 10, min_score: float = 0.0, which: MemoryFilter = ANY_MEMORY
+    ) -> SearchResult:
+        answer = await self._similar(id, limit=limit, min_score=min_score, which=which)
+        return answer.as_result()
+
+    async def list(
+        self, which: MemoryFilter = ANY_MEMORY, *, limit: int = 20, offset: int = 0
+    ) -> MemoryPage:
+        """List entries in as many responses as necessary."""
+        entries: list[MemoryEntry] = []
+        while True:
+            answer = await self._list(
+                which, limit=limit - len(entries), offset=offset + len(entries)
+            )
+            page = answer.page
+            entries.extend(page.entries)
+            if not page.entries or len(entries) >= min(limit, page.total - offset):
+                return MemoryPage(entries=tuple(entries), total=page.total)
+
+    async def delete(
+        self,
+        which: MemoryFilter,
+        *,
+        ids: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> Sequence[str]:
+        """All that `which` means goes in steps of MAX_LIMIT, each a transaction of its own."""
+        deleted: list[str] = []
+        is_all = False
+        while not is_all:
+            left = None if limit is None else limit - len(deleted)
+            answer = await self._delete(which, ids, left)
+            deleted.extend(answer.ids)
+            is_all = answer.is_all or len(deleted) == limit
+        return deleted
+
+    async def history(
+        self, conversation: str, *, limit: int = 50, before: str | None = None
+    ) -> Sequence[ObservedMessage]:
+        return (await self._history(conversation, limit, before)).messages
+
+    async def episode_messages(self, id: str) -> Sequence[ObservedMessage]:
+        return (await self._episode_messages(id)).messages
+
+    async def clear_messages(self, conversations: Sequence[str]) -> int:
+        """More than MAX_AT_ONCE go in several requests, each a transaction of its own."""
+        check_number("conversations", len(conversations), 0, MAX_ROWS)
+        count = 0
+        for start in range(0, len(conversations), MAX_AT_ONCE):
+            count += await self._clear_messages(conversations[start : start + MAX_AT_ONCE])
+        return count
+
+    async def revoke(self, id: str) -> bool:
+        return await self._revoke(id) > 0
+
+    async def run_decay(self, *, dry_run: bool = True) -> Sequence[str]:
+        """Run or simulate the decay. The ids are limited to one response (about 3000);
+        `decay_status` has the full count."""
+        return (await self._run_decay(dry_run=dry_run)).ids
 
 
 if TYPE_CHECKING:

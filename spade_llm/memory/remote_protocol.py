@@ -1,24 +1,34 @@
-"""Remote memory protocol: shared message bodies, and batches split over several messages."""
+"""Remote memory protocol: bodies of paged answers, and batches split over several messages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.memory.contract import BatchError, BatchResult, OnError, OwnedMemory
-from spade_llm.messaging import MAX_BODY_BYTES, Body, Request
+from spade_llm.memory.contract import (
+    BatchError,
+    BatchResult,
+    MemoryEntry,
+    MemoryPage,
+    ObservedMessage,
+    OnError,
+    ScoredMemory,
+    SearchOutcome,
+    SearchResult,
+)
+from spade_llm.messaging import MAX_BODY_BYTES, Body
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 ONTOLOGY = "spade-llm.memory/1"
 MAX_LIMIT = 1000
 """Most entries of one answer; fewer where they would not fit into one message."""
 
-StoreOf = Callable[[Request], OwnedMemory]
+ENTRY_ID, ENTRY_SUBJECT, ENTRY_SESSION = "$.entry.id", "$.entry.subject", "$.entry.session"
+"""JSON paths of entry ids, subjects and sessions in responses that have one entry."""
 
 
 class MemoryBody(Body):
@@ -27,8 +37,43 @@ class MemoryBody(Body):
     skips_defaults: ClassVar[bool] = True
 
 
-class MemoryCount(MemoryBody):
-    count: int
+class MemorySearchResponse(MemoryBody):
+    results: tuple[ScoredMemory, ...]
+    outcome: SearchOutcome = SearchOutcome.OK
+    left: int = 0
+    """Number of further hits that did not fit into one message."""
+
+    @classmethod
+    def of(
+        cls, outcome: SearchOutcome, hits: Sequence[ScoredMemory], *, count: int
+    ) -> MemorySearchResponse:
+        return cls(results=tuple(hits), outcome=outcome, left=count - len(hits))
+
+    def as_result(self) -> SearchResult:
+        return SearchResult(outcome=self.outcome, hits=self.results, left_out=self.left)
+
+
+class MemoryPageResponse(MemoryBody):
+    page: MemoryPage
+
+
+class EntriesResponse(MemoryBody):
+    entries: tuple[MemoryEntry, ...]
+    """Entries that fit into one message."""
+    left: int = 0
+    """Number of entries that do not fit."""
+
+
+class MessagesResponse(MemoryBody):
+    messages: tuple[ObservedMessage, ...]
+    left: int = 0
+    """Number of requested messages that did not fit into the response."""
+
+
+class DeletedMemories(MemoryBody):
+    ids: tuple[str, ...]
+    is_all: bool = True
+    """False: there may be more of them; ask again."""
 
 
 class MemoryIds(MemoryBody):

@@ -10,7 +10,8 @@ from pydantic import Field
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.messaging import Body, HandledRequest
-from spade_llm.messaging.rpc import RpcClient, RpcService, truncated_to_message
+from spade_llm.messaging.body import truncated_to_message
+from spade_llm.messaging.rpc import RpcClient, RpcService
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from spade_llm.core.errors import InvalidArguments, MalformedContent
 
@@ -122,6 +123,20 @@ class ErrorBody(Body):
     detail: str = ""
     retry_after_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Seconds until a retry makes sense, if known."""
+
+
+B = TypeVar("B", bound=Body)
+T = TypeVar("T")
+
+
+def truncated_to_message(items: Sequence[T], build: Callable[[Sequence[T]], B]) -> B:
+    """The body with as many of the items, from the first on, as one message can carry."""
+    body = build(items)
+    if body.fits_one_message:
+        return body
+    fewer = range(len(items))
+    count = bisect_left(fewer, True, key=lambda n: not build(items[:n]).fits_one_message)
+    return build(items[: max(count - 1, 0)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from spade_llm.core import tracing
 from spade_llm.core.errors import (
@@ -31,15 +31,15 @@ from spade_llm.messaging import (
     peek_op,
     read_request,
 )
+from spade_llm.messaging.operation import operations
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator
 
     from spade_llm.messaging import Handler, RequestBody
 
 B = TypeVar("B", bound=Body)
 A = TypeVar("A", bound=Body)
-T = TypeVar("T")
 
 OpHandler = Callable[[Request, Mapping[str, object]], Awaitable[Body]]
 
@@ -87,6 +87,13 @@ class RpcService:
         if is_diverted:
             self._diverted.add(body.op)
 
+    def serve(self, client: type[RpcClient], target_of: Callable[[Request], object]) -> None:
+        """Serve all operations of a client class; `target_of` gives the object that has their
+        methods, for the caller of a request."""
+        for operation in operations(client):
+            handler = partial(operation.serve, target_of)
+            self._ops[operation.op] = _Operation(handler, operation.effect, None)
+
     def attach(self, dispatcher: Dispatcher) -> None:
         dispatcher.route(
             self.ontology,
@@ -132,7 +139,10 @@ class RpcService:
 
 
 class RpcClient:
-    """Another agent, asked in one ontology."""
+    """Client of another agent for one ontology. A subclass declares its operations."""
+
+    body_base: ClassVar[type[Body]] = Body
+    """Base class of the requests and responses that are derived from the operations."""
 
     def __init__(
         self, requester: RequestSender, jid: str, ontology: str, *, timeout_s: float = 10.0
@@ -231,13 +241,3 @@ class RpcClient:
                 conversation_id=message.conversation_id,
                 wire_code="malformed",
             ) from None
-
-
-def truncated_to_message(items: Sequence[T], build: Callable[[Sequence[T]], Body]) -> Body:
-    """The body with as many of the items, from the first on, as one message can carry."""
-    body = build(items)
-    if body.fits_one_message:
-        return body
-    fewer = range(len(items))
-    count = bisect_left(fewer, True, key=lambda n: not build(items[:n]).fits_one_message)
-    return build(items[: max(count - 1, 0)])

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from spade_llm.messaging import Empty, Idempotency
-from spade_llm.messaging.rpc import truncated_to_message
+from spade_llm.messaging.body import truncated_to_message
 from spade_llm.rag.contract import (
     Access,
     DocumentPage,

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from spade_llm.core.errors import InvalidArguments, Unauthorised
 from spade_llm.messaging import Idempotency
-from spade_llm.messaging.rpc import truncated_to_message
+from spade_llm.messaging.body import truncated_to_message
 from spade_llm.rag.contract import DEFAULT_NAMESPACE, Ingested, PathKind, Progress, SourceDocument
 from spade_llm.rag.loading.chunking import Splitting
 from spade_llm.rag.remote_jobs import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from spade_llm.messaging.rpc import truncated_to_message
+from spade_llm.messaging.body import truncated_to_message
 from spade_llm.rag.answers import MODEL_TIMEOUT_S, Answerer, SourcedAnswer
 from spade_llm.rag.contract import Retrieval, RetrievalOptions
 from spade_llm.rag.remote_jobs import RagBody

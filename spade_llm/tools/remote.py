@@ -18,7 +18,8 @@ from spade_llm.core.errors import (
     UnknownTool,
 )
 from spade_llm.messaging import Body, Idempotency
-from spade_llm.messaging.rpc import RpcClient, RpcService, truncated_to_message
+from spade_llm.messaging.body import truncated_to_message
+from spade_llm.messaging.rpc import RpcClient, RpcService
 from spade_llm.tools.llm_tool import is_name
 from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult, ToolSpec
 

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING
 from spade_llm.assistant.chat import messages, reports
 from spade_llm.assistant.history import remote_sessions
 from spade_llm.assistant.turn.options import ContextOptions
-from spade_llm.memory import (
-    remote_access,
-    remote_conversations,
-    remote_deletion,
-    remote_entries,
-    remote_protocol,
-    remote_search,
-)
+from spade_llm.memory import remote as memory_remote
 from spade_llm.memory.contract import (
     DecayPolicy,
     MemoryAccess,
@@ -27,6 +20,7 @@ from spade_llm.memory.contract import (
     MemoryDraft,
     ObservedMessage,
 )
+from spade_llm.memory.remote import MemoryClient
 from spade_llm.messaging import Body, Empty, agent_status
 from spade_llm.providers.model import Sampling
 from spade_llm.rag import remote_catalogue, remote_ingestion, remote_jobs, remote_retrieval
@@ -37,7 +31,7 @@ from spade_llm.tools import remote
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-CHAT, MEMORY, RAG = messages.ONTOLOGY, remote_protocol.ONTOLOGY, remote_jobs.ONTOLOGY
+CHAT, MEMORY, RAG = messages.ONTOLOGY, memory_remote.ONTOLOGY, remote_jobs.ONTOLOGY
 TOOLS, SESSIONS, AGENT = remote.ONTOLOGY, remote_sessions.ONTOLOGY, agent_status.ONTOLOGY
 
 ADA = "ada@localhost"
@@ -180,103 +174,99 @@ SESSION_EXAMPLES = (
 
 MEMORY_EXAMPLES = (
     Example(
-        request=remote_entries.AddMemoryRequest(
+        request=MemoryClient.add.body(
             draft=MemoryDraft(
                 content="Ada prefers green tea", subject=ADA, session=THREAD, tags=("drink",)
             )
         ),
-        answer=remote_entries.EntryResponse,
+        answer=MemoryClient.add.response,
         about="Stores a memory. The request id is the idempotency key.",
         keeps={"first": "entry.id"},
     ),
     Example(
-        request=remote_entries.AddMemoriesRequest(
+        request=MemoryClient._add_many.body(
             drafts=(
                 MemoryDraft(content="The kettle is in the office", tags=("office",)),
                 MemoryDraft(content="The office is in Valencia", tags=("office",)),
             )
         ),
-        answer=remote_entries.BatchResponse,
+        answer=MemoryClient._add_many.response,
         about="Stores several memories in one transaction.",
         keeps={"second": "result.ids.0", "third": "result.ids.1"},
     ),
     Example(
-        request=remote_entries.GetMemoriesRequest(id="$first"),
-        answer=remote_entries.EntryResponse,
+        request=MemoryClient.get.body(id="$first"),
+        answer=MemoryClient.get.response,
         about="Reads a memory and counts the access.",
     ),
     Example(
-        request=remote_entries.PeekMemoriesRequest(ids=("$second", "$third")),
-        answer=remote_entries.EntriesResponse,
+        request=MemoryClient._peek.body(ids=("$second", "$third")),
+        answer=MemoryClient._peek.response,
         about="Reads several memories without counting the access.",
     ),
     Example(
-        request=remote_entries.UpdateMemoryRequest(
+        request=MemoryClient.update.body(
             change=MemoryChange(id="$first", content="Ada prefers black tea")
         ),
-        answer=remote_entries.EntryResponse,
+        answer=MemoryClient.update.response,
         about="Changes fields of a memory.",
     ),
     Example(
-        request=remote_entries.UpdateMemoriesRequest(
+        request=MemoryClient._update_many.body(
             changes=(MemoryChange(id="$second", metadata={"floor": 3}),)
         ),
-        answer=remote_entries.BatchResponse,
+        answer=MemoryClient._update_many.response,
         about="Changes several memories in one transaction.",
     ),
     Example(
-        request=remote_entries.SetImportanceRequest(
-            id="$first", score=0.9, reason="asked for daily"
-        ),
-        answer=remote_entries.ImportanceResponse,
+        request=MemoryClient.set_importance.body(id="$first", score=0.9, reason="asked for daily"),
+        answer=MemoryClient.set_importance.response,
         about="Sets the importance of a memory by hand.",
     ),
     Example(
-        request=remote_entries.LinkRequest(
-            source="$second", target="$third", relation="located_in"
-        ),
-        answer=remote_entries.LinksResponse,
+        request=MemoryClient.link.body(source="$second", target="$third", relation="located_in"),
+        answer=MemoryClient.link.response,
         about="Links two memories.",
     ),
     Example(
-        request=remote_entries.LinksRequest(id="$second"),
-        answer=remote_entries.LinksResponse,
+        request=MemoryClient.links.body(id="$second"),
+        answer=MemoryClient.links.response,
         about="Lists the links of a memory, in both directions.",
     ),
     Example(
-        request=remote_entries.UnlinkRequest(source="$second", target="$third"),
-        answer=remote_protocol.MemoryCount,
+        request=MemoryClient.unlink.body(source="$second", target="$third"),
+        answer=MemoryClient.unlink.response,
         about="Removes the links between two memories.",
     ),
     Example(
-        request=remote_search.MemorySearchRequest(
+        request=MemoryClient._search.body(
             query=MemoryQuery(text="tea", mode=SearchMode.HYBRID, limit=3, explain=True)
         ),
-        answer=remote_search.MemorySearchResponse,
+        answer=MemoryClient._search.response,
         about="Searches by words, by meaning, or by both.",
     ),
     Example(
-        request=remote_search.SimilarMemoriesRequest(id="$second", limit=3),
-        answer=remote_search.MemorySearchResponse,
+        request=MemoryClient._similar.body(id="$second", limit=3),
+        answer=MemoryClient._similar.response,
         about="Finds memories that resemble one memory.",
     ),
     Example(
-        request=remote_search.ListMemoriesRequest(which=MemoryFilter(tags=("office",)), limit=1),
-        answer=remote_search.MemoryPageResponse,
+        request=MemoryClient._list.body(which=MemoryFilter(tags=("office",)), limit=1),
+        answer=MemoryClient._list.response,
         about="Lists the memories that match a filter, newest first.",
     ),
     Example(
-        request=remote_search.MemoryStatsRequest(),
-        answer=remote_search.MemoryStatsResponse,
+        request=MemoryClient.stats.body(),
+        answer=MemoryClient.stats.response,
         about="Counts the memories and messages of the caller, or of one session.",
     ),
     Example(
-        request=remote_search.RetrieveMemoryRequest(query="tea", limit=1),
-        answer=remote_search.MemoryMarkdownResponse,
+        request=MemoryClient.retrieve.body(query="tea", limit=1),
+        answer=MemoryClient.retrieve.response,
         about="Searches; the result is the Markdown that a model reads.",
     ),
     Example(
-        request=remote_conversations.ObserveRequest(
+        request=MemoryClient.observe.body(
             conversation=THREAD,
             subject=ADA,
             messages=(
@@ -287,134 +277,130 @@ MEMORY_EXAMPLES = (
                 ObservedMessage(id="m3", role="user", content="Wrong window, sorry", at=NOON),
             ),
         ),
-        answer=remote_protocol.MemoryCount,
+        answer=MemoryClient.observe.response,
         about="Stores messages of a conversation verbatim. An id that is known changes nothing.",
     ),
     Example(
-        request=remote_conversations.RetractRequest(conversation=THREAD, ids=("m3",)),
-        answer=remote_protocol.MemoryCount,
+        request=MemoryClient.retract.body(conversation=THREAD, ids=("m3",)),
+        answer=MemoryClient.retract.response,
         about="Removes messages that were corrected or taken back.",
     ),
     Example(
-        request=remote_conversations.HistoryRequest(conversation=THREAD, limit=10),
-        answer=remote_conversations.MessagesResponse,
+        request=MemoryClient._history.body(conversation=THREAD, limit=10),
+        answer=MemoryClient._history.response,
         about="Returns the latest messages of a conversation, oldest first.",
     ),
     Example(
-        request=remote_conversations.CloseConversationRequest(conversation=THREAD),
+        request=MemoryClient.close_conversation.body(conversation=THREAD),
         answer=Empty,
         about="Ends a conversation, so that it is learned from now.",
     ),
     Example(
-        request=remote_search.ListMemoriesRequest(which=MemoryFilter(types=(MemoryType.EPISODIC,))),
-        answer=remote_search.MemoryPageResponse,
+        request=MemoryClient._list.body(which=MemoryFilter(types=(MemoryType.EPISODIC,))),
+        answer=MemoryClient._list.response,
         about="",
         keeps={"episode": "page.entries.0.id"},
         until="page.entries.0",
     ),
     Example(
-        request=remote_conversations.EpisodeMessagesRequest(id="$episode"),
-        answer=remote_conversations.MessagesResponse,
+        request=MemoryClient._episode_messages.body(id="$episode"),
+        answer=MemoryClient._episode_messages.response,
         about="Returns the messages that an episode was made from.",
     ),
     Example(
-        request=remote_search.SessionContextRequest(session=THREAD, max_tokens=300, language="en"),
-        answer=remote_search.SessionContextResponse,
+        request=MemoryClient.session_context.body(session=THREAD, max_tokens=300, language="en"),
+        answer=MemoryClient.session_context.response,
         about="Renders the context of a session as text, within a token budget.",
     ),
     Example(
-        request=remote_conversations.ClearMessagesRequest(conversations=(THREAD,)),
-        answer=remote_protocol.MemoryCount,
+        request=MemoryClient._clear_messages.body(conversations=(THREAD,)),
+        answer=MemoryClient._clear_messages.response,
         about="Deletes the messages of conversations and keeps what was learned from them.",
     ),
     Example(
-        request=remote_access.GrantAccessRequest(
-            to="ben@localhost", access=MemoryAccess.READ, tag="office"
-        ),
-        answer=remote_access.AccessGrants,
+        request=MemoryClient.grant.body(to="ben@localhost", access=MemoryAccess.READ, tag="office"),
+        answer=MemoryClient.grant.response,
         about="Lets another account read or write some of the caller's memories.",
         keeps={"grant": "grants.0.id"},
     ),
     Example(
-        request=remote_access.ListGrantsRequest(),
-        answer=remote_access.AccessGrants,
+        request=MemoryClient.grants.body(),
+        answer=MemoryClient.grants.response,
         about="Lists the grants that the caller has given.",
     ),
     Example(
-        request=remote_access.RevokeAccessRequest(id="$grant"),
-        answer=remote_protocol.MemoryCount,
+        request=MemoryClient._revoke.body(id="$grant"),
+        answer=MemoryClient._revoke.response,
         about="Takes a grant back.",
     ),
     Example(
-        request=remote_access.SetConsentRequest(subject=ADA, is_given=True),
-        answer=remote_access.ConsentResponse,
+        request=MemoryClient.set_consent.body(subject=ADA, is_given=True),
+        answer=MemoryClient.set_consent.response,
         about="Records whether a person allows learning across conversations.",
     ),
     Example(
-        request=remote_access.ConsentRequest(subject=ADA),
-        answer=remote_access.ConsentResponse,
+        request=MemoryClient.consent.body(subject=ADA),
+        answer=MemoryClient.consent.response,
         about="Reads a person's consent.",
     ),
     Example(
-        request=remote_deletion.ConfigureDecayRequest(policy=DecayPolicy(is_enabled=True)),
-        answer=remote_deletion.DecayStatusResponse,
+        request=MemoryClient.configure_decay.body(policy=DecayPolicy(is_enabled=True)),
+        answer=MemoryClient.configure_decay.response,
         about="Sets the caller's retention policy.",
     ),
     Example(
-        request=remote_deletion.DecayStatusRequest(),
-        answer=remote_deletion.DecayStatusResponse,
+        request=MemoryClient.decay_status.body(),
+        answer=MemoryClient.decay_status.response,
         about="Reads the retention policy and the result of its last run.",
     ),
     Example(
-        request=remote_deletion.RunDecayRequest(dry_run=True),
-        answer=remote_protocol.MemoryIds,
+        request=MemoryClient._run_decay.body(dry_run=True),
+        answer=MemoryClient._run_decay.response,
         about="Applies the retention policy, or (dry run) tells what it would delete.",
     ),
     Example(
-        request=remote_deletion.MarkReviewedRequest(ids=("$first",)),
+        request=MemoryClient.reviewed.body(ids=("$first",)),
         answer=Empty,
         about="Records that memories were used, which strengthens them.",
     ),
     Example(
-        request=remote_entries.ReplaceMemoryRequest(
+        request=MemoryClient.replace.body(
             ids=("$second", "$third"),
             draft=MemoryDraft(content="The kettle is in the Valencia office"),
             keep=False,
         ),
-        answer=remote_entries.EntryResponse,
+        answer=MemoryClient.replace.response,
         about="Replaces several memories by a summary.",
         keeps={"summary": "entry.id"},
     ),
     Example(
-        request=remote_entries.MergeMemoriesRequest(into="$first", others=("$summary",)),
-        answer=remote_entries.EntryResponse,
+        request=MemoryClient.merge.body(into="$first", others=("$summary",)),
+        answer=MemoryClient.merge.response,
         about="Merges duplicates into one memory.",
     ),
     Example(
-        request=remote_deletion.DeleteMemoriesRequest(
-            which=MemoryFilter(tags=("office",)), limit=10
-        ),
-        answer=remote_deletion.DeletedMemories,
+        request=MemoryClient._delete.body(which=MemoryFilter(tags=("office",)), limit=10),
+        answer=MemoryClient._delete.response,
         about="Hides the memories that match a filter; the next purge removes them.",
     ),
     Example(
-        request=remote_deletion.ForgetMemoriesRequest(ids=("$first",)),
-        answer=remote_protocol.MemoryCount,
+        request=MemoryClient.forget.body(ids=("$first",)),
+        answer=MemoryClient.forget.response,
         about="Erases memories at once, from the disk too.",
     ),
     Example(
-        request=remote_deletion.ForgetSessionRequest(session=THREAD),
-        answer=remote_deletion.ClearedResponse,
+        request=MemoryClient.forget_session.body(session=THREAD),
+        answer=MemoryClient.forget_session.response,
         about="Erases the messages and memories of a session.",
     ),
     Example(
-        request=remote_deletion.ForgetSubjectRequest(subject=ADA),
-        answer=remote_protocol.MemoryCount,
+        request=MemoryClient.forget_subject.body(subject=ADA),
+        answer=MemoryClient.forget_subject.response,
         about="Erases all memories and messages about a person.",
     ),
     Example(
-        request=remote_deletion.ClearSubjectRequest(subject=ADA),
-        answer=remote_deletion.ClearedResponse,
+        request=MemoryClient.clear_subject.body(subject=ADA),
+        answer=MemoryClient.clear_subject.response,
         about="As `forget_subject`; the answer counts by type.",
     ),
 )

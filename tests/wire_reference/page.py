@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 import re
+import sys
 import textwrap
 from functools import cache
 from pathlib import Path
@@ -140,7 +141,8 @@ def _rows(cls: type) -> Iterator[str]:
     required, meanings = schema.get("required", ()), _meanings(cls)
     for name, field in schema.get("properties", {}).items():
         default = "required" if name in required else _default(field.get("default"))
-        yield f"| `{name}` | {_type(field)} | {default} | {meanings.get(name, '')} |"
+        meaning = meanings.get(name) or field.get("description", "")
+        yield f"| `{name}` | {_type(field)} | {default} | {meaning} |"
 
 
 def _default(value: object) -> str:
@@ -239,11 +241,12 @@ def _types_by_name() -> Mapping[str, type]:
     from spade_llm.rag import answers
     from spade_llm.rag import contract as rag_contract
     from spade_llm.rag.loading import chunking
+    from spade_llm.search import memory_query
     from spade_llm.tools import toolbox
 
     modules = (
-        *(quota, turn_recorder, usage_ledger, options, sessions, memory_contract, model),
-        *(answers, rag_contract, chunking, request_history, messages, toolbox),
+        *(quota, turn_recorder, usage_ledger, options, sessions, memory_contract, memory_query),
+        *(model, answers, rag_contract, chunking, request_history, messages, toolbox),
     )
     return {
         name: value
@@ -265,9 +268,14 @@ def _meanings(cls: type) -> Mapping[str, str]:
     """Field name → its attribute docstring, in the class and its bases."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        if base.__module__.startswith("spade_llm."):
+        if base.__module__.startswith("spade_llm.") and _is_in_source(base):
             found |= _own_meanings(base)
     return found
+
+
+def _is_in_source(cls: type) -> bool:
+    """False for bodies that are derived from the signature of a method."""
+    return getattr(sys.modules[cls.__module__], cls.__name__, None) is cls
 
 
 def _own_meanings(cls: type) -> Mapping[str, str]:

@@ -17,6 +17,8 @@ import pytest
 
 from spade_llm import assistant, memory, messaging, rag, tools
 from spade_llm.messaging import Body
+from spade_llm.messaging.operation import operations
+from spade_llm.messaging.rpc import RpcClient
 from tests.cli.program import ROOT
 from tests.integration.network import Network, jid_of
 from tests.wire_reference.examples import EXAMPLES
@@ -44,7 +46,13 @@ def test_every_operation_has_an_example() -> None:
         for one in filter(None, (example, example.when_asked))
     }
 
-    assert {body for body in _bodies(Body) if body.op} == shown
+    derived = {
+        operation.request
+        for client in RpcClient.__subclasses__()
+        for operation in operations(client)
+    }
+
+    assert {body for body in _bodies(Body) if body.op} | derived == shown
 
 
 @pytest.mark.server
