@@ -94,13 +94,13 @@ def _as_values(key: str, value: Scalar) -> tuple[SqlValue, ...]:
 
 
 def _row_mask(index: PassageIndex, where: Where, documents: NDArray[np.int64] | None) -> Mask:
-    mask = index.is_alive.copy()
+    mask = index.is_alive.rows.copy()
     if documents is not None:
-        mask &= np.isin(index.documents, documents)
+        mask &= np.isin(index.document.rows, documents)
     if "heading" in where:
-        mask &= index.headings == content_hash(str(where["heading"]))
+        mask &= index.heading.rows == content_hash(str(where["heading"]))
     if "page" in where:
-        mask &= index.pages == where["page"]
+        mask &= index.page.rows == where["page"]
     return mask
 
 

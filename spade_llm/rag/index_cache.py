@@ -44,7 +44,7 @@ class _CachedIndex:
 
     @property
     def is_usable(self) -> bool:
-        return self.is_loaded and not self.index.is_worn
+        return self.is_loaded and not self.index.needs_rebuild
 
     @property
     def is_settled(self) -> bool:
@@ -176,7 +176,7 @@ class PassageIndexCache:
             raise
         held.index.remove(sorted(documents.difference(records)))
         held.index.put(records)
-        if held.index.wants_merge:
+        if held.index.needs_merge:
             await _merge_segments(held.index)
 
     def _let_go(self) -> None:

@@ -173,7 +173,7 @@ async def find_nearest(
     pool: int = CANDIDATE_POOL,
 ) -> NearestChunks:
     """Raises StorageFailed, TimeoutError."""
-    among = None if allowed is None else words.ids[allowed].tolist()
+    among = None if allowed is None else words.key.rows[allowed].tolist()
     limit = pool
     async with asyncio.timeout(VECTOR_TIMEOUT_S):
         while True:
@@ -190,7 +190,7 @@ async def find_nearest(
 
 def _distinct_texts(words: PassageIndex, ids: Sequence[int]) -> int:
     rows = words.rows_of(ids)
-    return len(np.unique(words.texts[rows[rows != NO_ROW]]))
+    return len(np.unique(words.text.rows[rows[rows != NO_ROW]]))
 
 
 DECIMALS = 4
@@ -215,7 +215,7 @@ class Ranking:
         """Scores by row, 0…1."""
         if near is not None:
             self._add_near(near.cosines, allowed)
-        rows = top_rows(self._by_words, index.texts, allowed, pool).tolist()
+        rows = top_rows(self._by_words, index.text.rows, allowed, pool).tolist()
         self._waiting = [row for row in rows if row not in self.scores]
         """Found by words; whether they are near is not known."""
         if near is None or near.is_all:
@@ -239,8 +239,8 @@ class Ranking:
     def found(self) -> Iterator[tuple[int, FoundChunk]]:
         """Iterate over the scored chunks, each with the hash of its text."""
         rows = list(self.scores)
-        columns = (self.index.texts, self.index.ids, self.index.documents, self.index.positions)
-        numbers = [column[rows].tolist() for column in columns]
+        columns = (self.index.text, self.index.key, self.index.document, self.index.position)
+        numbers = [column.rows[rows].tolist() for column in columns]
         for score, text, number, document, position in zip(
             self.scores.values(), *numbers, strict=True
         ):

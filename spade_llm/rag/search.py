@@ -300,7 +300,7 @@ class HybridSearch:
         shelf = current_collection(namespace)
         if not rows or shelf is None or question.vector is None:
             return
-        ids = ranking.index.ids[rows].tolist()
+        ids = ranking.index.key.rows[rows].tolist()
         try:
             async with asyncio.timeout(VECTOR_TIMEOUT_S):
                 ranking.settle(await self._index.cosines(shelf, question.vector, ids))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 K1, B = 1.2, 0.75
 NO_SPREAD: Mapping[int, float] = {}
+NO_NEIGHBOURS: Mapping[int, NDArray[np.int32]] = {}
 NEIGHBOUR_SPREAD: Mapping[int, float] = {1: 0.7, 2: 0.4, -1: 0.5, -2: 0.3}
 """Share of a message's word frequencies that its neighbours get, by offset: the next message (1)
 gets 0.7. Later messages get more than earlier ones, since an answer follows its question."""
@@ -41,13 +42,14 @@ class MemoryBm25:
 
     def words(self, words: Sequence[QueryWord]) -> list[PostingList]:
         """Find, for each word, the rows that contain it."""
-        return [self._known(self._parts.postings.find(word.terms)) for word in words]
+        return [self._known(self._parts.table.postings.find(word.terms)) for word in words]
 
     def beginnings(self, words: Sequence[QueryWord]) -> list[PostingList]:
         """Find, for each word, the rows with a word that has the same prefix."""
         long = [word.text for word in words if len(word.text) >= PREFIX_CHARS]
         return [
-            self._known(self._parts.postings.find_beginning(prefix_hash(word))) for word in long
+            self._known(self._parts.table.postings.find_beginning(prefix_hash(word)))
+            for word in long
         ]
 
     def shares(
@@ -94,11 +96,11 @@ class MemoryBm25:
         return posting if kept.all() else posting.only(kept)
 
 
-def bm25_lengths(
+def bm25_norms(
     words: NDArray[np.uint16],
     universe: NDArray[np.bool_],
-    reach: Mapping[int, NDArray[np.int32]],
-    spread: Mapping[int, float],
+    reach: Mapping[int, NDArray[np.int32]] = NO_NEIGHBOURS,
+    spread: Mapping[int, float] = NO_SPREAD,
 ) -> NDArray[np.float32]:
     """BM25 length norms of the rows, with the shares that they get from neighbours: K1 for a row of
     mean length."""

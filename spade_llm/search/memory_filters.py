@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from spade_llm.search.memory_query import MemoryFilter
     from spade_llm.search.memory_records import GrantScope
-    from spade_llm.search.memory_table import RowTable
+    from spade_llm.search.memory_table import MemoryRows
 
     Mask = NDArray[np.bool_]
 
 
-def granted_rows(table: RowTable, scopes: Sequence[GrantScope] | None) -> Mask:
+def granted_rows(table: MemoryRows, scopes: Sequence[GrantScope] | None) -> Mask:
     """Mask of the rows accessible to the caller. Statistics use it too; otherwise they would reveal
     other rows."""
     alive = table.is_alive.rows
@@ -31,7 +31,7 @@ def granted_rows(table: RowTable, scopes: Sequence[GrantScope] | None) -> Mask:
     return np.asarray(np.logical_or.reduce([np.zeros(len(table), np.bool_), *let_in]) & alive)
 
 
-def scope_mask(table: RowTable, scope: GrantScope) -> Mask:
+def scope_mask(table: MemoryRows, scope: GrantScope) -> Mask:
     mask = np.ones(len(table), np.bool_)
     if scope.tag is not None:
         mask &= _tags_mask(table, (scope.tag,))
@@ -40,7 +40,9 @@ def scope_mask(table: RowTable, scope: GrantScope) -> Mask:
     return mask
 
 
-def matching_rows(table: RowTable, which: MemoryFilter, *, now: float, with_messages: bool) -> Mask:
+def matching_rows(
+    table: MemoryRows, which: MemoryFilter, *, now: float, with_messages: bool
+) -> Mask:
     """Mask of the rows that match the filter and have not expired."""
     mask = now < table.expires_at.rows
     if not which.with_invalid:
@@ -52,7 +54,7 @@ def matching_rows(table: RowTable, which: MemoryFilter, *, now: float, with_mess
     return mask
 
 
-def _is_valid_at(table: RowTable, as_of: datetime | None, now: float) -> Mask:
+def _is_valid_at(table: MemoryRows, as_of: datetime | None, now: float) -> Mask:
     """True then. A clock that was set back hides nothing of today."""
     valid_at, created_at = table.valid_at.rows, table.created_at.rows
     if as_of:
@@ -64,7 +66,7 @@ def _is_valid_at(table: RowTable, as_of: datetime | None, now: float) -> Mask:
     return np.asarray(begun & (then < table.invalid_at.rows))
 
 
-def _filter_masks(table: RowTable, which: MemoryFilter) -> Iterator[Mask]:
+def _filter_masks(table: MemoryRows, which: MemoryFilter) -> Iterator[Mask]:
     for name in ("subject", "session", "category", "tier", "content_type"):
         text = getattr(which, name)
         if text is not None:
@@ -76,7 +78,7 @@ def _filter_masks(table: RowTable, which: MemoryFilter) -> Iterator[Mask]:
     yield from _created_between(table, which)
 
 
-def _created_between(table: RowTable, which: MemoryFilter) -> Iterator[Mask]:
+def _created_between(table: MemoryRows, which: MemoryFilter) -> Iterator[Mask]:
     """Both ends belong to it."""
     if which.created_after is not None:
         yield table.created_at.rows >= which.created_after.timestamp()
@@ -84,7 +86,7 @@ def _created_between(table: RowTable, which: MemoryFilter) -> Iterator[Mask]:
         yield table.created_at.rows <= which.created_before.timestamp()
 
 
-def _equals_mask(table: RowTable, name: str, text: str) -> Mask:
+def _equals_mask(table: MemoryRows, name: str, text: str) -> Mask:
     code = table.codes[name].find(text)
     if code == UNKNOWN_STRING:
         return np.zeros(len(table), np.bool_)
@@ -92,5 +94,5 @@ def _equals_mask(table: RowTable, name: str, text: str) -> Mask:
     return np.asarray(column == code)
 
 
-def _tags_mask(table: RowTable, tags: Sequence[str]) -> Mask:
+def _tags_mask(table: MemoryRows, tags: Sequence[str]) -> Mask:
     return table.tag_codes.with_all(tags)[table.tags.rows]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spade_llm.search.memory_index import IndexSnapshot
-    from spade_llm.search.memory_table import RowTable
+    from spade_llm.search.memory_table import MemoryRows
 
     Row = NDArray[np.float32]
 
@@ -98,16 +98,16 @@ def fuse_scores(*, keyword: Row, vector: Row, near: Row, bonus: Row, date: Row |
     return np.asarray(total)
 
 
-def _spoken_by(table: RowTable, name: str | None) -> Row:
+def _spoken_by(table: MemoryRows, name: str | None) -> Row:
     code = table.codes["speaker"].find(name) if name else UNKNOWN_STRING
     return np.asarray(table.speaker.rows == code, np.float32)
 
 
-def _has_time_flag(table: RowTable) -> Row:
+def _has_time_flag(table: MemoryRows) -> Row:
     return (table.flags.rows & terms.TIME_FLAG > 0).astype(np.float32)
 
 
-def _date_match(table: RowTable, asked: RecallQuery) -> Row | None:
+def _date_match(table: MemoryRows, asked: RecallQuery) -> Row | None:
     """Score of the match between a row's date and the query; None if the query names no period that
     has rows."""
     score: Row | None = None
@@ -121,7 +121,7 @@ def _date_match(table: RowTable, asked: RecallQuery) -> Row | None:
     return score
 
 
-def length_bonus(table: RowTable) -> Row:
+def length_bonus(table: MemoryRows) -> Row:
     """Weighted bonus for the number of content words of a row."""
     return np.float32(LENGTH) * np.asarray(
         _LENGTH_BONUS[np.minimum(table.length.rows, len(_LENGTH_BONUS) - 1)]

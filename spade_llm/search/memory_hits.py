@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spade_llm.search.memory_query import MemoryQuery
     from spade_llm.search.memory_records import GrantScope
     from spade_llm.search.memory_search import MemorySearch
-    from spade_llm.search.memory_table import RowTable
+    from spade_llm.search.memory_table import MemoryRows
 
     Row = NDArray[np.float32]
     Rows = NDArray[np.intp]
@@ -31,7 +31,7 @@ OVERSAMPLING = 3
 
 def rank_hits(
     search: MemorySearch,
-    table: RowTable,
+    table: MemoryRows,
     query: MemoryQuery,
     *,
     now: float,
@@ -52,13 +52,13 @@ def _exact_scores(search: MemorySearch, rows: Rows) -> list[float]:
     return [float(score) for score in scores.round(SCORE_DECIMALS)]
 
 
-def order_rows(table: RowTable, rows: Rows, scores: Values) -> Rows:
+def order_rows(table: MemoryRows, rows: Rows, scores: Values) -> Rows:
     """Highest first; equal ones newest first, then by key."""
     keys, made = table.key.rows[rows], table.created_at.rows[rows]
     return rows[np.lexsort((keys, -made, -scores))]
 
 
-def _select_rows(table: RowTable, query: MemoryQuery, rows: Rows, scores: Row) -> Rows:
+def _select_rows(table: MemoryRows, query: MemoryQuery, rows: Rows, scores: Row) -> Rows:
     """Chosen by score and then sorted; without a least score, sorted at once."""
     by = _sort_values(table, query)
     if by is None:
@@ -69,13 +69,13 @@ def _select_rows(table: RowTable, query: MemoryQuery, rows: Rows, scores: Row) -
     return _top_rows(table, query, rows, by[rows])
 
 
-def _sort_values(table: RowTable, query: MemoryQuery) -> NDArray[np.float64] | None:
+def _sort_values(table: MemoryRows, query: MemoryQuery) -> NDArray[np.float64] | None:
     if query.sort_by is SortBy.IMPORTANCE:
         return table.importance.rows.astype(np.float64)
     return table.created_at.rows if query.sort_by is SortBy.CREATED_AT else None
 
 
-def _top_rows(table: RowTable, query: MemoryQuery, rows: Rows, values: Values) -> Rows:
+def _top_rows(table: MemoryRows, query: MemoryQuery, rows: Rows, values: Values) -> Rows:
     """The first ones in order."""
     count = OVERSAMPLING * query.limit
     while count < len(rows):
@@ -87,7 +87,7 @@ def _top_rows(table: RowTable, query: MemoryQuery, rows: Rows, values: Values) -
     return _deduplicate_rows(table, query, order_rows(table, rows, values))[: query.limit]
 
 
-def _deduplicate_rows(table: RowTable, query: MemoryQuery, rows: Rows) -> Rows:
+def _deduplicate_rows(table: MemoryRows, query: MemoryQuery, rows: Rows) -> Rows:
     """Entries are told apart by their ids, tags and metadata, messages by their content alone. What
     RECALL finds is quoted to a model: there a text costs its tokens once."""
     _, first = np.unique(table.content_hash.rows[rows], return_index=True)
@@ -102,7 +102,7 @@ class _ScoreExplainer:
     def __init__(
         self,
         search: MemorySearch,
-        table: RowTable,
+        table: MemoryRows,
         query: MemoryQuery,
         *,
         now: float,

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spade_llm.search import query_analysis
-from spade_llm.search.arrays import NO_ROW, KeyIndex
-from spade_llm.search.memory_bm25 import NEIGHBOUR_SPREAD, NO_SPREAD, MemoryBm25, bm25_lengths
+from spade_llm.search.arrays import NO_ROW
+from spade_llm.search.memory_bm25 import NEIGHBOUR_SPREAD, NO_SPREAD, MemoryBm25, bm25_norms
 from spade_llm.search.memory_filters import granted_rows, matching_rows
 from spade_llm.search.memory_fusion import length_bonus, neighbourhood_lengths
 from spade_llm.search.memory_hits import order_rows, rank_hits
 from spade_llm.search.memory_query import ANY_MEMORY, MemoryFilter, MemoryQuery
 from spade_llm.search.memory_records import IndexHit
 from spade_llm.search.memory_search import MemorySearch
-from spade_llm.search.memory_table import AdjacentMessages, RowTable
-from spade_llm.search.postings import MAX_ROWS, InvertedIndex, read_items
+from spade_llm.search.memory_table import AdjacentMessages, MemoryRows
+from spade_llm.search.postings import read_items
 from spade_llm.search.terms import MAX_WORDS, QUESTION_FLAG, QueryWord
 from spade_llm.search.vectors import QuantizedVectors, quantize_vectors, split_packed
 
@@ -32,12 +32,11 @@ if TYPE_CHECKING:
 class IndexSnapshot:
     def __init__(
         self,
-        table: RowTable,
-        postings: InvertedIndex,
+        table: MemoryRows,
         vectors: QuantizedVectors,
         neighbours: AdjacentMessages,
     ) -> None:
-        self.table, self.postings, self.vectors = table, postings, vectors
+        self.table, self.vectors = table, vectors
         self._neighbours = neighbours
         self._around: tuple[int, NDArray[np.float32]] | None = None
 
@@ -69,10 +68,10 @@ class IndexSnapshot:
     def lengths(
         self, spread: Mapping[int, float], universe: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float32]:
-        """BM25 length norms, see `bm25_lengths`. `universe`: mask of the rows; None: all live rows
+        """BM25 length norms, see `bm25_norms`. `universe`: mask of the rows; None: all live rows
         (cached)."""
         if universe is not None:
-            return bm25_lengths(self.table.length.rows, universe, self.reach, spread)
+            return bm25_norms(self.table.length.rows, universe, self.reach, spread)
         return self._spread if spread is NEIGHBOUR_SPREAD else self._alone
 
     @cached_property
@@ -84,27 +83,20 @@ class IndexSnapshot:
         return self.lengths(NO_SPREAD, self.table.is_alive.rows)
 
 
-REBUILD_SHARE = 0.5
-"""More dead rows than this: load it anew."""
-
-
 class OwnerIndex:
     def __init__(self) -> None:
-        self._table = RowTable()
-        self._row_of = KeyIndex()
-        self._postings = InvertedIndex()
+        self._table = MemoryRows()
         self._vectors = QuantizedVectors()
         self._neighbours = AdjacentMessages(self._table)
         self._parts = self._new_parts()
-        self._dead = 0
 
     def __len__(self) -> int:
         """Rows that can be found."""
-        return len(self._table) - self._dead
+        return self._table.live_rows
 
     @property
     def size_bytes(self) -> int:
-        parts = (self._table, self._row_of, self._postings, self._vectors, self._neighbours)
+        parts = (self._table, self._vectors, self._neighbours)
         return sum(part.size_bytes for part in parts) + 16 * len(self._table)
 
     @property
@@ -113,13 +105,12 @@ class OwnerIndex:
         return int(np.count_nonzero(self._table.is_alive.rows & ~self._vectors.has))
 
     def has_vector(self, key: int) -> bool:
-        (row,) = self._row_of.find([key]).tolist()
+        (row,) = self._table.rows_of([key]).tolist()
         return row != NO_ROW and bool(self._vectors.has[row])
 
     @property
-    def is_worn(self) -> bool:
-        """Half of it is dead: an index loaded anew is smaller."""
-        return self._dead > max(1024, REBUILD_SHARE * len(self._table))
+    def needs_rebuild(self) -> bool:
+        return self._table.needs_rebuild
 
     @property
     def speakers(self) -> list[str]:
@@ -138,10 +129,9 @@ class OwnerIndex:
         """
         if not len(columns):
             return
-        if len(self._table) + len(columns) > MAX_ROWS:
-            raise ValueError(f"an owner can have {MAX_ROWS} rows in its index at most")
+        self._table.check_capacity(len(columns))
         values = self._table.encoded(columns)
-        old = self._row_of.find(columns.key)
+        old = self._table.rows_of(columns.key)
         same = (old != NO_ROW) & self._has_same_terms(old, values["digest"])
         kept = {name: value[same] for name, value in values.items()}
         self._overwrite(old[same], kept)
@@ -152,12 +142,10 @@ class OwnerIndex:
 
     def remove(self, keys: Sequence[int]) -> None:
         """Unknown keys pass."""
-        rows = self._row_of.find(keys)
-        rows = rows[rows != NO_ROW]
+        rows = self._table.known_rows(keys)
         if len(rows):
             self._bury(rows)
             self._vectors.drop(rows)
-            self._row_of.set(self._table.key.rows[rows], np.full(len(rows), NO_ROW, np.int32))
 
     def set_vectors(self, keys: Sequence[int], vectors: NDArray[np.float32]) -> None:
         """Unknown keys pass."""
@@ -210,7 +198,7 @@ class OwnerIndex:
     ) -> list[IndexHit]:
         """Entries that say nearly what this one says, without it; by words where one of the two has
         no vector."""
-        (row,) = self._row_of.find([key]).tolist()
+        (row,) = self._table.rows_of([key]).tolist()
         if row == NO_ROW:
             return []
         universe = None if scopes is None else granted_rows(self._table, scopes)
@@ -227,13 +215,11 @@ class OwnerIndex:
         ]
 
     @property
-    def wants_merge(self) -> bool:
-        """Many writes since the last merge: run a `merge_job`."""
-        return self._postings.wants_merge
+    def needs_merge(self) -> bool:
+        return self._table.needs_merge
 
     def merge_job(self) -> Callable[[], Callable[[], None]]:
-        """Run it in a thread; then call what it gives, here again."""
-        return self._postings.merge_job(self._table.is_alive.rows)
+        return self._table.merge_job()
 
     def _has_same_terms(
         self, rows: NDArray[np.int32], digests: NDArray[np.generic]
@@ -262,14 +248,10 @@ class OwnerIndex:
         values: Mapping[str, NDArray[np.generic]],
         terms: Sequence[bytes],
     ) -> None:
-        first = len(self._table)
-        rows = np.arange(first, first + len(old), dtype=np.int32)
-        replaced = old != NO_ROW
+        first, replaced = len(self._table), old != NO_ROW
         self._bury(old[replaced])
-        self._table.append(values)
-        self._row_of.set(self._table.key.rows[rows], rows)
-        self._postings.add(read_items(terms, first))
-        self._postings.settle(self._table.is_alive.rows)
+        rows = self._table.append(values)
+        self._table.add_terms(read_items(terms, first))
         self._vectors.extend(len(rows))
         self._keep_vectors(old[replaced], rows[replaced])
         self._vectors.drop(old[replaced])
@@ -284,8 +266,7 @@ class OwnerIndex:
     def _bury(self, rows: NDArray[np.int32]) -> None:
         if not len(rows):
             return
-        self._table.is_alive.rows[rows] = False
-        self._dead += len(rows)
+        self._table.mark_dead(rows)
         self._parts = self._new_parts()
         self._relink(set(self._table.session.rows[rows[self._table.is_message[rows]]].tolist()))
 
@@ -295,14 +276,14 @@ class OwnerIndex:
             self._parts = self._new_parts()
 
     def _set_values(self, keys: Sequence[int], values: NDArray[np.int8]) -> None:
-        rows = self._row_of.find(keys)
+        rows = self._table.rows_of(keys)
         known = rows != NO_ROW
         if known.any():
             self._vectors.put(rows[known], values[known])
 
     def _new_parts(self) -> IndexSnapshot:
         """Create a snapshot; needed after every change of rows."""
-        return IndexSnapshot(self._table, self._postings, self._vectors, self._neighbours)
+        return IndexSnapshot(self._table, self._vectors, self._neighbours)
 
     def _likeness(
         self, row: int, rows: NDArray[np.intp], universe: NDArray[np.bool_] | None
@@ -318,7 +299,7 @@ class OwnerIndex:
     def _likeness_by_words(
         self, row: int, rows: NDArray[np.intp], universe: NDArray[np.bool_] | None
     ) -> NDArray[np.float32]:
-        terms = sorted(self._postings.weights_of_row(row))[:MAX_WORDS]
+        terms = sorted(self._table.postings.weights_of_row(row))[:MAX_WORDS]
         words = [QueryWord(text="", terms=(term,)) for term in terms]
         leg = MemoryBm25(self._parts, universe=universe)
         return np.minimum(leg.shares(leg.words(words), NO_SPREAD), 1)[rows].round(5)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from spade_llm.search.memory_index import IndexSnapshot
     from spade_llm.search.memory_query import MemoryQuery
-    from spade_llm.search.memory_table import RowTable
+    from spade_llm.search.memory_table import MemoryRows
     from spade_llm.search.postings import PostingList
 
 DAY_S = 86_400.0
@@ -34,7 +34,7 @@ MIN_RETRIEVABILITY = 0.7
 HALF_LIFE_DAYS = 30.0
 
 
-def retrievability(table: RowTable, rows: NDArray[np.intp], now: float) -> NDArray[np.float32]:
+def retrievability(table: MemoryRows, rows: NDArray[np.intp], now: float) -> NDArray[np.float32]:
     """FLOOR…1."""
     stability = table.stability.rows[rows]
     since = np.maximum(table.reviewed_at.rows[rows], table.created_at.rows[rows])
@@ -44,7 +44,7 @@ def retrievability(table: RowTable, rows: NDArray[np.intp], now: float) -> NDArr
     return np.asarray(MIN_RETRIEVABILITY + (1 - MIN_RETRIEVABILITY) * kept, np.float32)
 
 
-def recency(table: RowTable, rows: NDArray[np.intp], now: float) -> NDArray[np.float32]:
+def recency(table: MemoryRows, rows: NDArray[np.intp], now: float) -> NDArray[np.float32]:
     """1 now, a half after a month."""
     days = np.maximum(0.0, now - table.created_at.rows[rows]) / DAY_S
     return np.exp2(-days / HALF_LIFE_DAYS).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Row table of the memory index: columns, string codes, adjacent messages."""
+"""Table of the memory index: columns, string codes, adjacent messages."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 
 from spade_llm.search.arrays import GrowableArray
 from spade_llm.search.postings import read_heads
+from spade_llm.search.table import KeywordTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -84,9 +85,11 @@ TIME_COLUMNS = {
 BYTES_PER_STRING = 100
 
 
-class RowTable:
+class MemoryRows(KeywordTable):
+    """Columns of the memory index."""
+
     def __init__(self) -> None:
-        self.key: GrowableArray[np.int64] = GrowableArray(np.int64)
+        super().__init__()
         self.subject: GrowableArray[np.int32] = GrowableArray(np.int32)
         self.session: GrowableArray[np.int32] = GrowableArray(np.int32)
         self.speaker: GrowableArray[np.int32] = GrowableArray(np.int32)
@@ -107,19 +110,13 @@ class RowTable:
         self.digest: GrowableArray[np.uint32] = GrowableArray(np.uint32)
         """Digest of the terms, to detect changes."""
         self.flags: GrowableArray[np.uint8] = GrowableArray(np.uint8)
-        self.length: GrowableArray[np.uint16] = GrowableArray(np.uint16)
-        """Weight of all its terms."""
-        self.is_alive: GrowableArray[np.bool_] = GrowableArray(np.bool_)
         self.codes = {name: StringCodes() for name in TEXT_COLUMNS}
         self.tag_codes = TagCodes()
-
-    def __len__(self) -> int:
-        return len(self.key.rows)
 
     @property
     def size_bytes(self) -> int:
         strings = sum(len(codes.texts) for codes in self.codes.values())
-        return sum(array.size_bytes for _, array in self._arrays()) + BYTES_PER_STRING * strings
+        return super().size_bytes + BYTES_PER_STRING * strings
 
     @property
     def is_message(self) -> NDArray[np.bool_]:
@@ -142,20 +139,7 @@ class RowTable:
             "digest": np.fromiter(map(crc32, columns.terms), np.uint32, len(columns)),
             "flags": flags,
             "length": length,
-            "is_alive": np.ones(len(columns), np.bool_),
         }
-
-    def append(self, values: Mapping[str, NDArray[np.generic]]) -> None:
-        for name, array in self._arrays():
-            array.append(values[name])
-
-    def overwrite(self, rows: NDArray[np.int32], values: Mapping[str, NDArray[np.generic]]) -> None:
-        for name, array in self._arrays():
-            array.rows[rows] = values[name]
-
-    def _arrays(self) -> Iterator[tuple[str, GrowableArray[np.generic]]]:
-        pairs = vars(self).items()
-        return ((name, array) for name, array in pairs if isinstance(array, GrowableArray))
 
 
 def _time_column(values: Sequence[float | None], absent: float) -> NDArray[np.float64]:
@@ -168,7 +152,7 @@ NO_NEIGHBOUR = -1
 
 
 class AdjacentMessages:
-    def __init__(self, table: RowTable) -> None:
+    def __init__(self, table: MemoryRows) -> None:
         self._table = table
         self._before: GrowableArray[np.int32] = GrowableArray(np.int32)
         self._after: GrowableArray[np.int32] = GrowableArray(np.int32)

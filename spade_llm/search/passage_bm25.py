@@ -77,7 +77,7 @@ def keyword_scores(query: str, indexes: Sequence[PassageIndex]) -> list[KeywordS
     """Score the rows of each index; the word weights are the same for all indexes."""
     words = _query_words(query)
     found = [[index.find(word.terms) for word in words] for index in indexes]
-    weights = _word_weights(words, found, chunks=sum(index.chunks for index in indexes))
+    weights = _word_weights(words, found, chunks=sum(index.live_rows for index in indexes))
     pairs = zip(indexes, found, strict=True)
     return [_score_rows(index, postings, weights) for index, postings in pairs]
 
@@ -122,7 +122,7 @@ def _score_rows(
     index: PassageIndex, postings: Sequence[PostingList], weights: Sequence[float]
 ) -> KeywordScores:
     shares, ranks = np.zeros((2, len(index)), np.float32)
-    norms = index.norms
+    norms = index.bm25_norms
     for posting, weight in zip(postings, weights, strict=True):
         times = posting.weights * np.float32(1 / CONTENT_WEIGHT)
         shares[posting.rows] += np.float32(weight)

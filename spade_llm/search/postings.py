@@ -134,13 +134,13 @@ class InvertedIndex:
         return sum(segment.size_bytes for segment in self._segments)
 
     @property
-    def wants_merge(self) -> bool:
+    def needs_merge(self) -> bool:
         return len(self._segments) > MANY_SEGMENTS
 
     def add(self, items: tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.uint8]]) -> None:
         self._segments.append(build_segment(*items))
 
-    def settle(self, is_alive: NDArray[np.bool_]) -> None:
+    def merge_small_segments(self, is_alive: NDArray[np.bool_]) -> None:
         """Merge the newest segments while that is quick."""
         parts = self._segments
         while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):

@@ -44,7 +44,7 @@ def put(index: PassageIndex, texts: Mapping[int, Sequence[str]], first_id: int =
 def found_by(index: PassageIndex, query: str) -> dict[int, float]:
     (scored,) = keyword_scores(query, [index])
     rows = np.flatnonzero(scored.shares > 0)
-    return dict(zip(index.ids[rows].tolist(), scored.shares[rows].tolist(), strict=True))
+    return dict(zip(index.key.rows[rows].tolist(), scored.shares[rows].tolist(), strict=True))
 
 
 @given(documents, documents, st.sets(st.integers(1, 6)))
@@ -60,7 +60,7 @@ def test_an_index_that_was_changed_scores_as_a_new_one(
     put(fresh, {d: t for d, t in first.items() if d not in second and d not in removed})
     put(fresh, {d: t for d, t in second.items() if d not in removed}, first_id=10_000)
 
-    assert changed.chunks == fresh.chunks
+    assert changed.live_rows == fresh.live_rows
     for word in WORDS:
         assert found_by(changed, f"{word} amber") == pytest.approx(found_by(fresh, f"{word} amber"))
 
@@ -87,18 +87,18 @@ def test_the_best_rows_are_the_first_of_all_each_text_once(
     put(index, texts)
     (scored,) = keyword_scores("amber birch", [index])
 
-    rows = top_rows(scored.scores, index.texts, None, limit).tolist()
+    rows = top_rows(scored.scores, index.text.rows, None, limit).tolist()
 
-    hashes = [int(index.texts[row]) for row in rows]
+    hashes = [int(index.text.rows[row]) for row in rows]
     assert len(hashes) == len(set(hashes))
     order = [(-float(scored.scores[row]), row) for row in rows]
     assert order == sorted(order)
     others = set(np.flatnonzero(scored.scores > 0).tolist()) - set(rows)
     if len(rows) == limit and others:
-        unseen = [row for row in others if int(index.texts[row]) not in hashes]
+        unseen = [row for row in others if int(index.text.rows[row]) not in hashes]
         assert all(scored.scores[row] <= scored.scores[rows[-1]] for row in unseen)
     elif others:
-        assert all(int(index.texts[row]) in hashes for row in others)
+        assert all(int(index.text.rows[row]) in hashes for row in others)
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ async def test_those_used_longest_ago_leave_when_room_is_needed(database: Librar
 
     for number in numbers:
         (index,) = await indexes.current([number])
-        assert index.chunks == 3
+        assert index.live_rows == 3
 
     assert len(indexes) == 1
 
@@ -129,7 +129,7 @@ async def test_what_is_asked_together_is_held_together(database: LibraryDatabase
     numbers = [one.id for one in await Registry(database).namespaces(ANN)]
     indexes = PassageIndexCache(KeywordStore(database), max_bytes=1)
 
-    assert [index.chunks for index in await indexes.current(numbers)] == [3, 3, 3]
+    assert [index.live_rows for index in await indexes.current(numbers)] == [3, 3, 3]
 
 
 async def test_a_namespace_that_was_deleted_leaves(database: LibraryDatabase) -> None:
@@ -158,4 +158,4 @@ async def test_who_has_missed_changes_reads_anew(database: LibraryDatabase) -> N
         )
 
     (index,) = await indexes.current([namespace.id])
-    assert index.chunks == 2
+    assert index.live_rows == 2

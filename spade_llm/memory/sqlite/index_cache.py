@@ -79,7 +79,7 @@ class _LoadedIndex:
     """Keys that have changed since they were read; bounded by the writes within MERGE_DELAY_S."""
     accessed: set[int] = field(default_factory=set)
     """Keys with accesses counted since the last load; each counts once."""
-    wants_merge: bool = False
+    needs_merge: bool = False
     """Rows were removed since the last one."""
     size_bytes: int = 0
     """Size in bytes at the last measurement."""
@@ -235,7 +235,7 @@ class IndexRanker:
         cached.users += 1
         try:
             async with cached.lock:
-                if not cached.is_loaded or cached.index.is_worn:
+                if not cached.is_loaded or cached.index.needs_rebuild:
                     await self._load(cached)
             yield cached
         finally:
@@ -268,7 +268,7 @@ class IndexRanker:
             raise
         gone = keys.difference(found.columns.key)
         cached.index.remove(list(gone))
-        cached.wants_merge |= bool(gone)
+        cached.needs_merge |= bool(gone)
         put_rows(cached.index, found)
         self._measure(cached)
 
@@ -306,9 +306,9 @@ class IndexRanker:
 
     async def _merge(self, cached: _LoadedIndex) -> None:
         """Merge the index without dead rows; searches continue meanwhile."""
-        if not (cached.wants_merge or cached.index.wants_merge):
+        if not (cached.needs_merge or cached.index.needs_merge):
             return
-        cached.wants_merge = False
+        cached.needs_merge = False
         async with cached.lock:
             job = cached.index.merge_job()
         finish = await asyncio.get_running_loop().run_in_executor(self._threads, job)

@@ -131,7 +131,7 @@ class VectorCache:
 
     def _let_go(self) -> None:
         """Evict degraded collections, then the least recently used, until the rest fits."""
-        for place in [place for place, held in self._held.items() if held.is_worn]:
+        for place in [place for place, held in self._held.items() if held.needs_rebuild]:
             del self._held[place]
         size = sum(held.size_bytes for held in self._held.values())
         for place in list(self._held):

@@ -1,0 +1,120 @@
+"""Table of an index: columns, row numbers by key, and an inverted index of the rows' terms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spade_llm.search.arrays import NO_ROW, GrowableArray, KeyIndex
+from spade_llm.search.postings import MAX_ROWS, InvertedIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Columns = Mapping[str, NDArray[np.generic]]
+    TermItems = tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.uint8]]
+
+REBUILD_ROWS, REBUILD_SHARE = 1024, 0.5
+"""Number of dead rows, and their share of all rows, above which an index is loaded again."""
+
+
+class KeyedTable:
+    """Columns of an index with a key per row. A removed row stays, marked as dead; its number is
+    not used again."""
+
+    def __init__(self) -> None:
+        self.key: GrowableArray[np.int64] = GrowableArray(np.int64)
+        self.is_alive: GrowableArray[np.bool_] = GrowableArray(np.bool_)
+        self._row_of = KeyIndex()
+        self._dead = 0
+
+    def __len__(self) -> int:
+        """Return the number of rows, with the dead ones."""
+        return len(self.key.rows)
+
+    @property
+    def live_rows(self) -> int:
+        return len(self) - self._dead
+
+    @property
+    def size_bytes(self) -> int:
+        columns = sum(column.size_bytes for column in self._columns().values())
+        return columns + self._row_of.size_bytes
+
+    @property
+    def needs_rebuild(self) -> bool:
+        """Check whether so many rows are dead that an index loaded again would be smaller."""
+        return self._dead > max(REBUILD_ROWS, REBUILD_SHARE * len(self))
+
+    def rows_of(self, keys: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int32]:
+        """Find the rows of the keys; NO_ROW for an unknown key."""
+        return self._row_of.find(keys)
+
+    def known_rows(self, keys: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int32]:
+        """Find the rows of the keys, without those of unknown keys."""
+        rows = self._row_of.find(keys)
+        known: NDArray[np.int32] = rows[rows != NO_ROW]
+        return known
+
+    def append(self, values: Columns) -> NDArray[np.int32]:
+        """Append rows whose keys have no row yet; return their numbers. `values` has all columns
+        but `is_alive`."""
+        first, count = len(self), len(values["key"])
+        values = {**values, "is_alive": np.ones(count, np.bool_)}
+        for name, column in self._columns().items():
+            column.append(values[name])
+        rows = np.arange(first, first + count, dtype=np.int32)
+        self._row_of.set(self.key.rows[rows], rows)
+        return rows
+
+    def overwrite(self, rows: NDArray[np.int32], values: Columns) -> None:
+        columns = self._columns()
+        for name, value in values.items():
+            columns[name].rows[rows] = value
+
+    def mark_dead(self, rows: NDArray[np.int32] | NDArray[np.intp]) -> None:
+        """Mark live rows as dead."""
+        self.is_alive.rows[rows] = False
+        self._row_of.set(self.key.rows[rows], np.full(len(rows), NO_ROW, np.int32))
+        self._dead += len(rows)
+
+    def _columns(self) -> dict[str, GrowableArray[np.generic]]:
+        pairs = vars(self).items()
+        return {name: column for name, column in pairs if isinstance(column, GrowableArray)}
+
+
+class KeywordTable(KeyedTable):
+    """Keyed table with an inverted index of the rows' terms."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.length: GrowableArray[np.uint16] = GrowableArray(np.uint16)
+        """Weight of all the terms of a row."""
+        self.postings = InvertedIndex()
+
+    @property
+    def size_bytes(self) -> int:
+        return super().size_bytes + self.postings.size_bytes
+
+    @property
+    def needs_merge(self) -> bool:
+        """Check whether the postings have many segments: run a `merge_job`."""
+        return self.postings.needs_merge
+
+    def check_capacity(self, count: int) -> None:
+        """Raise ValueError if `count` more rows are more than 16 million."""
+        if len(self) + count > MAX_ROWS:
+            raise ValueError(f"an index can have {MAX_ROWS} rows at most")
+
+    def add_terms(self, items: TermItems) -> None:
+        """Add the terms of the rows that were appended last."""
+        self.postings.add(items)
+        self.postings.merge_small_segments(self.is_alive.rows)
+
+    def merge_job(self) -> Callable[[], Callable[[], None]]:
+        """Create a job that merges the segments in another thread. It returns a function that puts
+        the result in place, to be called in this thread."""
+        return self.postings.merge_job(self.is_alive.rows)
