@@ -16,7 +16,7 @@ from spade_llm.messaging import agent_status
 from spade_llm.messaging.outgoing_messages import OutgoingMessages
 from spade_llm.providers.messages import safe_name
 from spade_llm.tools import LocalToolbox, builtin_tools
-from spade_llm.tools.call_log import CallFile
+from spade_llm.tools.call_log import JsonLinesCallLog
 from spade_llm.tools.pages import ResultPages
 from spade_llm.tools.remote import ToolService
 from spade_llm.tools.shared import SharedTools
@@ -66,7 +66,7 @@ class ToolAgent(XmppAgent):
         if not groups:
             _check_names(tools, rules)
         data = self.options.data
-        self._calls = CallFile(data / CALLS) if data else None
+        self._calls = JsonLinesCallLog(data / CALLS) if data else None
         self._groups = (_local(tools, rules), *groups)
         self._tools = SharedTools(
             self._groups,
@@ -141,7 +141,7 @@ def _local(tools: Sequence[Tool], rules: ToolRules) -> ToolGroup:
     }
     terms_of = {name: rules.terms(name, NO_TERMS, own=terms) for name, terms in own.items()}
     toolbox = LocalToolbox(tools, terms_of=terms_of, max_result_chars=None)
-    return ToolGroup(name="local", toolbox=toolbox, terms_of=own, keeps_limits=True)
+    return ToolGroup(name="local", toolbox=toolbox, terms_of=own, enforces_limits=True)
 
 
 def _read_more(local: str) -> str:

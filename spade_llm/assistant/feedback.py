@@ -207,7 +207,7 @@ class FeedbackLog:
     ) -> None:
         """`question`: the id of the message that was answered."""
         self._db.run(_NOTE, peer, question, conversation, json.dumps(list(memories)))
-        await self._db.hold_bound(_BOUND, MAX_ANSWERS)
+        await self._db.prune_periodically(_BOUND, MAX_ANSWERS)
 
     def find(self, *, peer: str, message_id: str) -> NotedAnswer | None:
         """Find an answer sent to this bare JID, by the message id of the answer or of a part of

@@ -108,7 +108,7 @@ class ToolAgentDiscovery:
             return
         del self._vers[jid]
         if jid in self._named:
-            self._toolbox.set_absent(self._clients[jid], jid)
+            self._toolbox.mark_unavailable(self._clients[jid], jid)
         elif jid in self._clients:
             self._toolbox.remove(self._clients.pop(jid))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from spade_llm.tools import ToolSpec
-    from spade_llm.tools.call_log import CallBegun, LoggedCall
+    from spade_llm.tools.call_log import CallStarted, LoggedCall
 
 CALL_LOG_FOLDER = "calls"
 """Below the agent's data (agent/tools.py)."""
@@ -96,8 +96,8 @@ def _first_line(text: str) -> str:
     return sanitize_line(text.strip().partition("\n")[0])[:200]
 
 
-def _call_filter(options: argparse.Namespace) -> Callable[[CallBegun], bool]:
-    def is_wanted(call: CallBegun) -> bool:
+def _call_filter(options: argparse.Namespace) -> Callable[[CallStarted], bool]:
+    def is_wanted(call: CallStarted) -> bool:
         is_tool = options.tool in (None, call.tool)
         return is_tool and options.caller in (None, call.caller, call.on_behalf_of)
 

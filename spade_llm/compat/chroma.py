@@ -45,11 +45,11 @@ def maximal_marginal_relevance(
         return []
     vectors = _unit(np.asarray(found, dtype=np.float64))
     nearness = vectors @ _unit(np.asarray([query], dtype=np.float64))[0]
-    sameness = np.full(len(vectors), -np.inf)
+    redundancy = np.full(len(vectors), -np.inf)
     chosen = [int(np.argmax(nearness))]
     while len(chosen) < min(k, len(vectors)):
-        sameness = np.maximum(sameness, vectors @ vectors[chosen[-1]])
-        worth = balance * nearness - (1 - balance) * sameness
+        redundancy = np.maximum(redundancy, vectors @ vectors[chosen[-1]])
+        worth = balance * nearness - (1 - balance) * redundancy
         worth[chosen] = -np.inf
         chosen.append(int(np.argmax(worth)))
     return chosen
@@ -145,7 +145,7 @@ class Chroma(VectorStore):
         distances = (found["distances"] or [[]])[0]
         return [
             (document, score(distance))
-            for document, distance in zip(_of_query(found), distances, strict=True)
+            for document, distance in zip(_query_documents(found), distances, strict=True)
         ]
 
     async def max_marginal_relevance_search(
@@ -159,7 +159,7 @@ class Chroma(VectorStore):
 
         vector = await self._vector(query)
         found = await self._nearest(vector, max(k, fetch_k), keywords)
-        documents = _of_query(found)
+        documents = _query_documents(found)
         # Chroma types vectors as one of several arrays; each is a sequence of numbers.
         vectors = cast("Sequence[Sequence[float]]", (found["embeddings"] or [[]])[0])
         return [
@@ -277,7 +277,7 @@ class Chroma(VectorStore):
             return own
         configured = self._keywords.get("collection_configuration") or {}
         space = (configured.get("hnsw") or configured.get("spann") or {}).get("space")
-        return _SCORES.get(str(space), _of_squares)
+        return _SCORES.get(str(space), _squared_l2_score)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
@@ -317,14 +317,14 @@ def _on_server(
     return client
 
 
-def _of_squares(distance: float) -> float:
+def _squared_l2_score(distance: float) -> float:
     return 1.0 / (1.0 + distance)
 
 
 _SCORES: dict[str, Callable[[float], float]] = {
     "cosine": lambda distance: 1.0 - distance,
     "ip": lambda distance: -distance,
-    "l2": _of_squares,
+    "l2": _squared_l2_score,
 }
 """Conversion of Chroma's distances (0: identical) to scores, by metric."""
 
@@ -340,7 +340,7 @@ def _storable(metadata: Mapping[str, object]) -> dict[str, object] | None:
     return found or None
 
 
-def _of_query(found: QueryResult) -> list[Document]:
+def _query_documents(found: QueryResult) -> list[Document]:
     """Return the documents found for the single query."""
     texts, facts = found["documents"] or [[]], found["metadatas"] or [[]]
     return _documents(found["ids"][0], texts[0], facts[0])

@@ -36,14 +36,14 @@ class HumanInteractionBehaviour(OneShotBehaviour):
 
     async def run(self) -> None:
         if isinstance(self.agent, MessagingAgent):
-            self.response = await self._asked_by(self.agent)
+            self.response = await self._ask_through_agent(self.agent)
         else:
             await self.send(self._message())
             self.response = await self._answer()
         if self.response is None:
             logger.warning("%s gave no answer to %s", self.human_jid, self.query_id)
 
-    async def _asked_by(self, agent: MessagingAgent) -> str | None:
+    async def _ask_through_agent(self, agent: MessagingAgent) -> str | None:
         question = ExpertQuestion(
             expert=self.human_jid,
             text=self.question,

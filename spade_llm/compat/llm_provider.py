@@ -80,7 +80,7 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         place = endpoint_of(model, api_key=api_key, base_url=base_url)
         self.model, self.base_url = model, place.base_url
         self.temperature, self.max_tokens, self.timeout = temperature, max_tokens, timeout
-        self._place_of_model = place
+        self._model_endpoint = place
         chosen = {"temperature": temperature, place.bound: max_tokens, **fields}
         super().__init__(
             base_url=place.base_url,
@@ -143,7 +143,7 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         sampling: Sampling | None = None,
     ) -> Completion:
         if self._is_overridden:
-            return await self._by_override(messages, tools, tool_choice)
+            return await self._complete_with_override(messages, tools, tool_choice)
         return await super().complete(
             messages,
             tools,
@@ -162,7 +162,7 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         sampling: Sampling | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
         if self._is_overridden:
-            yield await self._by_override(messages, tools, tool_choice)
+            yield await self._complete_with_override(messages, tools, tool_choice)
             return
         async with aclosing(
             super().stream(
@@ -197,14 +197,14 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         ModelUnavailable."""
         from spade_llm.providers.openai.embedder import OpenAIEmbedder
 
-        place = self._place_of_model
+        place = self._model_endpoint
         async with OpenAIEmbedder(
             base_url=place.base_url, model=place.model, api_key=place.api_key
         ) as embedder:
             vectors: list[list[float]] = (await embedder.embed(texts)).tolist()
         return vectors
 
-    async def _by_override(
+    async def _complete_with_override(
         self, messages: Sequence[ContextMessage], tools: Sequence[ToolSpec], tool_choice: str
     ) -> Completion:
         from spade_llm.compat.own_provider import complete_with

@@ -22,7 +22,7 @@ from spade_llm.memory.contract import (
     SearchResult,
 )
 from spade_llm.memory.sqlite.backend import IN_MEMORY
-from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend as OurBackend
+from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend as SqliteBackend
 from spade_llm.memory.transfer.legacy_files import migrated_path
 from spade_llm.search.memory_query import ANY_MEMORY, Category
 
@@ -103,7 +103,7 @@ class SQLiteMemoryBackend(MemoryBackend):
     def __init__(self, db_path: str) -> None:
         self.db_path = db_path
         self._opening = asyncio.Lock()
-        self._ours: OurBackend | None = None
+        self._backend: SqliteBackend | None = None
 
     async def initialize(self) -> None:
         """Open the file; nothing if it is open. Raises ConfigurationError."""
@@ -149,19 +149,19 @@ class SQLiteMemoryBackend(MemoryBackend):
 
     async def cleanup(self) -> None:
         async with self._opening:
-            if self._ours is not None:
-                await self._ours.close()
-                self._ours = None
+            if self._backend is not None:
+                await self._backend.close()
+                self._backend = None
 
     async def _memory(self, agent_id: str) -> AgentBaseMemory:
         return AgentBaseMemory(agent_id, await self._opened())
 
-    async def _opened(self) -> OurBackend:
+    async def _opened(self) -> SqliteBackend:
         async with self._opening:
-            if self._ours is None:
+            if self._backend is None:
                 path = await asyncio.to_thread(_database_path, self.db_path)
-                self._ours = await OurBackend(path).open()
-            return self._ours
+                self._backend = await SqliteBackend(path).open()
+            return self._backend
 
 
 class _ProgramStore:
@@ -173,7 +173,7 @@ class _ProgramStore:
         self._is_ready = False
 
     async def add(self, draft: MemoryDraft) -> records.MemoryEntry:
-        await self._ready()
+        await self._ensure_initialized()
         entry = MemoryEntry(
             agent_id=self._owner,
             category=str(draft.category or Category.FACT),
@@ -185,9 +185,9 @@ class _ProgramStore:
         return _from_program_entry(entry)
 
     async def search(self, query: MemoryQuery) -> SearchResult:
-        await self._ready()
+        await self._ensure_initialized()
         found = await self._backend.search_memories(self._owner, query.text, query.limit)
-        hits = [ScoredMemory(entry=await self._used(one), score=1.0) for one in found]
+        hits = [ScoredMemory(entry=await self._count_access(one), score=1.0) for one in found]
         return SearchResult(
             outcome=SearchOutcome.OK if hits else SearchOutcome.EMPTY, hits=tuple(hits)
         )
@@ -195,23 +195,23 @@ class _ProgramStore:
     async def list(
         self, which: MemoryFilter = ANY_MEMORY, *, limit: int = 20, offset: int = 0
     ) -> MemoryPage:
-        await self._ready()
+        await self._ensure_initialized()
         found = await self._newest(which, limit + offset)
-        entries = [await self._used(one) for one in found[offset : offset + limit]]
+        entries = [await self._count_access(one) for one in found[offset : offset + limit]]
         return MemoryPage(entries=tuple(entries), total=await self._total(which))
 
     async def delete(
         self, _which: MemoryFilter, *, ids: Sequence[str] | None = None
     ) -> Sequence[str]:
-        await self._ready()
+        await self._ensure_initialized()
         return [id for id in ids or () if await self._backend.delete_memory(id)]
 
     async def memory_stats(self) -> BackendStats:
         """Return the backend's own statistics: it may count without reading every entry."""
-        await self._ready()
+        await self._ensure_initialized()
         return await self._backend.get_memory_stats(self._owner)
 
-    async def _ready(self) -> None:
+    async def _ensure_initialized(self) -> None:
         if not self._is_ready:
             await self._backend.initialize()
             self._is_ready = True
@@ -227,7 +227,7 @@ class _ProgramStore:
             return stats.get("total_memories", 0)
         return stats.get("category_counts", {}).get(which.category, 0)
 
-    async def _used(self, entry: MemoryEntry) -> records.MemoryEntry:
+    async def _count_access(self, entry: MemoryEntry) -> records.MemoryEntry:
         await self._backend.update_access(entry.id)
         return _from_program_entry(entry)
 

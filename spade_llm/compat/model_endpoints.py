@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.core.settings import found_variable
+from spade_llm.core.settings import get_variable
 from spade_llm.providers.openai.model import NO_KEY, OPENAI_URL, server_name
 
-_SAME_AS = {
+_ALIASES = {
     "ollama_chat": "ollama",
     "vllm": "hosted_vllm",
     "custom_openai": "litellm_proxy",
@@ -95,7 +95,7 @@ def _read(model: str, *, has_url: bool, named_in: str) -> tuple[_Vendor, str]:
     prefix, slash, name = model.partition("/")
     if not slash and (has_url or model.startswith(_OPENAI_MODELS)):
         return _VENDORS["openai"], model
-    maker = _VENDORS.get(_SAME_AS.get(prefix, prefix)) if slash else None
+    maker = _VENDORS.get(_ALIASES.get(prefix, prefix)) if slash else None
     if maker is None:
         raise ConfigurationError(
             f"{named_in}: write model='PROVIDER/{model}' with one of {', '.join(_VENDORS)}. Any"
@@ -105,7 +105,7 @@ def _read(model: str, *, has_url: bool, named_in: str) -> tuple[_Vendor, str]:
 
 
 def _first_found(names: tuple[str, ...]) -> str | None:
-    return next(filter(None, map(found_variable, names)), None)
+    return next(filter(None, map(get_variable, names)), None)
 
 
 def _key(maker: _Vendor, given: str | None, named_in: str) -> str:
@@ -113,7 +113,7 @@ def _key(maker: _Vendor, given: str | None, named_in: str) -> str:
         return given.strip()
     if maker.is_local:
         return NO_KEY
-    if key := found_variable(maker.key_in):
+    if key := get_variable(maker.key_in):
         return key.strip()
     raise ConfigurationError(f"{named_in}: give api_key, or set the variable {maker.key_in}")
 

@@ -111,9 +111,7 @@ async def complete_with(
 
     Raises ModelError: also for any exception of the provider itself.
     """
-    shown = [
-        _tools_as_shown(spec) for spec in tools if tool_choice in {"auto", "required", spec.name}
-    ]
+    shown = [_tool_stub(spec) for spec in tools if tool_choice in {"auto", "required", spec.name}]
     try:
         answer = await provider.get_llm_response(SingleCallContext(tuple(messages)), shown or None)
         return _completion(answer)
@@ -201,7 +199,7 @@ def _object(text: str, schema: type[BaseModel] | None) -> BaseModel | None:
         return None
 
 
-def _tools_as_shown(spec: ToolSpec) -> LLMTool:
+def _tool_stub(spec: ToolSpec) -> LLMTool:
     return LLMTool(spec.name, spec.description, spec.parameters, _not_run_here, spec.is_strict)
 
 

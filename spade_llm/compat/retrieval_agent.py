@@ -72,7 +72,7 @@ class RetrievalBehaviour(Behaviour):
         self.reply_to = reply_to
         self.default_k = default_k
         self.on_retrieval_complete = on_retrieval_complete
-        self._places = asyncio.Semaphore(MAX_AT_ONCE)
+        self._slots = asyncio.Semaphore(MAX_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self._stats = RetrievalStats(
             total_queries=0,
@@ -93,23 +93,23 @@ class RetrievalBehaviour(Behaviour):
         return self._stats.copy()
 
     async def run(self) -> None:
-        await self._places.acquire()
+        await self._slots.acquire()
         message = await self.receive(timeout=IDLE_S)
         if message is None:
-            self._places.release()
+            self._slots.release()
             return
         task = asyncio.create_task(self._serve(message))
         self._tasks.add(task)
-        task.add_done_callback(self._served)
+        task.add_done_callback(self._task_done)
 
     async def on_end(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _served(self, task: asyncio.Task[None]) -> None:
+    def _task_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._places.release()
+        self._slots.release()
         if not task.cancelled() and (error := task.exception()):
             logger.error("an answer could not be sent", exc_info=error)
 
@@ -119,7 +119,7 @@ class RetrievalBehaviour(Behaviour):
         try:
             query = read_query(message.body or "")
         except InvalidArguments as error:
-            await self._fail(message, str(error))
+            await self._reply_error(message, str(error))
             return
         await self._answer(message, query)
 
@@ -134,9 +134,11 @@ class RetrievalBehaviour(Behaviour):
         error = finding.exception() if was_in_time else TimeoutError()
         if error is not None:
             logger.error("a retrieval for %s failed", message.sender, exc_info=error)
-            await self._fail(message, "the documents could not be searched; it has been logged")
+            await self._reply_error(
+                message, "the documents could not be searched; it has been logged"
+            )
             return
-        await self._succeed(message, query, finding.result(), time.perf_counter() - begun)
+        await self._reply_documents(message, query, finding.result(), time.perf_counter() - begun)
 
     async def _find(self, query: RetrievalQuery) -> list[Document]:
         more: RetrieveKeywords = {"search_type": query.search_type}
@@ -147,7 +149,7 @@ class RetrievalBehaviour(Behaviour):
             self.on_retrieval_complete(query.query, found)
         return found
 
-    async def _succeed(
+    async def _reply_documents(
         self, message: SpadeMessage, query: RetrievalQuery, found: list[Document], seconds: float
     ) -> None:
         sent = fit_into_message(found)
@@ -159,7 +161,7 @@ class RetrievalBehaviour(Behaviour):
         }
         await self._reply(message, RETRIEVAL_RESPONSE, create_retrieval_response_body(sent), facts)
 
-    async def _fail(self, message: SpadeMessage, reason: str) -> None:
+    async def _reply_error(self, message: SpadeMessage, reason: str) -> None:
         self._stats["failed_retrievals"] += 1
         await self._reply(message, RETRIEVAL_ERROR, error_body(reason, message.body or ""), {})
 

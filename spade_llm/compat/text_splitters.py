@@ -45,7 +45,7 @@ def split_spans(
     return done
 
 
-def join_spans(text: str, found: Sequence[Span], sizes: ChunkSizes) -> Iterator[Span]:
+def merge_spans(text: str, found: Sequence[Span], sizes: ChunkSizes) -> Iterator[Span]:
     """Each chunk has what fits, and repeats up to `overlap` of the one before."""
     first = 0
     while first < len(found):
@@ -144,7 +144,7 @@ class TextSplitter(ABC):
         return [
             Document(chunk, {**metadata, **({"start_index": at} if self.add_start_index else {})})
             for text, metadata in zip(texts, known, strict=True)
-            for at, chunk in self._placed(text)
+            for at, chunk in self._chunks_with_start(text)
         ]
 
     def split_documents(self, documents: Sequence[Document]) -> list[Document]:
@@ -152,7 +152,7 @@ class TextSplitter(ABC):
             [one.text for one in documents], [one.metadata for one in documents]
         )
 
-    def _placed(self, text: str) -> Iterator[tuple[int, str]]:
+    def _chunks_with_start(self, text: str) -> Iterator[tuple[int, str]]:
         """Yield each chunk with its start, searched behind that of the previous chunk."""
         at = -1
         for chunk in self.split_text(text):
@@ -170,11 +170,11 @@ class _SeparatorSplitter(TextSplitter):
     patterns: tuple[str, ...]
 
     def split_text(self, text: str) -> list[str]:
-        return [chunk for _, chunk in self._placed(text)]
+        return [chunk for _, chunk in self._chunks_with_start(text)]
 
-    def _placed(self, text: str) -> Iterator[tuple[int, str]]:
+    def _chunks_with_start(self, text: str) -> Iterator[tuple[int, str]]:
         found = split_spans(text, (0, len(text)), self.patterns, self.keep_separator, self._sizes)
-        for start, end in join_spans(text, found, self._sizes):
+        for start, end in merge_spans(text, found, self._sizes):
             start, end = self._stripped(text, start, end)
             if start < end:
                 yield start, text[start:end]

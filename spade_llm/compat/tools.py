@@ -93,7 +93,7 @@ class LangChainToolAdapter(LLMTool):
     thread."""
 
     def __init__(self, langchain_tool: LangChainTool) -> None:
-        if not isinstance(langchain_tool, _Awaited | _Run):
+        if not isinstance(langchain_tool, _AsyncLangChainTool | _SyncLangChainTool):
             raise ConfigurationError(
                 f"LangChainToolAdapter: {langchain_tool!r} is no LangChain tool: it has no ainvoke"
             )
@@ -109,7 +109,7 @@ class LangChainToolAdapter(LLMTool):
     async def _invoke(self, **arguments: object) -> object:
         tool = self.lc_tool
         try:
-            if isinstance(tool, _Awaited):
+            if isinstance(tool, _AsyncLangChainTool):
                 return await tool.ainvoke(arguments)
             return await asyncio.to_thread(tool.run, self._single(arguments))
         except Exception as error:
@@ -143,23 +143,23 @@ class ReadyForStructuredOutputTool(LLMTool):
 
 
 @runtime_checkable
-class _Awaited(Protocol):
+class _AsyncLangChainTool(Protocol):
     async def ainvoke(self, input: object) -> object: ...
 
 
 @runtime_checkable
-class _Run(Protocol):
+class _SyncLangChainTool(Protocol):
     def run(self, tool_input: object) -> object: ...
 
 
 def _parameters(tool: LangChainTool) -> Mapping[str, object]:
     """Return the parameters for the model, without arguments that the program injects."""
     if getattr(tool, "args_schema", None) is None:
-        return _of_single(getattr(tool, "args", None))
+        return _single_argument_schema(getattr(tool, "args", None))
     return _schema(getattr(tool, "tool_call_schema", None) or getattr(tool, "args_schema", None))
 
 
-def _of_single(args: object) -> Mapping[str, object]:
+def _single_argument_schema(args: object) -> Mapping[str, object]:
     if not isinstance(args, dict) or not args:
         return _SINGLE
     return {"properties": args, "required": list(args)}

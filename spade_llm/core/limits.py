@@ -54,12 +54,12 @@ class Rate:
 class TokenBucket:
     """Rate limiter (token bucket), full at first. A clock that went back refills nothing."""
 
-    __slots__ = ("_at_s", "_left", "_rate")
+    __slots__ = ("_updated_at_s", "_left", "_rate")
 
     def __init__(self, rate: Rate, now_s: float) -> None:
         self._rate = rate
         self._left = float(rate.burst)
-        self._at_s = now_s
+        self._updated_at_s = now_s
 
     def take(self, now_s: float) -> bool:
         """Take one token; False if there is none."""
@@ -79,14 +79,14 @@ class TokenBucket:
         self._refill(now_s)
         self._left -= tokens
 
-    def give(self, tokens: float) -> None:
+    def refund(self, tokens: float) -> None:
         """Put tokens back, up to the burst."""
         self._left = min(self._left + tokens, float(self._rate.burst))
 
     def _refill(self, now_s: float) -> None:
-        grown = max(now_s - self._at_s, 0.0) * self._rate.per_s
+        grown = max(now_s - self._updated_at_s, 0.0) * self._rate.per_s
         self._left = min(self._left + grown, float(self._rate.burst))
-        self._at_s = max(now_s, self._at_s)
+        self._updated_at_s = max(now_s, self._updated_at_s)
 
 
 class TokenBuckets(Generic[K]):
@@ -141,11 +141,11 @@ class FailureThrottle:
         self._failed_s = self._logged_s = -inf
 
     @property
-    def is_current(self) -> bool:
+    def is_failing(self) -> bool:
         """True if the last failure is less than `period_s` ago."""
         return self._clock() - self._failed_s < self._period_s
 
-    def note(self) -> bool:
+    def record(self) -> bool:
         """Note a failure; returns whether the log should name it."""
         self._failed_s = now_s = self._clock()
         is_due = now_s - self._logged_s >= self._period_s
@@ -157,11 +157,11 @@ class FailureThrottle:
 class ConcurrencyLimiter:
     """Limits how much runs at once; the rest waits in order of arrival (weighted semaphore)."""
 
-    def __init__(self, limit: int, *, of: str, max_waiting: int | None = MAX_WAITING) -> None:
-        """`of`: what is limited, as a refusal names it. `max_waiting=None`: the number of callers
+    def __init__(self, limit: int, *, name: str, max_waiting: int | None = MAX_WAITING) -> None:
+        """`name`: what is limited, as a refusal names it. `max_waiting=None`: the number of callers
         is bounded elsewhere."""
         self._limit = limit
-        self._of = of
+        self._name = name
         self._max_waiting = max_waiting
         self._used = 0
         self._waiting: OrderedDict[asyncio.Future[None], int] = OrderedDict()
@@ -187,7 +187,7 @@ class ConcurrencyLimiter:
             self._used += size
             return
         if self._max_waiting is not None and len(self._waiting) >= self._max_waiting:
-            raise Busy(f"too many calls of {self._of} are waiting; ask again later")
+            raise Busy(f"too many calls of {self._name} are waiting; ask again later")
         admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[admitted] = size
         try:
@@ -213,10 +213,10 @@ class ConcurrencyLimiter:
             self.release(size)
 
     @asynccontextmanager
-    async def slot_within(self, patience_s: float) -> AsyncIterator[bool]:
+    async def slot_within(self, timeout_s: float) -> AsyncIterator[bool]:
         """Hold a slot for the block; False: none was free in time. Raises Busy."""
         try:
-            async with asyncio.timeout(patience_s if self.is_full else None):
+            async with asyncio.timeout(timeout_s if self.is_full else None):
                 await self.acquire()
         except TimeoutError:
             yield False
@@ -240,11 +240,11 @@ class ConcurrencyLimiter:
 class ConcurrencyQuota:
     """Limits how much is held at once by all keys together, and half of it by one key."""
 
-    def __init__(self, limit: int, *, busy: str) -> None:
-        """`busy`: what is the most, with `{}` for how much that is."""
+    def __init__(self, limit: int, *, message: str) -> None:
+        """`message`: error message, with `{}` for the limit."""
         self._limit = limit
         self._limit_per_key = max(1, limit // 2)
-        self._busy = busy
+        self._message = message
         self._held_by: Counter[str] = Counter()
         self.held = 0
 
@@ -273,4 +273,4 @@ class ConcurrencyQuota:
         limits = ((self._held_by[key], self._limit_per_key), (self.held, self._limit))
         for held, limit in limits:
             if held + more > limit:
-                raise Busy(f"{self._busy.format(limit)}, which is the most: try again")
+                raise Busy(f"{self._message.format(limit)}, which is the most: try again")

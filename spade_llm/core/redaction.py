@@ -30,12 +30,12 @@ _NAMED = (
     r"(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key"
     r"|private[_-]?key|authorization)"
 )
-_MIXTURE = (
+_ALPHANUMERIC_RUN = (
     r"(?<![A-Za-z0-9+/_=-])(?=[A-Za-z0-9+/_=-]*[A-Za-z])(?=[A-Za-z0-9+/_=-]*[0-9])"
     r"[A-Za-z0-9+/_=-]{32,}"
 )
 """Pattern of a long run that mixes letters and digits: many keys look so, and many paths."""
-_KNOWN = (
+_SECRET_PATTERNS = (
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
     r"|(?P<scheme>\b(?:Bearer|Basic|Digest|Token)\s+)[A-Za-z0-9._~+/=-]{8,}"
     rf"|(?P<name>{_NAMED}['\"]?\s*(?:[:=]|\bis\b)\s*)"
@@ -47,10 +47,10 @@ _KNOWN = (
 )
 """Private keys, authorisation headers, `name=value`, passwords in addresses, JSON web tokens, and
 keys with the prefixes of well-known services."""
-_CERTAIN_SECRET = re.compile(_KNOWN, re.DOTALL | re.IGNORECASE)
-_POSSIBLE_SECRET = re.compile(f"{_KNOWN}|{_MIXTURE}", re.DOTALL | re.IGNORECASE)
+_CERTAIN_SECRET = re.compile(_SECRET_PATTERNS, re.DOTALL | re.IGNORECASE)
+_POSSIBLE_SECRET = re.compile(f"{_SECRET_PATTERNS}|{_ALPHANUMERIC_RUN}", re.DOTALL | re.IGNORECASE)
 
-_CATEGORIES = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
+_INVISIBLE_CATEGORIES = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
 """Controls, formats (bidirectional, zero-width, tags), private, surrogates, unassigned, line ends.
 """
 _INVISIBLE = re.compile(
@@ -60,19 +60,21 @@ _INVISIBLE = re.compile(
 spelt in them, which a model reads and a person does not see."""
 
 
-def redact(value: object, *, is_guessing: bool = True) -> object:
+def redact(value: object, *, redacts_possible_secrets: bool = True) -> object:
     """Return a copy without secrets and of bounded size, for JSON.
 
-    `is_guessing=False` keeps values that are only possibly secrets, for a person that has to decide
-    on them.
+    `redacts_possible_secrets=False` keeps values that are only possibly secrets, for a person
+    that has to decide on them.
     """
-    return _Masker(is_guessing=is_guessing).masked(value)
+    return _Masker(redacts_possible_secrets=redacts_possible_secrets).masked(value)
 
 
-def redact_text(text: str, *, max_chars: int = MAX_VALUE_CHARS, is_guessing: bool = True) -> str:
+def redact_text(
+    text: str, *, max_chars: int = MAX_VALUE_CHARS, redacts_possible_secrets: bool = True
+) -> str:
     """Cut first, with room for a secret that the cut would halve."""
-    secrets = _POSSIBLE_SECRET if is_guessing else _CERTAIN_SECRET
-    hidden = secrets.sub(_hidden, text[: 4 * max_chars])
+    secrets = _POSSIBLE_SECRET if redacts_possible_secrets else _CERTAIN_SECRET
+    hidden = secrets.sub(_mask_match, text[: 4 * max_chars])
     if len(text) <= max_chars:
         return hidden
     return f"{hidden[:max_chars]}… ({len(text)} characters)"
@@ -87,15 +89,15 @@ def is_secret_name(key: str) -> bool:
 def is_invisible(char: str) -> bool:
     """Check whether a character is invisible. Line ends, tabs and the joiner of emoji count too;
     callers that want those must exempt them."""
-    return unicodedata.category(char) in _CATEGORIES or _INVISIBLE.match(char) is not None
+    return unicodedata.category(char) in _INVISIBLE_CATEGORIES or _INVISIBLE.match(char) is not None
 
 
 class _Masker:
     """Counts what it shows; used once."""
 
-    def __init__(self, *, is_guessing: bool) -> None:
+    def __init__(self, *, redacts_possible_secrets: bool) -> None:
         self._left = MAX_VALUES
-        self._is_guessing = is_guessing
+        self._redacts_possible_secrets = redacts_possible_secrets
 
     def masked(self, value: object, depth: int = 0) -> object:
         self._left -= 1
@@ -108,7 +110,7 @@ class _Masker:
         return value if value is None or isinstance(value, bool | int | float) else MASK
 
     def _object(self, value: Mapping[object, object], depth: int) -> object:
-        room = self._room(depth)
+        room = self._max_items(depth)
         shown = {
             self._text(str(key)): MASK if is_secret_name(str(key)) else self.masked(one, depth + 1)
             for key, one in islice(value.items(), room)
@@ -116,17 +118,17 @@ class _Masker:
         return shown | {"…": f"({len(value)} keys)"} if len(value) > room else shown
 
     def _text(self, text: str) -> str:
-        return redact_text(text, is_guessing=self._is_guessing)
+        return redact_text(text, redacts_possible_secrets=self._redacts_possible_secrets)
 
     def _list(self, value: Sequence[object], depth: int) -> object:
-        room = self._room(depth)
+        room = self._max_items(depth)
         shown = [self.masked(one, depth + 1) for one in islice(value, room)]
         return [*shown, f"({len(value)} items)"] if len(value) > room else shown
 
-    def _room(self, depth: int) -> int:
+    def _max_items(self, depth: int) -> int:
         return max(min(MAX_ITEMS, self._left), 0) if depth < MAX_DEPTH else 0
 
 
-def _hidden(match: re.Match[str]) -> str:
+def _mask_match(match: re.Match[str]) -> str:
     kept = match["scheme"] or match["name"] or match["user"] or ""
     return f"{kept}{MASK}"

@@ -20,16 +20,16 @@ from spade_llm.core.limits import FailureThrottle
 if TYPE_CHECKING:
     from pathlib import Path
 
-BOUND_EVERY = 100
+PRUNE_EVERY_ROWS = 100
 """Rows put between two looks at a bound: by so many it may be passed."""
-BUSY_S = 1.0
+RUN_TIMEOUT_S = 1.0
 """Longest wait of `run` for another process, with the event loop: its commits take microseconds."""
-WAIT_S = 5.0
+LOCK_TIMEOUT_S = 5.0
 """Longest wait of `open`, `execute` and TRUNCATE checkpoints; the event loop goes on meanwhile."""
 RETRY_S = 0.005
 TRUNCATE_RETRY_S = 0.1
-"""Writers get the lock between two attempts, each of which may hold it for TRUNCATE_PATIENCE_S."""
-TRUNCATE_PATIENCE_S = 0.25
+"""Writers get the lock between two attempts, each of which may hold it for TRUNCATE_TIMEOUT_S."""
+TRUNCATE_TIMEOUT_S = 0.25
 FAILING_S = 60.0
 """Time between two log lines about one file, and how long a failure is reported as current."""
 PASSIVE = "PRAGMA wal_checkpoint(PASSIVE)"
@@ -50,7 +50,7 @@ class SqliteFile:
         self._schema = schema
         self._what = what
         self._db: sqlite3.Connection | None = None
-        self._until_bound = 0
+        self._until_prune = 0
         self._writing = asyncio.Lock()
         self._failures = FailureThrottle(FAILING_S, time.monotonic)
 
@@ -66,7 +66,7 @@ class SqliteFile:
                 self._path.touch(mode=0o600)
         try:
             self._db = sqlite3.connect(
-                path, isolation_level=None, timeout=WAIT_S, check_same_thread=False
+                path, isolation_level=None, timeout=LOCK_TIMEOUT_S, check_same_thread=False
             )
             self._db.executescript(_PRAGMAS + self._schema + "PRAGMA busy_timeout=0;")
         except sqlite3.Error as error:
@@ -76,7 +76,7 @@ class SqliteFile:
                 " permissions, or remove the file"
             ) from error
 
-    async def open_aside(self) -> None:
+    async def open_in_thread(self) -> None:
         """Open the file like `open`, in another thread: a new file waits for the disk, 1 to 40
         ms."""
         await asyncio.to_thread(self.open)
@@ -89,46 +89,46 @@ class SqliteFile:
     @property
     def is_failing(self) -> bool:
         """True if a statement failed within the last FAILING_S."""
-        return self._failures.is_current
+        return self._failures.is_failing
 
     def run(self, sql: str, *values: object) -> list[tuple[object, ...]]:
         """The rows that the statement gives. `values` may be one mapping, for one with names.
 
         Raises:
-            StorageFailed: the disk refuses, or another process held the file for BUSY_S.
+            StorageFailed: the disk refuses, or another process held the file for RUN_TIMEOUT_S.
         """
-        give_up_s = time.monotonic() + BUSY_S
+        give_up_s = time.monotonic() + RUN_TIMEOUT_S
         while True:
             try:
                 return self._attempt(sql, values)
             except sqlite3.Error as error:
                 if not _is_busy(error) or time.monotonic() >= give_up_s:
-                    raise self._failed(error) from error
+                    raise self._storage_error(error) from error
             time.sleep(RETRY_S)
 
     async def execute(self, sql: str, *values: object) -> list[tuple[object, ...]]:
         """Execute a statement like `run`, in the order of the calls. The event loop continues while
-        another connection holds the file, up to WAIT_S."""
+        another connection holds the file, up to LOCK_TIMEOUT_S."""
         busy: sqlite3.Error | None = None
         try:
-            async with asyncio.timeout(WAIT_S), self._writing:
+            async with asyncio.timeout(LOCK_TIMEOUT_S), self._writing:
                 while True:
                     try:
                         return self._attempt(sql, values)
                     except sqlite3.Error as error:
                         if not _is_busy(error):
-                            raise self._failed(error) from error
+                            raise self._storage_error(error) from error
                         busy = error
                     await asyncio.sleep(RETRY_S)
         except TimeoutError:
-            raise self._failed(busy) from busy
+            raise self._storage_error(busy) from busy
 
-    async def hold_bound(self, sql: str, *values: object) -> None:
-        """Bound the table; call it after each inserted row. Every BOUND_EVERY rows, `sql` deletes
-        the surplus. Raises StorageFailed."""
-        self._until_bound -= 1
-        if self._until_bound <= 0:
-            self._until_bound = BOUND_EVERY
+    async def prune_periodically(self, sql: str, *values: object) -> None:
+        """Bound the table; call it after each inserted row. `sql` deletes the surplus every
+        PRUNE_EVERY_ROWS rows. Raises StorageFailed."""
+        self._until_prune -= 1
+        if self._until_prune <= 0:
+            self._until_prune = PRUNE_EVERY_ROWS
             await self.execute(sql, *values)
             await self.checkpoint()
 
@@ -138,23 +138,23 @@ class SqliteFile:
         if self._path is not None:
             await asyncio.to_thread(self._checkpoint, self._path, PASSIVE)
 
-    async def empty_log(self) -> None:
+    async def truncate_wal(self) -> None:
         """Bring the WAL into the file and leave no bytes of it.
 
         Raises:
             StorageFailed: the disk refuses, or another process reads the file for longer than
-                WAIT_S.
+                LOCK_TIMEOUT_S.
         """
         if self._path is None:
             return
         await self.checkpoint()  # Most of the work is done without the write lock.
-        give_up_s = time.monotonic() + WAIT_S
+        give_up_s = time.monotonic() + LOCK_TIMEOUT_S
         while True:
             async with self._writing:
                 if await asyncio.to_thread(self._checkpoint, self._path, TRUNCATE):
                     return
             if time.monotonic() >= give_up_s:
-                raise self._failed(None)
+                raise self._storage_error(None)
             await asyncio.sleep(TRUNCATE_RETRY_S)
 
     def _attempt(self, sql: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
@@ -168,18 +168,18 @@ class SqliteFile:
         """Checkpoint over a separate connection of this thread. False: another connection was in
         the way."""
         try:
-            with closing(sqlite3.connect(path, timeout=TRUNCATE_PATIENCE_S)) as connection:
+            with closing(sqlite3.connect(path, timeout=TRUNCATE_TIMEOUT_S)) as connection:
                 ((is_busy, _, _),) = connection.execute(how).fetchall()
         except sqlite3.Error as error:
-            raise self._failed(error) from error
+            raise self._storage_error(error) from error
         return not is_busy
 
-    def _failed(self, error: sqlite3.Error | None) -> StorageFailed:
+    def _storage_error(self, error: sqlite3.Error | None) -> StorageFailed:
         """The error for the asking side, which gets no text of SQLite's; the log does, now and
         then. None: another connection held the file for too long."""
         reason = "database is locked" if error is None else str(error)
         name = "SQLITE_BUSY" if error is None else getattr(error, "sqlite_errorname", "")
-        if self._failures.note():
+        if self._failures.record():
             logger.error("%s %s cannot be used: %s (%s)", self._what, self._path, reason, name)
         return StorageFailed(f"{self._what} cannot be used")
 

@@ -27,14 +27,14 @@ _running: set[asyncio.Task[object]] = set()
 
 
 def no_op() -> None:
-    """Do nothing; the default of `at_end`."""
+    """Do nothing; the default of `on_done`."""
 
 
-async def run_in_thread(call: Callable[[], T], *, at_end: Callable[[], None] = no_op) -> T:
-    """Run a function in a daemon thread; return its result or raise its error. `at_end` is called
+async def run_in_thread(call: Callable[[], T], *, on_done: Callable[[], None] = no_op) -> T:
+    """Run a function in a daemon thread; return its result or raise its error. `on_done` is called
     on the event loop when the function has ended. Cancellation does not stop the function, so
-    `at_end` may come later."""
-    delivery = _Delivery[T](asyncio.get_running_loop(), at_end)
+    `on_done` may come later."""
+    delivery = _FutureBridge[T](asyncio.get_running_loop(), on_done)
     context = contextvars.copy_context()
 
     def run() -> None:
@@ -44,7 +44,7 @@ async def run_in_thread(call: Callable[[], T], *, at_end: Callable[[], None] = n
     try:
         threading.Thread(target=run, name="tool-call", daemon=True).start()
     except RuntimeError:  # The machine has none left.
-        at_end()
+        on_done()
         raise
     return await delivery.done
 
@@ -58,13 +58,13 @@ def deliverable_error(error: BaseException) -> Exception:
     return wrapped
 
 
-async def run_in_task(call: Callable[[], object], *, at_end: Callable[[], None] = no_op) -> object:
-    """Run a coroutine in a task; return its result or raise its error. `at_end` is called when it
+async def run_in_task(call: Callable[[], object], *, on_done: Callable[[], None] = no_op) -> object:
+    """Run a coroutine in a task; return its result or raise its error. `on_done` is called when it
     has ended."""
 
     def ended(task: asyncio.Task[object]) -> None:
         _running.discard(task)
-        at_end()
+        on_done()
         if not task.cancelled():
             task.exception()  # Seen: of one that was left behind, nobody asks any more.
 
@@ -79,12 +79,12 @@ async def run_in_task(call: Callable[[], object], *, at_end: Callable[[], None] 
         raise
 
 
-class _Delivery(Generic[T]):
+class _FutureBridge(Generic[T]):
     """Carries the outcome of a `with` block in a thread to a future of the loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, at_end: Callable[[], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_done: Callable[[], None]) -> None:
         self._loop = loop
-        self._at_end = at_end
+        self._at_end = on_done
         self.done: asyncio.Future[T] = loop.create_future()
         self.value: T
 

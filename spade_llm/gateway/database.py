@@ -99,4 +99,4 @@ async def enforce_bounds(database: SqliteFile, now: float) -> None:
     """Delete expired and excess stored answers. Call it after every insert, into whichever table.
     Raises StorageFailed."""
     bounds = (now - KEEP_ANSWERS_S, MAX_ANSWERS, MAX_ANSWERS_BYTES)
-    await database.hold_bound(_BOUND_ANSWERS, *bounds)
+    await database.prune_periodically(_BOUND_ANSWERS, *bounds)

@@ -54,7 +54,7 @@ class UploadSpool:
         None: there is no server that takes files."""
         self._folder = folder
         self._put = put
-        self._held = ConcurrencyQuota(MAX_SPOOLED_FILES, busy="{} files are being taken in")
+        self._held = ConcurrencyQuota(MAX_SPOOLED_FILES, message="{} files are being taken in")
 
     def clear(self) -> None:
         """Delete the files that a killed gateway left."""

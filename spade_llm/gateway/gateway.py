@@ -87,10 +87,12 @@ class Gateway:
         self.tracer = tracer or Tracer(None, service="gateway", instance="gateway")
         self.doors = OriginPolicy(options)
         self.rates = RequestRateLimiter(options.requests_per_minute)
-        self.streams = ConcurrencyQuota(options.max_streams, busy="{} answers are being streamed")
+        self.streams = ConcurrencyQuota(
+            options.max_streams, message="{} answers are being streamed"
+        )
         self.bodies = ConcurrencyQuota(
             MAX_LARGE_BODIES * options.max_body_bytes,
-            busy="requests of {} bytes are being worked on",
+            message="requests of {} bytes are being worked on",
         )
         self.metrics = Metrics()
         self.metrics.watch(streams=lambda: self.streams.held, is_connected=is_connected)

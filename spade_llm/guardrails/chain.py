@@ -28,7 +28,7 @@ TRIGGER_TIMEOUT_S = 5.0
 OnTrigger = Callable[[GuardrailResult], Awaitable[None] | None]
 """Told of every result that is not PASS; `metadata` says which `guardrail` it was, and `on` which
 side. What it raises is logged, and harms nothing."""
-_OWN_S = 1.0
+_OVERHEAD_S = 1.0
 _STRICTEST_FIRST = (GuardrailAction.BLOCK, GuardrailAction.MODIFY, GuardrailAction.WARNING)
 
 
@@ -56,7 +56,7 @@ async def run_chain(
             continue
         if result.action is GuardrailAction.MODIFY:
             current = result.content or ""
-        await _tell(result, guardrail, side, context, on_trigger)
+        await _report_trigger(result, guardrail, side, context, on_trigger)
         if result.action is GuardrailAction.BLOCK or not current.strip():
             text = result.custom_message or default_message(side, content)
             return ChainResult(text=text, is_blocked=True)
@@ -149,7 +149,7 @@ class CompositeGuardrail(Guardrail):
 
     def limit_s(self) -> float:
         """Each has its own limit within."""
-        return sum(one.limit_s() for one in self.guardrails) + _OWN_S
+        return sum(one.limit_s() for one in self.guardrails) + _OVERHEAD_S
 
     async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
         current = content
@@ -162,12 +162,14 @@ class CompositeGuardrail(Guardrail):
                 triggered.append(result)
             if result.action is GuardrailAction.BLOCK and self.stop_on_block:
                 break
-        return self._of_all(triggered, current)
+        return self._combine_results(triggered, current)
 
     def part_guard(self) -> PartGuard | None:
-        return part_guard_of(self.guardrails)
+        return combine_part_guards(self.guardrails)
 
-    def _of_all(self, triggered: Sequence[GuardrailResult], current: str) -> GuardrailResult:
+    def _combine_results(
+        self, triggered: Sequence[GuardrailResult], current: str
+    ) -> GuardrailResult:
         actions = {one.action for one in triggered}
         strictest = next((one for one in _STRICTEST_FIRST if one in actions), GuardrailAction.PASS)
         message = next((one.custom_message for one in triggered if one.custom_message), None)
@@ -179,7 +181,7 @@ class CompositeGuardrail(Guardrail):
         )
 
 
-def part_guard_of(guardrails: Sequence[Guardrail]) -> PartGuard | None:
+def combine_part_guards(guardrails: Sequence[Guardrail]) -> PartGuard | None:
     """Combine the part guards of all enabled guardrails; None if one of them needs the whole
     text."""
     stages: list[PartGuard] = []
@@ -192,7 +194,7 @@ def part_guard_of(guardrails: Sequence[Guardrail]) -> PartGuard | None:
     return PartGuardPipeline(stages)
 
 
-async def _tell(
+async def _report_trigger(
     result: GuardrailResult,
     guardrail: Guardrail,
     side: GuardrailDirection,

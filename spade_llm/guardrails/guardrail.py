@@ -27,7 +27,7 @@ CHECK_TIMEOUT_S = 10.0
 MAX_CHARS = 200_000
 """A longer text is blocked: more than any message can carry."""
 
-MAX_HELD_CHARS = 20_000
+MAX_BUFFERED_CHARS = 20_000
 """Maximum length of held-back text. Beyond it, nothing more is sent before the whole answer is
 checked."""
 
@@ -53,14 +53,14 @@ async def call_user_code(
     except TimeoutError:
         return _log_failure(what, f"it took over {timeout_s:g} s")
     except asyncio.CancelledError:
-        if _are_we_cancelled():
+        if _is_task_cancelled():
             raise
         return _log_failure(what, "it was cancelled")
     except Exception as error:  # noqa: BLE001 - somebody's own check or callback failed
-        return _log_failure(what, _kind_and_place(error))
+        return _log_failure(what, _type_and_location(error))
 
 
-def _are_we_cancelled() -> bool:
+def _is_task_cancelled() -> bool:
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -70,7 +70,7 @@ def _log_failure(what: str, reason: str) -> UserCodeFailed:
     return UserCodeFailed(reason)
 
 
-def _kind_and_place(error: Exception) -> str:
+def _type_and_location(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{place}"
@@ -129,7 +129,11 @@ class Guardrail(ABC):
         )
         if isinstance(given, UserCodeFailed):
             return self._blocked(given.reason)
-        return self._worded(given) if _is_sound(given) else self._blocked("it gave no sound result")
+        return (
+            self._with_default_message(given)
+            if _is_valid_result(given)
+            else self._blocked("it gave no sound result")
+        )
 
     def limit_s(self) -> float:
         return self.timeout_s
@@ -143,13 +147,13 @@ class Guardrail(ABC):
             action=GuardrailAction.BLOCK, reason=reason, custom_message=self.blocked_message
         )
 
-    def _worded(self, result: GuardrailResult) -> GuardrailResult:
+    def _with_default_message(self, result: GuardrailResult) -> GuardrailResult:
         if result.action is GuardrailAction.BLOCK and not result.custom_message:
             result.custom_message = self.blocked_message
         return result
 
 
-def _is_sound(given: object) -> TypeGuard[GuardrailResult]:
+def _is_valid_result(given: object) -> TypeGuard[GuardrailResult]:
     """A change must say into what, in text that can be sent."""
     if not isinstance(given, GuardrailResult) or not isinstance(given.action, GuardrailAction):
         return False
@@ -223,16 +227,17 @@ class CustomFunctionGuardrail(InputGuardrail):
     ) -> None:
         super().__init__(name, enabled, blocked_message)
         self.check_function = check_function
-        self._places = ConcurrencyLimiter(MAX_THREADS, of=f"guardrail {name!r}")
+        self._thread_limiter = ConcurrencyLimiter(MAX_THREADS, name=f"guardrail {name!r}")
 
     async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
         if inspect.iscoroutinefunction(self.check_function):
-            return await _awaited(self.check_function(content, dict(context)))
-        await self._places.acquire()
+            return await _maybe_await(self.check_function(content, dict(context)))
+        await self._thread_limiter.acquire()
         given = await run_in_thread(
-            lambda: self.check_function(content, dict(context)), at_end=self._places.release
+            lambda: self.check_function(content, dict(context)),
+            on_done=self._thread_limiter.release,
         )
-        return await _awaited(given)
+        return await _maybe_await(given)
 
 
 _BLOCKED_MESSAGES = {
@@ -247,5 +252,5 @@ _BLOCKED_MESSAGES = {
 }
 
 
-async def _awaited(given: GuardrailResult | Awaitable[GuardrailResult]) -> GuardrailResult:
+async def _maybe_await(given: GuardrailResult | Awaitable[GuardrailResult]) -> GuardrailResult:
     return await given if inspect.isawaitable(given) else given

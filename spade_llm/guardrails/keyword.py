@@ -12,7 +12,7 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.redaction import is_invisible
 from spade_llm.core.threads import run_in_thread
 from spade_llm.guardrails.guardrail import (
-    MAX_HELD_CHARS,
+    MAX_BUFFERED_CHARS,
     GuardrailAction,
     GuardrailResult,
     InputGuardrail,
@@ -40,7 +40,7 @@ MAX_ROUNDS = 10
 """Maximum number of replacement rounds if replacements create new keywords; then the text is
 blocked."""
 _REASON = "a keyword was found"
-_NO_END = "replacing keywords made keywords again and again"
+_REPLACEMENT_LOOP_REASON = "replacing keywords made keywords again and again"
 
 
 @dataclass(slots=True)
@@ -50,48 +50,50 @@ class NormalizedText:
     text: str = ""
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
-    closed: int = 0
+    original_length: int = 0
     """Number of characters of the original that are included."""
 
 
-def normalize(original: str, *, keeps_case: bool = False, is_whole: bool = True) -> NormalizedText:
-    """Normalize a text. `is_whole=False` omits the last letter, because following text may still
+def normalize(
+    original: str, *, case_sensitive: bool = False, is_complete: bool = True
+) -> NormalizedText:
+    """Normalize a text. `is_complete=False` omits the last letter, because following text may still
     change it."""
     found = NormalizedText()
     pieces: list[str] = []
     for start, end in _clusters(original):
-        if end == len(original) and not is_whole:
+        if end == len(original) and not is_complete:
             break
-        letter = _known_letter if end - start <= MAX_CLUSTER else _letter
-        piece = letter(original[start:end], keeps_case)
+        letter = _cached_letter if end - start <= MAX_CLUSTER else _letter
+        piece = letter(original[start:end], case_sensitive)
         pieces.append(piece)
         found.starts += [start] * len(piece)
         found.ends += [end] * len(piece)
-        found.closed = end
+        found.original_length = end
     found.text = "".join(pieces)
     return found
 
 
-def normalize_text(original: str, *, keeps_case: bool = False) -> str:
+def normalize_text(original: str, *, case_sensitive: bool = False) -> str:
     """Normalize a text faster than `normalize`, without the positions in the original."""
     if original.isascii():
         shown = _CONTROLS.sub("", _ASCII_BLANKS.sub(" ", original))
-        return shown if keeps_case else shown.lower()
-    return normalize(original, keeps_case=keeps_case).text
+        return shown if case_sensitive else shown.lower()
+    return normalize(original, case_sensitive=case_sensitive).text
 
 
 class KeywordSearch:
-    def __init__(self, keywords: Iterable[str], *, keeps_case: bool) -> None:
-        self.keeps_case = keeps_case
+    def __init__(self, keywords: Iterable[str], *, case_sensitive: bool) -> None:
+        self.case_sensitive = case_sensitive
         self.keywords = tuple(
-            dict.fromkeys(normalize_text(one, keeps_case=keeps_case) for one in keywords)
+            dict.fromkeys(normalize_text(one, case_sensitive=case_sensitive) for one in keywords)
         )
-        self._beginnings = {one[:end] for one in self.keywords for end in range(1, len(one))}
+        self._prefixes = {one[:end] for one in self.keywords for end in range(1, len(one))}
         self._longest = max(map(len, self.keywords), default=0)
 
-    def is_in(self, text: str) -> bool:
+    def contains_keyword(self, text: str) -> bool:
         """`text`: as it was written."""
-        searched = normalize_text(text, keeps_case=self.keeps_case)
+        searched = normalize_text(text, case_sensitive=self.case_sensitive)
         return any(keyword in searched for keyword in self.keywords)
 
     def spans(self, searched: str) -> list[Span]:
@@ -104,17 +106,17 @@ class KeywordSearch:
             merged.append((start, end))
         return merged
 
-    def begun_at(self, searched: str) -> int:
+    def partial_match_start(self, searched: str) -> int:
         """Return the earliest position in this normalized text at which an unfinished keyword may
         begin; its length if there is no such keyword."""
         reach = min(self._longest - 1, len(searched))
         lengths = range(reach, 0, -1)
-        begun = (length for length in lengths if searched[-length:] in self._beginnings)
+        begun = (length for length in lengths if searched[-length:] in self._prefixes)
         return len(searched) - next(begun, 0)
 
-    def may_begin_or_end_in(self, replacement: str) -> bool:
+    def may_create_keyword(self, replacement: str) -> bool:
         """Together with what stands around it, this text may make a keyword."""
-        put = normalize_text(replacement, keeps_case=self.keeps_case)
+        put = normalize_text(replacement, case_sensitive=self.case_sensitive)
         return any(_is_partly_in(keyword, put) for keyword in self.keywords)
 
     def _occurrences(self, searched: str) -> Iterator[Span]:
@@ -152,8 +154,8 @@ class KeywordGuardrail(InputGuardrail):
         if action is GuardrailAction.PASS:
             raise ConfigurationError(f"guardrail {name!r}: action: PASS does nothing; BLOCK blocks")
         is_replacing = action is GuardrailAction.MODIFY
-        self._makes_keywords = is_replacing and self._search.may_begin_or_end_in(replacement)
-        if self._makes_keywords and self._search.is_in(replacement):
+        self._may_create_keywords = is_replacing and self._search.may_create_keyword(replacement)
+        if self._may_create_keywords and self._search.contains_keyword(replacement):
             raise ConfigurationError(
                 f"guardrail {name!r}: replacement: it contains a keyword, and begins or ends as"
                 " one: put it in brackets"
@@ -170,38 +172,40 @@ class KeywordGuardrail(InputGuardrail):
                 return PassThroughGuard()
             case GuardrailAction.BLOCK if self._early_parts:
                 return _KeywordPartGuard(self._search, replacement=None)
-            case GuardrailAction.MODIFY if not self._makes_keywords:
+            case GuardrailAction.MODIFY if not self._may_create_keywords:
                 return _KeywordPartGuard(self._search, replacement=self.replacement)
         return None
 
     def _result(self, content: str) -> GuardrailResult:
-        if not self._search.is_in(content):
+        if not self._search.contains_keyword(content):
             return GuardrailResult(action=GuardrailAction.PASS, content=content)
         if self.action is not GuardrailAction.MODIFY:
             return GuardrailResult(action=self.action, content=content, reason=_REASON)
-        replaced = replaced_all(self._search, content, self.replacement)
-        if self._makes_keywords:
-            replaced = self._replaced(replaced)
-            if self._search.is_in(replaced):
-                return GuardrailResult(action=GuardrailAction.BLOCK, reason=_NO_END)
+        replaced = replace_keywords(self._search, content, self.replacement)
+        if self._may_create_keywords:
+            replaced = self._replace_repeatedly(replaced)
+            if self._search.contains_keyword(replaced):
+                return GuardrailResult(
+                    action=GuardrailAction.BLOCK, reason=_REPLACEMENT_LOOP_REASON
+                )
         return GuardrailResult(action=GuardrailAction.MODIFY, content=replaced, reason=_REASON)
 
-    def _replaced(self, content: str) -> str:
+    def _replace_repeatedly(self, content: str) -> str:
         for _ in range(MAX_ROUNDS):
-            if not self._search.is_in(content):
+            if not self._search.contains_keyword(content):
                 break
-            content = replaced_all(self._search, content, self.replacement)
+            content = replace_keywords(self._search, content, self.replacement)
         return content
 
 
-def replaced_all(search: KeywordSearch, content: str, replacement: str) -> str:
-    found = normalize(content, keeps_case=search.keeps_case)
+def replace_keywords(search: KeywordSearch, content: str, replacement: str) -> str:
+    found = normalize(content, case_sensitive=search.case_sensitive)
     pieces: list[str] = []
-    place = 0
-    for start, end in _originals(found.starts, found.ends, search.spans(found.text)):
-        pieces += [content[place:start], replacement]
-        place = end
-    return "".join([*pieces, content[place:]])
+    position = 0
+    for start, end in _to_original_spans(found.starts, found.ends, search.spans(found.text)):
+        pieces += [content[position:start], replacement]
+        position = end
+    return "".join([*pieces, content[position:]])
 
 
 def _clusters(text: str) -> Iterator[tuple[int, int]]:
@@ -230,25 +234,25 @@ def _continues(char: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _known_letter(cluster: str, keeps_case: bool) -> str:
-    return _letter(cluster, keeps_case)
+def _cached_letter(cluster: str, case_sensitive: bool) -> str:
+    return _letter(cluster, case_sensitive)
 
 
-def _letter(cluster: str, keeps_case: bool) -> str:
+def _letter(cluster: str, case_sensitive: bool) -> str:
     if cluster[0].isspace():
         return " "
-    text = _decomposed(_bare(cluster)[:MAX_CLUSTER])
-    if not keeps_case:
+    text = _decomposed(_strip_marks(cluster)[:MAX_CLUSTER])
+    if not case_sensitive:
         # Unicode's folding keeps them apart, as Turkish does.
         text = _decomposed(text.casefold().replace("ı", "i"))
     return unicodedata.normalize("NFC", text)
 
 
 def _decomposed(text: str) -> str:
-    return _bare(unicodedata.normalize("NFKD", text))
+    return _strip_marks(unicodedata.normalize("NFKD", text))
 
 
-def _bare(text: str) -> str:
+def _strip_marks(text: str) -> str:
     shown = "".join(char for char in text if not is_invisible(char))
     return _DIACRITICS.sub("", shown)
 
@@ -259,15 +263,17 @@ def _is_partly_in(keyword: str, put: str) -> bool:
     return is_at_an_end or (put in keyword and put != keyword)
 
 
-def _originals(starts: Sequence[int], ends: Sequence[int], spans: Sequence[Span]) -> list[Span]:
+def _to_original_spans(
+    starts: Sequence[int], ends: Sequence[int], spans: Sequence[Span]
+) -> list[Span]:
     """Map spans to the original text. Spans that share a letter there (as in ß) are merged."""
-    places: list[Span] = []
+    merged: list[Span] = []
     for first, last in spans:
         start, end = starts[first], ends[last - 1]
-        if places and start < places[-1][1]:
-            start = places.pop()[0]
-        places.append((start, end))
-    return places
+        if merged and start < merged[-1][1]:
+            start = merged.pop()[0]
+        merged.append((start, end))
+    return merged
 
 
 class _KeywordPartGuard:
@@ -277,30 +283,34 @@ class _KeywordPartGuard:
         self._search = search
         self._replacement = replacement
         """Replacement text. None: after a keyword, nothing more is sent."""
-        self._held = ""
-        self._is_over = False
+        self._buffer = ""
+        self._is_stopped = False
 
     def feed(self, text: str) -> str:
-        if self._is_over:
+        if self._is_stopped:
             return ""
-        self._held += text
-        cut, has_keyword = self._sure()
-        if len(self._held) > MAX_HELD_CHARS or (has_keyword and self._replacement is None):
-            self._is_over = True
+        self._buffer += text
+        cut, has_keyword = self._find_final_prefix()
+        if len(self._buffer) > MAX_BUFFERED_CHARS or (has_keyword and self._replacement is None):
+            self._is_stopped = True
             return ""
-        ready, self._held = self._held[:cut], self._held[cut:]
-        return replaced_all(self._search, ready, self._replacement or "") if has_keyword else ready
+        ready, self._buffer = self._buffer[:cut], self._buffer[cut:]
+        return (
+            replace_keywords(self._search, ready, self._replacement or "") if has_keyword else ready
+        )
 
-    def _sure(self) -> tuple[int, bool]:
+    def _find_final_prefix(self) -> tuple[int, bool]:
         """Return the length of held text that is final, and whether the held text contains a
         keyword."""
-        found = normalize(self._held, keeps_case=self._search.keeps_case, is_whole=False)
-        places = _originals(found.starts, found.ends, self._search.spans(found.text))
-        begun = self._search.begun_at(found.text)
-        cut = found.starts[begun] if begun < len(found.text) else found.closed
-        for start, end in reversed(places):
+        found = normalize(
+            self._buffer, case_sensitive=self._search.case_sensitive, is_complete=False
+        )
+        spans = _to_original_spans(found.starts, found.ends, self._search.spans(found.text))
+        begun = self._search.partial_match_start(found.text)
+        cut = found.starts[begun] if begun < len(found.text) else found.original_length
+        for start, end in reversed(spans):
             cut = start if start < cut < end else cut
-        return cut, bool(places)
+        return cut, bool(spans)
 
 
 def _search(name: str, keywords: Sequence[str], case_sensitive: bool) -> KeywordSearch:
@@ -308,7 +318,7 @@ def _search(name: str, keywords: Sequence[str], case_sensitive: bool) -> Keyword
         raise ConfigurationError(
             f"guardrail {name!r}: blocked_keywords: it is one text: give a list"
         )
-    search = KeywordSearch(keywords, keeps_case=case_sensitive)
+    search = KeywordSearch(keywords, case_sensitive=case_sensitive)
     if not search.keywords or "" in search.keywords:
         raise ConfigurationError(
             f"guardrail {name!r}: give at least one keyword, each with something visible"

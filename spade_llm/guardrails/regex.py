@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypedDict
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.threads import run_in_thread
 from spade_llm.guardrails.guardrail import (
-    MAX_HELD_CHARS,
+    MAX_BUFFERED_CHARS,
     GuardrailAction,
     GuardrailResult,
     InputGuardrail,
@@ -42,7 +42,7 @@ thread."""
 MAX_WIDTH = 1000
 """A pattern that may match more is judged on the whole text."""
 _FUZZY = re.compile(r"(\\.)|\{(?!\d*,?\d*\})", re.DOTALL)
-_MARGIN = 2
+_LOOKAHEAD_CHARS = 2
 """Number of characters after a match that `$` and word boundaries examine."""
 
 LONG_CHARS = 5_000
@@ -67,7 +67,7 @@ class BoundedPattern:
         except (re.error, IndexError) as error:
             raise ConfigurationError(f"{named_in}: replacement {replacement!r}: {error}") from None
 
-    def is_in(self, text: str, *, is_in_thread: bool) -> bool:
+    def is_match(self, text: str, *, is_in_thread: bool) -> bool:
         """Raises TimeoutError."""
         limits = _limits(is_in_thread=is_in_thread)
         return self._regex.search(text, **limits) is not None
@@ -82,13 +82,13 @@ class BoundedPattern:
         TimeoutError."""
         return iter(self._regex.finditer(text, start, timeout=LOOP_S))
 
-    def reach(self) -> int | None:
+    def max_match_reach(self) -> int | None:
         """Return the number of characters from the start of a match that determine it; None:
         unbounded."""
         if "(?=" in self.source or "(?!" in self.source:
             return None
         least, most = _width(self.source)
-        return most + _MARGIN if least > 0 and most <= MAX_WIDTH else None
+        return most + _LOOKAHEAD_CHARS if least > 0 and most <= MAX_WIDTH else None
 
 
 class RegexGuardrail(InputGuardrail):
@@ -110,11 +110,11 @@ class RegexGuardrail(InputGuardrail):
         """
         super().__init__(name, enabled, blocked_message)
         self._early_parts = early_parts
-        self._blocking: list[BoundedPattern] = []
-        self._noting: list[BoundedPattern] = []
-        self._replacing: list[tuple[BoundedPattern, str]] = []
-        for source, what in patterns.items():
-            self._add(BoundedPattern(source, named_in=f"guardrail {name!r}"), what)
+        self._blocking_patterns: list[BoundedPattern] = []
+        self._warning_patterns: list[BoundedPattern] = []
+        self._replacing_patterns: list[tuple[BoundedPattern, str]] = []
+        for source, action in patterns.items():
+            self._add(BoundedPattern(source, named_in=f"guardrail {name!r}"), action)
         if not patterns:
             raise ConfigurationError(f"guardrail {name!r}: patterns: give at least one")
 
@@ -125,41 +125,48 @@ class RegexGuardrail(InputGuardrail):
         return await run_in_thread(lambda: self._result(content, is_in_thread=True))
 
     def part_guard(self) -> PartGuard | None:
-        if self._blocking and not self._early_parts:
+        if self._blocking_patterns and not self._early_parts:
             return None
         stages: list[PartGuard] = []
-        for pattern, replacement in (*((one, None) for one in self._blocking), *self._replacing):
-            reach = pattern.reach()
-            if reach is None:
+        for pattern, replacement in (
+            *((one, None) for one in self._blocking_patterns),
+            *self._replacing_patterns,
+        ):
+            max_match_reach = pattern.max_match_reach()
+            if max_match_reach is None:
                 return None
-            stages.append(_RegexPartGuard(pattern, reach, replacement))
+            stages.append(_RegexPartGuard(pattern, max_match_reach, replacement))
         return PartGuardPipeline(stages)
 
-    def _add(self, pattern: BoundedPattern, what: str | GuardrailAction) -> None:
-        match what:
+    def _add(self, pattern: BoundedPattern, action: str | GuardrailAction) -> None:
+        match action:
             case GuardrailAction.BLOCK:
-                self._blocking.append(pattern)
+                self._blocking_patterns.append(pattern)
             case GuardrailAction.WARNING:
-                self._noting.append(pattern)
+                self._warning_patterns.append(pattern)
             case GuardrailAction.PASS:
                 raise ConfigurationError(
                     f"guardrail {self.name!r}: pattern {pattern.source!r}: PASS does nothing"
                 )
             case GuardrailAction.MODIFY:
-                self._replacing.append((pattern, REPLACEMENT))
+                self._replacing_patterns.append((pattern, REPLACEMENT))
             case _:
-                pattern.check_replacement(what, named_in=f"guardrail {self.name!r}")
-                self._replacing.append((pattern, what))
+                pattern.check_replacement(action, named_in=f"guardrail {self.name!r}")
+                self._replacing_patterns.append((pattern, action))
 
     def _result(self, content: str, *, is_in_thread: bool = False) -> GuardrailResult:
         """Raises TimeoutError: one of the patterns is slow."""
-        if any(pattern.is_in(content, is_in_thread=is_in_thread) for pattern in self._blocking):
+        if any(
+            pattern.is_match(content, is_in_thread=is_in_thread)
+            for pattern in self._blocking_patterns
+        ):
             return GuardrailResult(action=GuardrailAction.BLOCK, reason=_REASON)
         is_noted = any(
-            pattern.is_in(content, is_in_thread=is_in_thread) for pattern in self._noting
+            pattern.is_match(content, is_in_thread=is_in_thread)
+            for pattern in self._warning_patterns
         )
         replaced = content
-        for pattern, replacement in self._replacing:
+        for pattern, replacement in self._replacing_patterns:
             replaced = pattern.replaced(replaced, replacement, is_in_thread=is_in_thread)
         if replaced != content:
             return GuardrailResult(action=GuardrailAction.MODIFY, content=replaced, reason=_REASON)
@@ -209,39 +216,41 @@ def _width(pattern: str) -> tuple[int, int]:
 class _RegexPartGuard:
     """Holds back what more text could make part of a match."""
 
-    def __init__(self, pattern: BoundedPattern, reach: int, replacement: str | None) -> None:
+    def __init__(
+        self, pattern: BoundedPattern, max_match_reach: int, replacement: str | None
+    ) -> None:
         self._pattern = pattern
-        self._reach = reach
+        self._reach = max_match_reach
         self._replacement = replacement
         """Replacement text. None: after a match, nothing more is sent."""
         self._text = ""
-        self._place = 0
+        self._position = 0
         """Position up to which the text has been sent or replaced."""
-        self._is_over = False
+        self._is_stopped = False
 
     def feed(self, text: str) -> str:
         self._text += text
-        self._is_over = self._is_over or len(self._text) > MAX_HELD_CHARS
-        if self._is_over:
+        self._is_stopped = self._is_stopped or len(self._text) > MAX_BUFFERED_CHARS
+        if self._is_stopped:
             return ""
         try:
             return "".join(self._ready())
         except TimeoutError:
-            self._is_over = True
+            self._is_stopped = True
             return ""
 
     def _ready(self) -> list[str]:
         pieces: list[str] = []
-        sure = len(self._text) - self._reach
-        for match in self._pattern.matches(self._text, self._place):
-            if match.start() >= sure:
+        final_end = len(self._text) - self._reach
+        for match in self._pattern.matches(self._text, self._position):
+            if match.start() >= final_end:
                 break
-            pieces.append(self._text[self._place : match.start()])
-            self._place = match.end()
+            pieces.append(self._text[self._position : match.start()])
+            self._position = match.end()
             if self._replacement is None:
-                self._is_over = True
+                self._is_stopped = True
                 return pieces
             pieces.append(match.expand(self._replacement))
-        pieces.append(self._text[self._place : max(sure, self._place)])
-        self._place = max(sure, self._place)
+        pieces.append(self._text[self._position : max(final_end, self._position)])
+        self._position = max(final_end, self._position)
         return pieces

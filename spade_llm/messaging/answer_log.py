@@ -279,7 +279,7 @@ class SqliteAnswerLog:
             self._opening.result()
 
     async def _open(self) -> None:
-        await self._db.open_aside()
+        await self._db.open_in_thread()
         if ("asker",) not in await self._db.execute(_COLUMNS):
             await self._db.execute(_ADD_ASKER)
 
@@ -324,13 +324,13 @@ class SqliteAnswerLog:
         wanted = {"path": path, "values": json.dumps(list(values)), "peer": peer, "member": member}
         wanted["in_room"] = SEAT_SEPARATOR
         await self._db.execute(_SCRUB, {**wanted, "refusal": _FORGOTTEN})
-        await self._db.empty_log()
+        await self._db.truncate_wal()
 
     async def scrub_asked(self, asker: str, conversations: Sequence[str] | None) -> None:
         named = None if conversations is None else json.dumps(list(conversations))
         wanted = {"asker": asker, "named": named, "chat": CHAT_TEXT}
         await self._db.execute(_SCRUB_ASKED, {**wanted, "refusal": _FORGOTTEN})
-        await self._db.empty_log()
+        await self._db.truncate_wal()
 
     async def unfinished(self) -> Sequence[AclMessage]:
         return [_load(str(question)) for (question,) in await self._db.execute(_UNFINISHED)]

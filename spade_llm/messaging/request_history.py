@@ -63,11 +63,11 @@ class RequestHistory:
     @property
     def is_storage_failing(self) -> bool:
         """A request failed within the last minute because the disk or a database refused."""
-        return self._storage_failures.is_current
+        return self._storage_failures.is_failing
 
     def note_storage_failure(self) -> bool:
         """Record a storage failure; return whether to log it (once a minute)."""
-        return self._storage_failures.note()
+        return self._storage_failures.record()
 
     def latest(self, limit: int, *, of: str | None = None) -> Sequence[HandledRequest]:
         """Newest first; `of`: of this asker only."""

@@ -40,7 +40,7 @@ class ArgumentValidator:
         """`is_foreign`: the schema's regular expressions are not run, and at most MAX_STEPS
         keywords are applied. A hostile schema could block the process for hours, and the tool
         validates its arguments itself anyway. `of`: description of the schema in error messages."""
-        self._whose = f"{of} {name!r}"
+        self._subject = f"{of} {name!r}"
         self._schema = schema
         self._is_foreign = is_foreign
         self._steps_left = MAX_STEPS
@@ -50,12 +50,12 @@ class ArgumentValidator:
         from jsonschema.exceptions import SchemaError
 
         if self._schema.get("type") != "object":
-            raise ConfigurationError(f"{self._whose} must be a schema of type 'object'")
+            raise ConfigurationError(f"{self._subject} must be a schema of type 'object'")
         try:
             type(self._validator).check_schema(dict(self._schema))
         except (SchemaError, RecursionError) as error:
             reason = getattr(error, "message", "nested too deeply")
-            raise ConfigurationError(f"{self._whose} are not a JSON Schema: {reason}") from error
+            raise ConfigurationError(f"{self._subject} are not a JSON Schema: {reason}") from error
 
     def check(self, arguments: Mapping[str, object]) -> None:
         """Raises InvalidArguments, written for the model: what is wrong where."""
@@ -63,7 +63,7 @@ class ArgumentValidator:
 
         self._steps_left = MAX_STEPS
         try:
-            faults = sorted(self._validator.iter_errors(dict(arguments)), key=_place)
+            faults = sorted(self._validator.iter_errors(dict(arguments)), key=_json_path)
         except Unresolvable as error:
             raise InvalidArguments(f"the tool's schema points nowhere: {error.ref!r}") from error
         except RecursionError as error:
@@ -75,7 +75,7 @@ class ArgumentValidator:
         if faults:
             raise InvalidArguments("; ".join(map(_described, faults[:MAX_FAULTS])))
 
-    def _counted(self, keyword: _Keyword) -> _Keyword:
+    def _with_step_limit(self, keyword: _Keyword) -> _Keyword:
         def apply(*of: object) -> Iterator[ValidationError]:
             self._steps_left -= 1
             if self._steps_left < 0:
@@ -92,8 +92,8 @@ class ArgumentValidator:
 
         kind = validator_for(self._schema, default=Draft202012Validator)
         if self._is_foreign:
-            kind = extend(kind, _without_expressions(kind))
-            counted = {name: self._counted(one) for name, one in kind.VALIDATORS.items()}
+            kind = extend(kind, _regex_free_keywords(kind))
+            counted = {name: self._with_step_limit(one) for name, one in kind.VALIDATORS.items()}
             kind = extend(kind, counted)
         # Without a registry of its own, jsonschema 4.25 fetches what a `$ref` names.
         return kind(dict(self._schema), registry=EMPTY_REGISTRY, format_checker=kind.FORMAT_CHECKER)
@@ -103,7 +103,7 @@ class _TooManySteps(Exception):
     """A schema of a few lines may branch without end."""
 
 
-def _without_expressions(kind: type[Validator]) -> dict[str, _Keyword]:
+def _regex_free_keywords(kind: type[Validator]) -> dict[str, _Keyword]:
     """The keywords that run a schema's regular expressions, made to run none."""
     additional = kind.VALIDATORS.get("additionalProperties")
 
@@ -125,7 +125,7 @@ def _unchecked(*_: object) -> Iterator[ValidationError]:
     return iter(())
 
 
-def _place(fault: ValidationError) -> str:
+def _json_path(fault: ValidationError) -> str:
     return str(fault.json_path)
 
 

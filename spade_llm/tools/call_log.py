@@ -46,7 +46,7 @@ _OLD = "calls-*.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallBegun:
+class CallStarted:
     """Written before a tool is run."""
 
     id: str = field(default_factory=lambda: secrets.token_hex(6))
@@ -72,7 +72,7 @@ class CallEnded:
 
 
 class CallLog(Protocol):
-    def begun(self, call: CallBegun) -> None:
+    def begun(self, call: CallStarted) -> None:
         """Raises StorageFailed: then the call must not be made."""
         ...
 
@@ -84,7 +84,7 @@ class CallLog(Protocol):
 class LoggerCallLog:
     """Call log that writes to the Python logger, for agents without storage."""
 
-    def begun(self, call: CallBegun) -> None:
+    def begun(self, call: CallStarted) -> None:
         _log.info("call %s: %s by %s with %s", call.id, call.tool, call.caller, call.arguments)
 
     def ended(self, call: CallEnded) -> None:
@@ -93,11 +93,11 @@ class LoggerCallLog:
 
 def new_call_record(
     caller: str, tool: str, arguments: Mapping[str, object], context: CallContext
-) -> CallBegun:
+) -> CallStarted:
     """The record of a call that is about to be made."""
     shown = json.dumps(redact(arguments), ensure_ascii=False)
     is_long = len(shown) > MAX_ARGUMENTS_CHARS
-    return CallBegun(
+    return CallStarted(
         caller=caller,
         on_behalf_of=_valid_text(redact_text(context.on_behalf_of)),
         approved_by=_valid_text(redact_text(context.approved_by)),
@@ -106,7 +106,7 @@ def new_call_record(
     )
 
 
-class CallFile:
+class JsonLinesCallLog:
     """Satisfies CallLog; opened as a context."""
 
     def __init__(
@@ -127,7 +127,7 @@ class CallFile:
         self._file = -1
         self._size = 0
         self._closes_at = 0.0
-        self._is_torn = False
+        self._last_line_incomplete = False
         """The last line was cut short, by a kill or a full disk: it must not swallow the next."""
 
     async def __aenter__(self) -> Self:
@@ -148,7 +148,7 @@ class CallFile:
             os.close(self._file)
             self._file = -1
 
-    def begun(self, call: CallBegun) -> None:
+    def begun(self, call: CallStarted) -> None:
         try:
             self._write(_BEGUN_LINE + _BEGUN.dump_json(call)[1:])
         except OSError as error:
@@ -167,9 +167,9 @@ class CallFile:
             self._open()
         elif self._size >= self._max_file_bytes or self._clock() >= self._closes_at:
             self._rotate()
-        line = b"\n" * self._is_torn + record + b"\n"
+        line = b"\n" * self._last_line_incomplete + record + b"\n"
         written = os.write(self._file, line)
-        self._is_torn = written < len(line)
+        self._last_line_incomplete = written < len(line)
         self._size += written
 
     def _open(self) -> None:
@@ -177,7 +177,7 @@ class CallFile:
         # Nobody else reads who asked for what.
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._size = os.fstat(self._file).st_size
-        self._is_torn = self._size > 0 and not path.read_bytes().endswith(b"\n")
+        self._last_line_incomplete = self._size > 0 and not path.read_bytes().endswith(b"\n")
         self._closes_at = _start_of_file(path, self._clock()) + ROTATE_AFTER_S
         self._remove_old()
 
@@ -200,21 +200,21 @@ class CallFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedCall:
-    begun: CallBegun
+    begun: CallStarted
     ended: CallEnded | None
     """End of the call. None: it is still running, or the process died during it."""
 
 
 def read_calls(
-    folder: Path, *, last: int, wanted: Callable[[CallBegun], bool] = lambda _: True
+    folder: Path, *, last: int, wanted: Callable[[CallStarted], bool] = lambda _: True
 ) -> Sequence[LoggedCall]:
     """The latest calls, oldest of them first. Lines that are no records are passed over."""
-    found: list[CallBegun] = []
+    found: list[CallStarted] = []
     ended: dict[str, CallEnded] = {}
     for path in [folder / CURRENT, *sorted(folder.glob(_OLD), reverse=True)]:
         in_file = list(_records(path))
         ended |= {record.id: record for record in in_file if isinstance(record, CallEnded)}
-        begun = [one for one in in_file if isinstance(one, CallBegun) and wanted(one)]
+        begun = [one for one in in_file if isinstance(one, CallStarted) and wanted(one)]
         found = [*begun, *found][-last:]
         if len(found) == last:
             break
@@ -226,11 +226,11 @@ def _valid_text(text: str) -> str:
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
-_BEGUN = TypeAdapter(CallBegun)
+_BEGUN = TypeAdapter(CallStarted)
 _ENDED = TypeAdapter(CallEnded)
 
 
-def _records(path: Path) -> Iterator[CallBegun | CallEnded]:
+def _records(path: Path) -> Iterator[CallStarted | CallEnded]:
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:  # It was rotated, or there is none yet.

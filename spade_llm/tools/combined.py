@@ -29,23 +29,23 @@ LIST_TIMEOUT_S = 10.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Listing:
     specs: Sequence[ToolSpec]
-    until: float
-    missing: str = ""
+    expires_at: float
+    unavailable: str = ""
     """Name of the toolbox that did not answer; empty if it did."""
 
 
 @dataclass(slots=True, eq=False)
 class _Member:
     toolbox: Toolbox
-    is_guest: bool = False
+    is_late: bool = False
     listing: _Listing | None = None
     names: frozenset[str] = frozenset()
     """Tool names in its last successful listing."""
-    times_forgotten: int = 0
+    generation: int = 0
     """A listing that was asked for before the last time is not believed."""
 
     def forget(self) -> None:
-        self.times_forgotten += 1
+        self.generation += 1
         self.listing = None
 
 
@@ -67,26 +67,26 @@ class CombinedToolbox:
         self._absence_ttl_s = absence_ttl_s
         self._list_timeout_s = list_timeout_s
         self._now = now
-        self._homes: dict[str, _Member] = {}
+        self._member_by_tool: dict[str, _Member] = {}
         self._shadowed: frozenset[str] = frozenset()
-        self._one_listing = asyncio.Lock()
+        self._list_lock = asyncio.Lock()
 
     @property
-    def missing(self) -> tuple[str, ...]:
+    def unavailable(self) -> tuple[str, ...]:
         """Toolboxes that did not answer when the tools were last listed."""
         listings = [member.listing for member in self._members if member.listing]
-        return tuple(listing.missing for listing in listings if listing.missing)
+        return tuple(listing.unavailable for listing in listings if listing.unavailable)
 
     async def list(self) -> Sequence[ToolSpec]:
-        async with self._one_listing:
+        async with self._list_lock:
             stale = [member for member in self._members if self._is_stale(member)]
             await asyncio.gather(*(self._ask(member) for member in stale))
-            return self._joined()
+            return self._merge_listings()
 
     def add(self, toolbox: Toolbox) -> None:
         """A guest, behind the others: it gets none of their names, not even while they are away. A
         person's yes, and a secret in an argument, are for the one that was here before."""
-        self._members.append(_Member(toolbox, is_guest=True))
+        self._members.append(_Member(toolbox, is_late=True))
 
     def remove(self, toolbox: Toolbox) -> None:
         self._members = [one for one in self._members if one.toolbox is not toolbox]
@@ -97,47 +97,47 @@ class CombinedToolbox:
             if member.toolbox is toolbox:
                 member.forget()
 
-    def set_absent(self, toolbox: Toolbox, who: str) -> None:
+    def mark_unavailable(self, toolbox: Toolbox, name: str) -> None:
         """It is known to be away: go on without its tools, and do not wait for it."""
         for member in self._members:
             if member.toolbox is toolbox:
-                member.listing = self._absent(who)
+                member.listing = self._unavailable_listing(name)
 
     async def call(
         self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
     ) -> ToolResult:
-        member = await self._home(name)
+        member = await self._find_member(name)
         try:
             return await member.toolbox.call(name, arguments, context=context)
         except UnknownTool:
             member.forget()
             raise
         except (PeerUnavailable, RequestTimeout) as error:
-            member.listing = self._absent(error.peer)
+            member.listing = self._unavailable_listing(error.peer)
             raise
 
-    def forget_listings(self) -> None:
+    def invalidate_all(self) -> None:
         """Ask every toolbox again, next time."""
         for member in self._members:
             member.forget()
 
-    async def _home(self, name: str) -> _Member:
+    async def _find_member(self, name: str) -> _Member:
         await self.list()
-        if name not in self._homes:
-            known = ", ".join(sorted(self._homes))
+        if name not in self._member_by_tool:
+            known = ", ".join(sorted(self._member_by_tool))
             raise UnknownTool(f"there is no tool {name!r}; there are: {known}")
-        return self._homes[name]
+        return self._member_by_tool[name]
 
     def _is_stale(self, member: _Member) -> bool:
-        return member.listing is None or self._now() >= member.listing.until
+        return member.listing is None or self._now() >= member.listing.expires_at
 
     async def _ask(self, member: _Member) -> None:
-        before = member.times_forgotten
+        before = member.generation
         listing = await self._listing(member)
-        if not listing.missing:
+        if not listing.unavailable:
             member.names = frozenset(spec.name for spec in listing.specs)
-        is_current = before == member.times_forgotten
-        member.listing = listing if is_current else replace(listing, until=self._now())
+        is_current = before == member.generation
+        member.listing = listing if is_current else replace(listing, expires_at=self._now())
 
     async def _listing(self, member: _Member) -> _Listing:
         place = self._members.index(member) + 1
@@ -145,28 +145,28 @@ class CombinedToolbox:
             async with asyncio.timeout(self._list_timeout_s):
                 specs = await member.toolbox.list()
         except RequestError as error:
-            return self._absent(error.peer)
+            return self._unavailable_listing(error.peer)
         except TimeoutError:
-            return self._absent(f"toolbox {place}")
-        return _Listing(specs=specs, until=self._now() + self._list_ttl_s)
+            return self._unavailable_listing(f"toolbox {place}")
+        return _Listing(specs=specs, expires_at=self._now() + self._list_ttl_s)
 
-    def _absent(self, who: str) -> _Listing:
-        _log.warning("%s does not answer; going on without its tools", who)
-        return _Listing(specs=(), until=self._now() + self._absence_ttl_s, missing=who)
+    def _unavailable_listing(self, name: str) -> _Listing:
+        _log.warning("%s does not answer; going on without its tools", name)
+        return _Listing(specs=(), expires_at=self._now() + self._absence_ttl_s, unavailable=name)
 
-    def _joined(self) -> Sequence[ToolSpec]:
+    def _merge_listings(self) -> Sequence[ToolSpec]:
         specs: dict[str, ToolSpec] = {}
-        homes: dict[str, _Member] = {}
+        member_by_tool: dict[str, _Member] = {}
         shadowed: set[str] = set()
-        taken = frozenset[str]().union(*(one.names for one in self._members if not one.is_guest))
+        taken = frozenset[str]().union(*(one.names for one in self._members if not one.is_late))
         for member in self._members:
             for spec in member.listing.specs if member.listing else ():
-                if spec.name in specs or (member.is_guest and spec.name in taken):
+                if spec.name in specs or (member.is_late and spec.name in taken):
                     shadowed.add(spec.name)
                 else:
                     specs[spec.name] = spec
-                    homes[spec.name] = member
-        self._homes = homes
+                    member_by_tool[spec.name] = member
+        self._member_by_tool = member_by_tool
         self._warn_of(frozenset(shadowed))
         return tuple(specs.values())
 

@@ -106,7 +106,7 @@ class FunctionTool(Generic[_Parameters, _Result]):
             checked = self._model.model_validate(dict(arguments))
         except ValidationError as error:
             raise InvalidArguments(_readable(error)) from error
-        return partial(_call, self._func, _given(checked))
+        return partial(_call, self._func, _given_arguments(checked))
 
 
 @overload
@@ -146,7 +146,7 @@ def _call(func: Callable[..., object], given: Mapping[str, object]) -> object:
     return func(**given)
 
 
-def _given(checked: BaseModel) -> dict[str, object]:
+def _given_arguments(checked: BaseModel) -> dict[str, object]:
     """Return the given arguments by parameter name; the function's own defaults apply to the
     others."""
     fields = type(checked).model_fields

@@ -104,7 +104,7 @@ class LLMTool:
         """
         self.name = name
         self.description = description
-        self.parameters = _of_object(parameters)
+        self.parameters = _with_object_type(parameters)
         self.func = func
         self.strict = strict
         self._options = ToolSettings(**options)
@@ -173,7 +173,7 @@ class LLMTool:
         return type(self).execute is not LLMTool.execute
 
 
-class Limited(Protocol):
+class HasToolLimits(Protocol):
     """Limits that a tool may have."""
 
     @property
@@ -184,7 +184,7 @@ class Limited(Protocol):
     def max_result_chars(self) -> int | None: ...
 
 
-def check_limits(name: str, limits: Limited) -> None:
+def check_limits(name: str, limits: HasToolLimits) -> None:
     """Raises ConfigurationError unless each is positive."""
     for key in ("timeout_s", "max_concurrent", "max_result_chars"):
         value = getattr(limits, key)
@@ -205,6 +205,6 @@ def check_name(name: str) -> None:
         )
 
 
-def _of_object(parameters: Mapping[str, object]) -> Mapping[str, object]:
+def _with_object_type(parameters: Mapping[str, object]) -> Mapping[str, object]:
     """Add `type` and `properties` if they are missing: model servers require both."""
     return {"type": "object", "properties": {}, **parameters}

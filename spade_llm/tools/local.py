@@ -88,10 +88,10 @@ class LocalToolbox:
             for name, tool in self._tools.items()
         }
         self._max_result_chars = max_result_chars
-        self._coroutines = ConcurrencyLimiter(max_concurrent, of="tools")
-        self._threads = ConcurrencyLimiter(max_threads, of="tools")
-        self._places = {
-            name: ConcurrencyLimiter(terms.max_concurrent, of=repr(name))
+        self._coroutines = ConcurrencyLimiter(max_concurrent, name="tools")
+        self._threads = ConcurrencyLimiter(max_threads, name="tools")
+        self._limiters_by_tool = {
+            name: ConcurrencyLimiter(terms.max_concurrent, name=repr(name))
             for name, terms in self._terms.items()
             if terms.max_concurrent
         }
@@ -113,7 +113,9 @@ class LocalToolbox:
             return _unexpected_failure(name, error)
         token = current_context.set(context)
         try:
-            return truncate_result(await self._in_time(tool, name, call), self._max_chars(tool))
+            return truncate_result(
+                await self._run_with_timeout(tool, name, call), self._max_chars(tool)
+            )
         finally:
             current_context.reset(token)
 
@@ -122,17 +124,19 @@ class LocalToolbox:
             return MAX_WHOLE_CHARS
         return tool.max_result_chars or self._max_result_chars
 
-    async def _in_time(self, tool: Tool, name: str, call: Callable[[], object]) -> ToolResult:
+    async def _run_with_timeout(
+        self, tool: Tool, name: str, call: Callable[[], object]
+    ) -> ToolResult:
         """Wait for a place and run, both within the time limit."""
         limit_s = self._terms[name].timeout_s
         try:
             async with asyncio.timeout(limit_s):
-                return await self._placed(tool, name, call)
+                return await self._run_in_slot(tool, name, call)
         except TimeoutError:
             return _failed(f"{name!r} did not finish within {limit_s:g} s.")
 
-    async def _placed(self, tool: Tool, name: str, call: Callable[[], object]) -> ToolResult:
-        places = [self._places[name]] if name in self._places else []
+    async def _run_in_slot(self, tool: Tool, name: str, call: Callable[[], object]) -> ToolResult:
+        places = [self._limiters_by_tool[name]] if name in self._limiters_by_tool else []
         places.append(self._coroutines if tool.is_async else self._threads)
         with ExitStack() as held:
             for one in places:
@@ -145,7 +149,7 @@ class LocalToolbox:
     ) -> ToolResult:
         try:
             run = run_in_task if tool.is_async else run_in_thread
-            value = await run(lambda: _run_and_write(call()), at_end=held.close)
+            value = await run(lambda: _run_and_write(call()), on_done=held.close)
             return to_tool_result(await value if inspect.isawaitable(value) else value)
         except ServiceError as error:
             return _failed(f"{name!r}: {error}")

@@ -52,7 +52,7 @@ class _StoredResult:
     pages: tuple[str, ...]
     is_error: bool
     size_bytes: int
-    until: float
+    expires_at: float
 
 
 class ResultPages:
@@ -94,10 +94,10 @@ class ResultPages:
                 pages=pages,
                 is_error=result.is_error,
                 size_bytes=sum(map(sys.getsizeof, pages)),
-                until=self._now() + RESULT_TTL_S,
+                expires_at=self._now() + RESULT_TTL_S,
             ),
         )
-        return self._shown(id, self._kept[id], 1)
+        return self._format_page(id, self._kept[id], 1)
 
     def call(self, caller: str, arguments: Mapping[str, object], *, person: str = "") -> ToolResult:
         """Return the requested page of a stored result, or an error result for the model."""
@@ -108,16 +108,16 @@ class ResultPages:
         number = int(str(arguments["page"]))
         return self._page((caller, person), str(arguments["result"]), number)
 
-    def _page(self, whose: tuple[str, str], id: str, number: int) -> ToolResult:
+    def _page(self, owner_key: tuple[str, str], id: str, number: int) -> ToolResult:
         self._expire()
         kept = self._kept.get(id)
-        if kept is None or (kept.caller, kept.person) != whose:
+        if kept is None or (kept.caller, kept.person) != owner_key:
             return _failed(f"There is no result {id[:32]!r} any more; call its tool again.")
         if number > len(kept.pages):
             return _failed(f"Result {id!r} has {len(kept.pages)} pages.")
-        return self._shown(id, kept, number)
+        return self._format_page(id, kept, number)
 
-    def _shown(self, id: str, kept: _StoredResult, number: int) -> ToolResult:
+    def _format_page(self, id: str, kept: _StoredResult, number: int) -> ToolResult:
         total = len(kept.pages)
         note = f"[page {number} of {total}, the last]"
         if number < total:
@@ -130,12 +130,10 @@ class ResultPages:
     def _keep(self, id: str, new: _StoredResult) -> None:
         self._expire()
         self._kept[id] = new
-        self._make_room(
-            [one for one, kept in self._kept.items() if kept.caller == new.caller], True
-        )
-        self._make_room(list(self._kept), False)
+        self._evict([one for one, kept in self._kept.items() if kept.caller == new.caller], True)
+        self._evict(list(self._kept), False)
 
-    def _make_room(self, ids: list[str], is_one_caller: bool) -> None:
+    def _evict(self, ids: list[str], is_one_caller: bool) -> None:
         """Evict the oldest of these results until they are within the limits; keep at least the
         newest."""
         max_bytes = min(MAX_BYTES_OF_CALLER, self._max_bytes) if is_one_caller else self._max_bytes
@@ -146,7 +144,7 @@ class ResultPages:
 
     def _expire(self) -> None:
         """The oldest are in front, and all are kept equally long."""
-        while self._kept and next(iter(self._kept.values())).until <= self._now():
+        while self._kept and next(iter(self._kept.values())).expires_at <= self._now():
             self._kept.popitem(last=False)
 
 

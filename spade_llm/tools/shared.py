@@ -28,14 +28,14 @@ from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
-    from spade_llm.tools.call_log import CallBegun, CallLog
+    from spade_llm.tools.call_log import CallLog, CallStarted
     from spade_llm.tools.terms import ToolGroup
     from spade_llm.tools.toolbox import CallContext, Toolbox, ToolSpec
 
 _log = logging.getLogger(__name__)
 
 TIMEOUT_S = 30.0
-LIST_S = 2.0
+LIST_TIMEOUT_S = 2.0
 """Time limit for a group to list its tools, which it does from memory."""
 MAX_RESULT_CHARS = 30_000
 """A page of the size that fits into a message, and into most models."""
@@ -89,12 +89,12 @@ class SharedTools:
         """`domain`: XMPP domain of the callers that are allowed where no terms name any."""
         self._groups = tuple(groups)
         self._rules = rules or ToolRules()
-        self._widest = Terms(allowed=frozenset({domain}))
+        self._default_terms = Terms(allowed=frozenset({domain}))
         self._log = log or LoggerCallLog()
         self._pages = pages or ResultPages()
         self._offers: dict[str, ToolOffer] = {}
-        self._places_of_tool: dict[str, ConcurrencyLimiter] = {}
-        self._places_of_caller: dict[str, ConcurrencyLimiter] = {}
+        self._limiters_by_tool: dict[str, ConcurrencyLimiter] = {}
+        self._limiters_by_caller: dict[str, ConcurrencyLimiter] = {}
 
     def for_caller(self, caller: str) -> Toolbox:
         return _ToolsOfCaller(self, caller)
@@ -122,7 +122,7 @@ class SharedTools:
     def _new_offer(self, spec: ToolSpec, group: ToolGroup) -> ToolOffer:
         name, asks = spec.name, Terms(needs_approval=spec.needs_approval or None)
         own = group.terms_of.get(name, NO_TERMS).within(asks)
-        terms = self._rules.terms(name, group.terms, own=own).within(self._widest)
+        terms = self._rules.terms(name, group.terms, own=own).within(self._default_terms)
         needs_approval = bool(terms.needs_approval)
         offered = replace(spec, needs_approval=needs_approval)
         return ToolOffer(spec=offered, listed=spec, group=group, terms=terms)
@@ -138,26 +138,26 @@ class SharedTools:
         with self._logged(begun) as entry:
             if name == self._pages.spec.name:
                 return entry.done(self._pages.call(caller, arguments, person=person))
-            offer = _allowed(await self.offers(), caller, name, self._absent(caller, name))
+            offer = _allowed(await self.offers(), caller, name, self._absence_reason(caller, name))
             _check_approval(offer, context)
-            async with self._place_of(caller):
-                result = await self._bounded(offer, arguments, context)
+            async with self._caller_slot(caller):
+                result = await self._call_with_limits(offer, arguments, context)
             first = self._pages.first(caller, result, page_chars=offer.page_chars, person=person)
             return entry.done(first)
 
-    def _absent(self, caller: str, name: str) -> str:
+    def _absence_reason(self, caller: str, name: str) -> str:
         """Explain a missing tool: the state of the groups that its name prefix matches."""
         said = [
             f" ({group.name} is {group.state()})"
             for group in self._groups
             if group.state is not None
             and name.startswith(f"{group.name}_")
-            and self._rules.terms(name, group.terms).within(self._widest).allow(caller)
+            and self._rules.terms(name, group.terms).within(self._default_terms).allow(caller)
         ]
         return "".join(said)
 
     @contextmanager
-    def _logged(self, call: CallBegun) -> Iterator[_CallOutcome]:
+    def _logged(self, call: CallStarted) -> Iterator[_CallOutcome]:
         entry, began = _CallOutcome(), time.perf_counter()
         self._log.begun(call)
         try:
@@ -180,28 +180,28 @@ class SharedTools:
             )
 
     @asynccontextmanager
-    async def _place_of(self, caller: str) -> AsyncIterator[None]:
+    async def _caller_slot(self, caller: str) -> AsyncIterator[None]:
         """Acquire a concurrency slot of this caller, so that it leaves room for other callers."""
-        places = self._places_of_caller.setdefault(
-            caller, ConcurrencyLimiter(self._rules.max_per_caller, of=caller)
+        places = self._limiters_by_caller.setdefault(
+            caller, ConcurrencyLimiter(self._rules.max_per_caller, name=caller)
         )
         try:
             async with places.slot():
                 yield
         finally:
             if places.is_idle:
-                self._places_of_caller.pop(caller, None)
+                self._limiters_by_caller.pop(caller, None)
 
-    async def _bounded(
+    async def _call_with_limits(
         self, offer: ToolOffer, arguments: Mapping[str, object], context: CallContext
     ) -> ToolResult:
         """Call the tool under its time and concurrency limits, unless its toolbox enforces them."""
         name, toolbox = offer.spec.name, offer.group.toolbox
-        if offer.group.keeps_limits:
+        if offer.group.enforces_limits:
             return await toolbox.call(name, arguments, context=context)
         limit = asyncio.timeout(offer.timeout_s)
         try:
-            async with limit, self._place_for(offer):
+            async with limit, self._tool_slot(offer):
                 return await toolbox.call(name, arguments, context=context)
         except TimeoutError:
             if not limit.expired():
@@ -210,18 +210,18 @@ class SharedTools:
             return ToolResult(text=text, is_error=True)
 
     @asynccontextmanager
-    async def _place_for(self, offer: ToolOffer) -> AsyncIterator[None]:
+    async def _tool_slot(self, offer: ToolOffer) -> AsyncIterator[None]:
         name, count = offer.spec.name, offer.terms.max_concurrent
         if count is None:
             yield
             return
-        places = self._places_of_tool.setdefault(name, ConcurrencyLimiter(count, of=repr(name)))
+        places = self._limiters_by_tool.setdefault(name, ConcurrencyLimiter(count, name=repr(name)))
         try:
             async with places.slot():
                 yield
         finally:
             if places.is_idle:
-                self._places_of_tool.pop(name, None)
+                self._limiters_by_tool.pop(name, None)
 
 
 class _ToolsOfCaller:
@@ -243,10 +243,10 @@ class _ToolsOfCaller:
 async def _listed(group: ToolGroup) -> Sequence[ToolSpec]:
     """A group that cannot say what it has takes its own tools away, and no others."""
     try:
-        async with asyncio.timeout(LIST_S):
+        async with asyncio.timeout(LIST_TIMEOUT_S):
             return await group.toolbox.list()
     except (SpadeLLMError, TimeoutError) as error:
-        reason = str(error) or f"no answer within {LIST_S:g} s"
+        reason = str(error) or f"no answer within {LIST_TIMEOUT_S:g} s"
         _log.warning("the tools of %s are not offered: %s", group.name, reason)
         return ()
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-EVERYBODY = "*"
+ANY_CALLER = "*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Terms:
     def allow(self, caller: str) -> bool:
         """Check whether this bare JID, as the server stamps it, may call."""
         jid = caller.lower()
-        return bool({EVERYBODY, jid, jid.rpartition("@")[2]} & (self.allowed or frozenset()))
+        return bool({ANY_CALLER, jid, jid.rpartition("@")[2]} & (self.allowed or frozenset()))
 
 
 def _first_set(narrow: T | None, wide: T | None) -> T | None:
@@ -66,7 +66,7 @@ class ToolGroup:
     """Terms of all its tools."""
     terms_of: Mapping[str, Terms] = field(default_factory=dict)
     """Terms of single tools by name, set by their author; narrower than `terms`."""
-    keeps_limits: bool = False
+    enforces_limits: bool = False
     """The toolbox itself keeps the time limit and the number of calls of each tool."""
     resource: AbstractAsyncContextManager[object] | None = None
     """Entered before the first request, left after the last one; often the toolbox itself."""

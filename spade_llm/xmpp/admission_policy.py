@@ -11,7 +11,7 @@ from spade_llm.messaging import bare
 if TYPE_CHECKING:
     from spade_llm.core.limits import Rate
 
-EVERYBODY = "*"
+ANY_JID = "*"
 
 
 class TrustLevel(Enum):
@@ -26,7 +26,7 @@ class TrustLevel(Enum):
 class AdmissionPolicy:
     """A rate that is None is no limit."""
 
-    allow: tuple[str, ...] = (EVERYBODY,)
+    allow: tuple[str, ...] = (ANY_JID,)
     """JIDs and domains that may talk; `*`: all, with JIDs of other domains as guests."""
     guests: tuple[str, ...] = ()
     """JIDs and domains that may talk as guests."""
@@ -45,7 +45,7 @@ class AdmissionPolicy:
 
     @property
     def is_open(self) -> bool:
-        return EVERYBODY in self.allow
+        return ANY_JID in self.allow
 
     @property
     def has_no_limits(self) -> bool:

@@ -58,7 +58,7 @@ async def test_a_verdict_survives_the_process_and_waits_until_it_is_settled(tmp_
 
 async def test_the_oldest_answers_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feedback, "MAX_ANSWERS", 5)
-    monkeypatch.setattr(sqlite_file, "BOUND_EVERY", 1)
+    monkeypatch.setattr(sqlite_file, "PRUNE_EVERY_ROWS", 1)
     async with FeedbackLog(None) as log:
         for number in range(20):
             await noted(log, f"q{number}")

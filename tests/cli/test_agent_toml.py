@@ -301,7 +301,7 @@ def test_older_files_say_rounds_by_calls_of_the_model(
 
     read = load_agent(path).limits
 
-    assert (read.rounds, read.calls_of_model) == (rounds, calls)
+    assert (read.rounds, read.effective_model_calls) == (rounds, calls)
 
 
 def test_people_who_may_be_asked_are_bounded_by_what_a_tool_agent_waits(tmp_path: Path) -> None:

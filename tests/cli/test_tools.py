@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.tools.call_log import CallEnded, CallFile, new_call_record
+from spade_llm.tools.call_log import CallEnded, JsonLinesCallLog, new_call_record
 from spade_llm.tools.toolbox import CallContext
 from tests.cli.program import Program, modest_agents, program_in
 
@@ -90,7 +90,7 @@ async def test_a_wrong_toml_ends_the_start_and_says_why(
 
 async def logged(data: Path) -> None:
     context = CallContext(on_behalf_of="ada@x", approved_by="bob@x")
-    async with CallFile(data / "agents" / "tools@localhost" / "calls") as log:
+    async with JsonLinesCallLog(data / "agents" / "tools@localhost" / "calls") as log:
         one = new_call_record("assistant@localhost", "add", {"a": 1, "token": "hunter2"}, context)
         log.begun(one)
         log.ended(CallEnded(id=one.id, outcome="done", duration_ms=12.4, result_chars=3))

@@ -39,7 +39,7 @@ def test_a_sliding_window_counts_in_total_and_per_key_until_the_period_is_over()
 
 
 async def test_a_call_beyond_the_waiting_queue_is_refused() -> None:
-    limiter = ConcurrencyLimiter(1, of="tests", max_waiting=1)
+    limiter = ConcurrencyLimiter(1, name="tests", max_waiting=1)
 
     await limiter.acquire()
     waiting = asyncio.create_task(limiter.acquire())
@@ -56,7 +56,7 @@ async def test_a_call_beyond_the_waiting_queue_is_refused() -> None:
 
 
 async def test_a_slot_given_to_a_waiter_that_is_cancelled_goes_to_the_next_one() -> None:
-    limiter = ConcurrencyLimiter(1, of="tests")
+    limiter = ConcurrencyLimiter(1, name="tests")
     await limiter.acquire()
     first, second = (asyncio.create_task(limiter.acquire()) for _ in range(2))
     await asyncio.sleep(0)
@@ -72,7 +72,7 @@ async def test_a_slot_given_to_a_waiter_that_is_cancelled_goes_to_the_next_one()
 
 
 async def test_a_caller_without_a_slot_in_time_goes_without_and_leaves_it_to_the_next() -> None:
-    limiter = ConcurrencyLimiter(1, of="tests")
+    limiter = ConcurrencyLimiter(1, name="tests")
 
     async with limiter.slot_within(0.01) as first, limiter.slot_within(0.01) as second:
         assert (first, second, limiter.is_full) == (True, False, True)
@@ -82,7 +82,7 @@ async def test_a_caller_without_a_slot_in_time_goes_without_and_leaves_it_to_the
 
 
 async def test_no_more_is_under_way_than_allowed_and_what_is_larger_goes_alone() -> None:
-    under_way = ConcurrencyLimiter(10, of="files", max_waiting=None)
+    under_way = ConcurrencyLimiter(10, name="files", max_waiting=None)
     now, most = 0, 0
 
     async def take(size: int) -> None:
@@ -100,7 +100,7 @@ async def test_no_more_is_under_way_than_allowed_and_what_is_larger_goes_alone()
 
 
 async def test_a_waiter_that_is_cancelled_takes_nothing() -> None:
-    under_way = ConcurrencyLimiter(10, of="files", max_waiting=None)
+    under_way = ConcurrencyLimiter(10, name="files", max_waiting=None)
     async with under_way.slot(8):
         waiting = asyncio.create_task(_take(under_way, 5))
         await asyncio.sleep(0)

@@ -126,8 +126,8 @@ async def test_who_is_away_is_named_and_nobody_waits_for_an_assistant_that_is_no
 async def test_storage_that_fails_is_named(
     embedded: Provisioner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_file, "BUSY_S", 0.0)
-    monkeypatch.setattr(sqlite_file, "WAIT_S", 0.0)
+    monkeypatch.setattr(sqlite_file, "RUN_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(sqlite_file, "LOCK_TIMEOUT_S", 0.0)
     async with started(embedded, tmp_path, model=OfflineProvider()) as web:
         assistant = web.assistant.jid.local
         with _locked(tmp_path / assistant / f"answers-{assistant}.db"):

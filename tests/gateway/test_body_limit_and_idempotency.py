@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fastapi.exceptions import RequestValidationError
 
-from spade_llm.core.sqlite_file import BOUND_EVERY
+from spade_llm.core.sqlite_file import PRUNE_EVERY_ROWS
 from spade_llm.gateway import server
 from spade_llm.gateway.database import (
     KEEP_ANSWERS_S,
@@ -235,12 +235,14 @@ async def test_kept_answers_are_bounded_in_number_and_time() -> None:
     answers = AnswerStore(database, clock=lambda: now[0])
     old, last = keyed_request("ada@x", "old", b""), keyed_request("ada@x", f"k{MAX_ANSWERS}", b"")
     await answers.keep(old, StoredAnswer(200, "application/json", b"{}"))
-    for number in range(MAX_ANSWERS + BOUND_EVERY + 1):
+    for number in range(MAX_ANSWERS + PRUNE_EVERY_ROWS + 1):
         request = keyed_request("ada@x", f"k{number}", b"")
         await answers.keep(request, StoredAnswer(200, "application/json", b"{}"))
 
     assert answers.find(old) is None
-    assert database.run("SELECT count(*) <= ? FROM answers", MAX_ANSWERS + BOUND_EVERY) == [(1,)]
+    assert database.run("SELECT count(*) <= ? FROM answers", MAX_ANSWERS + PRUNE_EVERY_ROWS) == [
+        (1,)
+    ]
     assert answers.find(last) is not None
     now[0] = KEEP_ANSWERS_S + 1
     assert answers.find(last) is None

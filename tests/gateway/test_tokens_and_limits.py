@@ -53,7 +53,7 @@ def test_a_name_is_needed_where_everybody_can_reach_it() -> None:
 
 def test_one_principal_leaves_half_of_the_room_to_others() -> None:
     """One token must not keep everybody else from streams, uploads and RAM."""
-    quota = ConcurrencyQuota(4, busy="{} at once")
+    quota = ConcurrencyQuota(4, message="{} at once")
 
     with quota.hold("ada@x.org", 1), quota.hold("ada@x.org") as add:
         add(1)

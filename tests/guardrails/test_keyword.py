@@ -128,7 +128,7 @@ def test_what_is_folded_is_traceable_and_folds_alike_in_pieces(text: str) -> Non
     assert len(whole.text) == len(whole.starts) == len(whole.ends)
     assert whole.text == normalize_text(text)
     assert all(start < end for start, end in zip(whole.starts, whole.ends, strict=True))
-    cut = normalize(text, is_whole=False).closed
+    cut = normalize(text, is_complete=False).original_length
     assert normalize(text[:cut]).text + normalize(text[cut:]).text == whole.text
 
 

@@ -157,7 +157,7 @@ async def test_who_is_away_is_named_and_used_again_when_back(network: Network, k
     ada = await network.person()
     assert await answer_to(ada, assistant, "one") == "one"
 
-    assistant.llm_behaviour.shared_tools.forget_listings()
+    assistant.llm_behaviour.shared_tools.invalidate_all()
     await helper.stop()
     ada.send(jid_of(assistant), "two")
     assert (await next_message(ada))["body"] == (

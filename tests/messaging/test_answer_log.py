@@ -262,7 +262,7 @@ async def test_a_broken_log_fails_the_request_and_the_conversation_goes_on(
 async def test_a_request_waits_for_another_one_that_holds_the_file_and_the_loop_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_file, "BUSY_S", 0.0)
+    monkeypatch.setattr(sqlite_file, "RUN_TIMEOUT_S", 0.0)
     async with SqliteAnswerLog(tmp_path / "a.db") as log:
         with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -300,7 +300,7 @@ async def test_writers_and_scrubs_at_the_same_time_are_all_served(tmp_path: Path
 async def test_what_is_forgotten_leaves_no_bytes_though_another_program_was_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_file, "TRUNCATE_PATIENCE_S", 0.0)
+    monkeypatch.setattr(sqlite_file, "TRUNCATE_TIMEOUT_S", 0.0)
     path, asked = tmp_path / "a.db", request(id="1")
     async with SqliteAnswerLog(path) as log:
         await log.start(asked)
@@ -321,7 +321,7 @@ async def test_what_is_forgotten_leaves_no_bytes_though_another_program_was_read
 async def test_a_log_that_stays_locked_fails_the_request_and_names_the_error_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(sqlite_file, "WAIT_S", 0.05)
+    monkeypatch.setattr(sqlite_file, "LOCK_TIMEOUT_S", 0.05)
     async with SqliteAnswerLog(tmp_path / "a.db") as log:
         with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")

@@ -15,7 +15,7 @@ from spade_llm.tools.call_log import (
     EXPIRE_AFTER_S,
     ROTATE_AFTER_S,
     CallEnded,
-    CallFile,
+    JsonLinesCallLog,
     new_call_record,
     read_calls,
 )
@@ -24,7 +24,7 @@ from spade_llm.tools.toolbox import CallContext
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spade_llm.tools.call_log import CallBegun
+    from spade_llm.tools.call_log import CallStarted
 
 CONTEXT = CallContext(on_behalf_of="ada@example.org", approved_by="bob@example.org")
 
@@ -36,7 +36,7 @@ class Clock:
         return self.time
 
 
-def begun(tool: str = "add", **arguments: object) -> CallBegun:
+def begun(tool: str = "add", **arguments: object) -> CallStarted:
     return new_call_record("assistant@example.org", tool, arguments, CONTEXT)
 
 
@@ -44,12 +44,12 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def ended(call: CallBegun) -> CallEnded:
+def ended(call: CallStarted) -> CallEnded:
     return CallEnded(id=call.id, outcome="done", duration_ms=1.5, result_chars=3)
 
 
 async def test_a_call_is_read_back_with_its_end(tmp_path: Path) -> None:
-    async with CallFile(tmp_path) as log:
+    async with JsonLinesCallLog(tmp_path) as log:
         one, two = begun(a=1), begun("later")
         log.begun(one)
         log.begun(two)
@@ -64,7 +64,7 @@ async def test_a_call_is_read_back_with_its_end(tmp_path: Path) -> None:
 
 
 async def test_secrets_do_not_reach_the_disk(tmp_path: Path) -> None:
-    async with CallFile(tmp_path) as log:
+    async with JsonLinesCallLog(tmp_path) as log:
         log.begun(begun(password="hunter2", note="Bearer abcdef123456", deep=[{"api_key": "k1"}]))
 
     text = (tmp_path / CURRENT).read_text()
@@ -72,26 +72,26 @@ async def test_secrets_do_not_reach_the_disk(tmp_path: Path) -> None:
 
 
 async def test_one_call_takes_a_bounded_line(tmp_path: Path) -> None:
-    async with CallFile(tmp_path) as log:
+    async with JsonLinesCallLog(tmp_path) as log:
         log.begun(begun(many={f"key{n}": ["word " * 1000] * 1000 for n in range(100)}))
 
     assert (tmp_path / CURRENT).stat().st_size < 10_000
 
 
 async def test_half_of_a_surrogate_pair_is_no_fault(tmp_path: Path) -> None:
-    async with CallFile(tmp_path) as log:
+    async with JsonLinesCallLog(tmp_path) as log:
         log.begun(begun("a\ud83d", text="b\ud83d"))
 
     assert read_calls(tmp_path, last=1)[0].begun.tool == "a?"
 
 
 async def test_only_the_owner_may_read_it(tmp_path: Path) -> None:
-    async with CallFile(tmp_path):
+    async with JsonLinesCallLog(tmp_path):
         assert (tmp_path / CURRENT).stat().st_mode & 0o077 == 0
 
 
 async def test_the_last_calls_are_asked_for_and_chosen(tmp_path: Path) -> None:
-    async with CallFile(tmp_path) as log:
+    async with JsonLinesCallLog(tmp_path) as log:
         for number in range(10):
             log.begun(begun("even" if number % 2 == 0 else "odd", n=number))
 
@@ -101,7 +101,7 @@ async def test_the_last_calls_are_asked_for_and_chosen(tmp_path: Path) -> None:
 
 
 async def test_it_never_takes_more_than_stated(tmp_path: Path) -> None:
-    async with CallFile(tmp_path, max_file_bytes=2000, max_files=3) as log:
+    async with JsonLinesCallLog(tmp_path, max_file_bytes=2000, max_files=3) as log:
         for number in range(200):
             log.begun(begun(n=number))
 
@@ -113,33 +113,33 @@ async def test_it_never_takes_more_than_stated(tmp_path: Path) -> None:
 
 async def test_what_is_too_old_goes(tmp_path: Path) -> None:
     clock = Clock()
-    async with CallFile(tmp_path, clock=clock) as log:
+    async with JsonLinesCallLog(tmp_path, clock=clock) as log:
         log.begun(begun("old"))
         clock.time += ROTATE_AFTER_S + 1
         log.begun(begun("new"))
     old, _current = files_in(tmp_path)
     os.utime(old, (0, time.time() - EXPIRE_AFTER_S - 10))
 
-    async with CallFile(tmp_path) as log:
+    async with JsonLinesCallLog(tmp_path) as log:
         log.begun(begun("newer"))
 
     assert [call.begun.tool for call in read_calls(tmp_path, last=9)] == ["new", "newer"]
 
 
 async def test_a_torn_line_swallows_no_other(tmp_path: Path) -> None:
-    async with CallFile(tmp_path) as log:
+    async with JsonLinesCallLog(tmp_path) as log:
         log.begun(begun("first"))
     with (tmp_path / CURRENT).open("ab") as file:
         file.write(b'{"event":"begun","id":"torn')
 
-    async with CallFile(tmp_path) as log:
+    async with JsonLinesCallLog(tmp_path) as log:
         log.begun(begun("second"))
 
     assert [call.begun.tool for call in read_calls(tmp_path, last=9)] == ["first", "second"]
 
 
 async def test_a_log_that_was_taken_away_is_begun_anew(tmp_path: Path) -> None:
-    async with CallFile(tmp_path, max_file_bytes=1) as log:
+    async with JsonLinesCallLog(tmp_path, max_file_bytes=1) as log:
         log.begun(begun("first"))
         (tmp_path / CURRENT).unlink()
         log.begun(begun("second"))
@@ -148,7 +148,7 @@ async def test_a_log_that_was_taken_away_is_begun_anew(tmp_path: Path) -> None:
 
 
 async def test_without_a_disk_nothing_is_called_and_later_it_goes_on(tmp_path: Path) -> None:
-    async with CallFile(tmp_path / "calls", max_file_bytes=1) as log:
+    async with JsonLinesCallLog(tmp_path / "calls", max_file_bytes=1) as log:
         log.begun(begun("first"))
         (tmp_path / "calls").rename(tmp_path / "away")
 
@@ -163,7 +163,7 @@ async def test_without_a_disk_nothing_is_called_and_later_it_goes_on(tmp_path: P
 
 
 async def test_after_its_end_nothing_is_written(tmp_path: Path) -> None:
-    async with CallFile(tmp_path) as log:
+    async with JsonLinesCallLog(tmp_path) as log:
         pass
 
     with pytest.raises(StorageFailed):
@@ -174,7 +174,7 @@ async def test_a_folder_that_cannot_be_made_is_a_configuration_error(tmp_path: P
     (tmp_path / "file").write_text("")
 
     with pytest.raises(ConfigurationError, match="log of calls"):
-        async with CallFile(tmp_path / "file"):
+        async with JsonLinesCallLog(tmp_path / "file"):
             pass
 
 

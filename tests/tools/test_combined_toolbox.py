@@ -96,13 +96,13 @@ async def test_a_box_that_is_away_takes_only_its_own_tools_with_it() -> None:
     box = CombinedToolbox([LocalToolbox([near]), agent], now=clock)
 
     assert [spec.name for spec in await box.list()] == ["near"]
-    assert list(box.missing) == ["tools@localhost"]
+    assert list(box.unavailable) == ["tools@localhost"]
     with pytest.raises(UnknownTool):
         await box.call("far", {})
     agent.is_away = False
     clock.time += 6
     assert [spec.name for spec in await box.list()] == ["near", "far"]
-    assert list(box.missing) == []
+    assert list(box.unavailable) == []
 
 
 async def test_a_listing_is_believed_for_the_stated_time() -> None:
@@ -137,7 +137,7 @@ async def test_a_box_that_is_found_away_by_a_call_is_missing_at_once() -> None:
 
     with pytest.raises(PeerUnavailable):
         await box.call("far", {})
-    assert list(box.missing) == ["tools@localhost"]
+    assert list(box.unavailable) == ["tools@localhost"]
 
 
 async def test_a_box_that_does_not_answer_is_missing_after_the_limit() -> None:
@@ -149,7 +149,7 @@ async def test_a_box_that_does_not_answer_is_missing_after_the_limit() -> None:
     box = CombinedToolbox([Silent(LocalToolbox([far]))], list_timeout_s=0.05)
 
     assert await box.list() == ()
-    assert box.missing == ("toolbox 1",)
+    assert box.unavailable == ("toolbox 1",)
 
 
 async def test_a_guest_gets_no_name_of_another_not_even_while_that_one_is_away() -> None:

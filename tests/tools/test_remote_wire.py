@@ -62,7 +62,7 @@ def serve(
 ) -> ToolsClient:
     """What the first asker sees of them."""
     toolbox = LocalToolbox(tools, max_result_chars=None)
-    groups = [ToolGroup(name="g", toolbox=toolbox, keeps_limits=True)]
+    groups = [ToolGroup(name="g", toolbox=toolbox, enforces_limits=True)]
     shared = SharedTools(groups, domain="localhost", rules=rules, log=log)
     ToolService(shared).attach(members[0].node.dispatcher)
     return client(members[1])

@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
     from spade_llm.providers.model import ToolSpec
     from spade_llm.tools import Tool, Toolbox
-    from spade_llm.tools.call_log import CallBegun, CallEnded
+    from spade_llm.tools.call_log import CallEnded, CallStarted
 
 HOME = "example.org"
 ADA, STRANGER = f"ada@{HOME}", "eve@elsewhere.net"
 WAIT_S = 5.0
-EVERYBODY = Terms(allowed=frozenset({"*"}))
+ANY_CALLER = Terms(allowed=frozenset({"*"}))
 
 
 @dataclass
 class Notes:
     """A CallLog in RAM."""
 
-    begins: list[CallBegun] = field(default_factory=list)
+    begins: list[CallStarted] = field(default_factory=list)
     ends: list[CallEnded] = field(default_factory=list)
 
-    def begun(self, call: CallBegun) -> None:
+    def begun(self, call: CallStarted) -> None:
         self.begins.append(call)
 
     def ended(self, call: CallEnded) -> None:
@@ -111,7 +111,7 @@ async def test_the_narrowest_terms_decide() -> None:
     nobody = Terms(allowed=frozenset())
     tools = shared(
         *(repeat, erase, forever),
-        rules=ToolRules(defaults=EVERYBODY, terms_of={"repeat": one, "forever": nobody}),
+        rules=ToolRules(defaults=ANY_CALLER, terms_of={"repeat": one, "forever": nobody}),
     )
 
     assert await names(tools.for_caller(STRANGER)) == ["repeat", "erase", "read_more"]
@@ -121,13 +121,13 @@ async def test_the_narrowest_terms_decide() -> None:
 
 
 async def test_a_groups_terms_stand_between_a_tools_and_all() -> None:
-    tools = shared(repeat, rules=ToolRules(defaults=Terms(allowed=frozenset())), terms=EVERYBODY)
+    tools = shared(repeat, rules=ToolRules(defaults=Terms(allowed=frozenset())), terms=ANY_CALLER)
 
     assert await names(tools.for_caller(STRANGER)) == ["repeat", "read_more"]
 
 
 async def test_an_unknown_tool_tells_a_caller_of_its_own_tools_only() -> None:
-    tools = shared(repeat, erase, rules=ToolRules(terms_of={"repeat": EVERYBODY}))
+    tools = shared(repeat, erase, rules=ToolRules(terms_of={"repeat": ANY_CALLER}))
 
     with pytest.raises(UnknownTool) as refusal:
         await tools.for_caller(STRANGER).call("nothing", {})
@@ -238,7 +238,7 @@ async def test_one_caller_leaves_room_for_the_others() -> None:
     go.set()
     results = await asyncio.gather(*calls, return_exceptions=True)
     assert sum(isinstance(result, Busy) for result in results) == 300 - 257
-    assert tools._places_of_caller == {}
+    assert tools._limiters_by_caller == {}
 
 
 async def test_every_call_is_written_down_with_who_and_how_it_ended() -> None:
@@ -293,7 +293,7 @@ async def test_what_cannot_be_written_down_is_not_called() -> None:
         ran.append(1)
 
     class Full(Notes):
-        def begun(self, call: CallBegun) -> None:
+        def begun(self, call: CallStarted) -> None:
             raise StorageFailed("the disk is full")
 
     with pytest.raises(StorageFailed):
@@ -351,7 +351,7 @@ async def test_a_group_that_cannot_list_takes_no_others_with_it(
             await asyncio.Event().wait()
             return ()
 
-    monkeypatch.setattr("spade_llm.tools.shared.LIST_S", 0.05)
+    monkeypatch.setattr("spade_llm.tools.shared.LIST_TIMEOUT_S", 0.05)
     boxes = (Broken([erase]), LocalToolbox([repeat]))
     groups = [ToolGroup(name=str(number), toolbox=box) for number, box in enumerate(boxes)]
 

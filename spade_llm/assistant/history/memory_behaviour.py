@@ -167,7 +167,7 @@ class MemoryBehaviour(Behaviour):
         self._recall = Recall(memory=memory, retriever=retriever)
         self._outbox = outbox
         self._earlier = HistoryLoader(memory, outbox) if memory is not None else None
-        self._loading = ConcurrencyLimiter(MAX_CONCURRENT, of="memory", max_waiting=None)
+        self._loading = ConcurrencyLimiter(MAX_CONCURRENT, name="memory", max_waiting=None)
         self._handing_over = OutboxFlusher(memory, outbox) if memory is not None else None
         self._pause_s = FIRST_BACKOFF_S
 

@@ -97,7 +97,7 @@ class MemoryOutbox:
             _PUT, observation.conversation, observation.subject, _dump(observation.messages)
         )
         self.has_mail.set()
-        await self._db.hold_bound(_BOUND, MAX_QUEUED)
+        await self._db.prune_periodically(_BOUND, MAX_QUEUED)
 
     async def oldest(self, limit: int = 100) -> list[QueuedObservation]:
         """Oldest observations, in order; if there are none, `has_mail` is cleared until the next
@@ -129,13 +129,13 @@ class MemoryOutbox:
     async def forget_conversations(self, conversations: Sequence[str]) -> None:
         """Drop what was not sent yet of these, and leave no bytes of what was."""
         await self._db.execute(_FORGET_CONVERSATIONS, json.dumps(list(conversations)))
-        await self._db.empty_log()
+        await self._db.truncate_wal()
 
     async def forget(self, subject: str) -> None:
         """Drop what was not sent yet about this subject, in rooms too, and leave no bytes of what
         was."""
         await self._db.execute(_FORGET, subject, *room_subject_range(subject))
-        await self._db.empty_log()
+        await self._db.truncate_wal()
 
 
 def _observation(row: tuple[object, ...]) -> QueuedObservation:

@@ -16,7 +16,7 @@ from spade_llm.assistant.turn.tool_loop import TurnResult
 from spade_llm.assistant.turn.turn_recorder import current_recorder, record_phase
 from spade_llm.assistant.turn.turn_result import AnswerBuffer, TurnOutcome
 from spade_llm.core.errors import Failure, InvalidAnswer, Refusal
-from spade_llm.guardrails.chain import ChainResult, part_guard_of, run_chain
+from spade_llm.guardrails.chain import ChainResult, combine_part_guards, run_chain
 from spade_llm.guardrails.guardrail import GuardrailDirection, default_message
 from spade_llm.xmpp.spade_adapters import to_spade_message
 
@@ -239,7 +239,7 @@ class _GuardedTurn:
 
 def _guarded_deltas(guardrails: list[Guardrail], on_delta: OnDelta | None) -> OnDelta | None:
     """Callback for guarded deltas; None: streaming is disabled."""
-    guard = part_guard_of(guardrails)
+    guard = combine_part_guards(guardrails)
     if guard is None or on_delta is None:
         return None
     return _GuardedDeltas(guard, on_delta).add

@@ -55,7 +55,7 @@ class RoutingDecider:
     def __init__(self, function: RoutingFunction, *, decision_s: float = DECISION_S) -> None:
         self._function = function
         self._decision_s = decision_s
-        self._places = ConcurrencyLimiter(MAX_DECIDING, of="the routing function")
+        self._places = ConcurrencyLimiter(MAX_DECIDING, name="the routing function")
 
     async def on(
         self, answer: str, *, utterance: ChatTurnInput, conversation: Conversation
@@ -99,7 +99,7 @@ class RoutingDecider:
         """A function that blocks holds a thread of its own, not the event loop."""
         await self._places.acquire()
         run = run_in_task if is_async else run_in_thread
-        value = await run(call, at_end=self._places.release)
+        value = await run(call, on_done=self._places.release)
         return await value if inspect.isawaitable(value) else value
 
 

@@ -85,7 +85,7 @@ class ShownAnswers:
         ids = json.dumps(answer.ids)
         known_by = (answer.peer, answer.place, answer.asked, answer.request, answer.turn)
         self._db.run(_PUT, *known_by, ids)
-        await self._db.hold_bound(_BOUND, MAX_ROWS)
+        await self._db.prune_periodically(_BOUND, MAX_ROWS)
 
     def show(self, answer: ShownAnswer, ids: tuple[str, ...]) -> None:
         self._db.run(_IDS, json.dumps(ids), answer.place, answer.asked)

@@ -68,7 +68,7 @@ def shown_arguments(arguments: Mapping[str, object]) -> tuple[str, ...]:
 def _masked(key: str, value: object) -> object:
     """Mask secrets. A path that only looks like a key is shown: a person cannot approve a value
     that is hidden."""
-    return MASK if is_secret_name(key) else redact(value, is_guessing=False)
+    return MASK if is_secret_name(key) else redact(value, redacts_possible_secrets=False)
 
 
 def _shown_name(key: str) -> str:

@@ -168,7 +168,8 @@ class Recall:
         self._clock = clock
         self._away_until: dict[str, float] = {}
         self._places = {
-            name: ConcurrencyLimiter(MAX_CONCURRENT, of=name, max_waiting=None) for name in _PHASES
+            name: ConcurrencyLimiter(MAX_CONCURRENT, name=name, max_waiting=None)
+            for name in _PHASES
         }
 
     def is_away(self, name: str) -> bool:

@@ -344,7 +344,7 @@ class LLMBehaviour(Behaviour):
         return CombinedToolbox([own, self.shared_tools])
 
     def _missing_tools(self) -> tuple[str, ...]:
-        return ("tools",) if self.shared_tools.missing else ()
+        return ("tools",) if self.shared_tools.unavailable else ()
 
     async def _status(self, _argument: str, _utterance: ChatTurnInput) -> str:
         away, tools = await asyncio.gather(self._memory.away(), self.shared_tools.list())

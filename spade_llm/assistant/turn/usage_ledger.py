@@ -22,7 +22,7 @@ KEPT_DAYS = 90
 MAX_PEERS_A_DAY = 20_000
 """Maximum number of peers counted separately in a day; beyond, the rows of those with the least
 usage are deleted."""
-BOUND_EVERY = 500
+PRUNE_EVERY_ROWS = 500
 """Writes between two looks at the bounds: by so many rows they may be passed."""
 
 _TABLE = """
@@ -165,13 +165,13 @@ class UsageLedger:
         return (self.today - timedelta(days=days)).isoformat()
 
     async def tidy(self) -> None:
-        """Enforce the bounds after every BOUND_EVERY writes. Call it when no request is waiting.
+        """Enforce the bounds every PRUNE_EVERY_ROWS writes. Call it when no request is waiting.
 
         Raises:
             StorageFailed: the disk refuses.
         """
         if self._writes_until_bound <= 0:
-            self._writes_until_bound = BOUND_EVERY
+            self._writes_until_bound = PRUNE_EVERY_ROWS
             self._db.run(_DROP_DAYS, self._before(KEPT_DAYS))
             self._db.run(_DROP_OLD_GROUPS, self.today.isoformat())
             self._db.run(_DROP_PEERS, {"day": self.today.isoformat(), "kept": self._max_peers})

@@ -172,7 +172,7 @@ async def _assistant(
         limits=TurnLimits(
             tool_rounds=limits.rounds,
             tool_calls=limits.tool_calls,
-            model_calls=limits.calls_of_model,
+            model_calls=limits.effective_model_calls,
             tokens=limits.tokens,
             seconds=limits.seconds,
             approval_seconds=limits.approval_seconds,

@@ -24,7 +24,7 @@ from spade_llm.core.settings.agent_toml import (
 from spade_llm.core.settings.chat_tables import FilesTable, IdentityTable, MannersTable, RoomTable
 from spade_llm.core.settings.environment import (
     Environment,
-    found_variable,
+    get_variable,
     load_env_vars,
     read_environment,
     variable,
@@ -69,7 +69,7 @@ __all__ = [
     "TelemetryTable",
     "TermsTable",
     "UploadTable",
-    "found_variable",
+    "get_variable",
     "load_agent",
     "load_env_vars",
     "read_environment",

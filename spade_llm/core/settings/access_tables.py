@@ -59,5 +59,5 @@ class HttpTable(Table):
 
     @field_validator("local_principal")
     @classmethod
-    def _or_nobody(cls, name: str | None) -> str | None:
+    def _none_to_null(cls, name: str | None) -> str | None:
         return None if name == "none" else name

@@ -270,7 +270,7 @@ class LimitsTable(Table):
         return min(max(self.model_calls - 1, 1), 20)
 
     @property
-    def calls_of_model(self) -> int:
+    def effective_model_calls(self) -> int:
         return 24 if self.model_calls is None else self.model_calls
 
 
@@ -354,11 +354,11 @@ class AgentSettings(Table):
 
     @field_validator("embeddings", mode="before")
     @classmethod
-    def _in_short(cls, value: object) -> object:
+    def _expand_shorthand(cls, value: object) -> object:
         return {"kind": value} if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _fits_its_kind(self) -> AgentSettings:
+    def _check_kind(self) -> AgentSettings:
         idle = self.model_fields_set - _KEYS_OF_ALL - _KEYS_OF_KIND.get(self.kind, set())
         if idle:
             raise ValueError(f'kind = "{self.kind}" takes no {", ".join(sorted(idle))}')
@@ -367,10 +367,10 @@ class AgentSettings(Table):
             raise ValueError('kind = "assistant" takes no embeddings without context.vectors')
         if self.password_file and self.password_env:
             raise ValueError("give password_file or password_env, not both")
-        self._check_patience()
+        self._check_human_timeouts()
         return self
 
-    def _check_patience(self) -> None:
+    def _check_human_timeouts(self) -> None:
         longest = max((person.seconds for person in self.human.values()), default=0.0)
         if self.kind == "tools" and longest > MAX_HUMAN_SECONDS_OF_TOOLS:
             raise ValueError(

@@ -74,7 +74,7 @@ def variable(name: str, *, named_in: str) -> str:
     return value
 
 
-def found_variable(name: str) -> str | None:
+def get_variable(name: str) -> str | None:
     """An environment variable that a program's libraries name; empty counts as not set."""
     return os.environ.get(name) or None
 

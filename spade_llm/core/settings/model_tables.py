@@ -83,7 +83,7 @@ class GuardrailTable(Table):
     """Time limit for one verdict; after it, the text is blocked."""
 
     @model_validator(mode="after")
-    def _is_of_its_kind(self) -> GuardrailTable:
+    def _check_kind_keys(self) -> GuardrailTable:
         own = _KEYS_OF_GUARDRAIL[self.kind]
         if idle := sorted(self.model_fields_set - own - {"kind", "on", "name", "message"}):
             raise ValueError(f'kind = "{self.kind}" takes no {", ".join(idle)}')
@@ -93,7 +93,7 @@ class GuardrailTable(Table):
         return self
 
     @model_validator(mode="after")
-    def _is_of_its_action(self) -> GuardrailTable:
+    def _check_action_keys(self) -> GuardrailTable:
         for key, action in _ACTION_OF_KEY.items():
             if key in self.model_fields_set and self.action != action:
                 raise ValueError(f'{key} goes with action = "{action}" only')

@@ -164,12 +164,12 @@ class AnswerStore:
         """Delete the kept answers, which hold what was said, and every byte of deleted rows in the
         write-ahead log. Raises StorageFailed."""
         self._db.run(_FORGET, principal)
-        await self._db.empty_log()
+        await self._db.truncate_wal()
 
     async def forget_all(self) -> None:
         """Delete the stored answers of all principals, as `forget` does. Raises StorageFailed."""
         self._db.run(_FORGET_ALL)
-        await self._db.empty_log()
+        await self._db.truncate_wal()
 
 
 class IdempotencyMiddleware:

@@ -92,7 +92,7 @@ class TrafficBudget:
 
     def earn(self) -> None:
         """Refill for a request of ours."""
-        self._bucket.give(UNITS_PER_REQUEST)
+        self._bucket.refund(UNITS_PER_REQUEST)
 
     async def spend_message(self) -> None:
         await self._spend(1)

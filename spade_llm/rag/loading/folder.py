@@ -49,7 +49,7 @@ class FolderIngestion:
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
-        self._bytes = ConcurrencyLimiter(MAX_BYTES, of="files", max_waiting=None)
+        self._bytes = ConcurrencyLimiter(MAX_BYTES, name="files", max_waiting=None)
 
     async def ingest(
         self,

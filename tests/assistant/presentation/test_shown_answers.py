@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.presentation import message_correction
 from spade_llm.assistant.presentation.message_correction import ShownAnswer, ShownAnswers
-from spade_llm.core.sqlite_file import BOUND_EVERY
+from spade_llm.core.sqlite_file import PRUNE_EVERY_ROWS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,8 +60,8 @@ async def test_nothing_is_left_of_who_is_forgotten() -> None:
 async def test_the_oldest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_correction, "MAX_ROWS", 10)
     async with ShownAnswers(None) as shown:
-        for number in range(BOUND_EVERY + 1):
+        for number in range(PRUNE_EVERY_ROWS + 1):
             await shown.put(replace(FIRST, asked=str(number), request=str(number)))
 
         assert shown.of_request(ADA, "0") is None
-        assert shown.of_request(ADA, str(BOUND_EVERY)) is not None
+        assert shown.of_request(ADA, str(PRUNE_EVERY_ROWS)) is not None

@@ -13,7 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_llm.assistant.commands.usage_and_why import total_usage
-from spade_llm.assistant.turn.usage_ledger import BOUND_EVERY, KEPT_DAYS, UsageLedger, UsageTotals
+from spade_llm.assistant.turn.usage_ledger import (
+    KEPT_DAYS,
+    PRUNE_EVERY_ROWS,
+    UsageLedger,
+    UsageTotals,
+)
 from spade_llm.core import sqlite_file
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from tests.cli.program import ROOT
@@ -91,7 +96,7 @@ async def test_old_days_and_the_smallest_of_too_many_peers_are_dropped() -> None
     async with UsageLedger(None, max_peers_a_day=3, clock=clock) as ledger:
         ledger.add("old@x", UsageTotals(turns=1))
         clock.now += timedelta(days=KEPT_DAYS)
-        for number in range(BOUND_EVERY):
+        for number in range(PRUNE_EVERY_ROWS):
             ledger.add(f"peer-{number}@x", UsageTotals(model_calls=number))
         await ledger.tidy()
 
@@ -135,7 +140,7 @@ async def test_a_file_that_is_none_of_ours_is_named_at_the_start(tmp_path: Path)
 async def test_a_disk_that_refuses_is_storage_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_file, "BUSY_S", 0.05)
+    monkeypatch.setattr(sqlite_file, "RUN_TIMEOUT_S", 0.05)
     path = tmp_path / "usage.db"
     async with UsageLedger(path) as ledger:
         with sqlite3.connect(path, isolation_level=None) as other:
