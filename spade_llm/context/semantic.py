@@ -113,7 +113,7 @@ class SemanticRetention(Composable):
                 notes.question_vector = (question, vectors[0])
             await self._embed_rest(notes, self.embedder)
         except ModelError as error:
-            logger.warning("nearness is by words only for now: %s", error)
+            logger.warning("embedder unavailable, relevance is computed from words: %s", error)
 
     async def enrich_ahead(self, notes: HistoryNotes) -> None:
         if self.embedder is not None:

@@ -26,7 +26,7 @@ def counter_for(model: str | None = None, *, tokenizer: Path | None = None) -> T
     (the extra `tokens`); else an estimate.
 
     Raises:
-        ConfigurationError: `tokenizer` is no readable tokenizer.json, or `tokenizers` is missing.
+        ConfigurationError: `tokenizer` is not a readable tokenizer.json, or `tokenizers` is missing.
     """
     if tokenizer is not None:
         return TokenizerFile(tokenizer)
@@ -90,5 +90,5 @@ def _check_tokenizer_file(path: Path) -> str:
         if not {"type", "vocab"} <= set(model):
             raise ValueError("its model has no vocabulary")
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigurationError(f"{path} is no readable tokenizer.json: {error}") from None
+        raise ConfigurationError(f"{path} is not a readable tokenizer.json: {error}") from None
     return text

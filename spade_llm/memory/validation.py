@@ -225,7 +225,7 @@ def check_grantee(to: str, *, owner: str) -> None:
     if not domain or (at and not name) or any(char in "/*% \t\n" for char in to):
         raise InvalidArguments(f"to must be a bare JID or a domain, not {to[:64]!r}")
     if to.lower() == owner.lower():
-        raise InvalidArguments("to must be another than the owner, who needs no grant")
+        raise InvalidArguments("to must not be the owner, which needs no grant")
 
 
 def parse_ids(ids: Sequence[str]) -> list[bytes]:

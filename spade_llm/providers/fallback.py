@@ -223,7 +223,7 @@ async def _guarded_call(
         _note_away(link, error)
         raise
     if circuit.is_open:
-        logger.info("The model %s answers again.", link.model.name)
+        logger.info("The model %s is available again.", link.model.name)
     circuit.succeed()
     link.error = None
 
@@ -232,7 +232,7 @@ def _note_away(link: _Candidate, error: ModelError) -> None:
     asked_s = error.retry_after if isinstance(error, RateLimited) else None
     link.circuit.fail(asked_s=asked_s)
     link.error = error
-    logger.warning("The model %s is away: %s Others are asked.", link.model.name, error)
+    logger.warning("The model %s is unavailable: %s Calling the next one.", link.model.name, error)
 
 
 def _with_model_name(completion: Completion, link: _Candidate) -> Completion:

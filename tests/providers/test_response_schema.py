@@ -88,7 +88,7 @@ async def test_a_server_that_refuses_a_schema_is_asked_without_and_it_is_noted(
 
     assert first == second
     assert ["response_format" in request for request in server.requests] == [True, False, False]
-    assert caplog.text.count("takes no response_format") == 1
+    assert caplog.text.count("does not support response_format") == 1
 
 
 async def test_one_refused_schema_leaves_the_others(

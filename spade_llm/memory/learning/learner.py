@@ -131,7 +131,7 @@ class Learner:
                 is_idle = not await self._step()
             except ServiceError as error:
                 logger.warning(
-                    "learning goes on in %.0f s: %s", self._schedule.poll_interval_s, error
+                    "learning failed, retrying in %.0f s: %s", self._schedule.poll_interval_s, error
                 )
                 await asyncio.sleep(self._schedule.poll_interval_s)
                 continue
@@ -161,7 +161,7 @@ class Learner:
         pause_s = max(min(doubled_s, self._schedule.max_backoff_s), _retry_after_s(error))
         self._failures = min(self._failures + 1, MAX_DOUBLINGS)
         self._retry_at = self._clock() + timedelta(seconds=pause_s)
-        logger.warning("no facts are taken for %.0f s: %s", pause_s, error)
+        logger.warning("fact extraction paused for %.0f s: %s", pause_s, error)
 
     async def _cut_all(self) -> int:
         """Cut episodes until only open ones are left."""
@@ -192,7 +192,11 @@ class Learner:
             return len(await self._store.save_episodes(message_range, episodes))
         except InvalidArguments as error:
             # Ours to mend, and no reason to keep the other conversations waiting.
-            logger.error("conversation %s cannot be cut: %s", message_range.conversation, error)
+            logger.error(
+                "conversation %s cannot be divided into episodes: %s",
+                message_range.conversation,
+                error,
+            )
             return 0
 
     async def _extract_batch(self) -> int:
@@ -226,7 +230,11 @@ class Learner:
             try:
                 return await find_patterns_with_model(self._model, sessions)
             except (InvalidModelOutput, ContextTooLong) as error:
-                logger.warning("patterns of %s are found by rules: %s", person.owner, error)
+                logger.warning(
+                    "unusable model answer, finding patterns of %s by rules: %s",
+                    person.owner,
+                    error,
+                )
         return await asyncio.to_thread(find_patterns, sessions)
 
     async def _read_groups(self, groups: Sequence[Sequence[MemoryEntry]]) -> int:
@@ -272,14 +280,18 @@ class Learner:
         try:
             return await self._extractor.extract(reading, memory)
         except (InvalidModelOutput, ContextTooLong) as error:
-            logger.warning("episode %s is read by rules: %s", reading.episode.id, error)
+            logger.warning(
+                "unusable model answer, extracting facts of episode %s by rules: %s",
+                reading.episode.id,
+                error,
+            )
             return await self._rules.extract(reading, memory)
 
     async def _save(self, episode: MemoryEntry, learned: ExtractedFacts) -> None:
         try:
             await self._store.save_facts(episode, learned.drafts, invalid=learned.invalid)
         except InvalidArguments as error:
-            logger.error("what episode %s says cannot be kept: %s", episode.id, error)
+            logger.error("facts of episode %s cannot be stored: %s", episode.id, error)
             await self._store.save_facts(episode, ())
 
 
@@ -297,4 +309,4 @@ def _by_owner(episodes: Sequence[MemoryEntry]) -> list[list[MemoryEntry]]:
 
 def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()):
-        logger.error("learning has ended", exc_info=error)
+        logger.error("the learner stopped because of an error", exc_info=error)

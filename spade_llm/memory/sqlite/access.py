@@ -172,7 +172,9 @@ def accessible_memory(
         return AccessibleMemory(owner=caller, scopes=None)
     scopes = granted_scopes(transaction, of, caller=caller, access=access)
     if not scopes:
-        logger.warning("%s asked to %s the memory of %s: not granted", caller, access, of)
+        logger.warning(
+            "%s requested %s access to the memory of %s: not granted", caller, access, of
+        )
     return AccessibleMemory(owner=of, scopes=scopes)
 
 
@@ -240,11 +242,13 @@ def accessible_entry(
     granted = granted_entry(transaction, id, caller=caller)
     row = granted and queries.own_entry_row(transaction, granted[0], id, now=now)
     if granted is None or row is None:
-        logger.warning("%s asked for a memory that is not there, or not its own", caller)
+        logger.warning(
+            "%s requested a memory that does not exist or is not accessible to it", caller
+        )
         raise queries.entry_not_found(id)
     if access is MemoryAccess.WRITE and granted[2] is not MemoryAccess.WRITE:
-        logger.warning("%s may not write a memory of %s", caller, granted[0])
-        raise Unauthorised("this memory was granted to be read, not to be written")
+        logger.warning("%s has no write access to a memory of %s", caller, granted[0])
+        raise Unauthorised("the grant allows reading this memory, not writing it")
     return _own_entry(granted[0], row, now=now)
 
 
@@ -255,7 +259,9 @@ def _grantee_names(jid: str) -> dict[str, SqlValue]:
 def _log_missing(caller: str, count: int) -> None:
     """Ids may have been guessed: it is said how often, not which."""
     if count > 0:
-        logger.warning("%s named %d memories that are not there, or not its own", caller, count)
+        logger.warning(
+            "%s named %d memories that do not exist or are not accessible to it", caller, count
+        )
 
 
 def _require_access(found: AccessibleMemory) -> AccessibleMemory:

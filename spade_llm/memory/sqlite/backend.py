@@ -222,7 +222,7 @@ class SQLiteMemoryBackend:
             ServiceError: whatever the operation refuses with.
         """
         if self._writer is None:
-            raise StorageFailed("the memory is closed")
+            raise StorageFailed("the memory store is closed")
         self.access_counter.write()
         return await self._writer.write(operation)
 
@@ -234,7 +234,7 @@ class SQLiteMemoryBackend:
 
     async def _read(self, operation: Callable[[Transaction], T]) -> T:
         if self._readers is None:
-            raise StorageFailed("the memory is closed")
+            raise StorageFailed("the memory store is closed")
         return await self._readers.read(operation)
 
     async def _open_or_explain(self) -> None:
@@ -243,7 +243,7 @@ class SQLiteMemoryBackend:
                 await self._open(stack)
                 self._resources = stack.pop_all()
         except sqlite3.Error as error:
-            reason = explain_error(error) or "SQLite refuses it"
+            reason = explain_error(error) or "SQLite cannot open it"
             raise ConfigurationError(
                 f"{str(self.path)!r}: {reason}; check the path and its rights"
             ) from error

@@ -66,5 +66,5 @@ class BlockingMemory:
                     connection.execute(pragma)
                 yield connection
         except sqlite3.Error as error:
-            reason = explain_error(error) or "SQLite refuses it"
+            reason = explain_error(error) or "SQLite cannot open it"
             raise StorageFailed(f"{str(self.path)!r}: {reason}") from error

@@ -48,7 +48,7 @@ NO_BUSY_TIMEOUT = "PRAGMA busy_timeout = 0"
 
 def storage_failed(error: sqlite3.Error) -> StorageFailed:
     """The error for the asking side: no statement, no path."""
-    return StorageFailed(explain_error(error) or "the memory's database refused")
+    return StorageFailed(explain_error(error) or "the memory's database returned an error")
 
 
 def explain_error(error: sqlite3.Error) -> str:
@@ -192,7 +192,7 @@ class ReaderPool:
     @asynccontextmanager
     async def _one(self) -> AsyncIterator[SqliteThread]:
         if self._is_closed:
-            raise StorageFailed("the memory is closed")
+            raise StorageFailed("the memory store is closed")
         thread = await self._free.get()
         try:
             yield thread

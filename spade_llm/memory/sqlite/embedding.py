@@ -230,7 +230,7 @@ class EmbeddingWorker:
         """Release waiters when the task ends; a failure is a bug and is logged."""
         self._idle.set()
         if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("no vectors are made any more", exc_info=error)
+            logger.error("the embedding worker stopped because of an error", exc_info=error)
 
     async def _run(self) -> None:
         pause_s = MIN_BACKOFF_S
@@ -242,7 +242,7 @@ class EmbeddingWorker:
                 await self.catch_up()
                 pause_s = MIN_BACKOFF_S
             except (ModelUnavailable, StorageFailed, Busy) as error:
-                logger.warning("memories wait for their vectors (%.0f s): %s", pause_s, error)
+                logger.warning("vectors cannot be computed, retrying in %.0f s: %s", pause_s, error)
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, MAX_BACKOFF_S)
 
@@ -309,7 +309,9 @@ class EmbeddingWorker:
             async with asyncio.timeout(BATCH_TIMEOUT_S):
                 return await self._embedder.embed(texts)
         except TimeoutError:
-            raise ModelUnavailable(f"no vectors from {self._embedder.name!r} in time") from None
+            raise ModelUnavailable(
+                f"{self._embedder.name!r} computed no vectors within {BATCH_TIMEOUT_S:g} s"
+            ) from None
 
     async def _embedded(
         self, rows: Sequence[RowToEmbed], vectors: NDArray[np.float32]

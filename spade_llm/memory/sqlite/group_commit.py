@@ -125,12 +125,12 @@ class GroupCommit:
 
     def _enqueue(self, operation: Callable[[Transaction], T]) -> _QueuedWrite[T]:
         if not self._is_open:
-            raise StorageFailed("the memory is closed")
+            raise StorageFailed("the memory store is closed")
         write = _QueuedWrite(operation)
         try:
             self._queue.put_nowait(write)
         except asyncio.QueueFull:
-            raise Busy("too many writes wait for the memory: ask again later") from None
+            raise Busy("the memory's write queue is full: try again later") from None
         return write
 
     async def _run(self) -> None:
@@ -140,7 +140,7 @@ class GroupCommit:
                 await self._commit(batch)
         finally:
             for write in (*batch, *self._drained()):
-                write.fail(StorageFailed("the memory was stopped"))
+                write.fail(StorageFailed("the memory store was stopped"))
 
     async def _next_batch(self) -> list[_QueuedWrite[Any]]:
         """Wait for queued writes and return at least one of them; empty after the end of the
@@ -223,7 +223,7 @@ def _has_truncated_wal(connection: sqlite3.Connection, *, timeout_ms: int) -> bo
     try:
         ((is_busy, _, _),) = connection.execute(TRUNCATE_WAL).fetchall()
     except sqlite3.Error as error:
-        logger.warning("the memory's log could not be emptied yet: %s", error)
+        logger.warning("the memory's write-ahead log could not be truncated: %s", error)
         return False
     finally:
         connection.execute(f"{BUSY_TIMEOUT} = {usual_ms}")
@@ -238,4 +238,4 @@ def _error_for_caller(failure: BaseException) -> BaseException:
 
 def _log_failure(done: asyncio.Future[object]) -> None:
     if not done.cancelled() and (error := done.exception()) is not None:
-        logger.warning("a note about use was not written to the memory: %s", error)
+        logger.warning("deferred access counts could not be written: %s", error)

@@ -196,7 +196,7 @@ class DailyPurge:
                 count = await self._memory.purge()
                 logger.info("the daily purge removed %d memories", count)
             except ServiceError as error:
-                logger.warning("the daily purge failed, the next one is tomorrow: %s", error)
+                logger.warning("the daily purge failed, retrying tomorrow: %s", error)
 
 
 def _policy_status(

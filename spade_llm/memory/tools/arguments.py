@@ -161,7 +161,7 @@ def _check_unicode(text: str) -> str:
 def _parse_date(value: object) -> datetime:
     """Date in UTC; without an offset it is UTC already."""
     if not isinstance(value, str):
-        raise PydanticCustomError("string_type", "no string")
+        raise PydanticCustomError("string_type", "not a string")
     try:
         found = datetime.fromisoformat(value)
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

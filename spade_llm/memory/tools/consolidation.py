@@ -196,5 +196,7 @@ def _common_subject(sources: Sequence[MemoryEntry]) -> str | None:
     and remove what is stored about them, so a memory has at most one subject."""
     subjects = {source.subject for source in sources if source.subject is not None}
     if len(subjects) > 1:
-        raise InvalidArguments("memory_ids are about different people; consolidate each apart")
+        raise InvalidArguments(
+            "memory_ids are about different people; consolidate the memories of each person separately"
+        )
     return next(iter(subjects), None)

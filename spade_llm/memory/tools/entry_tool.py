@@ -202,7 +202,9 @@ class SubjectScope:
         """Check that `agent_id` is the owner or None; the owner is given by the server, never by an
         argument. Raises InvalidArguments."""
         if agent_id is not None and agent_id != self.owner:
-            logger.warning("%s: a memory was to be stored for %.128r", self.owner, agent_id)
+            logger.warning(
+                "%s: rejected a memory for another agent_id %.128r", self.owner, agent_id
+            )
             raise InvalidArguments(f"agent_id must be {self.owner!r} or null")
 
     async def there(self, ids: Sequence[str]) -> list[MemoryEntry]:
@@ -211,7 +213,12 @@ class SubjectScope:
         ours = [entry for entry in found if self._is_in_scope(entry)]
         if len(ours) < len(found):
             which = ", ".join(entry.id for entry in found if not self._is_in_scope(entry))
-            logger.warning("%s, for %s: about somebody else: %s", self.owner, self.subject, which)
+            logger.warning(
+                "%s, for %s: rejected memories about another person: %s",
+                self.owner,
+                self.subject,
+                which,
+            )
         return ours
 
     async def all_of(self, ids: Sequence[str]) -> list[MemoryEntry]:

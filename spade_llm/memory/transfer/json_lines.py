@@ -65,7 +65,7 @@ def check_header(line: str) -> None:
     """Raises InvalidArguments: it is no export, or one of a newer version."""
     header = _parse_object(line)
     if header.get("format") != FORMAT:
-        raise InvalidArguments(f"it is no export of a memory: it does not begin with {HEADER}")
+        raise InvalidArguments(f"not a memory export: the first line must be {HEADER}")
     if header.get("version") != VERSION:
         raise InvalidArguments(
             f"version {header.get('version')!r} of the format is unknown here ({VERSION} is"
@@ -115,7 +115,7 @@ def _decode_field(name: str, field: FieldCodec, value: object) -> SqlValue:
     try:
         return field.read(value)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-        raise InvalidArguments(f"{name}: {str(value)[:40]!r} is not what belongs there") from None
+        raise InvalidArguments(f"{name}: {str(value)[:40]!r} is not a valid value") from None
 
 
 def _unchanged(value: SqlValue) -> object:

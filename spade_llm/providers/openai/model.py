@@ -82,7 +82,11 @@ class OptionalFields:
         fields = [name for name, how in _COMPLAINT_OF.items() if name in asked and how.search(said)]
         self._refused.extend(_refusal_key(body, field) for field in fields)
         for field in fields:
-            logger.warning("The model's server %s takes no %s; without it.", self._server, field)
+            logger.warning(
+                "The model's server %s does not support %s; continuing without it.",
+                self._server,
+                field,
+            )
         return bool(fields)
 
 
@@ -238,7 +242,9 @@ class OpenAIModel:
                 if text := assembly.add(raw):
                     yield TextDelta(text)
         if not assembly.is_finished:
-            raise ModelUnavailable("The model's server ended its answer too early.")
+            raise ModelUnavailable(
+                "The model's server closed the connection before the end of the answer."
+            )
         yield assembly.completion()
 
     def _request(
@@ -284,7 +290,7 @@ def server_name(base_url: str) -> str:
         url = urlsplit(base_url)
         host, port = url.hostname, url.port
     except ValueError as error:
-        raise ConfigurationError(f"base_url is not an address ({error}).") from None
+        raise ConfigurationError(f"base_url is not a valid URL ({error}).") from None
     if url.scheme not in {"http", "https"} or not host:
         raise ConfigurationError(
             f"base_url {url.scheme}://{host or ''} is not an http(s) address; "
