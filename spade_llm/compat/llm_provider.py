@@ -88,7 +88,7 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
             settings={"model": place.model, **_given_fields(chosen)},
             timeout=timeout,
             limits=_limits(limits, timeout, num_retries),
-            bound=place.bound,
+            token_limit_field=place.bound,
         )
 
     @classmethod

@@ -44,20 +44,24 @@ def topic_start(notes: HistoryNotes, question: str) -> int:
     for turn in range(notes.turns - 1, notes.turns - TOPIC_WINDOW_TURNS - 1, -1):
         if notes.opens_topic(turn):
             return turn
-    return notes.last_break
+    return notes.last_topic_start
 
 
 def typical_reference_distance(notes: HistoryNotes) -> int:
     """Return how many turns back the latest answers refer, without the farthest quarter."""
-    distances = sorted(notes.distances)
-    return distances[int((len(distances) - 1) * REACH_QUANTILE)] if distances else 0
+    reference_distances = sorted(notes.reference_distances)
+    return (
+        reference_distances[int((len(reference_distances) - 1) * REACH_QUANTILE)]
+        if reference_distances
+        else 0
+    )
 
 
 def uses_many_tools(notes: HistoryNotes) -> bool:
     first = notes.turn_starts[-LATEST_TURNS:][:1]
     latest = notes.blocks[first[0] :] if first else []
-    total = sum(len(block.place) for block in latest)
-    tools = sum(len(block.place) for block in latest if len(block.place) > 1)
+    total = sum(len(block.indexes) for block in latest)
+    tools = sum(len(block.indexes) for block in latest if len(block.indexes) > 1)
     return total > 0 and tools > TOOL_SHARE * total
 
 
@@ -65,7 +69,7 @@ def turn_start(notes: HistoryNotes, turn: int) -> int:
     """Its first message, among the noted ones; behind the last for a turn that is yet to come."""
     if turn >= notes.turns:
         return len(notes.messages)
-    return notes.blocks[notes.turn_starts[max(turn, 0)]].place.start
+    return notes.blocks[notes.turn_starts[max(turn, 0)]].indexes.start
 
 
 class AdaptiveWindow(Composable):
@@ -80,24 +84,24 @@ class AdaptiveWindow(Composable):
         """`only_if_needed`: nothing is left out of a history that fits."""
         self.min_messages = check_count("min_messages", min_messages, minimum=1)
         self.max_messages = check_count("max_messages", max_messages, minimum=min_messages)
-        self.keeps_all_that_fits = check_flag("only_if_needed", only_if_needed)
+        self.keeps_fitting_history = check_flag("only_if_needed", only_if_needed)
 
     def limits(self) -> ContextLimits:
         return ContextLimits(max_messages=self.max_messages)
 
-    def oldest(self, filling: ContextDraft) -> int:
-        noted = filling.noted
-        topic = topic_start(noted.notes, filling.question)
+    def earliest_index(self, draft: ContextDraft) -> int:
+        noted = draft.noted_history
+        topic = topic_start(noted.notes, draft.question)
         usual = noted.notes.turns - typical_reference_distance(noted.notes)
-        start = turn_start(noted.notes, min(topic, usual)) + noted.shift
-        return min(start, max(filling.question_at - self.min_messages + 1, 0))
+        start = turn_start(noted.notes, min(topic, usual)) + noted.offset
+        return min(start, max(draft.question_index - self.min_messages + 1, 0))
 
-    def tools_from(self, filling: ContextDraft) -> int:
-        noted = filling.noted
+    def earliest_tool_index(self, draft: ContextDraft) -> int:
+        noted = draft.noted_history
         if not uses_many_tools(noted.notes):
             return 0
         turn = noted.notes.turns - KEPT_TOOL_TURNS
-        return turn_start(noted.notes, turn) + noted.shift
+        return turn_start(noted.notes, turn) + noted.offset
 
     def describe(self, stats: ContextStats) -> None:
         stats["min_messages"] = self.min_messages

@@ -42,41 +42,43 @@ class ContextDraft:
         self.reserved = ContextCost(0, 0)
         """Budget reserved for the summary by the first part that writes one."""
         self.summariser: object = None
-        self.is_whole = False
+        self.fits = False
         """Everything fits."""
         self.summarised: tuple[int, frozenset[int]] = (0, frozenset())
         """A summary stands for so many of the first noted blocks, but for these."""
 
     @cached_property
-    def question_at(self) -> int:
+    def question_index(self) -> int:
         """Index of the newest user message; the length of the history if there is none."""
         return self.retention.question
 
     @cached_property
     def question(self) -> str:
         messages = self.retention.messages
-        at = self.question_at
+        at = self.question_index
         return messages[at]["content"] or "" if at < len(messages) else ""
 
     @property
     def summarised_messages(self) -> int:
         stop, shown = self.summarised
-        blocks = self.noted.notes.blocks[:stop] if stop else []
-        return sum(len(block.place) for i, block in enumerate(blocks) if i not in shown)
+        blocks = self.noted_history.notes.blocks[:stop] if stop else []
+        return sum(len(block.indexes) for i, block in enumerate(blocks) if i not in shown)
 
     @cached_property
-    def noted(self) -> NotedHistory:
+    def noted_history(self) -> NotedHistory:
         """Notes of the turns before the current one."""
         retention = self.retention
-        return self._histories.of(retention.messages, retention.first, self.question_at)
+        return self._histories.notes_of(retention.messages, retention.first, self.question_index)
 
-    def in_steps(self, size: int) -> Iterator[NotedHistory]:
+    def note_in_steps(self, size: int) -> Iterator[NotedHistory]:
         """Note what has not been noted yet, by so many messages at a time."""
         retention = self.retention
-        return self._histories.in_steps(retention.messages, retention.first, self.question_at, size)
+        return self._histories.note_in_steps(
+            retention.messages, retention.first, self.question_index, size
+        )
 
     def share(self, part: float) -> ContextBudget:
-        return self.retention.room.part(part)
+        return self.retention.budget.part(part)
 
 
 def check_count(name: str, value: int, *, minimum: int) -> int:
@@ -116,7 +118,7 @@ def check_share(name: str, value: float) -> float:
 class ContextLimits:
     max_messages: float = inf
     token_limit: float = inf
-    counted: CachedTokenCounter | None = None
+    counter: CachedTokenCounter | None = None
     """Counter of the tokens; None if there is no token limit."""
 
 
@@ -128,7 +130,7 @@ class Composable(ContextManagement):
 
     name: ClassVar[str] = ""
     """Name in statistics."""
-    keeps_all_that_fits: bool = True
+    keeps_fitting_history: bool = True
     """False: leaves out what it need not, to keep contexts short."""
     reads_notes: bool = True
     """False: needs nothing that is noted of a history, so that nothing has to be prepared."""
@@ -146,48 +148,48 @@ class Composable(ContextManagement):
     def limits(self) -> ContextLimits:
         return ContextLimits()
 
-    def reserve(self, filling: ContextDraft) -> None:
-        """Take room for what `finish` writes."""
+    def reserve(self, draft: ContextDraft) -> None:
+        """Reserve budget for what `add_summary` writes."""
 
-    def claim(self, filling: ContextDraft) -> None:
+    def select_important(self, draft: ContextDraft) -> None:
         """Keep what is more important than the newest messages."""
 
-    def claim_rest(self, filling: ContextDraft) -> None:
-        """Keep more of it, in room that the newest messages do not need."""
+    def select_more(self, draft: ContextDraft) -> None:
+        """Keep more of it, in budget that the newest messages do not need."""
 
-    def oldest(self, filling: ContextDraft) -> int:
+    def earliest_index(self, draft: ContextDraft) -> int:
         """Return the earliest index of the newest messages."""
         return 0
 
-    def tools_from(self, filling: ContextDraft) -> int:
+    def earliest_tool_index(self, draft: ContextDraft) -> int:
         """Return the earliest index of tool exchanges that are kept only because they are new."""
         return 0
 
     @property
-    def fills_with_talk(self) -> bool:
+    def prefers_talk(self) -> bool:
         """True if the remaining budget is for messages other than tool exchanges."""
         return False
 
-    def finish(self, filling: ContextDraft) -> None:
+    def add_summary(self, draft: ContextDraft) -> None:
         """Write something of what was left out."""
 
-    async def enrich(self, notes: HistoryNotes, question: str) -> None:
+    async def prepare_notes(self, notes: HistoryNotes, question: str) -> None:
         """Part of `prepare`; the history does not fit."""
 
-    async def enrich_ahead(self, notes: HistoryNotes) -> None:
+    async def prepare_notes_ahead(self, notes: HistoryNotes) -> None:
         """Part of `work_ahead`; the history does not fit."""
 
     def describe(self, stats: ContextStats) -> None:
         """Write what this part was made with."""
 
-    def degraded(self, filling: ContextDraft) -> str:
+    def degraded(self, draft: ContextDraft) -> str:
         """Return what this context had to do without; empty if nothing."""
         return ""
 
     def apply_context_strategy(
         self, messages: list[ContextMessage], system_prompt: str | None = None
     ) -> list[ContextMessage]:
-        kept = self._filled(messages, system_prompt).retention.in_order()
+        kept = self._build_draft(messages, system_prompt).retention.result()
         return with_system_prompt(kept, system_prompt)
 
     def get_stats(self, total_messages: int) -> ContextStats:
@@ -207,20 +209,20 @@ class Composable(ContextManagement):
     def stats_of(
         self, messages: list[ContextMessage], system_prompt: str | None = None
     ) -> ContextStats:
-        filling = self._filled(messages, system_prompt)
-        retention = filling.retention
+        draft = self._build_draft(messages, system_prompt)
+        retention = draft.retention
         total = len(messages) - leading_system_messages(messages)
         stats = self.get_stats(total)
         stats["messages_in_context"] = retention.kept_messages()
         stats["messages_dropped"] = total - stats["messages_in_context"]
-        stats["messages_cut"] = retention.cut
-        stats["summarised_messages"] = filling.summarised_messages
-        lacks = dict.fromkeys(part.degraded(filling) for part in self.parts)
+        stats["messages_cut"] = retention.truncated_messages
+        stats["summarised_messages"] = draft.summarised_messages
+        lacks = dict.fromkeys(part.degraded(draft) for part in self.parts)
         stats["degraded"] = ", ".join(filter(None, lacks))
         limits = self._limits()
-        if limits.counted is not None:
-            context = with_system_prompt(retention.in_order(), system_prompt)
-            stats["tokens_in_context"] = limits.counted.messages(context)
+        if limits.counter is not None:
+            context = with_system_prompt(retention.result(), system_prompt)
+            stats["tokens_in_context"] = limits.counter.messages(context)
             stats["is_over_limit"] = stats["tokens_in_context"] > limits.token_limit
         return stats
 
@@ -234,107 +236,109 @@ class Composable(ContextManagement):
     async def prepare(self, messages: Sequence[ContextMessage]) -> None:
         for one in self.filters:
             await one.prepare(messages)
-        filling = await self._noted(messages)
-        if filling is not None:
+        draft = await self._note_history(messages)
+        if draft is not None:
             for part in self.parts:
-                await part.enrich(filling.noted.notes, filling.question)
+                await part.prepare_notes(draft.noted_history.notes, draft.question)
 
     async def work_ahead(self, messages: Sequence[ContextMessage]) -> None:
         for one in self.filters:
             await one.work_ahead(messages)
-        filling = await self._noted(messages)
-        if filling is not None:
+        draft = await self._note_history(messages)
+        if draft is not None:
             for part in self.parts:
-                await part.enrich_ahead(filling.noted.notes)
+                await part.prepare_notes_ahead(draft.noted_history.notes)
 
-    async def _noted(self, messages: Sequence[ContextMessage]) -> ContextDraft | None:
+    async def _note_history(self, messages: Sequence[ContextMessage]) -> ContextDraft | None:
         """Note the history; None if it fits, or if no part reads notes."""
         if not any(part.reads_notes for part in self.parts):
             return None
         # Not above: it takes as long to import as all the rest.
         import asyncio
 
-        filling = self._filling(self._narrowed(list(messages)), None)
-        if self._keeps_all(filling):
+        draft = self._new_draft(self._apply_filters(list(messages)), None)
+        if self._keeps_all(draft):
             return None
-        for _ in filling.in_steps(STEP_MESSAGES):
+        for _ in draft.note_in_steps(STEP_MESSAGES):
             await asyncio.sleep(0)
-        return filling
+        return draft
 
-    def _filled(self, messages: list[ContextMessage], system_prompt: str | None) -> ContextDraft:
-        filling = self._filling(self._narrowed(messages), system_prompt)
-        retention = filling.retention
-        if self._keeps_all(filling):
+    def _build_draft(
+        self, messages: list[ContextMessage], system_prompt: str | None
+    ) -> ContextDraft:
+        draft = self._new_draft(self._apply_filters(messages), system_prompt)
+        retention = draft.retention
+        if self._keeps_all(draft):
             retention.keep_everything()
-            filling.is_whole = True
-            return filling
+            draft.fits = True
+            return draft
         retention.keep_current_turn()
-        if retention.room.counted is not None:
-            retention.keep_recent(oldest=filling.question_at)
+        if retention.budget.counter is not None:
+            retention.keep_recent(oldest=draft.question_index)
         for part in self.parts:
-            part.reserve(filling)
+            part.reserve(draft)
         for part in self.parts:
-            part.claim(filling)
-        self._keep_newest(filling)
+            part.select_important(draft)
+        self._keep_newest(draft)
         for part in self.parts:
-            part.finish(filling)
-        return filling
+            part.add_summary(draft)
+        return draft
 
-    def _keep_newest(self, filling: ContextDraft) -> None:
-        oldest = max(part.oldest(filling) for part in self.parts)
-        if any(part.fills_with_talk for part in self.parts):
-            filling.retention.keep_recent_talk(oldest=oldest)
+    def _keep_newest(self, draft: ContextDraft) -> None:
+        oldest = max(part.earliest_index(draft) for part in self.parts)
+        if any(part.prefers_talk for part in self.parts):
+            draft.retention.keep_recent_non_tool(oldest=oldest)
             return
-        tools_from = max(part.tools_from(filling) for part in self.parts)
-        filling.retention.keep_recent(oldest=oldest, tools_from=tools_from)
-        if self._uses_all_room and (oldest or tools_from):
+        earliest_tool_index = max(part.earliest_tool_index(draft) for part in self.parts)
+        draft.retention.keep_recent(oldest=oldest, earliest_tool_index=earliest_tool_index)
+        if self._uses_whole_budget and (oldest or earliest_tool_index):
             for part in self.parts:
-                part.claim_rest(filling)
-            filling.retention.keep_recent(tools_from=tools_from)
-            filling.retention.keep_recent()
+                part.select_more(draft)
+            draft.retention.keep_recent(earliest_tool_index=earliest_tool_index)
+            draft.retention.keep_recent()
 
-    def _keeps_all(self, filling: ContextDraft) -> bool:
-        return self._uses_all_room and filling.retention.has_all
+    def _keeps_all(self, draft: ContextDraft) -> bool:
+        return self._uses_whole_budget and draft.retention.fits_whole
 
     @property
-    def _uses_all_room(self) -> bool:
-        return all(part.keeps_all_that_fits for part in self.parts)
+    def _uses_whole_budget(self) -> bool:
+        return all(part.keeps_fitting_history for part in self.parts)
 
-    def _narrowed(self, messages: list[ContextMessage]) -> list[ContextMessage]:
+    def _apply_filters(self, messages: list[ContextMessage]) -> list[ContextMessage]:
         for one in self.filters:
             messages = repair_history(messages, one)
         return messages
 
-    def _filling(self, messages: list[ContextMessage], system_prompt: str | None) -> ContextDraft:
+    def _new_draft(self, messages: list[ContextMessage], system_prompt: str | None) -> ContextDraft:
         limits = self._limits()
-        room = ContextBudget(
-            messages=limits.max_messages, tokens=limits.token_limit, counted=limits.counted
+        budget = ContextBudget(
+            messages=limits.max_messages, tokens=limits.token_limit, counter=limits.counter
         )
-        if system_prompt and room.counted:
+        if system_prompt and budget.counter:
             prompt = SystemMessage(role="system", content=system_prompt)
             is_there = bool(messages) and messages[0] == prompt
-            room.tokens -= 0 if is_there else room.counted.message(prompt)
-        cutting = self._cutting(limits) if limits.counted else None
-        return ContextDraft(Retention(messages, room, cutting=cutting), self._histories)
+            budget.tokens -= 0 if is_there else budget.counter.message(prompt)
+        truncator = self._truncator(limits) if limits.counter else None
+        return ContextDraft(Retention(messages, budget, truncator=truncator), self._histories)
 
     def _limits(self) -> ContextLimits:
         """The strictest of all; 20 messages if there is none."""
         every = [part.limits() for part in self.parts]
         strictest = min(every, key=lambda one: one.token_limit)
         messages = min(one.max_messages for one in every)
-        if messages == inf and strictest.counted is None:
+        if messages == inf and strictest.counter is None:
             messages = DEFAULT_MESSAGES
         return ContextLimits(
-            max_messages=messages, token_limit=strictest.token_limit, counted=strictest.counted
+            max_messages=messages, token_limit=strictest.token_limit, counter=strictest.counter
         )
 
-    def _cutting(self, limits: ContextLimits) -> Truncator | None:
-        if limits.counted is None:
+    def _truncator(self, limits: ContextLimits) -> Truncator | None:
+        if limits.counter is None:
             return None
-        known = self._cuttings.get(limits.token_limit)
+        known = self._truncators.get(limits.token_limit)
         if known is None:
-            known = Truncator(int(limits.token_limit), limits.counted)
-            self._cuttings = {limits.token_limit: known}
+            known = Truncator(int(limits.token_limit), limits.counter)
+            self._truncators = {limits.token_limit: known}
         return known
 
     @cached_property
@@ -342,7 +346,7 @@ class Composable(ContextManagement):
         return HistoryNotesCache()
 
     @cached_property
-    def _cuttings(self) -> dict[float, Truncator]:
+    def _truncators(self) -> dict[float, Truncator]:
         return {}
 
 

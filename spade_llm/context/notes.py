@@ -35,7 +35,7 @@ TOPIC_WINDOW_TURNS = 2
 """Number of turns compared on each side of a turn's beginning, to detect a topic shift."""
 TOPIC_SHIFT_OVERLAP = 0.04
 """Less of the smaller side's words in common: it does."""
-MAX_DISTANCES = 32
+MAX_REFERENCE_DISTANCES = 32
 """Maximum number of reference distances kept, the latest."""
 RARE_BLOCKS = 3
 """Maximum number of blocks with a term that still tells what an answer refers to."""
@@ -55,7 +55,7 @@ _POSTPONED = re.compile(
 class Block:
     """A message, or an exchange of tool calls."""
 
-    place: range
+    indexes: range
     """Among the noted messages."""
     role: str
     """Role of its first message."""
@@ -69,14 +69,14 @@ class OpenQuestion:
     speaker: str
     text: str
     terms: frozenset[int]
-    is_put_off: bool = False
+    is_postponed: bool = False
     """It was reacted to, and not answered."""
 
-    def put_off(self) -> OpenQuestion:
-        return self if self.is_put_off else replace(self, is_put_off=True)
+    def postpone(self) -> OpenQuestion:
+        return self if self.is_postponed else replace(self, is_postponed=True)
 
     def is_answered_by(self, terms: frozenset[int]) -> bool:
-        return not self.is_put_off or len(self.terms & terms) * 2 >= max(len(self.terms), 1)
+        return not self.is_postponed or len(self.terms & terms) * 2 >= max(len(self.terms), 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,24 +99,24 @@ class HistoryNotes:
         self.starts: list[int] = []
         """Indexes of the first message of each block."""
         self.turns = 0
-        self.open: list[OpenQuestion] = []
-        self.places: defaultdict[int, list[int]] = defaultdict(list)
+        self.open_questions: list[OpenQuestion] = []
+        self.blocks_by_term: defaultdict[int, list[int]] = defaultdict(list)
         """Latest blocks with each term."""
-        self.counts: defaultdict[int, int] = defaultdict(int)
+        self.block_counts: defaultdict[int, int] = defaultdict(int)
         """Number of all blocks with each term."""
         self.turn_starts: list[int] = []
         """The first block of each turn."""
-        self.last_break = 0
+        self.last_topic_start = 0
         """The latest turn that opened a topic, of those behind which two more were noted."""
-        self.distances: list[int] = []
+        self.reference_distances: list[int] = []
         """Distances in turns of the latest answers that referred to an earlier turn."""
-        self.told = (PointSequence(), PointSequence())
+        self.points = (PointSequence(), PointSequence())
         """Points of people, and those of assistants and tools."""
-        self.written: ModelSummary | None = None
-        self.tried = 0
+        self.model_summary: ModelSummary | None = None
+        self.summary_tried_until = 0
         """Up to which block a model was asked for a summary."""
         self.vectors: QuantizedVectors | None = None
-        self.with_vector = 0
+        self.embedded_blocks = 0
         """Blocks that have theirs: the first so many."""
         self.question_vector: tuple[str, NDArray[np.float32]] | None = None
         self._said: set[str] = set()
@@ -126,28 +126,28 @@ class HistoryNotes:
         """Whole blocks of finished turns."""
         start = len(self.messages)
         self.messages.extend(messages)
-        for place in blocks_oldest_first(self.messages, start):
-            self._note(place)
+        for indexes in blocks_oldest_first(self.messages, start):
+            self._note(indexes)
 
-    def _note(self, place: range) -> None:
-        messages = self.messages[place.start : place.stop]
+    def _note(self, indexes: range) -> None:
+        messages = self.messages[indexes.start : indexes.stop]
         role, index = messages[0]["role"], len(self.blocks)
         if role == "user" or not self.blocks:
-            self._look_for_break()
+            self._detect_topic_shift()
             self.turn_starts.append(index)
             self.turns += 1
         text = " ".join(map(message_text, messages))
         self.bytes += BYTES_OF_BLOCK + BYTES_OF_CHAR * min(len(text), MAX_TERM_CHARS)
         terms = text_terms(text)
         self._answer_questions(messages[0])
-        self._measure(messages, terms)
+        self._record_reference_distance(messages, terms)
         points = [point for message in messages for point in summary_points_of(message)]
         self._open_questions(points, index)
         self._index(terms, index)
         for point in filter(self._is_new, points):
-            self.told[point.speaker != "user"].add(index, point)
-        self.starts.append(place.start)
-        self.blocks.append(Block(place=place, role=role, turn=self.turns - 1, terms=terms))
+            self.points[point.speaker != "user"].add(index, point)
+        self.starts.append(indexes.start)
+        self.blocks.append(Block(indexes=indexes, role=role, turn=self.turns - 1, terms=terms))
 
     def terms_of_turns(self, start: int, stop: int) -> frozenset[int]:
         start, stop = max(start, 0), min(stop, self.turns)
@@ -162,10 +162,10 @@ class HistoryNotes:
         before = self.terms_of_turns(turn - TOPIC_WINDOW_TURNS, turn)
         return is_topic_shift(before, self.terms_of_turns(turn, turn + TOPIC_WINDOW_TURNS))
 
-    def _look_for_break(self) -> None:
+    def _detect_topic_shift(self) -> None:
         """Once for each turn, when all that it is compared with is noted."""
         if self.opens_topic(self.turns - TOPIC_WINDOW_TURNS):
-            self.last_break = self.turns - TOPIC_WINDOW_TURNS
+            self.last_topic_start = self.turns - TOPIC_WINDOW_TURNS
 
     def _is_new(self, point: SummaryPoint) -> bool:
         """Check whether the point is new; a repeated sentence is not summarised twice."""
@@ -181,22 +181,28 @@ class HistoryNotes:
         if not text.strip() or role not in ("user", "assistant"):
             return
         if not _is_statement(text):
-            self.open = [one if one.speaker == role else one.put_off() for one in self.open]
+            self.open_questions = [
+                one if one.speaker == role else one.postpone() for one in self.open_questions
+            ]
             return
         terms = text_terms(text)
-        self.open = [
-            one for one in self.open if one.speaker == role or not one.is_answered_by(terms)
+        self.open_questions = [
+            one
+            for one in self.open_questions
+            if one.speaker == role or not one.is_answered_by(terms)
         ]
 
     def _open_questions(self, points: Sequence[SummaryPoint], index: int) -> None:
-        self.open += [
+        self.open_questions += [
             OpenQuestion(index, point.speaker, point.question, text_terms(point.question))
             for point in points
             if point.question and point.speaker != "tool"
         ]
-        del self.open[:-MAX_OPEN]
+        del self.open_questions[:-MAX_OPEN]
 
-    def _measure(self, messages: Sequence[ContextMessage], terms: frozenset[int]) -> None:
+    def _record_reference_distance(
+        self, messages: Sequence[ContextMessage], terms: frozenset[int]
+    ) -> None:
         """Record how far back an answer refers: to the turn that last had its rare words, its own
         turn excluded."""
         if len(messages) > 1 or messages[0]["role"] != "assistant":
@@ -205,16 +211,18 @@ class HistoryNotes:
         back = [
             here - self._last_turn_of[term]
             for term in terms
-            if 0 < self.counts.get(term, 0) <= RARE_BLOCKS
+            if 0 < self.block_counts.get(term, 0) <= RARE_BLOCKS
         ]
         if any(back):
-            self.distances = [*self.distances, max(back)][-MAX_DISTANCES:]
+            self.reference_distances = [*self.reference_distances, max(back)][
+                -MAX_REFERENCE_DISTANCES:
+            ]
 
     def _index(self, terms: frozenset[int], index: int) -> None:
         for term in terms:
-            places = self.places[term]
+            places = self.blocks_by_term[term]
             places.append(index)
-            self.counts[term] += 1
+            self.block_counts[term] += 1
             if len(places) > 2 * MAX_TERM_BLOCKS:
                 del places[:-MAX_TERM_BLOCKS]
             self._last_turn_of[term] = self.turns - 1

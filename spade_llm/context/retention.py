@@ -32,30 +32,30 @@ class Retention:
     def __init__(
         self,
         messages: list[ContextMessage],
-        room: ContextBudget,
+        budget: ContextBudget,
         *,
-        cutting: Truncator | None = None,
+        truncator: Truncator | None = None,
     ) -> None:
-        """`cutting`: with a limit of tokens, what is too long is shortened."""
+        """`truncator`: with a limit of tokens, what is too long is shortened."""
         self.messages = messages
         self.first = leading_system_messages(messages)
-        self.room = room
-        self.written: list[ContextMessage] = []
+        self.budget = budget
+        self.generated: list[ContextMessage] = []
         """Generated messages, placed after the system messages."""
-        self._cutting = cutting
+        self._truncator = truncator
         self._has_everything = False
         self._kept: dict[int, tuple[range, list[ContextMessage]]] = {}
-        if room.counted is not None:
-            room.tokens -= room.counted.messages(messages[: self.first])
+        if budget.counter is not None:
+            budget.tokens -= budget.counter.messages(messages[: self.first])
 
     @property
-    def has_all(self) -> bool:
+    def fits_whole(self) -> bool:
         """True if the whole history fits, without the leading system messages."""
-        if len(self.messages) - self.first > self.room.messages:
+        if len(self.messages) - self.first > self.budget.messages:
             return False
-        left = self.room.tokens
-        for message in self._newest_first() if self.room.counted else ():
-            left -= self.room.cost([message]).tokens
+        left = self.budget.tokens
+        for message in self._newest_first() if self.budget.counter else ():
+            left -= self.budget.cost([message]).tokens
             if left < 0:
                 return False
         return True
@@ -79,7 +79,7 @@ class Retention:
         return start
 
     @property
-    def cut(self) -> int:
+    def truncated_messages(self) -> int:
         """Number of truncated messages."""
         return sum(
             shown is not self.messages[index]
@@ -111,10 +111,10 @@ class Retention:
             if position == 0 and self._is_tools(block):
                 last = block
             if self.messages[block.start]["role"] == "user":
-                self._keep_whatever_it_takes(block, self._whole(block))
+                self._keep_over_budget(block, self._whole(block))
                 break
         if last is not None:
-            self._keep_whatever_it_takes(last, self._fitting(last))
+            self._keep_over_budget(last, self._fitting(last))
 
     def keep_initial(self, count: int) -> None:
         """The blocks that lie wholly within the first `count` messages, as far as they fit."""
@@ -126,28 +126,30 @@ class Retention:
     def keep_tools(self) -> None:
         """Exchanges, newest first; one that does not fit is left out whole.
 
-        Where not even the smallest has room, no further one is looked for.
+        The search ends when not even the smallest exchange would fit.
         """
         for block in tool_blocks_newest_first(self.messages, self.first):
-            if self.room.is_used_up or self.room.messages < min(len(block), MIN_EXCHANGE_MESSAGES):
+            if self.budget.is_exhausted or self.budget.messages < min(
+                len(block), MIN_EXCHANGE_MESSAGES
+            ):
                 return
             self.keep(block)
 
-    def keep_recent(self, *, oldest: int = 0, tools_from: int = 0) -> None:
-        """Blocks from the end on, without a gap: up to the first that does not fit.
+    def keep_recent(self, *, oldest: int = 0, earliest_tool_index: int = 0) -> None:
+        """Keep blocks from the end on, without a gap, up to the first that does not fit.
 
-        None that begins before `oldest`, and no exchange that begins before `tools_from`.
+        Blocks before `oldest` and tool exchanges before `earliest_tool_index` are not kept.
         """
         for block in blocks_newest_first(self.messages, max(self.first, oldest)):
-            if block.start < tools_from and self._is_tools(block):
+            if block.start < earliest_tool_index and self._is_tools(block):
                 continue
             if not self.keep(block):
                 return
 
-    def keep_recent_talk(self, *, oldest: int = 0) -> None:
-        """Messages from the end on that are no exchange, until the room is used up."""
+    def keep_recent_non_tool(self, *, oldest: int = 0) -> None:
+        """Keep messages other than tool exchanges from the end on until the budget is exhausted."""
         for block in blocks_newest_first(self.messages, max(self.first, oldest)):
-            if self.room.is_used_up:
+            if self.budget.is_exhausted:
                 return
             if not self._is_tools(block):
                 self.keep(block)
@@ -158,29 +160,29 @@ class Retention:
         if block.start in self._kept:
             return True
         shown = self._shown(block)
-        cost = self.room.cost(shown)
-        if not self.room.has_for(cost) or (within and not within.has_for(cost)):
+        cost = self.budget.cost(shown)
+        if not self.budget.covers(cost) or (within and not within.covers(cost)):
             return False
         self._keep(block, shown, cost)
         if within:
-            within.take(cost)
+            within.charge(cost)
         return True
 
     def write(self, message: ContextMessage) -> bool:
         """Put a message of ours before the history, if it fits."""
-        cost = self.room.cost([message])
-        if not self.room.has_for(cost):
+        cost = self.budget.cost([message])
+        if not self.budget.covers(cost):
             return False
-        self.room.take(cost)
-        self.written.append(message)
+        self.budget.charge(cost)
+        self.generated.append(message)
         return True
 
-    def in_order(self) -> list[ContextMessage]:
+    def result(self) -> list[ContextMessage]:
         """Return the kept messages after the leading system messages, in the order of the
         history."""
         if self._has_everything:
             return list(self.messages)
-        kept = [*self.messages[: self.first], *self.written]
+        kept = [*self.messages[: self.first], *self.generated]
         for start in sorted(self._kept):
             kept += self._kept[start][1]
         return kept
@@ -197,21 +199,21 @@ class Retention:
 
     def _shown(self, block: range) -> list[ContextMessage]:
         whole = self._whole(block)
-        return self._cutting.old(whole) if self._cutting else whole
+        return self._truncator.truncate_old(whole) if self._truncator else whole
 
     def _fitting(self, block: range) -> list[ContextMessage]:
         whole = self._whole(block)
-        if self._cutting is None or self.room.has_for(self.room.cost(whole)):
+        if self._truncator is None or self.budget.covers(self.budget.cost(whole)):
             return whole
-        return self._cutting.to_fit(whole, self.room.tokens)
+        return self._truncator.truncate_exchange(whole, self.budget.tokens)
 
-    def _keep_whatever_it_takes(self, block: range, shown: list[ContextMessage]) -> None:
-        self._keep(block, shown, self.room.cost(shown))
+    def _keep_over_budget(self, block: range, shown: list[ContextMessage]) -> None:
+        self._keep(block, shown, self.budget.cost(shown))
 
     def _keep(self, block: range, shown: list[ContextMessage], cost: ContextCost) -> None:
         if block.start not in self._kept:
             self._kept[block.start] = (block, shown)
-            self.room.take(cost)
+            self.budget.charge(cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,37 +230,37 @@ class ContextBudget:
         *,
         messages: float = inf,
         tokens: float = inf,
-        counted: CachedTokenCounter | None = None,
+        counter: CachedTokenCounter | None = None,
     ) -> None:
-        """`counted`: needed for a limit of tokens."""
+        """`counter`: needed for a limit of tokens."""
         self.messages = messages
         self.tokens = tokens
-        self.counted = counted if tokens < inf else None
+        self.counter = counter if tokens < inf else None
 
     @property
-    def is_used_up(self) -> bool:
+    def is_exhausted(self) -> bool:
         return self.messages <= 0 or self.tokens <= 0
 
     def cost(self, messages: Sequence[ContextMessage]) -> ContextCost:
-        tokens = self.counted.messages(messages) if self.counted else 0
+        tokens = self.counter.messages(messages) if self.counter else 0
         return ContextCost(len(messages), tokens)
 
-    def has_for(self, cost: ContextCost) -> bool:
+    def covers(self, cost: ContextCost) -> bool:
         return cost.messages <= self.messages and cost.tokens <= self.tokens
 
-    def take(self, cost: ContextCost) -> None:
+    def charge(self, cost: ContextCost) -> None:
         """May leave less than nothing: the current turn is never left out."""
         self.messages -= cost.messages
         self.tokens -= cost.tokens
 
-    def give_back(self, cost: ContextCost) -> None:
+    def refund(self, cost: ContextCost) -> None:
         self.messages += cost.messages
         self.tokens += cost.tokens
 
     def part(self, share: float) -> ContextBudget:
-        """A room of its own, as large as this share of what is left."""
+        """Return a separate budget of this share of what is left."""
         return ContextBudget(
             messages=self.messages if self.messages == inf else int(self.messages * share),
             tokens=self.tokens if self.tokens == inf else int(self.tokens * share),
-            counted=self.counted,
+            counter=self.counter,
         )

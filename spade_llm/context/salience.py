@@ -63,19 +63,19 @@ class SalientSentence:
     """Sentence with at least one item, or a question."""
 
     words: tuple[str, ...]
-    marked: tuple[int, ...]
+    item_indexes: tuple[int, ...]
     """Indexes of the words that must not be lost."""
     is_question: bool
 
     @property
     def items(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(strip_punctuation(self.words[i]) for i in self.marked))
+        return tuple(dict.fromkeys(strip_punctuation(self.words[i]) for i in self.item_indexes))
 
 
 def salient_sentences(text: str, *, speaks_of_self: bool) -> list[SalientSentence]:
     """`speaks_of_self`: sentences with `my` or `I am` hold something, too (a person's do)."""
     found = (_salient_sentence(part, speaks_of_self) for part in split_sentences(text))
-    return [one for one in found if one.marked or one.is_question]
+    return [one for one in found if one.item_indexes or one.is_question]
 
 
 def is_question_sentence(sentence: str) -> bool:

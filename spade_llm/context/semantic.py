@@ -48,8 +48,8 @@ def most_relevant_blocks(notes: HistoryNotes, question: str, *, threshold: float
     best = max(scores.values())
     near = {block for block, score in scores.items() if score >= threshold * best}
     for term in asked:
-        if notes.counts[term] <= FEW_BLOCKS:
-            near.add(max(notes.places[term], key=lambda block: (scores[block], block)))
+        if notes.block_counts[term] <= FEW_BLOCKS:
+            near.add(max(notes.blocks_by_term[term], key=lambda block: (scores[block], block)))
     return sorted(near, key=lambda block: (-scores[block], -block))[:MAX_CANDIDATES]
 
 
@@ -57,7 +57,7 @@ def ranks_by_vectors(notes: HistoryNotes, question: str) -> bool:
     """True if vectors of the question and of every block are available for the similarity."""
     asked = notes.question_vector
     is_asked = asked is not None and asked[0] == question
-    return is_asked and notes.with_vector >= len(notes.blocks)
+    return is_asked and notes.embedded_blocks >= len(notes.blocks)
 
 
 class SemanticRetention(Composable):
@@ -87,23 +87,23 @@ class SemanticRetention(Composable):
     def limits(self) -> ContextLimits:
         return ContextLimits(max_messages=inf if self.max_messages is None else self.max_messages)
 
-    def claim(self, filling: ContextDraft) -> None:
-        self._keep_near(filling, RELEVANT_SHARE)
+    def select_important(self, draft: ContextDraft) -> None:
+        self._keep_near(draft, RELEVANT_SHARE)
 
-    def claim_rest(self, filling: ContextDraft) -> None:
-        self._keep_near(filling, 1.0)
+    def select_more(self, draft: ContextDraft) -> None:
+        self._keep_near(draft, 1.0)
 
-    def _keep_near(self, filling: ContextDraft, part: float) -> None:
-        noted, share = filling.noted, filling.share(part)
+    def _keep_near(self, draft: ContextDraft, part: float) -> None:
+        noted, share = draft.noted_history, draft.share(part)
         for index in most_relevant_blocks(
-            noted.notes, filling.question, threshold=self.similarity_threshold
+            noted.notes, draft.question, threshold=self.similarity_threshold
         ):
             for block in _with_adjacent_turn(noted.notes, index):
-                place = noted.place(block)
-                if place is not None and not share.is_used_up:
-                    filling.retention.keep(place, within=share)
+                indexes = noted.locate(block)
+                if indexes is not None and not share.is_exhausted:
+                    draft.retention.keep(indexes, within=share)
 
-    async def enrich(self, notes: HistoryNotes, question: str) -> None:
+    async def prepare_notes(self, notes: HistoryNotes, question: str) -> None:
         """The question's vector first, then those of blocks that have none yet."""
         if self.embedder is None or not question:
             return
@@ -115,7 +115,7 @@ class SemanticRetention(Composable):
         except ModelError as error:
             logger.warning("embedder unavailable, relevance is computed from words: %s", error)
 
-    async def enrich_ahead(self, notes: HistoryNotes) -> None:
+    async def prepare_notes_ahead(self, notes: HistoryNotes) -> None:
         if self.embedder is not None:
             await self._embed_rest(notes, self.embedder)
 
@@ -124,18 +124,18 @@ class SemanticRetention(Composable):
 
         from spade_llm.search.vectors import QuantizedVectors, quantize_vectors
 
-        while notes.with_vector < len(notes.blocks):
-            start = notes.with_vector
+        while notes.embedded_blocks < len(notes.blocks):
+            start = notes.embedded_blocks
             blocks = notes.blocks[start : start + BATCH]
             values, _ = quantize_vectors(
                 await embedder.embed([_block_text(notes, block) for block in blocks])
             )
-            if notes.with_vector != start:
+            if notes.embedded_blocks != start:
                 continue  # Somebody else did it meanwhile.
             notes.vectors = notes.vectors or QuantizedVectors()
             notes.vectors.extend(len(blocks))
             notes.vectors.put(np.arange(start, start + len(blocks), dtype=np.int32), values)
-            notes.with_vector = start + len(blocks)
+            notes.embedded_blocks = start + len(blocks)
 
     def describe(self, stats: ContextStats) -> None:
         stats["similarity_threshold"] = self.similarity_threshold
@@ -143,15 +143,15 @@ class SemanticRetention(Composable):
         if self.max_messages is not None:
             stats["max_messages"] = self.max_messages
 
-    def degraded(self, filling: ContextDraft) -> str:
-        if self.embedder is None or filling.is_whole:
+    def degraded(self, draft: ContextDraft) -> str:
+        if self.embedder is None or draft.fits:
             return ""
-        return "" if ranks_by_vectors(filling.noted.notes, filling.question) else "vectors"
+        return "" if ranks_by_vectors(draft.noted_history.notes, draft.question) else "vectors"
 
 
 def _rarest_terms(notes: HistoryNotes, terms: frozenset[int]) -> list[int]:
-    known = [term for term in terms if notes.counts.get(term)]
-    return sorted(known, key=lambda term: (notes.counts[term], term))[:MAX_TERMS]
+    known = [term for term in terms if notes.block_counts.get(term)]
+    return sorted(known, key=lambda term: (notes.block_counts[term], term))[:MAX_TERMS]
 
 
 def _term_scores(
@@ -159,11 +159,11 @@ def _term_scores(
 ) -> dict[int, float]:
     """Score the blocks by the weight of the question terms they contain (rare words weigh more),
     and by cosine if there are any."""
-    weights = {term: log(1 + len(notes.blocks) / notes.counts[term]) for term in asked}
+    weights = {term: log(1 + len(notes.blocks) / notes.block_counts[term]) for term in asked}
     total = sum(weights.values()) or 1.0
     scores: defaultdict[int, float] = defaultdict(float)
     for term, weight in weights.items():
-        for block in notes.places[term]:
+        for block in notes.blocks_by_term[term]:
             scores[block] += weight / total
     if not cosines:
         return scores
@@ -201,5 +201,5 @@ def _with_adjacent_turn(notes: HistoryNotes, index: int) -> list[Block]:
 
 
 def _block_text(notes: HistoryNotes, block: Block) -> str:
-    messages = notes.messages[block.place.start : block.place.stop]
+    messages = notes.messages[block.indexes.start : block.indexes.stop]
     return " ".join(map(message_text, messages))[:MAX_EMBEDDED_CHARS] or "-"

@@ -71,12 +71,12 @@ def summary_points_of(message: ContextMessage) -> list[SummaryPoint]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointLengths:
-    """Points from `bare` to `near` are told by their items alone, to `whole` with the words around
-    them, and from there on as they were said. What is before `bare` is left out."""
+    """Lengths at which a range of points is shown: the items only from `items_from`, with the words
+    around them from `context_from`, in full from `full_from`. Points before are omitted."""
 
-    bare: int
-    near: int
-    whole: int
+    items_from: int
+    context_from: int
+    full_from: int
     stop: int
     tokens: int
 
@@ -97,7 +97,7 @@ class PointSequence:
         self._to_near.append(self._to_near[-1] + near - bare)
         self._to_whole.append(self._to_whole[-1] + whole - near)
 
-    def before(self, block: int) -> int:
+    def count_before(self, block: int) -> int:
         """Return the number of points from earlier blocks."""
         return bisect_left(self._blocks, block)
 
@@ -116,14 +116,16 @@ class PointSequence:
         left -= self._to_near[stop] - self._to_near[near]
         whole = _longest_prefix(self._to_whole, near, stop, left)
         left -= self._to_whole[stop] - self._to_whole[whole]
-        return PointLengths(bare=bare, near=near, whole=whole, stop=stop, tokens=tokens - left)
+        return PointLengths(
+            items_from=bare, context_from=near, full_from=whole, stop=stop, tokens=tokens - left
+        )
 
     def lines(self, lengths: PointLengths) -> Iterator[tuple[int, str]]:
         """Each with its block."""
         forms = (
-            (ITEMS_LENGTH, lengths.bare, lengths.near),
-            (CONTEXT_LENGTH, lengths.near, lengths.whole),
-            (FULL_LENGTH, lengths.whole, lengths.stop),
+            (ITEMS_LENGTH, lengths.items_from, lengths.context_from),
+            (CONTEXT_LENGTH, lengths.context_from, lengths.full_from),
+            (FULL_LENGTH, lengths.full_from, lengths.stop),
         )
         for form, start, stop in forms:
             for index in range(start, stop):
@@ -138,7 +140,7 @@ def _point(speaker: str, sentence: SalientSentence) -> SummaryPoint:
     return SummaryPoint(
         speaker=speaker,
         question=whole if sentence.is_question else "",
-        forms=_three_lengths(whole, sentence) if sentence.marked else ("", "", ""),
+        forms=_three_lengths(whole, sentence) if sentence.item_indexes else ("", "", ""),
         items=sentence.items,
     )
 
@@ -152,7 +154,7 @@ def _three_lengths(whole: str, sentence: SalientSentence) -> tuple[str, str, str
 def _item_runs(sentence: SalientSentence) -> Iterator[str]:
     """The items with some words around them."""
     start = stop = 0
-    for index in sentence.marked:
+    for index in sentence.item_indexes:
         if index - WORDS_BEFORE > stop:
             yield from _words(sentence, start, stop)
             start = index - WORDS_BEFORE

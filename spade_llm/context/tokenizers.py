@@ -26,7 +26,7 @@ def counter_for(model: str | None = None, *, tokenizer: Path | None = None) -> T
     (the extra `tokens`); else an estimate.
 
     Raises:
-        ConfigurationError: `tokenizer` is not a readable tokenizer.json, or `tokenizers` is missing.
+        ConfigurationError: `tokenizer` cannot be read, or `tokenizers` is missing.
     """
     if tokenizer is not None:
         return TokenizerFile(tokenizer)

@@ -20,39 +20,41 @@ MAX_CACHED_TRUNCATIONS = 512
 class Truncator:
     """Truncator for one token limit, with a cache of the latest truncations."""
 
-    def __init__(self, token_limit: int, counted: CachedTokenCounter) -> None:
-        self.counted = counted
-        self.old_tokens = max(token_limit // 8, NOTE_TOKENS)
+    def __init__(self, token_limit: int, counter: CachedTokenCounter) -> None:
+        self.counter = counter
+        self.max_old_tokens = max(token_limit // 8, NOTE_TOKENS)
         """Maximum tokens of one message of an earlier turn."""
         self._kept: dict[tuple[str, int], str] = {}
 
-    def old(self, messages: Sequence[ContextMessage]) -> list[ContextMessage]:
+    def truncate_old(self, messages: Sequence[ContextMessage]) -> list[ContextMessage]:
         """Messages of an earlier turn."""
-        return [self._within(message, self.old_tokens) for message in messages]
+        return [self._truncate_message(message, self.max_old_tokens) for message in messages]
 
-    def to_fit(self, messages: Sequence[ContextMessage], tokens: float) -> list[ContextMessage]:
+    def truncate_exchange(
+        self, messages: Sequence[ContextMessage], tokens: float
+    ) -> list[ContextMessage]:
         """Truncate an exchange to `tokens`: its results share what the calls leave, and the
         smallest stay whole.
 
         However little is left, each result keeps its position and the note about the omission.
         """
-        sizes = [self.counted.message(message) for message in messages]
+        sizes = [self.counter.message(message) for message in messages]
         results = [i for i, message in enumerate(messages) if message["role"] == "tool"]
         left = tokens - sum(size for i, size in enumerate(sizes) if i not in set(results))
         fitting = list(messages)
         results.sort(key=lambda i: (sizes[i], i))
         for done, i in enumerate(results):
             share = max(int(left // (len(results) - done)), NOTE_TOKENS)
-            fitting[i] = self._within(messages[i], share)
-            left -= self.counted.message(fitting[i])
+            fitting[i] = self._truncate_message(messages[i], share)
+            left -= self.counter.message(fitting[i])
         return fitting
 
-    def _within(self, message: ContextMessage, tokens: int) -> ContextMessage:
+    def _truncate_message(self, message: ContextMessage, tokens: int) -> ContextMessage:
         content = message["content"]
         if content is None or message["role"] == "system":
             return message
-        around = self.counted.message(message) - self.counted.text(content)
-        if self.counted.text(content) + around <= tokens:
+        around = self.counter.message(message) - self.counter.text(content)
+        if self.counter.text(content) + around <= tokens:
             return message
         shortened = message.copy()
         shortened["content"] = self._shortened(content, max(tokens - around, 0))
@@ -68,10 +70,10 @@ class Truncator:
 
     def _cut(self, text: str, tokens: int) -> str:
         """Truncate the text to `tokens`, with a few counts only."""
-        shown = len(text) * tokens // self.counted.text(text)
+        shown = len(text) * tokens // self.counter.text(text)
         for _ in range(MAX_ATTEMPTS):
             cut = truncate_middle(text, shown)
-            if self.counted.counter.count(cut) <= tokens:
+            if self.counter.counter.count(cut) <= tokens:
                 return cut
             shown = shown * 2 // 3 - 16
         return truncate_middle(text, 0)

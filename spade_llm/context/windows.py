@@ -66,13 +66,13 @@ class SmartWindowSizeContext(Composable):
     def limits(self) -> ContextLimits:
         return ContextLimits(max_messages=self.max_messages)
 
-    def claim(self, filling: ContextDraft) -> None:
-        filling.retention.keep_initial(self.preserve_initial)
+    def select_important(self, draft: ContextDraft) -> None:
+        draft.retention.keep_initial(self.preserve_initial)
         if self.prioritize_tools:
-            filling.retention.keep_tools()
+            draft.retention.keep_tools()
 
     @property
-    def fills_with_talk(self) -> bool:
+    def prefers_talk(self) -> bool:
         return self.prioritize_tools
 
     def describe(self, stats: ContextStats) -> None:
@@ -101,15 +101,15 @@ class TokenBudget(Composable):
     ) -> None:
         """`model`: counts by its table if it is at hand (token_tables.py); `counter` wins."""
         self.token_limit = check_count("token_limit", token_limit, minimum=MIN_TOKENS)
-        self._counted = CachedTokenCounter(counter or counter_for(model))
+        self._counter = CachedTokenCounter(counter or counter_for(model))
 
     def limits(self) -> ContextLimits:
-        return ContextLimits(token_limit=self.token_limit, counted=self._counted)
+        return ContextLimits(token_limit=self.token_limit, counter=self._counter)
 
     def describe(self, stats: ContextStats) -> None:
         stats["token_limit"] = self.token_limit
-        stats["token_counter"] = self._counted.counter.name
-        stats["tokens_are_exact"] = self._counted.counter.is_exact
+        stats["token_counter"] = self._counter.counter.name
+        stats["tokens_are_exact"] = self._counter.counter.is_exact
 
 
 class CombinedContext(Composable):

@@ -40,29 +40,29 @@ class QueryVectorCache:
     def __init__(self, embed: Callable[[str], Awaitable[NDArray[np.float32]]]) -> None:
         """An exception raised by `embed` reaches all waiting callers and is not cached."""
         self._embed = embed
-        self._known: LruDict[str, NDArray[np.float32]] = LruDict(CACHED_QUERIES)
-        self._asked: dict[str, asyncio.Task[NDArray[np.float32]]] = {}
+        self._vectors: LruDict[str, NDArray[np.float32]] = LruDict(CACHED_QUERIES)
+        self._running: dict[str, asyncio.Task[NDArray[np.float32]]] = {}
         """Running embeddings by text, bounded by the waiting callers."""
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._vectors)
 
     async def get(self, text: str) -> NDArray[np.float32]:
         """A copy, in the shape that `embed` gives."""
-        known = self._known.get(text)
+        known = self._vectors.get(text)
         if known is None:
-            known = await asyncio.shield(self._asked.get(text) or self._ask(text))
+            known = await asyncio.shield(self._running.get(text) or self._start(text))
         else:
-            self._known.move_to_end(text)
+            self._vectors.move_to_end(text)
         return known.copy()
 
-    async def beside(
+    async def embed_missing(
         self,
         texts: Sequence[str],
         embed_all: Callable[[Sequence[str]], Awaitable[NDArray[np.float32]]],
     ) -> NDArray[np.float32]:
         """A row per text; `embed_all` is asked for those that are not known, each once."""
-        known = {text: self._known[text].reshape(-1) for text in texts if text in self._known}
+        known = {text: self._vectors[text].reshape(-1) for text in texts if text in self._vectors}
         new = [text for text in dict.fromkeys(texts) if text not in known]
         vectors = await embed_all(new)
         if len(new) == len(texts):
@@ -72,21 +72,21 @@ class QueryVectorCache:
 
     async def aclose(self) -> None:
         """Wait for what is being embedded."""
-        if self._asked:
-            await asyncio.wait(list(self._asked.values()))
+        if self._running:
+            await asyncio.wait(list(self._running.values()))
 
-    def _ask(self, text: str) -> asyncio.Task[NDArray[np.float32]]:
+    def _start(self, text: str) -> asyncio.Task[NDArray[np.float32]]:
         """Start the embedding as a task, because the first caller may be cancelled while others
         wait."""
-        self._asked[text] = asyncio.create_task(self._embed_and_keep(text))
-        return self._asked[text]
+        self._running[text] = asyncio.create_task(self._embed_and_keep(text))
+        return self._running[text]
 
     async def _embed_and_keep(self, text: str) -> NDArray[np.float32]:
         try:
             vector = await self._embed(text)
         finally:
-            del self._asked[text]
-        self._known[text] = vector
+            del self._running[text]
+        self._vectors[text] = vector
         return vector
 
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PAUSE_S = 30.0
+OPEN_CIRCUIT_S = 30.0
 """Pause in seconds after the first failure; it doubles with each further one."""
-MAX_PAUSE_S = 300.0
+MAX_OPEN_CIRCUIT_S = 300.0
 
 ANSWER_TIMEOUT_S = 30.0
 UNAVAILABLE_ERRORS = (ModelUnavailable, RateLimited, ModelDenied)
@@ -45,7 +45,7 @@ class CircuitBreaker:
     now: Callable[[], float] = field(default=time.monotonic, repr=False)
     _failures: int = 0
     _paused_until: float = 0.0
-    _is_probed: bool = False
+    _is_probing: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -53,28 +53,29 @@ class CircuitBreaker:
         return self._failures > 0
 
     @property
-    def may_be_asked(self) -> bool:
+    def allows_call(self) -> bool:
         """True if the circuit is closed, or a probe is due and none is running."""
-        return not self.is_open or (not self._is_probed and self.now() >= self._paused_until)
+        return not self.is_open or (not self._is_probing and self.now() >= self._paused_until)
 
     @contextmanager
-    def asking(self) -> Iterator[None]:
+    def track_call(self) -> Iterator[None]:
         """Mark a call as running; if the circuit is open, the call is the probe."""
         is_probe = self.is_open
-        self._is_probed = self._is_probed or is_probe
+        self._is_probing = self._is_probing or is_probe
         try:
             yield
         finally:
-            self._is_probed = self._is_probed and not is_probe
+            self._is_probing = self._is_probing and not is_probe
 
     def succeed(self) -> None:
         self._failures = 0
 
-    def fail(self, *, asked_s: float | None = None) -> None:
-        """`asked_s`: the pause that it asks for itself; no pause is longer than LONGEST_PAUSE_S."""
-        pause_s = max(PAUSE_S * 2.0 ** min(self._failures, 10), asked_s or 0.0)
+    def fail(self, *, retry_after_s: float | None = None) -> None:
+        """Open the circuit. `retry_after_s`: the pause that the server asks for; it is limited to
+        MAX_OPEN_CIRCUIT_S."""
+        pause_s = max(OPEN_CIRCUIT_S * 2.0 ** min(self._failures, 10), retry_after_s or 0.0)
         self._failures += 1
-        self._paused_until = self.now() + min(pause_s, MAX_PAUSE_S)
+        self._paused_until = self.now() + min(pause_s, MAX_OPEN_CIRCUIT_S)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,24 +104,28 @@ class FallbackModel:
         """`patience_s`: how long each but the last is waited for, in a stream: for its beginning;
         its own repeated attempts count."""
         models = (primary, *fallbacks)
-        self._links = [_Candidate(model=model, circuit=CircuitBreaker(now=now)) for model in models]
+        self._candidates = [
+            _Candidate(model=model, circuit=CircuitBreaker(now=now)) for model in models
+        ]
         self._patience_s = patience_s
 
     @property
     def name(self) -> str:
         """Name of the model that would be called now, and of the preferred one: `llama3 (for
         gpt-5-mini, which is away)`."""
-        first = self._links[0]
-        working = [link.model.name for link in self._links if not link.circuit.is_open]
+        first = self._candidates[0]
+        working = [
+            candidate.model.name for candidate in self._candidates if not candidate.circuit.is_open
+        ]
         if working and first.circuit.is_open:
             return f"{working[0]} (for {first.model.name}, which is away)"
-        others = ", ".join(link.model.name for link in self._links[1:])
+        others = ", ".join(candidate.model.name for candidate in self._candidates[1:])
         return f"{first.model.name} (else {others})" if others else first.model.name
 
     @property
     def error(self) -> ModelError | None:
         """Error of the preferred model; None if it is available."""
-        return self._links[0].error
+        return self._candidates[0].error
 
     async def complete(
         self,
@@ -132,20 +137,20 @@ class FallbackModel:
         sampling: Sampling | None = None,
     ) -> Completion:
         failures = _Failures()
-        for link, patience_s in self._in_order():
+        for candidate, patience_s in self._in_order():
             try:
-                async with _guarded_call(link, patience_s):
-                    completion = await link.model.complete(
+                async with _guarded_call(candidate, patience_s):
+                    completion = await candidate.model.complete(
                         messages,
                         tools,
                         tool_choice=tool_choice,
                         response_schema=response_schema,
                         sampling=sampling,
                     )
-                return _with_model_name(completion, link)
+                return _with_model_name(completion, candidate)
             except ModelError as error:
-                failures.note(link, error)
-        raise failures.worst()
+                failures.add_or_raise(candidate, error)
+        raise failures.first()
 
     async def stream(
         self,
@@ -157,9 +162,9 @@ class FallbackModel:
         sampling: Sampling | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
         failures = _Failures()
-        for link, patience_s in self._in_order():
+        for candidate, patience_s in self._in_order():
             has_begun = False
-            answer = link.model.stream(
+            answer = candidate.model.stream(
                 messages,
                 tools,
                 tool_choice=tool_choice,
@@ -167,23 +172,31 @@ class FallbackModel:
                 sampling=sampling,
             )
             try:
-                async with _guarded_call(link, patience_s) as clock, closing_stream(answer):
+                async with _guarded_call(candidate, patience_s) as clock, closing_stream(answer):
                     async for part in answer:
                         clock.reschedule(None)
                         has_begun = True
-                        yield _with_model_name(part, link) if isinstance(part, Completion) else part
+                        yield (
+                            _with_model_name(part, candidate)
+                            if isinstance(part, Completion)
+                            else part
+                        )
                 return
             except ModelError as error:
                 if has_begun:
                     raise
-                failures.note(link, error)
-        raise failures.worst()
+                failures.add_or_raise(candidate, error)
+        raise failures.first()
 
     def _in_order(self) -> list[tuple[_Candidate, float | None]]:
         """Return the models in order, each with its timeout; unavailable ones are last, but not
         excluded."""
-        links = sorted(self._links, key=lambda link: not link.circuit.may_be_asked)
-        return [(link, self._patience_s) for link in links[:-1]] + [(links[-1], None)]
+        candidates = sorted(
+            self._candidates, key=lambda candidate: not candidate.circuit.allows_call
+        )
+        return [(candidate, self._patience_s) for candidate in candidates[:-1]] + [
+            (candidates[-1], None)
+        ]
 
 
 class _Failures:
@@ -192,49 +205,51 @@ class _Failures:
     def __init__(self) -> None:
         self._errors: list[ModelError] = []
 
-    def note(self, link: _Candidate, error: ModelError) -> None:
+    def add_or_raise(self, candidate: _Candidate, error: ModelError) -> None:
         """Raises what no other model would do better."""
         if not isinstance(error, FALLBACK_ERRORS):
             raise self._errors[0] if self._errors else error
         if not isinstance(error, UNAVAILABLE_ERRORS):  # Those are told once, by the circuit.
-            logger.warning("The model %s gave no answer (%s).", link.model.name, error.code)
+            logger.warning("The model %s gave no answer (%s).", candidate.model.name, error.code)
         self._errors.append(error)
 
-    def worst(self) -> ModelError:
+    def first(self) -> ModelError:
         """The first: of the model that was preferred."""
         return self._errors[0]
 
 
 @asynccontextmanager
 async def _guarded_call(
-    link: _Candidate, patience_s: float | None
+    candidate: _Candidate, patience_s: float | None
 ) -> AsyncIterator[asyncio.Timeout]:
     """Keeps the circuit. Raises ModelUnavailable if it takes longer than we are patient."""
-    circuit = link.circuit
+    circuit = candidate.circuit
     try:
-        with circuit.asking():
+        with circuit.track_call():
             async with asyncio.timeout(patience_s) as clock:
                 yield clock
     except TimeoutError:
-        error = ModelUnavailable(f"{link.model.name} did not answer in {patience_s} s.")
-        _note_away(link, error)
+        error = ModelUnavailable(f"{candidate.model.name} did not answer in {patience_s} s.")
+        _record_unavailable(candidate, error)
         raise error from None
     except UNAVAILABLE_ERRORS as error:
-        _note_away(link, error)
+        _record_unavailable(candidate, error)
         raise
     if circuit.is_open:
-        logger.info("The model %s is available again.", link.model.name)
+        logger.info("The model %s is available again.", candidate.model.name)
     circuit.succeed()
-    link.error = None
+    candidate.error = None
 
 
-def _note_away(link: _Candidate, error: ModelError) -> None:
-    asked_s = error.retry_after if isinstance(error, RateLimited) else None
-    link.circuit.fail(asked_s=asked_s)
-    link.error = error
-    logger.warning("The model %s is unavailable: %s Calling the next one.", link.model.name, error)
+def _record_unavailable(candidate: _Candidate, error: ModelError) -> None:
+    retry_after_s = error.retry_after if isinstance(error, RateLimited) else None
+    candidate.circuit.fail(retry_after_s=retry_after_s)
+    candidate.error = error
+    logger.warning(
+        "The model %s is unavailable: %s Calling the next one.", candidate.model.name, error
+    )
 
 
-def _with_model_name(completion: Completion, link: _Candidate) -> Completion:
+def _with_model_name(completion: Completion, candidate: _Candidate) -> Completion:
     """It says which model it is of."""
-    return replace(completion, model=completion.model or link.model.name)
+    return replace(completion, model=completion.model or candidate.model.name)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from spade_llm.core.errors import ModelError
 
-WRITE_EVERY_S = 10.0
+NOTIFY_EVERY_S = 10.0
 """Minimum interval in seconds between two notifications of listeners about the same fault."""
 
 
@@ -39,7 +39,7 @@ class ModelHealth:
         self.fault: ModelFault | None = None
         """Current fault; None if the last call succeeded, or there was none yet."""
         self.on_change: list[Callable[[ModelFault | None], None]] = []
-        self._told_at = datetime.min.replace(tzinfo=UTC)
+        self._notified_at = datetime.min.replace(tzinfo=UTC)
 
     def fail(self, error: ModelError) -> None:
         if isinstance(error, ContextTooLong):
@@ -52,15 +52,15 @@ class ModelHealth:
             latest=now,
             calls=(before.calls if before else 0) + 1,
         )
-        if not is_same or (now - self._told_at).total_seconds() >= WRITE_EVERY_S:
-            self._tell(now)
+        if not is_same or (now - self._notified_at).total_seconds() >= NOTIFY_EVERY_S:
+            self._notify(now)
 
     def succeed(self) -> None:
         if self.fault is not None:
             self.fault = None
-            self._tell(datetime.now(UTC))
+            self._notify(datetime.now(UTC))
 
-    def _tell(self, now: datetime) -> None:
-        self._told_at = now
+    def _notify(self, now: datetime) -> None:
+        self._notified_at = now
         for listener in self.on_change:
             listener(self.fault)

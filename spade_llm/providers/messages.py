@@ -7,7 +7,7 @@ import uuid
 from typing import Literal, NotRequired, TypedDict
 
 MAX_NAME_CHARS = 64
-_FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
+_UNSAFE_CHAR = re.compile(r"[^a-zA-Z0-9_-]")
 
 MAX_CALL_ID_CHARS = 64
 """Characters."""
@@ -54,7 +54,7 @@ ContextMessage = SystemMessage | UserMessage | AssistantMessage | ToolResultMess
 
 def safe_name(name: str, *, max_chars: int = MAX_NAME_CHARS) -> str:
     """Every other character as `_`; may be empty."""
-    return _FOREIGN.sub("_", name)[:max_chars]
+    return _UNSAFE_CHAR.sub("_", name)[:max_chars]
 
 
 def valid_call_id(given: str, taken: set[str]) -> str:

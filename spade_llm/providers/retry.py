@@ -43,11 +43,11 @@ class ModelLimits:
     jitter: Callable[[], float] = field(default=random.random, repr=False)
     """Gives 0…1; a test holds it still."""
 
-    def pause_s(self, attempt: int, asked_s: float | None) -> float:
+    def pause_s(self, attempt: int, retry_after_s: float | None) -> float:
         """Compute the back-off after attempt number `attempt` (from 1); at least the pause that the
         server asked for."""
         backoff = min(self.longest_pause_s, self.first_pause_s * 2.0 ** (attempt - 1))
-        return max(asked_s or 0.0, backoff * (1 - self.jitter() / 2))
+        return max(retry_after_s or 0.0, backoff * (1 - self.jitter() / 2))
 
 
 def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
@@ -71,7 +71,7 @@ class Attempts:
         self._failed = 0
 
     @asynccontextmanager
-    async def within(self, timeout_s: float) -> AsyncIterator[None]:
+    async def timeout(self, timeout_s: float) -> AsyncIterator[None]:
         """Everything inside has this long, and never longer than the call.
 
         Raises:
@@ -88,8 +88,8 @@ class Attempts:
         if not isinstance(error, RETRYABLE_ERRORS):
             raise error
         self._failed += 1
-        asked_s = error.retry_after if isinstance(error, RateLimited) else None
-        pause_s = self._limits.pause_s(self._failed, asked_s)
+        retry_after_s = error.retry_after if isinstance(error, RateLimited) else None
+        pause_s = self._limits.pause_s(self._failed, retry_after_s)
         is_last = self._failed >= self._limits.attempts
         if is_last or self._loop.time() + pause_s >= self._ends_at:
             raise error

@@ -102,7 +102,7 @@ async def test_without_its_embedder_it_goes_on_by_words_and_says_so(
 
     assert FACTS[0] in strategy.apply_context_strategy(history)
     assert strategy.stats_of(history)["degraded"] == "vectors"
-    assert "by words only" in caplog.text
+    assert "computed from words" in caplog.text
 
 
 async def test_nothing_is_embedded_while_everything_fits_and_nothing_twice() -> None:

@@ -90,19 +90,19 @@ def test_each_text_is_counted_once() -> None:
 
 @given(st.lists(st.text(), max_size=20))
 def test_what_is_remembered_is_what_would_be_counted(texts: list[str]) -> None:
-    counted = CachedTokenCounter()
+    counter = CachedTokenCounter()
 
-    assert [counted.text(one) for one in texts * 2] == [
+    assert [counter.text(one) for one in texts * 2] == [
         EstimatedTokens().count(one) for one in texts * 2
     ]
 
 
 def test_counts_take_bounded_room() -> None:
-    counted, size = CachedTokenCounter(), MAX_CACHED_CHARS // 8
+    counter, size = CachedTokenCounter(), MAX_CACHED_CHARS // 8
     for n in range(40):
-        counted.text(f"{n}" * size)
+        counter.text(f"{n}" * size)
 
-    kept = [*counted._new, *counted._old]
+    kept = [*counter._new, *counter._old]
 
     assert sum(map(len, kept)) <= MAX_CACHED_CHARS + 4 * size
 

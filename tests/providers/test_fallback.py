@@ -17,7 +17,7 @@ from spade_llm.core.errors import (
     RateLimited,
 )
 from spade_llm.providers import FallbackModel, LLMProvider, OfflineProvider, ScriptedProvider
-from spade_llm.providers.fallback import PAUSE_S
+from spade_llm.providers.fallback import OPEN_CIRCUIT_S
 from spade_llm.providers.model import Completion, Sampling, TextDelta
 from spade_llm.providers.retry import ModelLimits
 from tests.openai_server import Hang, Reset, Status, running_server
@@ -117,7 +117,7 @@ async def test_who_was_away_is_not_asked_again_before_its_pause_is_over() -> Non
 
     said = [(await ask(model)).text for _ in range(2)]
     name_meanwhile = model.name
-    clock.now_s += PAUSE_S
+    clock.now_s += OPEN_CIRCUIT_S
     said.append((await ask(model)).text)
 
     assert said == ["2", "3", "back"]
@@ -144,7 +144,7 @@ async def test_each_failed_probe_doubles_the_pause() -> None:
     first = Named("first", [AWAY, AWAY, "back"])
     model = FallbackModel(first, Named("second", ["2"] * 9), now=clock)
 
-    for pause_s in (0, PAUSE_S, PAUSE_S, PAUSE_S):
+    for pause_s in (0, OPEN_CIRCUIT_S, OPEN_CIRCUIT_S, OPEN_CIRCUIT_S):
         clock.now_s += pause_s
         await ask(model)
 
@@ -187,7 +187,7 @@ async def test_one_call_probes_while_the_others_are_answered_by_the_next() -> No
     first = Waits("first")
     model = FallbackModel(first, Named("second", ["2"] * 9), now=clock)
     await ask(model)
-    clock.now_s += PAUSE_S
+    clock.now_s += OPEN_CIRCUIT_S
 
     probe = asyncio.create_task(ask(model))
     await first.was_asked.wait()
@@ -202,7 +202,7 @@ async def test_a_probe_that_is_cancelled_leaves_the_next_call_to_probe() -> None
     first = Waits("first")
     model = FallbackModel(first, Named("second", ["2"] * 9), now=clock)
     await ask(model)
-    clock.now_s += PAUSE_S
+    clock.now_s += OPEN_CIRCUIT_S
     probe = asyncio.create_task(ask(model))
     await first.was_asked.wait()
 

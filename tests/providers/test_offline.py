@@ -220,10 +220,10 @@ async def test_what_a_search_finds_beside_the_question_is_not_said_to_be_the_ans
         f"- [fact] {text}" for text in ("I live in Lisbon", "Toby is a dog", "Ada rows", "Tea")
     )
 
-    beside = await answer_to("Do you remember my surgery?", found)
+    embed_missing = await answer_to("Do you remember my surgery?", found)
     about = await answer_to("Do you remember my dog?", found)
 
-    assert beside == (
+    assert embed_missing == (
         "I remember nothing with these words. Perhaps one of these means it:\n"
         "- [fact] I live in Lisbon\n- [fact] Toby is a dog\n- [fact] Ada rows"
     )

@@ -34,7 +34,7 @@ async def test_a_question_that_is_stored_next_is_not_embedded_again() -> None:
     vectors = QueryVectorCache(letters.one)
     await vectors.get("abba")
 
-    rows = await vectors.beside(["cab", "abba", "bb"], letters.all)
+    rows = await vectors.embed_missing(["cab", "abba", "bb"], letters.all)
 
     assert letters.asked == ["abba", "cab", "bb"]
     assert rows.tolist() == [[1, 1, 1], [2, 2, 0], [0, 2, 0]]
@@ -45,7 +45,7 @@ async def test_a_batch_of_nothing_new_asks_for_nothing() -> None:
     vectors = QueryVectorCache(letters.one)
     await vectors.get("abba")
 
-    rows = await vectors.beside(["abba", "abba"], letters.all)
+    rows = await vectors.embed_missing(["abba", "abba"], letters.all)
 
     assert letters.asked == ["abba"]
     assert rows.tolist() == [[2, 2, 0], [2, 2, 0]]
@@ -54,7 +54,7 @@ async def test_a_batch_of_nothing_new_asks_for_nothing() -> None:
 async def test_a_text_that_a_batch_holds_twice_is_embedded_once() -> None:
     letters = Letters()
 
-    rows = await QueryVectorCache(letters.one).beside(["a", "b", "a"], letters.all)
+    rows = await QueryVectorCache(letters.one).embed_missing(["a", "b", "a"], letters.all)
 
     assert letters.asked == ["a", "b"]
     assert rows.tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
@@ -65,7 +65,7 @@ async def test_who_changes_a_row_of_a_batch_changes_no_vector_that_is_kept() -> 
     vectors = QueryVectorCache(letters.one)
     await vectors.get("a")
 
-    rows = await vectors.beside(["a", "b"], letters.all)
+    rows = await vectors.embed_missing(["a", "b"], letters.all)
     rows[0] = 7
 
     assert (await vectors.get("a")).tolist() == [[1, 0, 0]]

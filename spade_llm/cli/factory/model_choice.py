@@ -200,7 +200,7 @@ def _openai_model(choice: ModelChoice) -> OpenAIModel:
         settings={name: value for name, value in given.items() if value is not None},
         timeout=table.timeout_s,
         limits=_limits(table),
-        bound=bound,
+        token_limit_field=bound,
     )
 
 

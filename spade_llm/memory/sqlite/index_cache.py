@@ -347,7 +347,7 @@ class IndexRanker:
             async with asyncio.timeout(QUERY_TIMEOUT_S):
                 vectors = await self._embedder.embed([_text_to_embed(index, query)])
         except (ModelUnavailable, TimeoutError) as error:
-            logger.info("no vector for a query, searching by keywords: %s", error or "timeout)
+            logger.info("no vector for a query, searching by keywords: %s", error or "timeout")
             return None
         return vectors.reshape(-1)
 

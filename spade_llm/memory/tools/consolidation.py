@@ -197,6 +197,6 @@ def _common_subject(sources: Sequence[MemoryEntry]) -> str | None:
     subjects = {source.subject for source in sources if source.subject is not None}
     if len(subjects) > 1:
         raise InvalidArguments(
-            "memory_ids are about different people; consolidate the memories of each person separately"
+            "memory_ids are about different people; consolidate each person's memories separately"
         )
     return next(iter(subjects), None)

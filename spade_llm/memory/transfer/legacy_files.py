@@ -160,7 +160,7 @@ def migrate_legacy_file(source: Path, target: Path) -> Path:
         unfinished.rename(target)
     except (InvalidArguments, OSError) as error:
         raise ConfigurationError(
-            f"{str(source)!r} cannot be migrated: {error}; move it away to start with an empty memory"
+            f"{str(source)!r} cannot be migrated: {error}; move it away to start empty"
         ) from error
     finally:
         unfinished.unlink(missing_ok=True)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 DIMENSION = 384
-NEAR_CHARS = 80
+INLINE_CHARS = 80
 """A question as short as this is embedded where it is asked: 2 ms, and on busy cores another thread
 and back is as long again."""
 BATCH_NICENESS = 10
@@ -55,13 +55,13 @@ class MiniLmEmbedder:
 
     def __init__(self, session: MiniLmSession, executor: ThreadPoolExecutor) -> None:
         self._session = session
-        self._executor = executor
-        self._behind = ThreadPoolExecutor(
+        self._query_executor = executor
+        self._batch_executor = ThreadPoolExecutor(
             max_workers=1, thread_name_prefix="minilm-batch", initializer=_lower_priority
         )
         self._is_closed = False
         self._queries = QueryVectorCache(self._embed_query)
-        self._batches = asyncio.Lock()
+        self._batch_lock = asyncio.Lock()
         """Lock that lets batches run one at a time."""
 
     @classmethod
@@ -103,21 +103,21 @@ class MiniLmEmbedder:
         """End the thread; what runs is finished first."""
         self._is_closed = True
         await self._queries.aclose()
-        for executor in (self._executor, self._behind):
+        for executor in (self._query_executor, self._batch_executor):
             await asyncio.to_thread(executor.shutdown)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self._check_open()
         if len(texts) == 1:
             return await self._queries.get(texts[0])
-        async with self._batches:
-            return await self._queries.beside(texts, self._embed_all)
+        async with self._batch_lock:
+            return await self._queries.embed_missing(texts, self._embed_all)
 
     async def _embed_query(self, text: str) -> NDArray[np.float32]:
-        if len(text) <= NEAR_CHARS:
+        if len(text) <= INLINE_CHARS:
             self._check_open()
             return _embed_one(self._session, text)
-        return await self._run(self._executor, _embed_one, self._session, text)
+        return await self._run(self._query_executor, _embed_one, self._session, text)
 
     async def _embed_all(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
@@ -125,10 +125,10 @@ class MiniLmEmbedder:
         vectors = np.empty((len(texts), DIMENSION), np.float32)
         for start in range(0, len(texts), WINDOW_TEXTS):
             window = texts[start : start + WINDOW_TEXTS]
-            tokens = await self._run(self._behind, self._session.tokens, window)
-            for rows in self._session.buckets(tokens):
+            tokens = await self._run(self._batch_executor, self._session.tokens, window)
+            for rows in self._session.length_batches(tokens):
                 some = [tokens[row] for row in rows]
-                part = await self._run(self._behind, self._session.vectors, some)
+                part = await self._run(self._batch_executor, self._session.vectors, some)
                 vectors[[start + row for row in rows]] = part
         return vectors
 

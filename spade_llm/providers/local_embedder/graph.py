@@ -75,7 +75,7 @@ class GraphBuilder:
         names = [self._new_name() for _ in sizes]
         return self._add("Split", [source, self.constant(sizes, np.int64)], names, "", {"axis": -1})
 
-    def fused(self, kind: str, inputs: Sequence[str], **attributes: Attribute) -> str:
+    def microsoft_op(self, kind: str, inputs: Sequence[str], **attributes: Attribute) -> str:
         """Add a node of onnxruntime's own operator set with one output."""
         return self._add(kind, inputs, [self._new_name()], "com.microsoft", attributes)[0]
 
@@ -183,7 +183,7 @@ class _BertGraph:
         attended = self._attention(x, key_mask, f"{name}.attention.self")
         x = self._add_and_norm(attended, x, f"{name}.attention.output")
         wide, bias = self._linear(x, f"{name}.intermediate.dense")
-        wide = self._graph.fused("BiasGelu", [wide, bias])
+        wide = self._graph.microsoft_op("BiasGelu", [wide, bias])
         return self._add_and_norm(wide, x, f"{name}.output")
 
     def _attention(self, x: str, key_mask: str, name: str) -> str:
@@ -192,7 +192,7 @@ class _BertGraph:
         bias = np.concatenate([self._weights[f"{part}.bias"] for part in parts])
         joined = self._product(x, weight, self._graph.constant(bias))
         query, key, value = self._graph.split(joined, [self._shape.hidden] * 3)
-        return self._graph.fused(
+        return self._graph.microsoft_op(
             "MultiHeadAttention", [query, key, value, "", key_mask], num_heads=self._shape.heads
         )
 
@@ -216,7 +216,7 @@ class _BertGraph:
         scales = scales.reshape(-1)
         zeros = graph.constant(np.zeros(scales.shape), np.int8)
         matrix, scale = graph.constant(columns, np.int8), graph.constant(scales)
-        return graph.fused("DynamicQuantizeMatMul", [x, matrix, scale, zeros, *bias])
+        return graph.microsoft_op("DynamicQuantizeMatMul", [x, matrix, scale, zeros, *bias])
 
     def _norm(self, name: str) -> tuple[str, str]:
         weight, bias = self._weights[f"{name}.weight"], self._weights[f"{name}.bias"]

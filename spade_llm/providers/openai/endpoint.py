@@ -11,7 +11,7 @@ import openai
 from pydantic import BaseModel, ValidationError
 
 from spade_llm.core.errors import InvalidModelOutput, ModelUnavailable
-from spade_llm.providers.openai.errors import FOREIGN_ERRORS, RequestInfo, translate
+from spade_llm.providers.openai.errors import SDK_ERRORS, RequestInfo, translate
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # 5-7 ms for 20 messages and 6 tools. The SDK's documented `post` sends the same bytes in 0.1 ms.
 # This header makes it leave the body unread, so that it can be bounded; see
 # tests/providers/test_openai_faults.py.
-UNREAD = {"X-Stainless-Raw-Response": "stream"}
+RAW_RESPONSE_HEADER = {"X-Stainless-Raw-Response": "stream"}
 
 CONNECTIONS = httpx2.Limits(
     max_connections=1000, max_keepalive_connections=100, keepalive_expiry=60.0
@@ -34,7 +34,7 @@ CHAT = "/chat/completions"
 EMBEDDINGS = "/embeddings"
 MODELS = "/models"
 MAX_LIST_BYTES = 4_000_000
-SHORTEST_SECRET = 12
+MIN_SECRET_CHARS = 12
 """Shorter keys are placeholders (NO_KEY among them), and could be words of an answer."""
 REDACTED = "[API key]"
 
@@ -53,7 +53,7 @@ class OpenAIEndpoint:
         """`server`: what errors call it."""
         self._timeout_s = timeout_s
         self._server = server
-        self._secret = api_key if len(api_key) >= SHORTEST_SECRET else ""
+        self._secret = api_key if len(api_key) >= MIN_SECRET_CHARS else ""
         self._client = openai.AsyncOpenAI(
             api_key=api_key,
             base_url=base_url,
@@ -91,7 +91,7 @@ class OpenAIEndpoint:
         Raises:
             ModelError: the server is unavailable, or does not accept the key.
         """
-        headers = {"Accept": "application/json", **UNREAD}
+        headers = {"Accept": "application/json", **RAW_RESPONSE_HEADER}
         try:
             response = await self._client.get(
                 MODELS,
@@ -100,7 +100,7 @@ class OpenAIEndpoint:
             )
             async with aclosing(response):
                 return _ids(await _read_all(response, MAX_LIST_BYTES))
-        except FOREIGN_ERRORS as error:
+        except SDK_ERRORS as error:
             if isinstance(error, openai.APIStatusError) and error.status_code != 401:
                 return []  # Not every server has a list, nor lets every key read it.
             raise translate(error, self._asked(model)) from error
@@ -124,7 +124,7 @@ class OpenAIEndpoint:
             path,
             cast_to=httpx2.Response,
             body=body,
-            options={"headers": {**headers, **UNREAD}, "timeout": self._timeout_s},
+            options={"headers": {**headers, **RAW_RESPONSE_HEADER}, "timeout": self._timeout_s},
         )
 
     @asynccontextmanager
@@ -140,7 +140,7 @@ class OpenAIEndpoint:
                 response = await self._send(path, _valid_unicode(body), headers)
             async with aclosing(response):
                 yield response
-        except FOREIGN_ERRORS as error:
+        except SDK_ERRORS as error:
             raise translate(error, self._asked(str(body.get("model", "")))) from error
 
     def _asked(self, model: str) -> RequestInfo:

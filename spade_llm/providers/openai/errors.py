@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FOREIGN_ERRORS = (
+SDK_ERRORS = (
     openai.OpenAIError,
     httpx2.HTTPError,
     httpx2.StreamError,
@@ -62,7 +62,7 @@ class RequestInfo:
     """Takes the API key out of a text: servers quote it."""
 
 
-def translate(error: Exception, asked: RequestInfo) -> ModelError:
+def translate(error: Exception, request: RequestInfo) -> ModelError:
     """Our exception for one of FOREIGN_ERRORS; the server's own words go to the DEBUG log.
 
     Its message is for the operator: it names the server, and tells a wrong key, an unknown model, a
@@ -71,8 +71,8 @@ def translate(error: Exception, asked: RequestInfo) -> ModelError:
     logger.debug("error from the model's server: %s", type(error).__name__)
     for foreign, to_ours in TRANSLATIONS:
         if isinstance(error, foreign):
-            return to_ours(error, asked)
-    return ModelError(f"{asked.server} failed ({type(error).__name__}).")
+            return to_ours(error, request)
+    return ModelError(f"{request.server} failed ({type(error).__name__}).")
 
 
 def translate_event(error: object) -> ModelError:
@@ -88,13 +88,13 @@ def is_bad_request(error: BaseException | None) -> bool:
     return isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError)
 
 
-def _timed_out(error: Exception, asked: RequestInfo) -> ModelError:
+def _timed_out(error: Exception, request: RequestInfo) -> ModelError:
     """Translate a timeout. The SDK's aiohttp client (3.54) also reports an unreachable server as
     one."""
     cause = _first_cause(error)
     if isinstance(cause, aiohttp.ClientError) and not isinstance(cause, TimeoutError):
-        return _disconnected(error, asked)
-    return ModelUnavailable(f"{asked.server} did not answer in time.")
+        return _disconnected(error, request)
+    return ModelUnavailable(f"{request.server} did not answer in time.")
 
 
 def _first_cause(error: BaseException) -> BaseException:
@@ -105,8 +105,8 @@ def _first_cause(error: BaseException) -> BaseException:
     return error
 
 
-def _disconnected(error: Exception, asked: RequestInfo) -> ModelError:
-    return ModelUnavailable(_why_disconnected(_first_cause(error), asked.server))
+def _disconnected(error: Exception, request: RequestInfo) -> ModelError:
+    return ModelUnavailable(_why_disconnected(_first_cause(error), request.server))
 
 
 def _why_disconnected(cause: BaseException, server: str) -> str:
@@ -127,31 +127,31 @@ def _why_disconnected(cause: BaseException, server: str) -> str:
             return f"The connection to {server} was lost ({type(cause).__name__})."
 
 
-def _undecodable(_: Exception, asked: RequestInfo) -> ModelError:
-    return InvalidModelOutput(f"{asked.server} sent bytes that do not decode.")
+def _undecodable(_: Exception, request: RequestInfo) -> ModelError:
+    return InvalidModelOutput(f"{request.server} sent bytes that do not decode.")
 
 
-def _status(error: Exception, asked: RequestInfo) -> ModelError:
+def _status(error: Exception, request: RequestInfo) -> ModelError:
     assert isinstance(error, openai.APIStatusError)
     status, pause = error.status_code, retry_after_s(error.response.headers)
     is_limit = status == 429 and error.code != "insufficient_quota"
     if is_limit or (status == 503 and pause is not None):
         wish = "" if pause is None else f" of {pause:g} s"
-        said = f"{asked.server} limits the rate of requests and asks for a pause{wish}"
+        said = f"{request.server} limits the rate of requests and asks for a pause{wish}"
         return RateLimited(f"{said} (HTTP {status}).", retry_after=pause)
     if status >= 500 or status in {408, 409, 425}:
-        return ModelUnavailable(f"{asked.server} is in trouble (HTTP {status}).")
-    return _refused(error, status, asked)
+        return ModelUnavailable(f"{request.server} is in trouble (HTTP {status}).")
+    return _refused(error, status, request)
 
 
-def _refused(error: openai.APIStatusError, status: int, asked: RequestInfo) -> ModelError:
+def _refused(error: openai.APIStatusError, status: int, request: RequestInfo) -> ModelError:
     if error.code == "context_length_exceeded" or status == 413 or TOO_LONG.search(error.message):
         return ContextTooLong(f"The prompt does not fit into the model (HTTP {status}).")
     if advice := ADVICE.get(status):
-        said = advice.format(server=asked.server, model=repr(asked.model))
+        said = advice.format(server=request.server, model=repr(request.model))
         return ModelDenied(f"{said} (HTTP {status}).")
-    said = asked.redact(error.message)[:SERVER_MESSAGE_CHARS]
-    return ModelError(f"{asked.server} refused the request (HTTP {status}): {said!r}.")
+    said = request.redact(error.message)[:SERVER_MESSAGE_CHARS]
+    return ModelError(f"{request.server} refused the request (HTTP {status}): {said!r}.")
 
 
 TRANSLATIONS: tuple[tuple[type[Exception], Callable[[Exception, RequestInfo], ModelError]], ...] = (

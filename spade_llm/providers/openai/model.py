@@ -44,7 +44,7 @@ def _unsupported(field: str) -> re.Pattern[str]:
     )
 
 
-_COMPLAINT_OF = {
+_COMPLAINT_PATTERNS = {
     "stream_options": re.compile(r"stream_options"),
     # OpenAI's reasoning models take no value but their own.
     "temperature": re.compile(r"temperature"),
@@ -68,7 +68,9 @@ class OptionalFields:
 
     def accepted(self, body: RequestBody) -> RequestBody:
         """The request without what has been refused."""
-        left_out = [field for field in _COMPLAINT_OF if _refusal_key(body, field) in self._refused]
+        left_out = [
+            field for field in _COMPLAINT_PATTERNS if _refusal_key(body, field) in self._refused
+        ]
         return {field: value for field, value in body.items() if field not in left_out}
 
     def note(self, error: ModelError, body: RequestBody) -> bool:
@@ -78,8 +80,12 @@ class OptionalFields:
         if not is_bad_request(error.__cause__):
             return False
         said = str(error.__cause__)
-        asked = self.accepted(body)
-        fields = [name for name, how in _COMPLAINT_OF.items() if name in asked and how.search(said)]
+        request = self.accepted(body)
+        fields = [
+            name
+            for name, how in _COMPLAINT_PATTERNS.items()
+            if name in request and how.search(said)
+        ]
         self._refused.extend(_refusal_key(body, field) for field in fields)
         for field in fields:
             logger.warning(
@@ -106,24 +112,24 @@ class OpenAIModel:
         settings: RequestBody,
         timeout: float = DEFAULT_TIMEOUT_S,
         limits: ModelLimits | None = None,
-        bound: str = TOKEN_LIMIT_FIELD,
+        token_limit_field: str = TOKEN_LIMIT_FIELD,
     ) -> None:
         """`settings` goes into every request: `model` and, for instance, `temperature`.
-        `bound`: the server's name for the most tokens of an answer."""
+        `token_limit_field`: the server's name for the most tokens of an answer."""
         if not settings.get("model"):
             raise ConfigurationError("A provider needs the name of a model.")
         from spade_llm.providers.openai.endpoint import OpenAIEndpoint
 
         self._server = server_name(base_url)
         self._settings = settings
-        self._bound = bound
+        self._token_limit_field = token_limit_field
         self._timeout_s = timeout
         self._limits = limits or ModelLimits()
         self._endpoint = OpenAIEndpoint(
             base_url=base_url, api_key=api_key, timeout_s=timeout, server=self._server
         )
-        self._places = asyncio.Semaphore(self._limits.max_concurrency)
-        self._extras = OptionalFields(server=self._server)
+        self._slots = asyncio.Semaphore(self._limits.max_concurrency)
+        self._optional_fields = OptionalFields(server=self._server)
 
     @property
     def name(self) -> str:
@@ -168,10 +174,10 @@ class OpenAIModel:
     ) -> Completion:
         body = self._request(messages, tools, tool_choice, response_schema, sampling)
         attempts = self._attempts()
-        async with self._place(attempts):
+        async with self._slot(attempts):
             while True:
                 try:
-                    return await self._attempt(self._extras.accepted(body), attempts)
+                    return await self._attempt(self._optional_fields.accepted(body), attempts)
                 except ModelError as error:
                     await self._prepare_next(error, body, attempts)
 
@@ -187,7 +193,7 @@ class OpenAIModel:
         body = with_stream(self._request(messages, tools, tool_choice, response_schema, sampling))
         attempts = self._attempts()
         async with (
-            self._place(attempts),
+            self._slot(attempts),
             aclosing(self._first_parts(body, attempts)) as parts,
         ):
             async for part in parts:
@@ -200,7 +206,7 @@ class OpenAIModel:
         has_begun = False
         while True:
             try:
-                request = self._extras.accepted(body)
+                request = self._optional_fields.accepted(body)
                 async with aclosing(self._attempt_stream(request, attempts)) as parts:
                     async for part in parts:
                         has_begun = True
@@ -213,14 +219,14 @@ class OpenAIModel:
 
     async def _prepare_next(self, error: ModelError, body: RequestBody, attempts: Attempts) -> None:
         """Prepare the next attempt; raises `error` if there can be none."""
-        if not self._extras.note(error, body):
+        if not self._optional_fields.note(error, body):
             await attempts.pause_after(error)
 
     async def _attempt(self, body: RequestBody, attempts: Attempts) -> Completion:
         from spade_llm.providers.openai.answer import AnswerAssembler
 
         size = self._limits.max_answer_bytes
-        async with attempts.within(self._timeout_s):
+        async with attempts.timeout(self._timeout_s):
             raw = await self._endpoint.answer(body, max_bytes=size)
         assembly = AnswerAssembler(max_bytes=size)
         assembly.add(raw)
@@ -235,7 +241,7 @@ class OpenAIModel:
         assembly = AnswerAssembler(max_bytes=size)
         async with aclosing(self._endpoint.events(body, max_bytes=size)) as events:
             while True:
-                async with attempts.within(self._timeout_s):
+                async with attempts.timeout(self._timeout_s):
                     raw = await anext(events, None)
                 if raw is None:
                     break
@@ -262,26 +268,26 @@ class OpenAIModel:
             tool_choice=tool_choice,
             response_schema=response_schema,
             sampling=sampling,
-            bound=self._bound,
+            token_limit_field=self._token_limit_field,
         )
 
     def _attempts(self) -> Attempts:
         return Attempts(self._limits, server=self._server)
 
     @asynccontextmanager
-    async def _place(self, attempts: Attempts) -> AsyncIterator[None]:
-        await self._take_place(attempts)
+    async def _slot(self, attempts: Attempts) -> AsyncIterator[None]:
+        await self._acquire_slot(attempts)
         try:
             yield
         finally:
-            self._places.release()
+            self._slots.release()
 
-    async def _take_place(self, attempts: Attempts) -> None:
-        if self._places.locked():
-            async with attempts.within(self._limits.deadline_s):
-                await self._places.acquire()
+    async def _acquire_slot(self, attempts: Attempts) -> None:
+        if self._slots.locked():
+            async with attempts.timeout(self._limits.deadline_s):
+                await self._slots.acquire()
         else:
-            await self._places.acquire()
+            await self._slots.acquire()
 
 
 def server_name(base_url: str) -> str:

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 UNNAMED = "answer"
 LONGEST_NAME = 64
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]+")
-_PLAIN = {"enum", "const", "required", "type", "title", "description", "pattern", "format"}
+_PLAIN_KEYWORDS = {"enum", "const", "required", "type", "title", "description", "pattern", "format"}
 """Keywords with values that hold no schema."""
-_NAMED = {"properties", "$defs", "definitions"}
+_SCHEMA_MAP_KEYWORDS = {"properties", "$defs", "definitions"}
 """Keywords with values that hold schemas under user-defined names."""
-_LEFT_OUT = {"default", "examples", "additionalProperties"}
+_DROPPED_KEYWORDS = {"default", "examples", "additionalProperties"}
 
 RequestBody = dict[str, object]
 TOKEN_LIMIT_FIELD = "max_tokens"
@@ -56,10 +56,10 @@ def build_request(
     tool_choice: str,
     response_schema: Mapping[str, object] | None = None,
     sampling: Sampling | None = None,
-    bound: str = TOKEN_LIMIT_FIELD,
+    token_limit_field: str = TOKEN_LIMIT_FIELD,
 ) -> RequestBody:
     """`settings` holds the model and whatever else is the same in every request."""
-    body: RequestBody = {**settings, **_with_sampling(settings, sampling, bound)}
+    body: RequestBody = {**settings, **_with_sampling(settings, sampling, token_limit_field)}
     body["messages"] = list(messages)
     if tools:
         body["tools"] = [_tool(spec) for spec in tools]
@@ -87,14 +87,14 @@ def _strict(node: object) -> object:
         return node
     if "$ref" in node:
         return {"$ref": node["$ref"]}
-    kept = {key: _value(key, value) for key, value in node.items() if key not in _LEFT_OUT}
+    kept = {key: _value(key, value) for key, value in node.items() if key not in _DROPPED_KEYWORDS}
     return {**kept, **_closed(node)} if _is_object(node) else kept
 
 
 def _value(key: str, value: object) -> object:
-    if key in _PLAIN:
+    if key in _PLAIN_KEYWORDS:
         return value
-    if key in _NAMED and isinstance(value, Mapping):
+    if key in _SCHEMA_MAP_KEYWORDS and isinstance(value, Mapping):
         return {name: _strict(part) for name, part in value.items()}
     return _strict(value)
 
@@ -111,7 +111,9 @@ def _closed(node: Mapping[str, object]) -> dict[str, object]:
     return {"required": list(fields), "additionalProperties": False}
 
 
-def _with_sampling(settings: RequestBody, sampling: Sampling | None, bound: str) -> RequestBody:
+def _with_sampling(
+    settings: RequestBody, sampling: Sampling | None, token_limit_field: str
+) -> RequestBody:
     """Build the fields for `sampling`. The provider's limit of tokens is an upper bound: a request
     can only lower it."""
     if sampling is None:
@@ -120,9 +122,9 @@ def _with_sampling(settings: RequestBody, sampling: Sampling | None, bound: str)
     if sampling.temperature is not None:
         fields["temperature"] = sampling.temperature
     if sampling.max_tokens is not None:
-        most = settings.get(bound)
+        most = settings.get(token_limit_field)
         wanted = sampling.max_tokens
-        fields[bound] = min(wanted, most) if isinstance(most, int) else wanted
+        fields[token_limit_field] = min(wanted, most) if isinstance(most, int) else wanted
     return fields
 
 
