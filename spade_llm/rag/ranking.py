@@ -11,8 +11,7 @@ import numpy as np
 
 from spade_llm.core.text import estimate_tokens
 from spade_llm.rag.contract import ScoredChunk
-from spade_llm.search.arrays import NO_ROW
-from spade_llm.search.passage_bm25 import hybrid_score, top_rows
+from spade_llm.search.arrays import NO_ROW, top_k
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from spade_llm.rag.contract import Chunk
     from spade_llm.rag.store.chroma_index import VectorCollection
-    from spade_llm.search.passage_bm25 import KeywordScores
+    from spade_llm.search.bm25 import KeywordScores
     from spade_llm.search.passage_index import PassageIndex
 
 MAX_JOINED = 4
@@ -193,7 +192,45 @@ def _distinct_texts(words: PassageIndex, ids: Sequence[int]) -> int:
     return len(np.unique(words.text.rows[rows[rows != NO_ROW]]))
 
 
+WORD_WEIGHT = 0.6
+"""Maximum that shared words add if the passage also has a cosine: a passage with every word of the
+query and cosine 0 gets this score; half of the words add a quarter of it."""
+OVERSAMPLING = 4
+"""Number of rows examined, as a multiple of the limit: some repeat the text of others."""
 DECIMALS = 4
+
+
+def hybrid_score(cosine: float, share: float) -> float:
+    """Combine the cosine (base) with `share`, the weighted share of the query's words in the
+    passage.
+
+    The share closes part of the gap to 1, by its square: a query in a passage's own words is about
+    that passage; a query that shares some words with it may not be.
+    """
+    base = min(max(cosine, 0.0), 1.0)
+    return base + (1 - base) * WORD_WEIGHT * share**2
+
+
+def top_rows(
+    scores: Vector, texts: NDArray[np.int64], allowed: NDArray[np.bool_] | None, limit: int
+) -> NDArray[np.intp]:
+    """The highest above 0, in order, each text once; of equal ones the first."""
+    rows = np.flatnonzero(scores > 0 if allowed is None else (scores > 0) & allowed)
+    count = OVERSAMPLING * limit
+    while len(rows) > count:
+        some = _deduplicate_texts(rows[top_k(scores[rows], count)], scores, texts)
+        if len(some) >= limit:
+            return some[:limit]
+        count *= OVERSAMPLING
+    return _deduplicate_texts(rows, scores, texts)[:limit]
+
+
+def _deduplicate_texts(
+    rows: NDArray[np.intp], scores: Vector, texts: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    ordered = rows[np.lexsort((rows, -scores[rows]))]
+    _, first = np.unique(texts[ordered], return_index=True)
+    return np.asarray(ordered[np.sort(first)])
 
 
 class Ranking:

@@ -21,7 +21,7 @@ from spade_llm.rag.ranking import (
     scored_passages,
 )
 from spade_llm.rag.store.chroma_index import current_collection
-from spade_llm.search.passage_bm25 import keyword_scores
+from spade_llm.search.bm25 import keyword_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,7 +9,7 @@ import numpy as np
 
 from spade_llm.search import query_analysis
 from spade_llm.search.arrays import NO_ROW
-from spade_llm.search.memory_bm25 import NEIGHBOUR_SPREAD, NO_SPREAD, MemoryBm25, bm25_norms
+from spade_llm.search.bm25 import NEIGHBOUR_SPREAD, NO_SPREAD, MemoryBm25, bm25_norms
 from spade_llm.search.memory_filters import granted_rows, matching_rows
 from spade_llm.search.memory_fusion import length_bonus, neighbourhood_lengths
 from spade_llm.search.memory_hits import order_rows, rank_hits

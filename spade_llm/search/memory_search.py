@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.search import memory_bm25, memory_fusion
+from spade_llm.search import bm25, memory_fusion
 from spade_llm.search.arrays import top_k
-from spade_llm.search.memory_bm25 import K1, MemoryBm25
+from spade_llm.search.bm25 import K1, MemoryBm25
 from spade_llm.search.memory_query import SearchMode, SortBy
 from spade_llm.search.query_analysis import find_names
 from spade_llm.search.terms import query_words
+from spade_llm.search.vectors import COMPUTED_ROWS, EXACT_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,10 +55,6 @@ if TYPE_CHECKING:
     Row = NDArray[np.float32]
     Rows = NDArray[np.intp]
 
-EXACT_ROWS = 8192
-"""Up to these all cosines are computed: 0.4 ms."""
-COMPUTED_ROWS = 1024
-"""Else those of the best by their sketches."""
 SCORE_DECIMALS = 5
 """Number of decimals of a score; rows with equal rounded scores are ordered by age."""
 TIE_BREAKER = 0.05
@@ -257,6 +254,4 @@ class MemorySearch:
 
     def _shares(self, leg: MemoryBm25, postings: Sequence[PostingList]) -> Row:
         is_recall = self._query.mode is SearchMode.RECALL
-        return leg.shares(
-            postings, memory_bm25.NEIGHBOUR_SPREAD if is_recall else memory_bm25.NO_SPREAD
-        )
+        return leg.shares(postings, bm25.NEIGHBOUR_SPREAD if is_recall else bm25.NO_SPREAD)

@@ -9,7 +9,7 @@ import numpy as np
 
 from spade_llm.search import terms
 from spade_llm.search.arrays import GrowableArray
-from spade_llm.search.memory_bm25 import bm25_norms
+from spade_llm.search.bm25 import bm25_norms
 from spade_llm.search.postings import split_heads, split_items
 from spade_llm.search.table import KeywordTable
 from spade_llm.search.terms import TERM_ITEM, content_hash, encode_terms

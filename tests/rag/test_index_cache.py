@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from spade_llm.rag import Document, DocumentLibrary
 from spade_llm.rag.index_cache import PassageIndexCache
 from spade_llm.rag.loading.chunking import Passage
+from spade_llm.rag.ranking import top_rows
 from spade_llm.rag.store.database import LibraryDatabase
 from spade_llm.rag.store.index_records import KeywordStore
 from spade_llm.rag.store.registry import Registry
 from spade_llm.rag.store.schema import MIGRATIONS
-from spade_llm.search.passage_bm25 import keyword_scores, top_rows
+from spade_llm.search.bm25 import keyword_scores
 from spade_llm.search.passage_index import PassageIndex, assign_chunk_ids, make_keyword_record
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from spade_llm.providers import MiniLmEmbedder, find_weights
 from spade_llm.rag import Document, DocumentLibrary
-from spade_llm.search.passage_bm25 import hybrid_score, keyword_score
+from spade_llm.rag.ranking import hybrid_score
+from spade_llm.search.bm25 import keyword_score
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:

@@ -1,16 +1,17 @@
-"""BM25 keyword scores of memories, spread to adjacent messages.
+"""BM25 keyword scores of memories, spread to adjacent messages, and of passages.
 
-A score is a share of the maximum that the words of the query could reach. Vectors and filters are
-handled elsewhere.
+A score is a share of the maximum that the words of the query could reach.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from spade_llm.search.terms import CONTENT_WEIGHT
+from spade_llm.search.terms import CONTENT_WEIGHT, query_words
 from spade_llm.search.words import PREFIX_CHARS, prefix_hash
 
 if TYPE_CHECKING:
@@ -19,10 +20,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spade_llm.search.memory_index import IndexSnapshot
+    from spade_llm.search.passage_index import PassageIndex
     from spade_llm.search.postings import PostingList
     from spade_llm.search.terms import QueryWord
 
+    Row = NDArray[np.float32]
+
+Figure = TypeVar("Figure", float, "NDArray[np.float32]")
+
 K1, B = 1.2, 0.75
+MAX_QUERY_WORDS = 32
+"""Further words of a query are not looked up."""
+RANK_WEIGHT = 0.05
+"""Share of the keyword score that BM25 decides: the order among passages with the same words."""
 NO_SPREAD: Mapping[int, float] = {}
 NO_NEIGHBOURS: Mapping[int, NDArray[np.int32]] = {}
 NEIGHBOUR_SPREAD: Mapping[int, float] = {1: 0.7, 2: 0.4, -1: 0.5, -2: 0.3}
@@ -112,3 +122,63 @@ def bm25_norms(
         total += np.float32(share) * room[reach[-place]]
     mean = float(total[:-1].sum(dtype=np.float64)) / max(1, int(np.count_nonzero(universe)))
     return np.asarray(K1 * (1 - B) + K1 * B / max(mean, 1e-9) * total[:-1], np.float32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KeywordScores:
+    """Keyword scores of the rows of one namespace."""
+
+    shares: Row
+    """The weighted share of the query's words that are in it, 0…1."""
+    ranks: Row
+    """BM25 as a share of the most that these words could give, 0…1."""
+
+    @property
+    def scores(self) -> Row:
+        return keyword_score(self.shares, self.ranks)
+
+
+def keyword_scores(query: str, indexes: Sequence[PassageIndex]) -> list[KeywordScores]:
+    """Score the rows of each index; the word weights are the same for all indexes."""
+    words = _query_words(query)
+    found = [[index.find(word.terms) for word in words] for index in indexes]
+    weights = _word_weights(words, found, chunks=sum(index.live_rows for index in indexes))
+    pairs = zip(indexes, found, strict=True)
+    return [_score_rows(index, postings, weights) for index, postings in pairs]
+
+
+def _query_words(query: str) -> list[QueryWord]:
+    """Each once, whatever its ending."""
+    words = {word.terms: word for word in reversed(query_words(query))}
+    return list(reversed(words.values()))[:MAX_QUERY_WORDS]
+
+
+def _word_weights(
+    words: Sequence[QueryWord], found: Sequence[Sequence[PostingList]], *, chunks: int
+) -> list[float]:
+    """Weights of the words: a rare word weighs more, a word that is not found weighs most."""
+    counts = [sum(len(postings[at].rows) for postings in found) for at in range(len(words))]
+    return [inverse_document_frequency(found_in=count, of=max(chunks, count)) for count in counts]
+
+
+def _score_rows(
+    index: PassageIndex, postings: Sequence[PostingList], weights: Sequence[float]
+) -> KeywordScores:
+    shares, ranks = np.zeros((2, len(index)), np.float32)
+    norms = index.bm25_norms
+    for posting, weight in zip(postings, weights, strict=True):
+        times = posting.weights * np.float32(1 / CONTENT_WEIGHT)
+        shares[posting.rows] += np.float32(weight)
+        ranks[posting.rows] += np.float32(weight) * times / (times + norms[posting.rows])
+    total = np.float32(sum(weights) or 1.0)
+    return KeywordScores(shares=np.minimum(shares / total, 1), ranks=np.minimum(ranks / total, 1))
+
+
+def keyword_score(share: Figure, rank: Figure) -> Figure:
+    """Both 0…1, of one passage or a row of them; never more than the share of words deserves."""
+    return share * (1 - RANK_WEIGHT * (1 - rank))
+
+
+def inverse_document_frequency(*, found_in: int, of: int) -> float:
+    """Inverse document frequency, smoothed so that it is sensible in a library of one passage."""
+    return math.log(1 + (of + 10) / (found_in + 1))
