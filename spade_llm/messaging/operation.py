@@ -50,7 +50,8 @@ class Operation(Generic[P, R]):
 
     `field` is the field of the response that has the result. A sequence is truncated to one
     message. Without a field, the method returns the response itself, or None (`Empty`).
-    `in_list`: the field is a list, with the result as its only item.
+    `in_list`: the field is a list, with the result as its only item. `timeout_s`: of a call; None:
+    the client's.
     """
 
     def __init__(
@@ -60,7 +61,9 @@ class Operation(Generic[P, R]):
         field: str = "",
         *,
         in_list: bool = False,
+        timeout_s: float | None = None,
     ) -> None:
+        self._timeout_s = timeout_s
         self.effect = effect
         self._method = method
         self._field = field
@@ -158,7 +161,8 @@ class Operation(Generic[P, R]):
 
     async def _call(self, client: RpcClient, *args: P.args, **kwargs: P.kwargs) -> R:
         body, key = self._request_and_key(*args, **kwargs)
-        return self._result(await client.ask(body, self.response, id=key))
+        answer = await client.ask(body, self.response, id=key, timeout_s=self._timeout_s)
+        return self._result(answer)
 
     def _result(self, response: Body) -> R:
         if not self._field:

@@ -23,8 +23,9 @@ from spade_llm.memory.contract import (
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.messaging import Body, Empty, agent_status
 from spade_llm.providers.model import Sampling
-from spade_llm.rag import remote_catalogue, remote_ingestion, remote_jobs, remote_retrieval
+from spade_llm.rag import remote_ingestion, remote_jobs
 from spade_llm.rag.contract import RetrievalOptions, SourceDocument
+from spade_llm.rag.remote import RagClient
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
 from spade_llm.tools import remote
 
@@ -431,45 +432,45 @@ RAG_EXAMPLES = (
         about="Stores a file that was uploaded to the RAG agent's XMPP server (XEP-0363).",
     ),
     Example(
-        request=remote_catalogue.NamespacesRequest(),
-        answer=remote_catalogue.NamespacesResponse,
+        request=RagClient._namespaces.body(),
+        answer=RagClient._namespaces.response,
         about="Lists the namespaces that the caller may see.",
     ),
     Example(
-        request=remote_catalogue.DocumentsRequest(namespace="city", limit=2),
-        answer=remote_catalogue.DocumentPageResponse,
+        request=RagClient._documents.body(namespace="city", limit=2),
+        answer=RagClient._documents.response,
         about="Lists documents.",
     ),
     Example(
-        request=remote_catalogue.DocumentStatsRequest(namespace="city"),
-        answer=remote_catalogue.DocumentStatsResponse,
+        request=RagClient.stats.body(namespace="city"),
+        answer=RagClient.stats.response,
         about="Counts the documents, chunks and vectors of a namespace.",
     ),
     Example(
-        request=remote_retrieval.RetrievePassagesRequest(
+        request=RagClient._retrieve.body(
             query="How many steps?", k=1, options=RetrievalOptions(namespaces=("city",))
         ),
-        answer=remote_retrieval.PassagesResponse,
+        answer=RagClient._retrieve.response,
         about="Finds passages.",
     ),
     Example(
-        request=remote_retrieval.AnswerRequest(question="How many steps has the tower?", k=1),
-        answer=remote_retrieval.SourcedAnswerResponse,
+        request=RagClient._answer.body(question="How many steps has the tower?", k=1),
+        answer=RagClient._answer.response,
         about="Answers a question from the documents, with citations.",
     ),
     Example(
-        request=remote_catalogue.GrantNamespaceRequest(namespace="city", to="ben@localhost"),
+        request=RagClient.grant.body(namespace="city", to="ben@localhost"),
         answer=Empty,
         about="Lets another account or domain use a namespace.",
     ),
     Example(
-        request=remote_catalogue.NamespaceGrantsRequest(),
-        answer=remote_catalogue.NamespaceGrantsResponse,
+        request=RagClient._grants.body(),
+        answer=RagClient._grants.response,
         about="Lists the grants that the caller has given.",
     ),
     Example(
-        request=remote_catalogue.RevokeNamespaceRequest(namespace="city", to="ben@localhost"),
-        answer=remote_jobs.DocumentCount,
+        request=RagClient._revoke.body(namespace="city", to="ben@localhost"),
+        answer=RagClient._revoke.response,
         about="Takes a grant back.",
     ),
     Example(
@@ -479,8 +480,8 @@ RAG_EXAMPLES = (
         about="Computes the vectors again, with the current embedding model.",
     ),
     Example(
-        request=remote_catalogue.DeleteDocumentsRequest(namespace="city", source="guide.md"),
-        answer=remote_jobs.DocumentCount,
+        request=RagClient.delete.body(namespace="city", source="guide.md"),
+        answer=RagClient.delete.response,
         about="Deletes a document, or a namespace with all its documents.",
     ),
 )
