@@ -75,6 +75,7 @@ class Truncator:
             cut = truncate_middle(text, shown)
             if self.counter.counter.count(cut) <= tokens:
                 return cut
+            # Tokens are not proportional to characters: shrink until the text fits.
             shown = shown * 2 // 3 - 16
         return truncate_middle(text, 0)
 

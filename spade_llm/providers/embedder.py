@@ -51,6 +51,7 @@ class QueryVectorCache:
         """A copy, in the shape that `embed` gives."""
         known = self._vectors.get(text)
         if known is None:
+            # A cancelled caller must not cancel the embedding that others wait for.
             known = await asyncio.shield(self._running.get(text) or self._start(text))
         else:
             self._vectors.move_to_end(text)

@@ -46,6 +46,7 @@ class ModelLimits:
     def pause_s(self, attempt: int, retry_after_s: float | None) -> float:
         """Compute the back-off after attempt number `attempt` (from 1); at least the pause that the
         server asked for."""
+        # Exponential back-off; jitter of half to all of it spreads clients that failed together.
         backoff = min(self.longest_pause_s, self.first_pause_s * 2.0 ** (attempt - 1))
         return max(retry_after_s or 0.0, backoff * (1 - self.jitter() / 2))
 

@@ -159,6 +159,7 @@ class Learner:
         """Cutting goes on, and so does everything else."""
         doubled_s = self._schedule.min_backoff_s * 2.0**self._failures
         pause_s = max(min(doubled_s, self._schedule.max_backoff_s), _retry_after_s(error))
+        # Bounded, because a power of two would overflow a float in a long outage.
         self._failures = min(self._failures + 1, MAX_DOUBLINGS)
         self._retry_at = self._clock() + timedelta(seconds=pause_s)
         logger.warning("fact extraction paused for %.0f s: %s", pause_s, error)

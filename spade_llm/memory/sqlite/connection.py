@@ -43,6 +43,7 @@ LOCK_WAIT_S = 5.0
 
 CACHED_STATEMENTS = 256
 
+# In the event loop's thread a locked file must fail at once instead of blocking.
 NO_BUSY_TIMEOUT = "PRAGMA busy_timeout = 0"
 
 

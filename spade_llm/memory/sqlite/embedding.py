@@ -335,6 +335,7 @@ class EmbeddingWorker:
         found = await self._nearest_search.nearest(
             row.owner, vectors[at], which=which, limit=KNOWN_NEIGHBOURS
         )
+        # Only earlier rows count as known, and not the entry's own sources.
         before = [cosine for key, cosine in found if key < row.key and key not in row.sources]
         in_batch = [
             float(vectors[at] @ vectors[other])
@@ -367,6 +368,7 @@ def _row_keys(transaction: Transaction, sql: str, which: Mapping[str, SqlValue])
 
 
 def _row_to_embed(transaction: Transaction, key: int) -> RowToEmbed | None:
+    # Row keys: seq * 2 for entries, seq * 2 + 1 for messages.
     row = transaction.first(SELECT_MESSAGE if key & 1 else SELECT_ENTRY, {"seq": key >> 1})
     if row is None:
         return None

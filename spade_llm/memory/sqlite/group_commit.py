@@ -173,6 +173,7 @@ class GroupCommit:
         attempt = asyncio.ensure_future(
             self._thread.run(lambda connection: _commit_together(connection, writes))
         )
+        # wait() does not cancel the attempt: a commit that has begun runs to its end.
         await asyncio.wait([attempt])
         failure = attempt.exception()
         if failure is None:

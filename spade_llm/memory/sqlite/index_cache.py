@@ -264,6 +264,7 @@ class IndexRanker:
         try:
             found = await (self._source.read_inline(read) if is_few else self._source.read(read))
         except BaseException:
+            # These rows were not read: the next search tries again.
             cached.stale |= keys
             raise
         gone = keys.difference(found.columns.key)
@@ -320,6 +321,7 @@ class IndexRanker:
         """Evict the least recently used indexes until the rest fits."""
         if self._size_bytes <= self._max_bytes:
             return
+        # The most recently used index stays, even if it alone exceeds the limit.
         for cached in [one for one in self._cached.values() if not one.users][:-1]:
             del self._cached[cached.owner]
             self._size_bytes -= cached.size_bytes

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
     from spade_llm.memory.sqlite.database import MemoryDatabase
 
+# Conversations with cleared messages come first (false sorts before true): their messages are
+# deleted only after they have been learned from.
 SELECT_UNLEARNED = """
     SELECT jid, message.owner, conversation, name, cleared_at_seq
     FROM message JOIN conversation ON conversation.number = conversation
@@ -253,6 +255,7 @@ def _save_episode(
         "last": last[1],
     }
     transaction.count(MARK_EPISODE, {**marks, "episode": row[0]})
+    # Earlier messages of the range that no episode holds are marked as done.
     transaction.count(MARK_EPISODE, {**marks, "episode": 0, "first": 0})
     return _entry_id(row)
 
