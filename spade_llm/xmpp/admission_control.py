@@ -242,7 +242,7 @@ class AdmissionControl:
         try:
             return self._invitations.is_guest(jid)
         except StorageFailed as error:
-            logger.warning("%s is not let in: %s", jid, error)
+            logger.warning("%s is not admitted: %s", jid, error)
             return False
 
     def _sender(self, jid: str, trust: TrustLevel, now_s: float) -> _Sender:

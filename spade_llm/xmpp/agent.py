@@ -250,6 +250,7 @@ class XmppAgent(Agent):
         self._alive.clear()
         if self.connection is not None:
             self.connection.freeze_acknowledgements()
+        # Running work still needs behaviours, presence and the stream, so it finishes first.
         await self.node.dispatcher.close(patience_s=SHUTDOWN_GRACE_S)
         await self._end_behaviours()
         await self.node.requester.close()

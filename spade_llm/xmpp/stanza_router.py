@@ -73,7 +73,7 @@ class StanzaRouter:
         try:
             self.take(xml)
         except Exception:
-            logger.exception("a message of %s could not be taken", xml.get("from"))
+            logger.exception("processing a message of %s failed", xml.get("from"))
 
     def take(self, xml: Element) -> None:
         """A `<message/>` as it came."""

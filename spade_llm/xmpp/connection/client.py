@@ -217,7 +217,10 @@ class XmppClient(ClientXMPP):
 
     def data_received(self, data: bytes) -> None:
         if self.xml_root is None and self._prologue.is_forbidden(data):
-            logger.warning("%s: the server sent a document type: hung up", self.boundjid.bare)
+            logger.warning(
+                "%s: connection closed: the server sent a document type declaration",
+                self.boundjid.bare,
+            )
             self.abort()
             return
         super().data_received(data)

@@ -91,7 +91,7 @@ class FallbackEndpoints:
         it."""
         target = _parse_endpoint(other)
         if target is None or not is_verified or self._hops >= MAX_REDIRECTS:
-            logger.warning("the server sends us to %r: not followed", other[:200])
+            logger.warning("redirection to %r ignored", other[:200])
             return False
         self._hops += 1
         self._redirected_to, self._is_untried = target, True

@@ -184,7 +184,7 @@ class StreamManagement:
     def acknowledge(self, mark: StreamPosition) -> None:
         """Tell the server that what had come then need not be kept for us."""
         if self._is_counting_in and mark.stream == self._stream:
-            # One that was overtaken: a server ends a stream whose numbers go back.
+            # An older acknowledgement may finish later; a server ends a stream whose `h` decreases.
             is_ahead = (mark.handled - self._acknowledged_in) % _MODULO < _MODULO // 2
             self._acknowledged_in = mark.handled if is_ahead else self._acknowledged_in
             self._write(f"<a xmlns='{NAMESPACE}' h='{self._acknowledged_in}'/>")

@@ -250,6 +250,7 @@ class XmppConnection:
     async def _reconnect(self) -> None:
         pause_s = FIRST_BACKOFF_S
         while not self.connected.is_set() and not self.closed_for_good.done():
+            # Jitter: after a restart of the server, not all agents reconnect at the same moment.
             await asyncio.sleep(random.uniform(pause_s / 2, pause_s))
             if await self._retry_connection():
                 pause_s = min(pause_s * 2, MAX_BACKOFF_S)
@@ -260,7 +261,7 @@ class XmppConnection:
         failure = await self._attempt_in_time()
         if failure is None:
             return False
-        logger.warning("%s is not back yet: %s", self._jid, failure)
+        logger.warning("%s: reconnecting failed: %s", self._jid, failure)
         were_all_tried = self._endpoints.move_on()
         await self._disconnect()
         return were_all_tried

@@ -223,7 +223,11 @@ class MissedMessages:
                 await self._catch_up()
                 break
             except RequestError as error:
-                logger.warning("%s: missed messages are not known: %s", self._agent.jid, error)
+                logger.warning(
+                    "%s: missed messages cannot be read from the archive: %s",
+                    self._agent.jid,
+                    error,
+                )
         self._is_reading = False
         self._keep_live()
 
@@ -257,7 +261,7 @@ class MissedMessages:
                 return
             if taken.total() >= MAX_MESSAGES:
                 break
-        logger.warning("%s: too much was missed, the newest is left out", self._agent.jid)
+        logger.warning("%s: too many missed messages, the newest are not answered", self._agent.jid)
         self._save_position(await archive.newest())
 
     async def _deal_with(self, one: ArchivedMessage, taken: Counter[str]) -> None:

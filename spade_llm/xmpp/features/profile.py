@@ -56,10 +56,10 @@ class Profile:
             await self._publish_items()
             self._is_done = True
         except IqTimeout:
-            logger.warning("%s: the server did not take the card in time", self._agent.jid)
+            logger.warning("%s: publishing the vCard timed out", self._agent.jid)
         except IqError as error:
             self._is_done = True
-            logger.info("%s: the server takes no card: %s", self._agent.jid, error.condition)
+            logger.info("%s: the server rejected the vCard: %s", self._agent.jid, error.condition)
 
     async def _publish_card(self) -> None:
         identity, card = self._identity, vcard_lines(self._identity, jid=str(self._agent.jid))

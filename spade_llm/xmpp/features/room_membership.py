@@ -202,7 +202,7 @@ class RoomMembership:
                     await room.is_out.wait()
             except TimeoutError:
                 if not await is_occupant(self._agent.client, self._room.own_address):
-                    logger.warning("%s forgot us", room.address)
+                    logger.warning("room %s no longer lists us as an occupant", room.address)
                     room.lose()
         self._pause_s = KICKED_PAUSE_S if room.exit.is_for_good else FIRST_PAUSE_S
         return room.exit.reason
@@ -214,6 +214,7 @@ class RoomMembership:
         room.is_out.clear()
         waiting = asyncio.create_task(room.is_out.wait())
         try:
+            # Jitter: the agents of a room that was away do not all join at the same moment.
             pause_s = random.uniform(self._pause_s / 2, self._pause_s)
             await asyncio.wait({waiting}, timeout=pause_s)
         finally:

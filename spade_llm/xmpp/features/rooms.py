@@ -86,7 +86,7 @@ class Rooms:
         self._rooms: dict[str, RoomState] = {}
         self._sent: LruDict[str, AclMessage] = LruDict(MAX_SENT)
         self._declined: SlidingWindow[str] = SlidingWindow(DECLINED_EVERY_S, time.monotonic)
-        # In front of who would judge a room's stanza as a peer's.
+        # First, because the other filters would treat a room's stanza as one of a peer.
         agent.message_filters.insert(0, self._take)
         agent.admission.is_room = self._rooms.__contains__
         agent.on_client.append(self._listen)
@@ -139,7 +139,7 @@ class Rooms:
     async def _stay(self, room: RoomState, *, is_new: bool) -> None:
         stay = RoomMembership(self._agent, room, resend_bounced=self._resend_bounced)
         await stay.run(can_give_up=room.address in self._invited, is_new=is_new)
-        logger.info("%s stays out of %s from now on", self._agent.jid, room.address)
+        logger.info("%s does not join %s again", self._agent.jid, room.address)
         self._rooms.pop(room.address, None)
         self._invited.discard(room.address)
         try:
@@ -201,7 +201,7 @@ class Rooms:
         try:
             return len(self._rooms) < MAX_ROOMS and self.invited_to.has_capacity_for(inviter)
         except StorageFailed as error:
-            logger.warning("how often %s has invited us is not known: %s", inviter, error)
+            logger.warning("the number of invitations of %s cannot be read: %s", inviter, error)
             return False
 
     def _trusts(self, domain: str) -> bool:
@@ -327,7 +327,7 @@ class Rooms:
             if room.is_in:  # Else we are about to enter anyway.
                 room.lose()
         else:
-            logger.warning("%s does not take what we say: %s", room.address, condition)
+            logger.warning("room %s rejected a message: %s", room.address, condition)
         return True
 
 
