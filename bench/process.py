@@ -110,7 +110,7 @@ async def mcp_tools(part: Part) -> AsyncIterator[None]:
     from spade_llm.tools.terms import ToolGroup
 
     account = part.account
-    server = McpServer(name="mcp", where=StdioServer(command=SERVER))
+    server = McpServer(name="mcp", endpoint=StdioServer(command=SERVER))
     box = McpToolbox(server, Pins(account.data / "mcp.db"))
     group = ToolGroup(name="mcp", toolbox=box, resource=box, state=box.state)
     agent = ToolAgent(account.jid, account.password, groups=[group], options=account.options)

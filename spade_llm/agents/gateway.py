@@ -50,7 +50,7 @@ class GatewayAgent(XmppAgent):
             http,
             data=self.options.data,
             is_connected=self._is_connected,
-            put=self._put,
+            upload_file=self._put,
             tracer=self._tracer,
         )
         app = build_server_app(self.gateway)
@@ -84,4 +84,4 @@ class GatewayAgent(XmppAgent):
         return await upload(self, path, name=name)
 
     async def _summary(self) -> str:
-        return f"{self.url}, {self.gateway.streams.held} streams"
+        return f"{self.url}, {self.gateway.stream_quota.held} streams"

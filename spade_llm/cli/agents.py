@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ToolSpec
 
 TIMEOUT_S = 5.0
-LOOK_S = 1.0
+PRESENCE_WAIT_S = 1.0
 """Presences of a roster come at once."""
-MAX_ASKED = 200
+MAX_QUERIED_AGENTS = 200
 """The rest is not."""
 MAX_LINE_CHARS = 100
 """Maximum length of text from other agents, in characters."""
@@ -47,39 +47,39 @@ def main(options: argparse.Namespace) -> int:
 
 
 async def _list_agents(options: argparse.Namespace) -> int:
-    place = find_context(options)
-    async with login(person_jid(options, place), place) as person:
-        seen = await person.find_online_agents(LOOK_S) if options.roster else frozenset()
-        wanted = sorted(_deployed(options, place) | seen)[:MAX_ASKED]
-        found = await asyncio.gather(*(_ask_agent(person, jid) for jid in wanted))
+    cli_context = find_context(options)
+    async with login(person_jid(options, cli_context), cli_context) as client:
+        seen = await client.find_online_agents(PRESENCE_WAIT_S) if options.roster else frozenset()
+        wanted = sorted(_deployed(options, cli_context) | seen)[:MAX_QUERIED_AGENTS]
+        found = await asyncio.gather(*(_ask_agent(client, jid) for jid in wanted))
     for one in found:
         for line in _lines(one):
             print(line)
     return 0 if any(one.features for one in found) else 1
 
 
-def _deployed(options: argparse.Namespace, place: CliContext) -> frozenset[str]:
+def _deployed(options: argparse.Namespace, cli_context: CliContext) -> frozenset[str]:
     folder = Path(options.agents) if options.agents else standard_deployment()
-    domain = place.jid("x").partition("@")[2]
+    domain = cli_context.jid("x").partition("@")[2]
     return frozenset(one.jid for one in read_deployment(folder, domain=domain))
 
 
-async def _ask_agent(person: ChatAgent, jid: str) -> FoundAgent:
+async def _ask_agent(client: ChatAgent, jid: str) -> FoundAgent:
     try:
-        status, address = await person.locate(jid, timeout_s=TIMEOUT_S)
+        status, address = await client.locate(jid, timeout_s=TIMEOUT_S)
     except RequestError as error:
         return FoundAgent(jid=jid, kind="-", summary=f"does not answer ({error.code})")
     return FoundAgent(
         jid=jid,
         kind=status.kind,
         summary=status.summary,
-        features=await _features(person, address, status.ontologies),
-        tools=await _tools(person, jid, status.ontologies),
+        features=await _features(client, address, status.ontologies),
+        tools=await _tools(client, jid, status.ontologies),
     )
 
 
 async def _features(
-    person: ChatAgent, address: str, ontologies: tuple[str, ...]
+    client: ChatAgent, address: str, ontologies: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Features from service discovery (XEP-0030); those of the status if the server does not relay
     it."""
@@ -87,19 +87,19 @@ async def _features(
 
     own = tuple(map(feature_of, ontologies))
     try:
-        said = await person.discover(address, timeout_s=TIMEOUT_S)
+        said = await client.discover(address, timeout_s=TIMEOUT_S)
     except RequestError:
         return own
     return tuple(one for one in sorted(said.features) if one.startswith("urn:spade-llm:")) or own
 
 
-async def _tools(person: ChatAgent, jid: str, ontologies: tuple[str, ...]) -> tuple[ToolSpec, ...]:
+async def _tools(client: ChatAgent, jid: str, ontologies: tuple[str, ...]) -> tuple[ToolSpec, ...]:
     from spade_llm.tools.remote import ONTOLOGY, ToolsClient
 
     if ONTOLOGY not in ontologies:
         return ()
     try:
-        return tuple(await ToolsClient(person.node.requester, jid, timeout_s=TIMEOUT_S).list())
+        return tuple(await ToolsClient(client.node.requester, jid, timeout_s=TIMEOUT_S).list())
     except RequestError:
         return ()
 

@@ -18,9 +18,9 @@ def main(options: argparse.Namespace) -> int:
 
 
 async def _ask(options: argparse.Namespace) -> int:
-    place = find_context(options)
-    async with login(person_jid(options, place), place) as person:
-        reply = await person.say(assistant_jid(options, place), options.question)
+    cli_context = find_context(options)
+    async with login(person_jid(options, cli_context), cli_context) as client:
+        reply = await client.say(assistant_jid(options, cli_context), options.question)
     if reply.failure:
         raise SpadeLLMError(sanitize_line(reply.text))
     print(sanitize_text(reply.text))

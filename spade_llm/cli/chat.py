@@ -29,12 +29,12 @@ ReadReply = Callable[[], Awaitable[str]]
 
 QUIT_COMMANDS = frozenset({"/quit", "/exit"})
 
-LINES_AHEAD = 100
+MAX_BUFFERED_LINES = 100
 """Maximum number of lines read ahead; then the program that writes them has to wait."""
 
 
 async def write_answer(
-    person: ChatAgent, peer: str, text: str, write: Callable[[str], None], listen: ReadReply
+    client: ChatAgent, peer: str, text: str, write: Callable[[str], None], read_reply: ReadReply
 ) -> bool:
     """Say `text` to `peer` and write the answer and its sources; False if there was none, or only
     an apology.
@@ -43,7 +43,7 @@ async def write_answer(
     person is asked to agree to.
     """
     return await _write_answer(
-        person, peer, text, lambda piece: write(sanitize_text(piece)), listen
+        client, peer, text, lambda piece: write(sanitize_text(piece)), read_reply
     )
 
 
@@ -55,7 +55,7 @@ def unwritten_text(whole: str, written: str) -> str:
     return "\n" + whole
 
 
-async def converse_by_lines(person: ChatAgent, peer: str) -> bool:
+async def converse_by_lines(client: ChatAgent, peer: str) -> bool:
     """False if some line was not answered."""
     is_answered = True
     lines = _input_lines()
@@ -66,7 +66,7 @@ async def converse_by_lines(person: ChatAgent, peer: str) -> bool:
     async for line in lines:
         if line in QUIT_COMMANDS:
             break
-        if line and not await write_answer(person, peer, line, _write_output, listen):
+        if line and not await write_answer(client, peer, line, _write_output, listen):
             is_answered = False
     return is_answered
 
@@ -79,7 +79,7 @@ def is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-async def converse(person: ChatAgent, peer: str, *, history: Path) -> int:
+async def converse(client: ChatAgent, peer: str, *, history: Path) -> int:
     """Chat until the person leaves. `history` is the folder of the input history.
 
     Returns 1 if a line of a script was not answered, else 0.
@@ -87,23 +87,23 @@ async def converse(person: ChatAgent, peer: str, *, history: Path) -> int:
     if is_terminal():
         from spade_llm.cli.chat_terminal import converse_in_terminal
 
-        await converse_in_terminal(person, peer, history=history / "chat-history")
+        await converse_in_terminal(client, peer, history=history / "chat-history")
         return 0
 
-    return 0 if await converse_by_lines(person, peer) else 1
+    return 0 if await converse_by_lines(client, peer) else 1
 
 
 async def _write_answer(
-    person: ChatAgent, peer: str, text: str, write: Callable[[str], None], listen: ReadReply
+    client: ChatAgent, peer: str, text: str, write: Callable[[str], None], listen: ReadReply
 ) -> bool:
     written, failure = "", ""
     try:
-        async for part in person.stream(peer, text, can_approve=True):
+        async for part in client.stream(peer, text, can_approve=True):
             if isinstance(part, AnswerDelta):
                 write(part.text)
                 written += part.text
             elif isinstance(part, ApprovalPrompt):
-                await _ask_approval(person, peer, part, write, listen)
+                await _ask_approval(client, peer, part, write, listen)
             else:
                 write(unwritten_text(part.text, written) + _source_line(part.sources) + "\n")
                 failure = part.failure
@@ -114,7 +114,7 @@ async def _write_answer(
 
 
 async def _ask_approval(
-    person: ChatAgent,
+    client: ChatAgent,
     peer: str,
     asked: ApprovalPrompt,
     write: Callable[[str], None],
@@ -125,7 +125,7 @@ async def _ask_approval(
     try:
         async with asyncio.timeout(asked.expires_s):
             is_approved = read_answer(await listen()) is ApprovalVerdict.YES
-        await person.approve(peer, asked.question, is_approved=is_approved)
+        await client.approve(peer, asked.question, is_approved=is_approved)
     except TimeoutError:
         write("(not answered in time)\n")
     except RequestError as error:
@@ -142,7 +142,7 @@ def _write_output(text: str) -> None:
 
 async def _input_lines() -> AsyncIterator[str]:
     """Lines of standard input, read by a daemon thread, which need not be joined at the end."""
-    queue: asyncio.Queue[str | None] = asyncio.Queue(LINES_AHEAD)
+    queue: asyncio.Queue[str | None] = asyncio.Queue(MAX_BUFFERED_LINES)
     loop = asyncio.get_running_loop()
 
     def read() -> None:
@@ -170,6 +170,6 @@ def _read_lines() -> Iterator[str]:
 
 
 async def _chat(options: argparse.Namespace) -> int:
-    place = find_context(options)
-    async with login(person_jid(options, place), place) as person:
-        return await converse(person, assistant_jid(options, place), history=place.data)
+    cli_context = find_context(options)
+    async with login(person_jid(options, cli_context), cli_context) as client:
+        return await converse(client, assistant_jid(options, cli_context), history=cli_context.data)

@@ -23,13 +23,13 @@ PROMPT = "you> "
 YES_OR_NO = "yes or no> "
 
 
-async def converse_in_terminal(person: ChatAgent, peer: str, *, history: Path) -> None:
+async def converse_in_terminal(client: ChatAgent, peer: str, *, history: Path) -> None:
     """Chat until /quit, Ctrl-D or Ctrl-C. During an answer, Ctrl-C stops only that answer."""
     print(f"Chatting with {peer}. /help lists its commands; /quit or Ctrl-D leaves.")
     session: PromptSession[str] = PromptSession(history=FileHistory(str(_private(history))))
     while (text := await _read(session)) is not None:
         if text:
-            await _answer(person, peer, text, session)
+            await _answer(client, peer, text, session)
 
 
 async def _read(session: PromptSession[str], prompt: str = PROMPT) -> str | None:
@@ -42,11 +42,11 @@ async def _read(session: PromptSession[str], prompt: str = PROMPT) -> str | None
     return None if text in QUIT_COMMANDS else text
 
 
-async def _answer(person: ChatAgent, peer: str, text: str, session: PromptSession[str]) -> None:
+async def _answer(client: ChatAgent, peer: str, text: str, session: PromptSession[str]) -> None:
     async def listen() -> str:
         return await _read(session, YES_OR_NO) or ""
 
-    answering = asyncio.create_task(write_answer(person, peer, text, _write, listen))
+    answering = asyncio.create_task(write_answer(client, peer, text, _write, listen))
     try:
         with cancel_on_ctrl_c(answering):
             await asyncio.wait([answering])

@@ -65,10 +65,10 @@ class CliContext:
     host: str
     port: int
     domain: str
-    others: tuple[tuple[str, int], ...] = ()
+    alternative_addresses: tuple[tuple[str, int], ...] = ()
     """Further addresses of the same server."""
     ca: Path | None = None
-    server: str = ""
+    server_kind: str = ""
     """Kind of our own server (xmpp/servers), if known."""
     may_register: bool = False
     """Accounts are made in-band where they are missing."""
@@ -83,7 +83,7 @@ class CliContext:
         return ConnectionSettings(
             host=self.host,
             port=self.port,
-            others=self.others,
+            others=self.alternative_addresses,
             ca_path=self.ca,
             register=self.may_register,
         )
@@ -136,30 +136,30 @@ def absolute_path(text: str | None) -> Path | None:
     return Path(text).absolute() if text else None
 
 
-def person_jid(options: argparse.Namespace, place: CliContext) -> str:
-    return place.jid(options.person or DEFAULT_PERSON)
+def person_jid(options: argparse.Namespace, cli_context: CliContext) -> str:
+    return cli_context.jid(options.person or DEFAULT_PERSON)
 
 
-def assistant_jid(options: argparse.Namespace, place: CliContext) -> str:
-    return place.jid(options.jid or DEFAULT_ASSISTANT)
+def assistant_jid(options: argparse.Namespace, cli_context: CliContext) -> str:
+    return cli_context.jid(options.jid or DEFAULT_ASSISTANT)
 
 
 @asynccontextmanager
-async def login(jid: str, place: CliContext) -> AsyncIterator[ChatAgent]:
+async def login(jid: str, cli_context: CliContext) -> AsyncIterator[ChatAgent]:
     """The person, connected as long as the block runs.
 
     Raises:
         ConfigurationError: no password, or the server does not let them in.
     """
-    password = place.accounts.get(jid)
+    password = cli_context.accounts.get(jid)
     from spade_llm.agents.chat import ChatAgent
     from spade_llm.xmpp.agent import AgentOptions
 
     # Not available: messages for this person go on to their other clients.
     options = AgentOptions(
-        connection=place.connection(),
+        connection=cli_context.connection(),
         is_available=False,
-        read_password=partial(place.accounts.get, jid),
+        read_password=partial(cli_context.accounts.get, jid),
     )
     agent = ChatAgent(jid, password, options=options)
     await agent.start()
@@ -186,7 +186,9 @@ def _context_of_agent(
         data=data,
         host=server.host or "",
         port=server.port,
-        others=tuple(parse_address(one, named="[server] endpoints") for one in server.endpoints),
+        alternative_addresses=tuple(
+            parse_address(one, named="[server] endpoints") for one in server.endpoints
+        ),
         domain=server.domain or _domain_of(settings.jid) or server.host or "",
         ca=folder / server.ca if server.ca else None,
     )

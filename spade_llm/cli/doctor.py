@@ -55,8 +55,8 @@ async def check_agents(data: Path) -> list[Check]:
     if record is None:
         return []
     try:
-        async with login(record.person, _context_of_run(record, data)) as person:
-            return list(await asyncio.gather(*(_check_agent(person, jid) for jid in record.agents)))
+        async with login(record.person, _context_of_run(record, data)) as client:
+            return list(await asyncio.gather(*(_check_agent(client, jid) for jid in record.agents)))
     except ConfigurationError as error:
         return [Check(record.person, CheckState.FAILED, str(error), "stop `up` and start it again")]
 
@@ -69,11 +69,11 @@ def check_running_models(data: Path) -> list[Check]:
     return [_check_running_model(jid, record) for jid, record in records.items()]
 
 
-async def check_models(definition: DeploymentSpec) -> list[Check]:
+async def check_models(spec: DeploymentSpec) -> list[Check]:
     """Check the model that `up` would choose if it were started here; used while no assistant
     runs."""
     try:
-        first, second = await choose_model(definition), await choose_fallback(definition)
+        first, second = await choose_model(spec), await choose_fallback(spec)
     except ConfigurationError as error:
         return [Check("model", CheckState.FAILED, str(error))]
     return [
@@ -110,9 +110,9 @@ async def _check_model(name: str, choice: ModelChoice) -> Check:
     return Check(name, CheckState.OK, choice.description)
 
 
-async def _check_agent(person: ChatAgent, jid: str) -> Check:
+async def _check_agent(client: ChatAgent, jid: str) -> Check:
     try:
-        status = await person.status(jid, timeout_s=STATUS_TIMEOUT_S)
+        status = await client.status(jid, timeout_s=STATUS_TIMEOUT_S)
     except RequestError as error:
         return Check(
             jid, CheckState.FAILED, str(error), "see the files in log/ of the data directory"
@@ -139,26 +139,26 @@ async def _doctor(options: argparse.Namespace) -> int:
     return 1 if any(check.state is CheckState.FAILED for check in checks) else 0
 
 
-async def _models_from_here(definitions: Sequence[DeploymentSpec]) -> list[Check]:
-    assistants = [one for one in definitions if one.settings.kind == "assistant"]
+async def _models_from_here(specs: Sequence[DeploymentSpec]) -> list[Check]:
+    assistants = [one for one in specs if one.settings.kind == "assistant"]
     return [check for one in assistants for check in await check_models(one)]
 
 
 async def _deployment(
-    options: argparse.Namespace, data: Path, definitions: Sequence[DeploymentSpec]
+    options: argparse.Namespace, data: Path, specs: Sequence[DeploymentSpec]
 ) -> list[Check]:
     """Checks of the private `up`, or (with --host) of a multi-user server."""
     if not options.host:
-        gateways = await check_gateways(definitions, data)
+        gateways = await check_gateways(specs, data)
         return [*await check_run(data), *await check_agents(data), *gateways]
     from spade_llm.cli.deployment.hosted import PEOPLE_FOLDER
     from spade_llm.cli.doctor_hosting import check_host
 
     try:
-        place = find_context(options)
-        if place.ca is None:
-            place = replace(place, ca=saved_ca(data / PEOPLE_FOLDER))
-        return await check_host(place, options.web_url)
+        cli_context = find_context(options)
+        if cli_context.ca is None:
+            cli_context = replace(cli_context, ca=saved_ca(data / PEOPLE_FOLDER))
+        return await check_host(cli_context, options.web_url)
     except ConfigurationError as error:
         return [Check("server", CheckState.FAILED, str(error))]
 
@@ -172,5 +172,5 @@ def _definitions(options: argparse.Namespace) -> tuple[tuple[DeploymentSpec, ...
 
 
 def _line(check: Check) -> str:
-    mend = f"\n{'':30}→ {check.mend}" if check.mend else ""
-    return f"{check.state:8} {check.what:20} {check.detail}{mend}"
+    mend = f"\n{'':30}→ {check.remedy}" if check.remedy else ""
+    return f"{check.state:8} {check.name:20} {check.detail}{mend}"

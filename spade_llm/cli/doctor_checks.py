@@ -46,10 +46,10 @@ class CheckState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    what: str
+    name: str
     state: CheckState
     detail: str
-    mend: str = ""
+    remedy: str = ""
     """Remedy, in one line."""
 
 
@@ -70,9 +70,9 @@ def check_host_machine(data: Path) -> list[Check]:
     return [_python(), *_packages(), _embeddings(data)]
 
 
-def check_extras(definitions: Iterable[DeploymentSpec]) -> Check:
+def check_extras(specs: Iterable[DeploymentSpec]) -> Check:
     """Those that the agents need must be installed; the others need not."""
-    if needed := missing_extras(definitions):
+    if needed := missing_extras(specs):
         detail = f"these agents need {', '.join(needed)}"
         return Check("extras", CheckState.FAILED, detail, install_command(*needed))
     if missing := [extra for extra in PACKAGES if missing_packages(extra)]:
@@ -80,14 +80,14 @@ def check_extras(definitions: Iterable[DeploymentSpec]) -> Check:
     return Check("extras", CheckState.OK, ", ".join(PACKAGES))
 
 
-async def check_gateways(definitions: Sequence[DeploymentSpec], data: Path) -> list[Check]:
+async def check_gateways(specs: Sequence[DeploymentSpec], data: Path) -> list[Check]:
     """Those that run on this data; of those that do not, their ports."""
     running = {home.name: home for home in _gateway_directories(data, "agents") if is_locked(home)}
     found = []
     for home in running.values():
         if record := read_http_record(home):
             found += [await _http_answer(record), _tokens(home, record)]
-    gateways = [one for one in definitions if one.settings.kind == "gateway"]
+    gateways = [one for one in specs if one.settings.kind == "gateway"]
     return found or [_gateway_port(one) for one in gateways]
 
 
@@ -165,12 +165,12 @@ def _gateway_directories(data: Path, agents: str) -> list[Path]:
     return sorted(path.parent for path in data.glob(f"{agents}/*@*/{HTTP_FILE}"))
 
 
-def _gateway_port(definition: DeploymentSpec) -> Check:
-    table = definition.settings.http
+def _gateway_port(spec: DeploymentSpec) -> Check:
+    table = spec.settings.http
     if not table.port or is_free(table.port):
         return Check("http", CheckState.OK, f"port {table.port or 'of any number'} is free")
     if "port" in table.model_fields_set:
-        mend = f"end the program that listens there, or change http.port in {definition.path}"
+        mend = f"end the program that listens there, or change http.port in {spec.path}"
         return Check("http", CheckState.FAILED, f"port {table.port} is taken", mend)
     told = f"port {table.port} is taken: `up` takes the next that is free, and says so"
     return Check("http", CheckState.MISSING, told)
@@ -189,11 +189,11 @@ def _access(home: Path, record: HttpRecord) -> Check:
     all act as the same principal."""
     if not record.local_principal:
         return _tokens(home, record)
-    told = (
+    detail = (
         f"without a token, whatever reaches {record.url} is {record.local_principal}, who may all"
     )
     mend = 'local_principal = "none" below [http] in its agent.toml'
-    return Check("http tokens", CheckState.FAILED, told, mend)
+    return Check("http tokens", CheckState.FAILED, detail, mend)
 
 
 def _tokens(home: Path, record: HttpRecord) -> Check:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MAX_CONCURRENT_LOGINS = 4
 NEEDED_BYTES = 200_000
 """A request may have 128 KB, and grows when it is written as XML."""
-SLOW_S = 2.0
+SLOW_TRANSFER_S = 2.0
 """Time in seconds above which sending NEEDED_BYTES counts as slow on one's own machine; at Debian's
 10 kB/s it takes 20 s."""
 LOGIN_TIMEOUT_S = 30.0
@@ -43,7 +43,7 @@ wrong."""
 EXPIRY_WARNING = timedelta(days=14)
 CLIENT_PORT = 5222
 WEB_TIMEOUT_S = 10.0
-OWN_MACHINE = ("localhost", ".localhost", ".test", ".local", ".internal")
+PRIVATE_DOMAINS = ("localhost", ".localhost", ".test", ".local", ".internal")
 """Names that no public DNS knows (RFC 6761)."""
 
 MIN_FREE_DISK_BYTES = 1_000_000_000
@@ -51,17 +51,19 @@ RECOMMENDED_DISK_BYTES = 5_000_000_000
 """The quota of uploads alone."""
 
 
-async def check_accounts(place: CliContext) -> list[Check]:
+async def check_accounts(cli_context: CliContext) -> list[Check]:
     """Check the login of each account that has a password below the data directory."""
-    kept = dict(_stored_accounts(place.data))
+    kept = dict(_stored_accounts(cli_context.data))
     if not kept:
         mend = "name the deployment's folder, or an agent's, with --data"
         return [
-            Check("accounts", CheckState.FAILED, f"no password below {str(place.data)!r}", mend)
+            Check(
+                "accounts", CheckState.FAILED, f"no password below {str(cli_context.data)!r}", mend
+            )
         ]
-    gate = asyncio.Semaphore(MAX_CONCURRENT_LOGINS)
+    semaphore = asyncio.Semaphore(MAX_CONCURRENT_LOGINS)
     found = await asyncio.gather(
-        *(_check_account(jid, kept[jid], place, gate) for jid in sorted(kept))
+        *(_check_account(jid, kept[jid], cli_context, semaphore) for jid in sorted(kept))
     )
     return [check for checks in found for check in checks]
 
@@ -79,38 +81,47 @@ def check_clock(server: datetime | None, ours: datetime) -> Check:
     return Check("clock", CheckState.OK, f"{abs(skew_s):.1f} s from the server's")
 
 
-async def check_server(place: CliContext, now: datetime | None = None) -> list[Check]:
-    endpoint = Endpoint(host=place.host, port=place.port, domain=place.domain, ca_path=place.ca)
+async def check_server(cli_context: CliContext, now: datetime | None = None) -> list[Check]:
+    endpoint = Endpoint(
+        host=cli_context.host,
+        port=cli_context.port,
+        domain=cli_context.domain,
+        ca_path=cli_context.ca,
+    )
     try:
         shown = await probe_server(endpoint)
     except ServerUnreachable as error:
         mend = "start the server, or name it with --server HOST[:PORT] and --domain D"
         return [Check("server", CheckState.FAILED, str(error), mend)]
     return [
-        Check("server", CheckState.OK, f"{place.domain} at {place.host}:{place.port}"),
-        _check_chain(shown, place),
+        Check(
+            "server",
+            CheckState.OK,
+            f"{cli_context.domain} at {cli_context.host}:{cli_context.port}",
+        ),
+        _check_chain(shown, cli_context),
         _check_expiry(shown, now or datetime.now(UTC)),
-        _check_certificate_names(shown, place),
+        _check_certificate_names(shown, cli_context),
         _check_tls(shown),
         _check_registration(shown),
     ]
 
 
-async def check_names(place: CliContext, names: DnsResolver) -> list[Check]:
+async def check_names(cli_context: CliContext, names: DnsResolver) -> list[Check]:
     """Check DNS: the server's addresses and SRV records."""
-    if place.domain.endswith(OWN_MACHINE):
-        told = f"{place.domain} is a name for one machine or network: no DNS is asked"
+    if cli_context.domain.endswith(PRIVATE_DOMAINS):
+        told = f"{cli_context.domain} is a name for one machine or network: no DNS is asked"
         return [Check("names", CheckState.OK, told)]
-    targets = await names.targets("xmpp-client", place.domain)
+    targets = await names.targets("xmpp-client", cli_context.domain)
     if targets:
         told = ", ".join(f"{one.host}:{one.port}" for one in targets)
         lost = [one.host for one in targets if not await addresses_of(one.host)]
         mend = f"give {', '.join(lost)} an A or AAAA record" if lost else ""
         return [Check("names", CheckState.FAILED if lost else CheckState.OK, f"SRV: {told}", mend)]
-    return [await _without_srv(place)]
+    return [await _without_srv(cli_context)]
 
 
-async def check_web(place: CliContext, url: str | None) -> list[Check]:
+async def check_web(cli_context: CliContext, url: str | None) -> list[Check]:
     """The address of uploads and web chat, as a browser would come."""
     if not url:
         return []
@@ -118,21 +129,23 @@ async def check_web(place: CliContext, url: str | None) -> list[Check]:
     if not await addresses_of(host):
         mend = f"give {host} an address: in the DNS, or in /etc/hosts of whoever fetches uploads"
         return [Check("web address", CheckState.FAILED, f"{host} cannot be resolved here", mend)]
-    problem = await asyncio.to_thread(_web_problem, f"{url.rstrip('/')}/xmpp-websocket", place)
+    problem = await asyncio.to_thread(
+        _web_problem, f"{url.rstrip('/')}/xmpp-websocket", cli_context
+    )
     if problem:
         mend = f"open port {urlsplit(url).port or 443}, and see that the certificate names the host"
         return [Check("web address", CheckState.FAILED, f"{url}: {problem}", mend)]
     return [Check("web address", CheckState.OK, f"{url} serves websocket and uploads")]
 
 
-async def check_host(place: CliContext, web_url: str | None) -> list[Check]:
-    checks = [_disk(place.data), *await check_server(place)]
+async def check_host(cli_context: CliContext, web_url: str | None) -> list[Check]:
+    checks = [_disk(cli_context.data), *await check_server(cli_context)]
     async with DnsResolver() as names:
-        checks += await check_names(place, names)
-    checks += await check_web(place, web_url)
-    checks += check_hosted_gateways(place.data)
+        checks += await check_names(cli_context, names)
+    checks += await check_web(cli_context, web_url)
+    checks += check_hosted_gateways(cli_context.data)
     if not _blocks_logins(checks):
-        checks += _worst_clock_check(await check_accounts(place))
+        checks += _worst_clock_check(await check_accounts(cli_context))
     return checks
 
 
@@ -144,13 +157,13 @@ def _stored_accounts(data: Path) -> Iterator[tuple[str, Path]]:
 
 
 async def _check_account(
-    jid: str, data: Path, place: CliContext, gate: asyncio.Semaphore
+    jid: str, data: Path, cli_context: CliContext, gate: asyncio.Semaphore
 ) -> list[Check]:
     password = AccountPasswords(data).get(jid)
     is_person = data.name == PEOPLE_FOLDER
     async with gate:
         try:
-            async with probe_login(jid, password, place.connection()) as visit:
+            async with probe_login(jid, password, cli_context.connection()) as visit:
                 return await _check_login(jid, visit, is_person=is_person)
         except AuthenticationRejected:
             return [_login_rejected(jid, AccountPasswords(data).path(jid), is_person=is_person)]
@@ -182,19 +195,19 @@ async def _limits(jid: str, visit: ProbeLogin) -> Check:
         return Check(
             jid, CheckState.FAILED, f"logs in, but a stanza of {size} is not answered", mend
         )
-    if took_s > SLOW_S:
+    if took_s > SLOW_TRANSFER_S:
         mend = "put the account into unlimited_jids (Prosody), or raise limits.c2s.rate"
         return Check(jid, CheckState.FAILED, f"logs in, but {size} take {took_s:.1f} s", mend)
     return Check(jid, CheckState.OK, f"logs in; {size} take {took_s * 1000:.0f} ms")
 
 
-def _check_chain(shown: ServerFacts, place: CliContext) -> Check:
+def _check_chain(shown: ServerFacts, cli_context: CliContext) -> Check:
     issuer = shown.certificate.issuer.rfc4514_string()
     if shown.distrust is None:
         return Check("certificate", CheckState.OK, f"trusted, issued by {issuer}")
     mend = "name the CA with --ca FILE, and serve the whole chain (fullchain.pem)"
-    if place.ca is not None:
-        mend = f"serve a certificate of the CA in {str(place.ca)!r}, with its whole chain"
+    if cli_context.ca is not None:
+        mend = f"serve a certificate of the CA in {str(cli_context.ca)!r}, with its whole chain"
     return Check("certificate", CheckState.FAILED, f"not trusted: {shown.distrust}", mend)
 
 
@@ -208,11 +221,11 @@ def _check_expiry(shown: ServerFacts, now: datetime) -> Check:
     return Check("certificate's end", CheckState.OK, f"{end:%Y-%m-%d}")
 
 
-def _check_certificate_names(shown: ServerFacts, place: CliContext) -> Check:
+def _check_certificate_names(shown: ServerFacts, cli_context: CliContext) -> Check:
     named = dns_names(shown.certificate)
-    if name_matches(place.domain, named):
+    if name_matches(cli_context.domain, named):
         return Check("certificate's names", CheckState.OK, ", ".join(named))
-    mend = f"ask for a certificate with {place.domain}"
+    mend = f"ask for a certificate with {cli_context.domain}"
     return Check("certificate's names", CheckState.FAILED, ", ".join(named) or "none", mend)
 
 
@@ -230,30 +243,34 @@ def _check_registration(shown: ServerFacts) -> Check:
     return Check("registration", CheckState.FAILED, "anybody may make accounts, any number", mend)
 
 
-async def _without_srv(place: CliContext) -> Check:
-    found = await addresses_of(place.domain)
-    record = f"_xmpp-client._tcp.{place.domain}. SRV 0 5 {place.port} HOST."
+async def _without_srv(cli_context: CliContext) -> Check:
+    found = await addresses_of(cli_context.domain)
+    record = f"_xmpp-client._tcp.{cli_context.domain}. SRV 0 5 {cli_context.port} HOST."
     if not found:
-        mend = f"an A or AAAA record for {place.domain}, or {record}"
-        return Check("names", CheckState.FAILED, f"{place.domain} has no address and no SRV", mend)
-    if place.port != CLIENT_PORT:
+        mend = f"an A or AAAA record for {cli_context.domain}, or {record}"
+        return Check(
+            "names", CheckState.FAILED, f"{cli_context.domain} has no address and no SRV", mend
+        )
+    if cli_context.port != CLIENT_PORT:
         mend = f"clients try port {CLIENT_PORT} unless there is: {record}"
-        return Check("names", CheckState.FAILED, f"no SRV record names port {place.port}", mend)
+        return Check(
+            "names", CheckState.FAILED, f"no SRV record names port {cli_context.port}", mend
+        )
     return Check(
-        "names", CheckState.OK, f"{place.domain} is {', '.join(found)}; no SRV record needed"
+        "names", CheckState.OK, f"{cli_context.domain} is {', '.join(found)}; no SRV record needed"
     )
 
 
-def _web_problem(url: str, place: CliContext) -> str | None:
+def _web_problem(url: str, cli_context: CliContext) -> str | None:
     """Reason that the URL cannot be opened; None if it can."""
-    return _tried(lambda: _open(url, tls_context(place.ca)))
+    return _error_text(lambda: _open(url, tls_context(cli_context.ca)))
 
 
 def _open(url: str, context: ssl.SSLContext) -> None:
     urllib.request.urlopen(url, timeout=WEB_TIMEOUT_S, context=context).close()
 
 
-def _tried(call: Callable[[], None]) -> str | None:
+def _error_text(call: Callable[[], None]) -> str | None:
     try:
         call()
     except urllib.error.HTTPError as error:
@@ -265,7 +282,7 @@ def _tried(call: Callable[[], None]) -> str | None:
 
 def _blocks_logins(checks: list[Check]) -> bool:
     """True if a reported failure (server, certificate) makes every login fail."""
-    failed = {check.what for check in checks if check.state is CheckState.FAILED}
+    failed = {check.name for check in checks if check.state is CheckState.FAILED}
     return bool(failed & {"server", "certificate"})
 
 
@@ -283,8 +300,8 @@ def _disk(data: Path) -> Check:
 
 def _worst_clock_check(checks: list[Check]) -> list[Check]:
     """The clock is looked at by each account; it is said once, the worst of them."""
-    clocks = [check for check in checks if check.what == "clock"]
-    others = [check for check in checks if check.what != "clock"]
+    clocks = [check for check in checks if check.name == "clock"]
+    others = [check for check in checks if check.name != "clock"]
     worst = next(
         (one for one in clocks if one.state is not CheckState.OK), clocks[0] if clocks else None
     )

@@ -42,14 +42,14 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def _site(options: argparse.Namespace, definitions: Sequence[DeploymentSpec]) -> DeploymentSite:
-    for one in definitions:
+def _site(options: argparse.Namespace, specs: Sequence[DeploymentSpec]) -> DeploymentSite:
+    for one in specs:
         _check_account(one)
     return DeploymentSite(
         domain=options.domain,
-        agents={one.name: one.jid for one in definitions},
+        agents={one.name: one.jid for one in specs},
         people=_jids(options.people, options.domain),
-        assistants=tuple(one.jid for one in definitions if one.settings.kind == "assistant"),
+        assistants=tuple(one.jid for one in specs if one.settings.kind == "assistant"),
         hosting=HostingOptions(
             web_url=_web_url(options),
             admins=_jids(options.admins, options.domain),

@@ -20,16 +20,16 @@ CONFLICTING_DISTRIBUTIONS = (
 """The one that we need, the one that must not be beside it, and the package that both install."""
 
 
-def require_agent_extras(definitions: Iterable[DeploymentSpec]) -> None:
+def require_agent_extras(specs: Iterable[DeploymentSpec]) -> None:
     """Raises ConfigurationError: names every extra that these agents need and that is missing."""
-    if missing := missing_extras(definitions):
+    if missing := missing_extras(specs):
         raise ConfigurationError(
             f"these agents need what is not installed: {install_command(*missing)}"
         )
 
 
-def missing_extras(definitions: Iterable[DeploymentSpec]) -> list[str]:
-    needed = {extra for one in definitions for extra in _extras_of(one)}
+def missing_extras(specs: Iterable[DeploymentSpec]) -> list[str]:
+    needed = {extra for one in specs for extra in _extras_of(one)}
     return [extra for extra in PACKAGES if extra in needed and missing_packages(extra)]
 
 
@@ -57,10 +57,10 @@ def is_installed(name: str) -> bool:
     return True
 
 
-def _extras_of(definition: DeploymentSpec) -> Iterable[str]:
-    if definition.settings.kind == "rag":
+def _extras_of(spec: DeploymentSpec) -> Iterable[str]:
+    if spec.settings.kind == "rag":
         yield "documents"
-    if definition.settings.kind == "gateway":
+    if spec.settings.kind == "gateway":
         yield "gateway"
-    if definition.settings.mcp:
+    if spec.settings.mcp:
         yield "mcp"

@@ -85,7 +85,7 @@ def client_settings(options: argparse.Namespace, key: str) -> str:
     return json.dumps({key: {SERVER_NAME: entry}}, indent=2, ensure_ascii=False)
 
 
-def find_token(options: argparse.Namespace, place: CliContext, owner: str) -> str | None:
+def find_token(options: argparse.Namespace, cli_context: CliContext, owner: str) -> str | None:
     """Token of the server, or None with --no-token. Raises ConfigurationError."""
     if options.no_token:
         return None
@@ -93,7 +93,7 @@ def find_token(options: argparse.Namespace, place: CliContext, owner: str) -> st
         return _validated_token(
             os.environ.get(options.token_env, ""), f"--token-env {options.token_env}"
         )
-    path = Path(options.token_file) if options.token_file else token_path(place.data, owner)
+    path = Path(options.token_file) if options.token_file else token_path(cli_context.data, owner)
     if not options.token_file:
         _create_token(path)
     print(f"token       in {path}", file=sys.stderr)
@@ -128,9 +128,9 @@ def _builders(
     )
     services = (peers.memory, peers.rag, peers.tools)
     return {
-        "memory": memory.of_the_specification,
-        "further": memory.further,
-        "owner": memory.of_the_owner,
+        "memory": memory.specified_tools,
+        "further": memory.further_tools,
+        "owner": memory.owner_tools,
         "documents": DocumentTools(RagClient(requester, peers.rag)).all,
         "ask": AgentTools(requester, peers.assistants, services).all,
     }
@@ -205,29 +205,29 @@ def _validated_token(text: str, where: str) -> str:
 async def _serve(options: argparse.Namespace) -> int:
     log_to_stderr()
     families = parse_families(options.tools or DEFAULT_TOOL_FAMILIES)
-    place = find_context(options)
-    owner = person_jid(options, place)
-    address = _address(options, place, owner) if options.http else None
-    async with login(owner, place) as person:
+    cli_context = find_context(options)
+    owner = person_jid(options, cli_context)
+    address = _address(options, cli_context, owner) if options.http else None
+    async with login(owner, cli_context) as client:
         from spade_llm.mcp.server.server import RunningCalls
 
         offer = build_tool_registry(
-            families, person.node.requester, owner, _service_jids(options, place)
+            families, client.node.requester, owner, _service_jids(options, cli_context)
         )
-        await _run_until_disconnected(person, _transport(RunningCalls(offer), owner, address))
+        await _run_until_disconnected(client, _transport(RunningCalls(offer), owner, address))
     return 0
 
 
-def _service_jids(options: argparse.Namespace, place: CliContext) -> ServiceJids:
+def _service_jids(options: argparse.Namespace, cli_context: CliContext) -> ServiceJids:
     return ServiceJids(
-        memory=place.jid(options.memory or "memory"),
-        rag=place.jid(options.rag or "rag"),
-        tools=place.jid(options.tool_agent or "tools"),
-        assistants=tuple(map(place.jid, options.agent or ["assistant"])),
+        memory=cli_context.jid(options.memory or "memory"),
+        rag=cli_context.jid(options.rag or "rag"),
+        tools=cli_context.jid(options.tool_agent or "tools"),
+        assistants=tuple(map(cli_context.jid, options.agent or ["assistant"])),
     )
 
 
-def _address(options: argparse.Namespace, place: CliContext, owner: str) -> ListenAddress:
+def _address(options: argparse.Namespace, cli_context: CliContext, owner: str) -> ListenAddress:
     """Raises ConfigurationError."""
     from spade_llm.mcp.server.http_transport import ListenAddress
 
@@ -236,7 +236,7 @@ def _address(options: argparse.Namespace, place: CliContext, owner: str) -> List
         host=host,
         port=port,
         names=tuple(options.allow_host or ()),
-        token=find_token(options, place, owner),
+        token=find_token(options, cli_context, owner),
     )
     address.check()
     return address
@@ -258,16 +258,16 @@ async def _transport(calls: RunningCalls, owner: str, address: ListenAddress | N
     await serve_http(server, address, calls, lambda url: print(f"ready       {url}", flush=True))
 
 
-async def _run_until_disconnected(person: ChatAgent, work: Coroutine[object, object, None]) -> None:
+async def _run_until_disconnected(client: ChatAgent, work: Coroutine[object, object, None]) -> None:
     """Raises SpadeLLMError if our connection ends for good."""
-    assert person.connection is not None  # we are logged in
+    assert client.connection is not None  # we are logged in
     serving = asyncio.create_task(work)
-    gone = person.connection.closed_for_good
+    gone = client.connection.closed_for_good
     gone.add_done_callback(lambda _: serving.cancel())
     try:
         await asyncio.wait([serving])
         if gone.done():
-            raise SpadeLLMError(f"{person.jid} lost its connection for good: {gone.result()}")
+            raise SpadeLLMError(f"{client.jid} lost its connection for good: {gone.result()}")
         await serving
     finally:
         serving.cancel()

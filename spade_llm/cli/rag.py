@@ -149,22 +149,22 @@ def _date(at: datetime) -> str:
 
 
 async def _run(options: argparse.Namespace) -> int:
-    place = find_context(options)
-    async with _owner_login(place.jid(options.owner), place) as sender:
-        documents = RagClient(sender.node.requester, place.jid(options.rag))
+    cli_context = find_context(options)
+    async with _owner_login(cli_context.jid(options.owner), cli_context) as sender:
+        documents = RagClient(sender.node.requester, cli_context.jid(options.rag))
         if options.action == "add":
             return await add_documents(
-                sender, documents, options, shared=place.data / SHARED_FOLDER
+                sender, documents, options, shared=cli_context.data / SHARED_FOLDER
             )
         await ACTIONS[options.action](documents, options)
         return 0
 
 
 @asynccontextmanager
-async def _owner_login(owner: str, place: CliContext) -> AsyncIterator[XmppAgent]:
+async def _owner_login(owner: str, cli_context: CliContext) -> AsyncIterator[XmppAgent]:
     """Log in as the owner for the block, besides other sessions of this account."""
-    password = place.accounts.get(owner)
-    options = AgentOptions(connection=place.connection(), is_available=False)
+    password = cli_context.accounts.get(owner)
+    options = AgentOptions(connection=cli_context.connection(), is_available=False)
     sender = XmppAgent(owner, password, options=options)
     await sender.start()
     try:

@@ -91,7 +91,7 @@ async def add_documents(
     adding = _DocumentAdder(sender, documents, options)
     for path in map(Path, options.path):
         name = await asyncio.to_thread(_name_below, shared, path)
-        await (adding.by_message(path) if name is None else adding.by_name(name))
+        await (adding.add_local_path(path) if name is None else adding.add_shared_path(name))
     return adding.ledger.close()
 
 
@@ -105,10 +105,10 @@ class _DocumentAdder:
         self._namespace: str = options.namespace
         self._is_recursive = not options.no_recursive
         self._splitting = _splitting(options)
-        self._named: dict[str, Path] = {}
+        self._paths_by_name: dict[str, Path] = {}
         """Files of this command, keyed by document name."""
 
-    async def by_name(self, name: str) -> None:
+    async def add_shared_path(self, name: str) -> None:
         """Add a path of the shared folder. Ctrl-C cancels it at the agent; documents added by then
         stay."""
         with progress_bar("adding") as show:
@@ -129,7 +129,7 @@ class _DocumentAdder:
                 return
         self.ledger.note_all(report)
 
-    async def by_message(self, path: Path) -> None:
+    async def add_local_path(self, path: Path) -> None:
         """Read the files here, in a separate process if their kind needs it, and send their
         text."""
         root, name = _name_from_last_part(path)
@@ -177,7 +177,9 @@ class _DocumentAdder:
         try:
             self._check_name(file)
             loaded = await asyncio.to_thread(loader.read, file)
-            self.ledger.note(await self._taken(loaded.document(file.source, self._namespace), file))
+            self.ledger.note(
+                await self._ingest(loaded.document(file.source, self._namespace), file)
+            )
         except (InvalidArguments, RequestRefused, RequestFailed) as error:
             self.ledger.fail(file.source, str(error))
         except OSError as error:
@@ -186,14 +188,14 @@ class _DocumentAdder:
     def _check_name(self, file: FoundFile) -> None:
         """Check that no other file has this name: it would replace the other, and both would count
         as added."""
-        other = self._named.setdefault(file.source, file.path)
+        other = self._paths_by_name.setdefault(file.source, file.path)
         if other != file.path:
             raise InvalidArguments(
                 f"{other} has the same name here; add the folder that holds both, or use another "
                 "namespace"
             )
 
-    async def _taken(self, document: SourceDocument, file: FoundFile) -> Ingested:
+    async def _ingest(self, document: SourceDocument, file: FoundFile) -> Ingested:
         """Send the text in a message, or upload the file if it is too large for one."""
         if IngestRequest(document=document, splitting=self._splitting).fits_one_message:
             return await self._documents.ingest(document, splitting=self._splitting)

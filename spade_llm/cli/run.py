@@ -37,23 +37,23 @@ async def _run(options: argparse.Namespace) -> int:
     log_to_stderr()
     warn_of_package_conflicts(_say)
     path = Path(options.file)
-    place = find_context(options, load_agent(path))
-    check_disk_space(place.data)
-    (definition,) = with_allowed_hosts([read_spec(path, domain=place.domain)], options)
+    cli_context = find_context(options, load_agent(path))
+    check_disk_space(cli_context.data)
+    (definition,) = with_allowed_hosts([read_spec(path, domain=cli_context.domain)], options)
     require_agent_extras([definition])
-    if place.may_register:
-        place.accounts.get_or_make(definition.jid)
+    if cli_context.may_register:
+        cli_context.accounts.get_or_make(definition.jid)
     async with AsyncExitStack() as stack:
         listeners = stack.enter_context(_gateway_socket(definition, options))
-        embedders = EmbedderPool(place.data, may_download=not options.no_download, say=_say)
-        host = AgentFactory(
-            place=place,
+        embedders = EmbedderPool(cli_context.data, may_download=not options.no_download, say=_say)
+        factory = AgentFactory(
+            place=cli_context,
             embedders=await stack.enter_async_context(embedders),
-            say=_say,
+            print_line=_say,
             listeners=listeners,
         )
-        async with running_agent(definition, host) as agent:
-            for line in web_lines([definition], host):
+        async with running_agent(definition, factory) as agent:
+            for line in web_lines([definition], factory):
                 _say(line)
             _say(f"ready       {definition.jid} ({definition.settings.kind}), Ctrl-C stops it")
             freeze_gc()
@@ -61,12 +61,12 @@ async def _run(options: argparse.Namespace) -> int:
 
 
 def _gateway_socket(
-    definition: DeploymentSpec, options: argparse.Namespace
+    spec: DeploymentSpec, options: argparse.Namespace
 ) -> AbstractContextManager[dict[str, Listener]]:
     """The socket of a gateway, if it is one: our own, or that of the `up` which started us."""
     if options.listen_fd is None:
-        return open_sockets([definition], options.http, _say)
-    return nullcontext(inherited_socket(definition, options.http, options.listen_fd))
+        return open_sockets([spec], options.http, _say)
+    return nullcontext(inherited_socket(spec, options.http, options.listen_fd))
 
 
 async def _connection_lost(agent: XmppAgent) -> str:

@@ -51,23 +51,23 @@ class Listener:
 
 
 def with_allowed_hosts(
-    definitions: Sequence[DeploymentSpec], options: argparse.Namespace
+    specs: Sequence[DeploymentSpec], options: argparse.Namespace
 ) -> tuple[DeploymentSpec, ...]:
     """Gateways take requests to the names of --allow-host, too."""
     names = options.allow_host or []
-    return tuple(_with_hosts(one, names) if _is_gateway(one) else one for one in definitions)
+    return tuple(_with_hosts(one, names) if _is_gateway(one) else one for one in specs)
 
 
 @contextmanager
 def open_sockets(
-    definitions: Sequence[DeploymentSpec], http: str | None, say: Callable[[str], None]
+    specs: Sequence[DeploymentSpec], http: str | None, say: Callable[[str], None]
 ) -> Iterator[dict[str, Listener]]:
     """Open the sockets of all gateways, keyed by JID, for the block.
 
     Raises:
         ConfigurationError: an address cannot be used.
     """
-    gateways = [one for one in definitions if _is_gateway(one)]
+    gateways = [one for one in specs if _is_gateway(one)]
     if http is not None and len(gateways) != 1:
         raise ConfigurationError(
             f"--http: it says where one gateway listens, and there are {len(gateways)}: set"
@@ -81,11 +81,11 @@ def open_sockets(
 
 
 def inherited_socket(
-    definition: DeploymentSpec, http: str | None, descriptor: int
+    spec: DeploymentSpec, http: str | None, descriptor: int
 ) -> dict[str, Listener]:
     """The socket that the `up` which started us has opened for this gateway."""
-    wanted = _wanted_address(definition, http)
-    return {definition.jid: Listener(host=wanted.host, socket=socket.socket(fileno=descriptor))}
+    wanted = _wanted_address(spec, http)
+    return {spec.jid: Listener(host=wanted.host, socket=socket.socket(fileno=descriptor))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,28 +93,28 @@ class _WantedAddress:
     host: str
     port: int
     """0: any free one."""
-    named: str
+    setting_name: str
     """Setting that names the port; empty means that none does, so that another port may be used."""
 
 
-def _is_gateway(definition: DeploymentSpec) -> bool:
-    return definition.settings.kind == "gateway"
+def _is_gateway(spec: DeploymentSpec) -> bool:
+    return spec.settings.kind == "gateway"
 
 
-def _with_hosts(definition: DeploymentSpec, names: Sequence[str]) -> DeploymentSpec:
-    settings = definition.settings
+def _with_hosts(spec: DeploymentSpec, names: Sequence[str]) -> DeploymentSpec:
+    settings = spec.settings
     http = settings.http.model_copy(update={"hosts": [*settings.http.hosts, *names]})
-    return replace(definition, settings=settings.model_copy(update={"http": http}))
+    return replace(spec, settings=settings.model_copy(update={"http": http}))
 
 
-def _wanted_address(definition: DeploymentSpec, http: str | None) -> _WantedAddress:
-    table = definition.settings.http
+def _wanted_address(spec: DeploymentSpec, http: str | None) -> _WantedAddress:
+    table = spec.settings.http
     if http is not None:
         host, port = parse_address(http, named="--http", default_port=table.port)
-        return _WantedAddress(host=host, port=port, named="--http")
+        return _WantedAddress(host=host, port=port, setting_name="--http")
     is_said = "port" in table.model_fields_set
-    named = f"{definition.path}: http.port" if is_said else ""
-    return _WantedAddress(host=table.host, port=table.port, named=named)
+    named = f"{spec.path}: http.port" if is_said else ""
+    return _WantedAddress(host=table.host, port=table.port, setting_name=named)
 
 
 def _opened(wanted: _WantedAddress, say: Callable[[str], None]) -> Listener:
@@ -122,7 +122,7 @@ def _opened(wanted: _WantedAddress, say: Callable[[str], None]) -> Listener:
         try:
             listener = Listener(host=wanted.host, socket=_bound(wanted.host, port))
         except OSError as error:
-            if wanted.named or error.errno != errno.EADDRINUSE:
+            if wanted.setting_name or error.errno != errno.EADDRINUSE:
                 raise _bind_error(wanted, error) from None
         else:
             if port != wanted.port:
@@ -132,7 +132,7 @@ def _opened(wanted: _WantedAddress, say: Callable[[str], None]) -> Listener:
 
 
 def _ports(wanted: _WantedAddress) -> list[int]:
-    if wanted.named or wanted.port == 0:
+    if wanted.setting_name or wanted.port == 0:
         return [wanted.port]
     last = min(wanted.port + PORT_ATTEMPTS, 65535)
     return [*range(wanted.port, last + 1), 0]
@@ -147,7 +147,7 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _bind_error(wanted: _WantedAddress, error: OSError) -> ConfigurationError:
-    named = wanted.named or "[http] host"
+    named = wanted.setting_name or "[http] host"
     return ConfigurationError(
         f"{named}: cannot listen at {wanted.host}:{wanted.port} ({error.strerror}): end the"
         " program that does, or choose another address with --http HOST:PORT"

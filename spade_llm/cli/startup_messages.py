@@ -20,30 +20,31 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
-async def announce_models(definitions: Sequence[DeploymentSpec], host: AgentFactory) -> None:
+async def announce_models(specs: Sequence[DeploymentSpec], factory: AgentFactory) -> None:
     """Print the models and embedders that the agents will use; weights are downloaded here, once
     for all."""
-    for one in definitions:
+    for one in specs:
         if one.settings.kind == "assistant":
             choice = await choose_model(one)
             say(f"model       {one.jid}: {choice.description}")
         if fallback := await choose_fallback(one):
             say(f"fallback    {one.jid}: {fallback.description}")
         if one.settings.kind in {"memory", "rag"}:
-            say(f"embeddings  {one.jid}: {await host.embedders.describe(one)}")
+            say(f"embeddings  {one.jid}: {await factory.embedders.describe(one)}")
         if learning := await choose_learning_model(one):
             say(f"learning    {one.jid}: {learning.description}")
 
 
-def login_line(here: CliContext, person: str) -> str:
-    trust = f", CA {here.ca}" if here.ca else ""
-    password = here.accounts.get(person)
-    return f"your login  {person}, password {password}, host {here.host}, port {here.port}{trust}"
+def login_line(cli_context: CliContext, person: str) -> str:
+    trust = f", CA {cli_context.ca}" if cli_context.ca else ""
+    password = cli_context.accounts.get(person)
+    server = f"host {cli_context.host}, port {cli_context.port}{trust}"
+    return f"your login  {person}, password {password}, {server}"
 
 
-def web_lines(definitions: Sequence[DeploymentSpec], host: AgentFactory) -> list[str]:
+def web_lines(specs: Sequence[DeploymentSpec], factory: AgentFactory) -> list[str]:
     """URLs of the gateways, for a browser."""
-    found = [(one, host.listeners.get(one.jid)) for one in definitions]
+    found = [(one, factory.listeners.get(one.jid)) for one in specs]
     return [
         f"web         {listener.url}{CONSOLE_PATH if one.settings.http.console else ''}"
         for one, listener in found
@@ -51,11 +52,11 @@ def web_lines(definitions: Sequence[DeploymentSpec], host: AgentFactory) -> list
     ]
 
 
-def ready_line(definitions: Sequence[DeploymentSpec]) -> str:
-    assistant = first_assistant(definitions)
+def ready_line(specs: Sequence[DeploymentSpec]) -> str:
+    assistant = first_assistant(specs)
     write = f"write to {assistant.jid}; " if assistant else ""
     return f"ready       {write}Ctrl-C stops everything"
 
 
-def first_assistant(definitions: Sequence[DeploymentSpec]) -> DeploymentSpec | None:
-    return next((one for one in definitions if one.settings.kind == "assistant"), None)
+def first_assistant(specs: Sequence[DeploymentSpec]) -> DeploymentSpec | None:
+    return next((one for one in specs if one.settings.kind == "assistant"), None)

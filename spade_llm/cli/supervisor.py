@@ -28,9 +28,9 @@ logger = logging.getLogger(__name__)
 
 STOP_TIMEOUT_S = 15.0
 """More than the gateway's grace period (5 s) and an agent's patience with what runs (3 s)."""
-FIRST_PAUSE_S = 0.2
-MAX_PAUSE_S = 10.0
-STEADY_S = 30.0
+MIN_BACKOFF_S = 0.2
+MAX_BACKOFF_S = 10.0
+BACKOFF_RESET_S = 30.0
 """A child that lived this long has not failed at its start: the pauses begin anew."""
 
 
@@ -40,7 +40,7 @@ class Supervisor(Protocol):
         or at the end of that time."""
         ...
 
-    def settle(self) -> None:
+    def finish_startup(self) -> None:
         """All have answered once: from now on, start again what can be started again."""
         ...
 
@@ -58,7 +58,7 @@ class LocalSupervisor:
     async def wait_heard(self, jid: str, *, within_s: float) -> None:
         """It has been started before."""
 
-    def settle(self) -> None: ...
+    def finish_startup(self) -> None: ...
 
     async def wait_failed(self) -> str:
         gone = {
@@ -73,7 +73,7 @@ class LocalSupervisor:
 
 @asynccontextmanager
 async def supervise_local(
-    definitions: Sequence[DeploymentSpec], host: AgentFactory
+    specs: Sequence[DeploymentSpec], factory: AgentFactory
 ) -> AsyncIterator[LocalSupervisor]:
     """Agents stop before those that they use; those of one wave together.
 
@@ -82,8 +82,8 @@ async def supervise_local(
     """
     async with AsyncExitStack() as stack:
         waves = [
-            await stack.enter_async_context(_start_wave(wave, host))
-            for wave in start_waves(definitions)
+            await stack.enter_async_context(_start_wave(wave, factory))
+            for wave in start_waves(specs)
         ]
         yield LocalSupervisor([agent for wave in waves for agent in wave])
 
@@ -92,35 +92,37 @@ class AgentProcess:
     """Child process of an agent, restarted with back-off if it dies."""
 
     def __init__(
-        self, definition: DeploymentSpec, host: AgentFactory, environment: dict[str, str]
+        self, spec: DeploymentSpec, factory: AgentFactory, environment: dict[str, str]
     ) -> None:
-        self.wave = definition.wave
-        self.jid = definition.jid
-        self._name = definition.name
-        self._listener = host.listeners.get(definition.jid)
-        self._command = _command(definition, host)
-        self._log = log_path(host.place.data, definition.name)
-        self._home = host.place.data / "agents" / definition.jid
-        self._say = host.say
+        self.wave = spec.wave
+        self.jid = spec.jid
+        self._name = spec.name
+        self._listener = factory.listeners.get(spec.jid)
+        self._command = _command(spec, factory)
+        self._log = log_path(factory.place.data, spec.name)
+        self._home = factory.place.data / "agents" / spec.jid
+        self._say = factory.print_line
         self._environment = environment
         self._process: Process | None = None
 
-    async def run(self, settled: asyncio.Event) -> str:
-        """Start it, and again, ever later, whenever it dies after `settled`.
+    async def run(self, is_started_up: asyncio.Event) -> str:
+        """Start it, and again, ever later, whenever it dies after `is_started_up`.
 
         Returns why it ended, if that was before.
         """
-        pause_s = FIRST_PAUSE_S
+        pause_s = MIN_BACKOFF_S
         while True:
-            lived_s, reason = await self._live()
-            if not settled.is_set():
+            lived_s, reason = await self._run_once()
+            if not is_started_up.is_set():
                 return reason
             logger.error("%s", reason)
-            pause_s = FIRST_PAUSE_S if lived_s > STEADY_S else min(pause_s * 2, MAX_PAUSE_S)
+            pause_s = (
+                MIN_BACKOFF_S if lived_s > BACKOFF_RESET_S else min(pause_s * 2, MAX_BACKOFF_S)
+            )
             self._say(f"agent       {self._name} has died; starting it again in {pause_s:.1f} s")
             await asyncio.sleep(pause_s)
 
-    async def wait_heard(self, *, within_s: float) -> None:
+    async def wait_for_heartbeat(self, *, within_s: float) -> None:
         """Return once it hears its server, or it is asked anyway."""
         await wait_for_heartbeat(self._home, within_s=within_s)
 
@@ -138,7 +140,7 @@ class AgentProcess:
             process.kill()
             await process.wait()
 
-    async def _live(self) -> tuple[float, str]:
+    async def _run_once(self) -> tuple[float, str]:
         began = asyncio.get_running_loop().time()
         self._process = await self._spawn()
         status = await self._process.wait()
@@ -167,15 +169,15 @@ class ProcessSupervisor:
 
     def __init__(self, agents: Sequence[AgentProcess]) -> None:
         self._agents = agents
-        self._settled = asyncio.Event()
-        self._runs = [asyncio.create_task(agent.run(self._settled)) for agent in agents]
+        self._is_started_up = asyncio.Event()
+        self._runs = [asyncio.create_task(agent.run(self._is_started_up)) for agent in agents]
 
-    def settle(self) -> None:
-        self._settled.set()
+    def finish_startup(self) -> None:
+        self._is_started_up.set()
 
     async def wait_heard(self, jid: str, *, within_s: float) -> None:
         (agent,) = (one for one in self._agents if one.jid == jid)
-        await agent.wait_heard(within_s=within_s)
+        await agent.wait_for_heartbeat(within_s=within_s)
 
     async def wait_failed(self) -> str:
         done, _ = await asyncio.wait(self._runs, return_when=asyncio.FIRST_COMPLETED)
@@ -193,10 +195,10 @@ class ProcessSupervisor:
 
 @asynccontextmanager
 async def supervise_processes(
-    definitions: Sequence[DeploymentSpec], host: AgentFactory
+    specs: Sequence[DeploymentSpec], factory: AgentFactory
 ) -> AsyncIterator[ProcessSupervisor]:
     group = ProcessSupervisor(
-        [AgentProcess(one, host, _environment(one, definitions)) for one in definitions]
+        [AgentProcess(one, factory, _environment(one, specs)) for one in specs]
     )
     try:
         yield group
@@ -206,42 +208,52 @@ async def supervise_processes(
 
 @asynccontextmanager
 async def _start_wave(
-    definitions: Sequence[DeploymentSpec], host: AgentFactory
+    specs: Sequence[DeploymentSpec], factory: AgentFactory
 ) -> AsyncIterator[list[XmppAgent]]:
-    stacks = [AsyncExitStack() for _ in definitions]
+    stacks = [AsyncExitStack() for _ in specs]
     try:
         yield [
-            await stack.enter_async_context(running_agent(one, host))
-            for stack, one in zip(stacks, definitions, strict=True)
+            await stack.enter_async_context(running_agent(one, factory))
+            for stack, one in zip(stacks, specs, strict=True)
         ]
     finally:
         await asyncio.gather(*(stack.aclose() for stack in stacks))
 
 
-def _environment(
-    definition: DeploymentSpec, all_definitions: Sequence[DeploymentSpec]
-) -> dict[str, str]:
+def _environment(spec: DeploymentSpec, all_definitions: Sequence[DeploymentSpec]) -> dict[str, str]:
     """Ours without the secrets that only others use: a key of a model is not for the tools."""
     secrets = MODEL_VARIABLES.union(*(secret_variables(one.settings) for one in all_definitions))
-    of_others = secrets - secret_variables(definition.settings)
+    of_others = secrets - secret_variables(spec.settings)
     return {name: value for name, value in os.environ.items() if name not in of_others}
 
 
-def _command(definition: DeploymentSpec, host: AgentFactory) -> list[str]:
-    place = host.place
-    server = f"[{place.host}]:{place.port}" if ":" in place.host else f"{place.host}:{place.port}"
-    trust = ["--ca", str(place.ca)] if place.ca else []
-    register = ["--register"] if place.may_register else []
-    listener = host.listeners.get(definition.jid)
-    listening = _socket_arguments(definition, listener) if listener else []
+def _command(spec: DeploymentSpec, factory: AgentFactory) -> list[str]:
+    cli_context = factory.place
+    server = (
+        f"[{cli_context.host}]:{cli_context.port}"
+        if ":" in cli_context.host
+        else f"{cli_context.host}:{cli_context.port}"
+    )
+    trust = ["--ca", str(cli_context.ca)] if cli_context.ca else []
+    register = ["--register"] if cli_context.may_register else []
+    listener = factory.listeners.get(spec.jid)
+    listening = _socket_arguments(spec, listener) if listener else []
     return [
-        *(sys.executable, "-m", "spade_llm.cli", "run", str(definition.path.absolute())),
-        *("--data", str(place.data), "--server", server, "--domain", place.domain, *trust),
+        *(sys.executable, "-m", "spade_llm.cli", "run", str(spec.path.absolute())),
+        *(
+            "--data",
+            str(cli_context.data),
+            "--server",
+            server,
+            "--domain",
+            cli_context.domain,
+            *trust,
+        ),
         *(*register, *listening, "--no-download", "--with-parent"),
     ]
 
 
-def _socket_arguments(definition: DeploymentSpec, listener: Listener) -> list[str]:
+def _socket_arguments(spec: DeploymentSpec, listener: Listener) -> list[str]:
     """Arguments that tell a gateway about its inherited socket."""
-    names = [word for name in definition.settings.http.hosts for word in ("--allow-host", name)]
+    names = [word for name in spec.settings.http.hosts for word in ("--allow-host", name)]
     return ["--http", listener.address, "--listen-fd", str(listener.socket.fileno()), *names]

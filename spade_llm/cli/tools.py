@@ -68,10 +68,10 @@ async def _list(options: argparse.Namespace) -> int:
     from spade_llm.messaging.agent_status import ask_status
     from spade_llm.tools.remote import ToolsClient
 
-    place = find_context(options)
-    jid = place.jid(options.agent)
-    person = person_jid(options, place)
-    async with login(person, place) as agent:
+    cli_context = find_context(options)
+    jid = cli_context.jid(options.agent)
+    person = person_jid(options, cli_context)
+    async with login(person, cli_context) as agent:
         tools = ToolsClient(agent.node.requester, jid, timeout_s=LIST_TIMEOUT_S)
         try:
             specs = await tools.list()

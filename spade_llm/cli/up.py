@@ -52,7 +52,7 @@ T = TypeVar("T")
 READY_TIMEOUT_S = 90.0
 STATUS_TIMEOUT_S = 3.0
 STATUS_PAUSE_S = 0.1
-MODELS_EVERY_S = 2.0
+MODEL_POLL_INTERVAL_S = 2.0
 HEARTBEAT_TIMEOUT_S = 5.0
 """Time in seconds to wait for an agent's heartbeat; then the agent is asked for its status."""
 
@@ -76,51 +76,53 @@ async def _up(options: argparse.Namespace) -> int:
 
 
 async def _serve(options: argparse.Namespace, data: Path) -> int:
-    everybody = with_allowed_hosts(_specs(options), options)
+    all_specs = with_allowed_hosts(_specs(options), options)
     is_off = options.http == HTTP_OFF
-    definitions = [one for one in everybody if not (is_off and one.settings.kind == "gateway")]
+    definitions = [one for one in all_specs if not (is_off and one.settings.kind == "gateway")]
     require_agent_extras(definitions)
     with open_sockets(definitions, None if is_off else options.http, say) as listeners:
         async with (
             EmbedderPool(data, may_download=not options.no_download, say=say) as embedders,
-            xmpp_server(options, data, everybody, say) as here,
+            xmpp_server(options, data, all_specs, say) as cli_context,
         ):
-            host = AgentFactory(place=here, embedders=embedders, say=say, listeners=listeners)
-            await announce_models(definitions, host)
-            _record(host, definitions)
+            factory = AgentFactory(
+                place=cli_context, embedders=embedders, print_line=say, listeners=listeners
+            )
+            await announce_models(definitions, factory)
+            _record(factory, definitions)
             start = supervise_processes if options.processes else supervise_local
-            async with start(definitions, host) as group:
-                return await _serve_agents(options, host, definitions, group)
+            async with start(definitions, factory) as group:
+                return await _serve_agents(options, factory, definitions, group)
 
 
 async def _serve_agents(
     options: argparse.Namespace,
-    host: AgentFactory,
-    definitions: Sequence[DeploymentSpec],
+    factory: AgentFactory,
+    specs: Sequence[DeploymentSpec],
     group: Supervisor,
 ) -> int:
     """Wait until the running agents answer, then chat, or wait until one fails."""
-    here = host.place
-    person = here.jid(DEFAULT_PERSON)
-    async with login(person, here) as client:
-        await _unless_failed(_all_answer(client, definitions, group), group)
-        group.settle()
-        say(login_line(here, person))
-        for line in web_lines(definitions, host):
+    cli_context = factory.place
+    person = cli_context.jid(DEFAULT_PERSON)
+    async with login(person, cli_context) as client:
+        await _unless_failed(_all_answer(client, specs, group), group)
+        group.finish_startup()
+        say(login_line(cli_context, person))
+        for line in web_lines(specs, factory):
             say(line)
-        say(ready_line(definitions))
+        say(ready_line(specs))
         freeze_gc()
-        async with _reporting_model_faults(definitions, here):
+        async with _reporting_model_faults(specs, cli_context):
             if is_terminal() and not options.no_chat:
-                return await _unless_failed(_chat(client, definitions, here), group)
+                return await _unless_failed(_chat(client, specs, cli_context), group)
             raise SpadeLLMError(await group.wait_failed())
 
 
 @asynccontextmanager
 async def _reporting_model_faults(
-    definitions: Sequence[DeploymentSpec], here: CliContext
+    specs: Sequence[DeploymentSpec], cli_context: CliContext
 ) -> AsyncIterator[None]:
-    telling = asyncio.create_task(_report_model_faults(definitions, here))
+    telling = asyncio.create_task(_report_model_faults(specs, cli_context))
     try:
         yield
     finally:
@@ -128,9 +130,9 @@ async def _reporting_model_faults(
         await asyncio.wait((telling,))
 
 
-async def _report_model_faults(definitions: Sequence[DeploymentSpec], here: CliContext) -> None:
+async def _report_model_faults(specs: Sequence[DeploymentSpec], cli_context: CliContext) -> None:
     """A line when an assistant's model fails, in whichever process, and when it answers again."""
-    homes = {one.jid: here.data / "agents" / one.jid for one in definitions}
+    homes = {one.jid: cli_context.data / "agents" / one.jid for one in specs}
     told: dict[str, str] = {}
     while True:
         for jid, home in homes.items():
@@ -140,16 +142,16 @@ async def _report_model_faults(definitions: Sequence[DeploymentSpec], here: CliC
             if text != told.get(jid, ""):
                 say(f"model       {jid}: {sanitize_line(text) or 'answers again'}")
                 told[jid] = text
-        await asyncio.sleep(MODELS_EVERY_S)
+        await asyncio.sleep(MODEL_POLL_INTERVAL_S)
 
 
 async def _all_answer(
-    client: ChatAgent, definitions: Sequence[DeploymentSpec], group: Supervisor
+    client: ChatAgent, specs: Sequence[DeploymentSpec], group: Supervisor
 ) -> None:
     """Raises ConfigurationError if one agent does not answer in time."""
     try:
         async with asyncio.timeout(READY_TIMEOUT_S):
-            await asyncio.gather(*(_answers(client, one.jid, group) for one in definitions))
+            await asyncio.gather(*(_answers(client, one.jid, group) for one in specs))
     except TimeoutError:
         raise ConfigurationError(
             f"not every agent answered within {READY_TIMEOUT_S:.0f} s: see the files in log/"
@@ -184,11 +186,11 @@ async def _unless_failed(work: Coroutine[object, object, T], group: Supervisor) 
         await asyncio.wait([working, failing])
 
 
-async def _chat(client: ChatAgent, definitions: Sequence[DeploymentSpec], here: CliContext) -> int:
-    assistant = first_assistant(definitions)
+async def _chat(client: ChatAgent, specs: Sequence[DeploymentSpec], cli_context: CliContext) -> int:
+    assistant = first_assistant(specs)
     if assistant is None:
         raise ConfigurationError("--agents: no assistant to chat with; serve with --no-chat")
-    return await converse(client, assistant.jid, history=here.data)
+    return await converse(client, assistant.jid, history=cli_context.data)
 
 
 def _specs(options: argparse.Namespace) -> tuple[DeploymentSpec, ...]:
@@ -203,16 +205,16 @@ def _specs(options: argparse.Namespace) -> tuple[DeploymentSpec, ...]:
     return definitions
 
 
-def _record(host: AgentFactory, definitions: Sequence[DeploymentSpec]) -> None:
-    here = host.place
+def _record(factory: AgentFactory, specs: Sequence[DeploymentSpec]) -> None:
+    cli_context = factory.place
     RunRecord(
         pid=os.getpid(),
-        host=here.host,
-        port=here.port,
-        domain=here.domain,
-        ca=here.ca,
-        server=here.server,
-        agents=tuple(one.jid for one in definitions),
-        person=here.jid(DEFAULT_PERSON),
-        web=tuple(listener.url for listener in host.listeners.values()),
-    ).write(here.data)
+        host=cli_context.host,
+        port=cli_context.port,
+        domain=cli_context.domain,
+        ca=cli_context.ca,
+        server=cli_context.server_kind,
+        agents=tuple(one.jid for one in specs),
+        person=cli_context.jid(DEFAULT_PERSON),
+        web=tuple(listener.url for listener in factory.listeners.values()),
+    ).write(cli_context.data)

@@ -56,15 +56,15 @@ async def run_server(
     server, endpoint = await _start_on_free_port(server_on, ports)
     say(f"server      {server.description}")
     try:
-        place = _local_context(endpoint, data, server.kind)
+        cli_context = _local_context(endpoint, data, server.kind)
         (data / PORT_FILE).write_text(f"{endpoint.port}\n", encoding="ascii")
         await asyncio.gather(*(server.create_account(*account) for account in passwords.items()))
-        keeper = asyncio.create_task(_keep_running(server, say))
+        restart_task = asyncio.create_task(_keep_running(server, say))
         try:
-            yield place
+            yield cli_context
         finally:
-            keeper.cancel()
-            await asyncio.wait([keeper])
+            restart_task.cancel()
+            await asyncio.wait([restart_task])
     finally:
         await server.stop()
 
@@ -93,36 +93,39 @@ def is_free(port: int) -> bool:
 async def xmpp_server(
     options: argparse.Namespace,
     data: Path,
-    definitions: Sequence[DeploymentSpec],
+    specs: Sequence[DeploymentSpec],
     say: Callable[[str], None],
 ) -> AsyncIterator[CliContext]:
     kind = _server_kind(options)
     if kind not in OWN_SERVER_KINDS:
-        here = _remote_context(options, data, definitions)
-        say(f"server      {here.host}:{here.port}, not ours, domain {here.domain}")
-        if here.may_register:
-            accounts = _passwords(definitions, here.accounts, here.jid(DEFAULT_PERSON))
-            await register_accounts(here, accounts, say)
-        yield here
+        cli_context = _remote_context(options, data, specs)
+        say(
+            f"server      {cli_context.host}:{cli_context.port}, not ours,"
+            f" domain {cli_context.domain}"
+        )
+        if cli_context.may_register:
+            accounts = _passwords(specs, cli_context.accounts, cli_context.jid(DEFAULT_PERSON))
+            await register_accounts(cli_context, accounts, say)
+        yield cli_context
         return
     from spade_llm.xmpp.servers.managed_server import choose_server
 
     domain = server_domain(options)
-    jids = [one.jid for one in definitions]
+    jids = [one.jid for one in specs]
 
     def server_on(port: int) -> ManagedServer:
         return choose_server(kind, data, domain=domain, port=port, service_jids=jids)
 
     passwords = _passwords(
-        definitions, AccountPasswords(data, warn=say), full_jid(DEFAULT_PERSON, domain)
+        specs, AccountPasswords(data, warn=say), full_jid(DEFAULT_PERSON, domain)
     )
     ports = wanted_ports(data, options.port)
-    async with run_server(server_on, ports, data, passwords, say=say) as here:
-        yield here
+    async with run_server(server_on, ports, data, passwords, say=say) as cli_context:
+        yield cli_context
 
 
 async def register_accounts(
-    here: CliContext,
+    cli_context: CliContext,
     passwords: Mapping[str, str],
     say: Callable[[str], None],
     *,
@@ -138,7 +141,7 @@ async def register_accounts(
     """
     for number, (jid, password) in enumerate(passwords.items(), start=1):
         began = time.monotonic()
-        while (paused := await _registration_pause(jid, password, here)) is not None:
+        while (paused := await _registration_pause(jid, password, cli_context)) is not None:
             waited_s = time.monotonic() - began
             if waited_s > REGISTER_TIMEOUT_S:
                 raise paused
@@ -185,7 +188,7 @@ def _local_context(endpoint: Endpoint, data: Path, kind: str) -> CliContext:
         port=endpoint.port,
         domain=endpoint.domain,
         ca=endpoint.ca_path,
-        server=kind,
+        server_kind=kind,
     )
 
 
@@ -211,23 +214,23 @@ async def _restart(server: ManagedServer) -> None:
 
 
 def _passwords(
-    definitions: Sequence[DeploymentSpec], accounts: AccountPasswords, person: str
+    specs: Sequence[DeploymentSpec], accounts: AccountPasswords, person: str
 ) -> dict[str, str]:
     """Passwords of all accounts on our own server, generated where none is configured."""
     passwords = {person: accounts.get_or_make(person)}
-    for one in definitions:
+    for one in specs:
         given = read_password(one.path, one.settings)
         passwords[one.jid] = given or accounts.get_or_make(one.jid)
     return passwords
 
 
 def _remote_context(
-    options: argparse.Namespace, data: Path, definitions: Sequence[DeploymentSpec]
+    options: argparse.Namespace, data: Path, specs: Sequence[DeploymentSpec]
 ) -> CliContext:
     """Context of a server that is not ours: it has the accounts already, or `--register` creates
     them."""
     host, port = parse_address(_server_kind(options))
-    here = CliContext(
+    cli_context = CliContext(
         data=data,
         host=host,
         port=port,
@@ -236,22 +239,22 @@ def _remote_context(
         may_register=options.register,
     )
     if options.register:
-        _passwords(definitions, here.accounts, here.jid(DEFAULT_PERSON))
-    for one in definitions:
-        password_of(one, here)
-    here.accounts.get(here.jid(DEFAULT_PERSON))
-    return here
+        _passwords(specs, cli_context.accounts, cli_context.jid(DEFAULT_PERSON))
+    for one in specs:
+        password_of(one, cli_context)
+    cli_context.accounts.get(cli_context.jid(DEFAULT_PERSON))
+    return cli_context
 
 
 async def _registration_pause(
-    jid: str, password: str, here: CliContext
+    jid: str, password: str, cli_context: CliContext
 ) -> RegistrationThrottled | None:
     """Log in, registering the account if needed; None on success, else the server's throttling
     error."""
     from spade_llm.xmpp.connection.login_probe import probe_login
 
     try:
-        async with probe_login(jid, password, here.connection()):
+        async with probe_login(jid, password, cli_context.connection()):
             return None
     except RegistrationThrottled as error:
         return error

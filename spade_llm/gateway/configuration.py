@@ -90,9 +90,9 @@ class EffectiveConfiguration:
         return self.use_history is not None or self.use_tools is not None
 
 
-def merge_layers(below: ConfigurationLayer, above: ConfigurationLayer) -> ConfigurationLayer:
-    """Field by field, what `above` says and else what `below` says."""
-    low, high = below.model_dump(exclude_none=True), above.model_dump(exclude_none=True)
+def merge_layers(lower: ConfigurationLayer, upper: ConfigurationLayer) -> ConfigurationLayer:
+    """Merge two layers field by field; `upper` has precedence."""
+    low, high = lower.model_dump(exclude_none=True), upper.model_dump(exclude_none=True)
     return ConfigurationLayer.model_validate(
         {part: low.get(part, {}) | high.get(part, {}) for part in ConfigurationLayer.model_fields}
     )
@@ -101,20 +101,20 @@ def merge_layers(below: ConfigurationLayer, above: ConfigurationLayer) -> Config
 def effective_configuration(*layers: ConfigurationLayer) -> EffectiveConfiguration:
     """Merge the layers, highest precedence first: request fields, session, global; then the
     defaults."""
-    said = EMPTY_LAYER
+    merged = EMPTY_LAYER
     for layer in reversed(layers):
-        said = merge_layers(said, layer)
+        merged = merge_layers(merged, layer)
     values = {
-        "use_memory": said.memory.enabled,
-        "use_history": said.memory.enable_short_term,
-        "memory_types": said.memory.types,
-        "use_rag": said.rag.enabled,
-        "namespaces": said.rag.namespaces,
-        "top_k": said.rag.top_k,
-        "use_tools": said.mcp.enabled,
-        "tools": said.mcp.available_tools,
-        "priority": said.preferences.context_priority,
-        "max_context_tokens": said.preferences.max_context_tokens,
+        "use_memory": merged.memory.enabled,
+        "use_history": merged.memory.enable_short_term,
+        "memory_types": merged.memory.types,
+        "use_rag": merged.rag.enabled,
+        "namespaces": merged.rag.namespaces,
+        "top_k": merged.rag.top_k,
+        "use_tools": merged.mcp.enabled,
+        "tools": merged.mcp.available_tools,
+        "priority": merged.preferences.context_priority,
+        "max_context_tokens": merged.preferences.max_context_tokens,
     }
     given = {name: value for name, value in values.items() if value is not None}
     return EffectiveConfiguration(**given)  # type: ignore[arg-type]  # each has its field's type

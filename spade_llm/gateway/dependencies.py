@@ -50,7 +50,7 @@ class ApiRequest:
     def clients(self) -> AgentClients:
         """Agent clients that act on behalf of the principal. Raises NetworkUnavailable."""
         self.check_network()
-        return self.gateway.network.of(self.principal.jid)
+        return self.gateway.network.clients_for(self.principal.jid)
 
     def check_network(self) -> None:
         """Raises NetworkUnavailable."""
@@ -72,7 +72,7 @@ class ApiRequest:
         known = self.wire_id
         return str(uuid.uuid5(_SESSION_ID_NAMESPACE, known) if known else uuid.uuid4())
 
-    async def unless_left(self, work: Coroutine[object, object, T]) -> T:
+    async def run_until_disconnect(self, work: Coroutine[object, object, T]) -> T:
         """Return the result of `work`, and cancel it if the client disconnects first; a pending
         request to an agent is then cancelled there too. With an Idempotency-Key, `work` goes on,
         because the client will ask again."""
@@ -98,11 +98,11 @@ async def current_request(request: Request) -> ApiRequest:
 CurrentRequest = Annotated[ApiRequest, Depends(current_request)]
 
 
-async def current_admin_request(asked: CurrentRequest) -> ApiRequest:
+async def current_admin_request(api_request: CurrentRequest) -> ApiRequest:
     """Raises HttpError."""
-    if not asked.principal.is_admin:
+    if not api_request.principal.is_admin:
         raise HttpError(403, "This needs an admin token (`spade-llm token create --admin`)")
-    return asked
+    return api_request
 
 
 CurrentAdminRequest = Annotated[ApiRequest, Depends(current_admin_request)]

@@ -66,11 +66,11 @@ class Gateway:
         *,
         data: Path | None,
         is_connected: Callable[[], bool],
-        put: PutFile | None = None,
+        upload_file: PutFile | None = None,
         tracer: Tracer | None = None,
     ) -> None:
         """`data=None` keeps all state in RAM. `is_connected` tells the current state of the XMPP
-        connection. `put` uploads a file; None means that there is no upload service.
+        connection. `upload_file` uploads a file; None means that there is no upload service.
 
         Raises:
             ConfigurationError: the options do not go together.
@@ -80,28 +80,28 @@ class Gateway:
         """Requester without a principal: the gateway's own requests, such as an agent's status."""
         self.options = options
         self.addresses = addresses
-        self._watched = LivenessRequester(requester)
-        self.network = Network(self._watched, addresses)
-        self.shutdown = GracefulShutdown(self._watched.end)
+        self._liveness_requester = LivenessRequester(requester)
+        self.network = Network(self._liveness_requester, addresses)
+        self.shutdown = GracefulShutdown(self._liveness_requester.end)
         self.is_connected = is_connected
         self.tracer = tracer or Tracer(None, service="gateway", instance="gateway")
-        self.doors = OriginPolicy(options)
-        self.rates = RequestRateLimiter(options.requests_per_minute)
-        self.streams = ConcurrencyQuota(
+        self.origin_policy = OriginPolicy(options)
+        self.rate_limiter = RequestRateLimiter(options.requests_per_minute)
+        self.stream_quota = ConcurrencyQuota(
             options.max_streams, message="{} answers are being streamed"
         )
-        self.bodies = ConcurrencyQuota(
+        self.body_quota = ConcurrencyQuota(
             MAX_LARGE_BODIES * options.max_body_bytes,
             message="requests of {} bytes are being worked on",
         )
         self.metrics = Metrics()
-        self.metrics.watch(streams=lambda: self.streams.held, is_connected=is_connected)
-        self.outlook = AgentAvailability(
+        self.metrics.watch(streams=lambda: self.stream_quota.held, is_connected=is_connected)
+        self.availability = AgentAvailability(
             requester, addresses, self.metrics, is_connected=is_connected
         )
-        self.uploads = UploadSpool(data / "uploads" if data else None, put)
+        self.uploads = UploadSpool(data / "uploads" if data else None, upload_file)
         self._db = gateway_database(data)
-        self.state = GatewaySessions(self._db)
+        self.sessions = GatewaySessions(self._db)
         self.conversations = ConversationIndex(self._db)
         self.tokens = TokenStore(self._db)
         self.answers = AnswerStore(self._db)
@@ -117,5 +117,5 @@ class Gateway:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._watched.aclose()
+        await self._liveness_requester.aclose()
         self._db.close()

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LOOK_EVERY_S = 2.0
+LIVENESS_CHECK_INTERVAL_S = 2.0
 """A request that is answered within this is not looked after."""
-AWAY_S = 5.0
+LIVENESS_TIMEOUT_S = 5.0
 """Deadline of a liveness check in seconds: an agent that does not respond by then is unavailable. A
 restarted agent responds sooner."""
 
-FRESH_S = 2.0
+STATUS_TTL_S = 2.0
 STATUS_TIMEOUT_S = 2.0
 
 StatusByJid = dict[str, AgentStatus | None]
@@ -45,7 +45,7 @@ class FairYield:
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
 
-    async def passed(self) -> None:
+    async def wait_turn(self) -> None:
         async with self._lock:
             await asyncio.sleep(0)
 
@@ -55,31 +55,31 @@ class LivenessRequester:
 
     def __init__(self, requester: RequestSender) -> None:
         self._requester = requester
-        self._turnstile = FairYield()
-        self._looks: dict[str, asyncio.Task[bool]] = {}
+        self._fair_yield = FairYield()
+        self._checks: dict[str, asyncio.Task[bool]] = {}
         """Running liveness checks, keyed by peer: one at a time, shared by all requests that wait
         for it."""
-        self._open: set[asyncio.Future[Any]] = set()
+        self._in_flight: set[asyncio.Future[Any]] = set()
         """Questions that wait for their answer; as many as there are requests in flight."""
         self._has_ended = False
 
     def end(self) -> None:
         """Fail all open questions, and those that come: the gateway stops."""
         self._has_ended = True
-        for working in self._open:
+        for working in self._in_flight:
             working.cancel()
 
     async def aclose(self) -> None:
-        for look in self._looks.values():
-            look.cancel()
-        await asyncio.gather(*self._looks.values(), return_exceptions=True)
+        for check in self._checks.values():
+            check.cancel()
+        await asyncio.gather(*self._checks.values(), return_exceptions=True)
 
     async def ask(self, question: OutgoingRequest, *, timeout_s: float) -> AclMessage:
         """Send a request as `Requester.ask` does. Also raises PeerUnavailable if the agent goes
         down meanwhile, and RequestFailed (`interrupted`) after `end`."""
         asking = self._requester.ask(question, timeout_s=timeout_s)
-        answer = await self._while_there(question, asking)
-        await self._turnstile.passed()
+        answer = await self._run_while_alive(question, asking)
+        await self._fair_yield.wait_turn()
         return answer
 
     async def stream(
@@ -88,53 +88,55 @@ class LivenessRequester:
         """Stream responses as `Requester.stream` does; raises the same errors as `ask`."""
         answers = self._requester.stream(question, timeout_s=timeout_s)
         try:
-            while (answer := await self._while_there(question, _next_answer(answers))) is not None:
+            while (
+                answer := await self._run_while_alive(question, _next_answer(answers))
+            ) is not None:
                 if answer.is_terminal:
-                    await self._turnstile.passed()
+                    await self._fair_yield.wait_turn()
                 yield answer
         finally:
             await answers.aclose()
 
-    async def _while_there(
+    async def _run_while_alive(
         self, question: OutgoingRequest, work: Coroutine[object, object, T]
     ) -> T:
-        working = asyncio.ensure_future(work)
-        self._open.add(working)
+        task = asyncio.ensure_future(work)
+        self._in_flight.add(task)
         if self._has_ended:
-            working.cancel()
+            task.cancel()
         try:
-            await asyncio.wait([working], timeout=LOOK_EVERY_S)
-            while not working.done():
-                await self._look(question, working)
-                await asyncio.wait([working], timeout=LOOK_EVERY_S)
-            if self._has_ended and working.cancelled():
+            await asyncio.wait([task], timeout=LIVENESS_CHECK_INTERVAL_S)
+            while not task.done():
+                await self._check_liveness(question, task)
+                await asyncio.wait([task], timeout=LIVENESS_CHECK_INTERVAL_S)
+            if self._has_ended and task.cancelled():
                 raise RequestFailed(SHUTTING_DOWN, peer=question.peer, wire_code=Interrupted.code)
-            return working.result()
+            return task.result()
         finally:
-            self._open.discard(working)
-            working.cancel()
-            await asyncio.wait([working])
+            self._in_flight.discard(task)
+            task.cancel()
+            await asyncio.wait([task])
 
-    async def _look(self, question: OutgoingRequest, working: asyncio.Future[T]) -> None:
+    async def _check_liveness(self, question: OutgoingRequest, task: asyncio.Future[T]) -> None:
         """Return at once when the work is done. Raises PeerUnavailable."""
-        look = self._looks.get(question.peer) or self._begin(question.peer)
-        both: set[asyncio.Future[Any]] = {look, working}
+        check = self._checks.get(question.peer) or self._start_check(question.peer)
+        both: set[asyncio.Future[Any]] = {check, task}
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done() and not look.result():
+        if not task.done() and not check.result():
             raise PeerUnavailable(
-                f"it said nothing for {AWAY_S:.0f} s",
+                f"it said nothing for {LIVENESS_TIMEOUT_S:.0f} s",
                 peer=question.peer,
                 conversation_id=question.conversation_id,
             )
 
-    def _begin(self, peer: str) -> asyncio.Task[bool]:
-        look = self._looks[peer] = asyncio.create_task(self._is_there(peer))
-        look.add_done_callback(lambda _: self._looks.pop(peer))
-        return look
+    def _start_check(self, peer: str) -> asyncio.Task[bool]:
+        check = self._checks[peer] = asyncio.create_task(self._is_alive(peer))
+        check.add_done_callback(lambda _: self._checks.pop(peer))
+        return check
 
-    async def _is_there(self, peer: str) -> bool:
+    async def _is_alive(self, peer: str) -> bool:
         try:
-            await ask_status(self._requester, peer, timeout_s=AWAY_S)
+            await ask_status(self._requester, peer, timeout_s=LIVENESS_TIMEOUT_S)
         except RequestError:
             return False
         return True
@@ -153,25 +155,25 @@ class AgentAvailability:
         self._addresses = addresses
         self._metrics = metrics
         self._is_connected = is_connected
-        self._seen: StatusByJid = {}
-        self._at = -FRESH_S
-        self._looking = asyncio.Lock()
+        self._statuses: StatusByJid = {}
+        self._refreshed_at = -STATUS_TTL_S
+        self._refresh_lock = asyncio.Lock()
 
-    async def look(self) -> Mapping[str, AgentStatus | None]:
-        """Status of all agents behind the gateway, at most FRESH_S old, within STATUS_TIMEOUT_S.
-        Without an XMPP connection, all are unavailable."""
+    async def statuses(self) -> Mapping[str, AgentStatus | None]:
+        """Status of all agents behind the gateway, at most STATUS_TTL_S old, within
+        STATUS_TIMEOUT_S. Without an XMPP connection, all are unavailable."""
         if not self._is_connected():
             return dict.fromkeys(self._addresses.all)
-        async with self._looking:
-            if time.monotonic() - self._at >= FRESH_S:
-                await self._look()
-        return self._seen
+        async with self._refresh_lock:
+            if time.monotonic() - self._refreshed_at >= STATUS_TTL_S:
+                await self._refresh()
+        return self._statuses
 
-    async def _look(self) -> None:
+    async def _refresh(self) -> None:
         jids = tuple(dict.fromkeys(self._addresses.all))
-        self._seen = dict(zip(jids, await asyncio.gather(*map(self._ask, jids)), strict=True))
-        self._at = time.monotonic()
-        for jid, status in self._seen.items():
+        self._statuses = dict(zip(jids, await asyncio.gather(*map(self._ask, jids)), strict=True))
+        self._refreshed_at = time.monotonic()
+        for jid, status in self._statuses.items():
             self._metrics.agents.labels(jid.partition("@")[0]).set(status is not None)
 
     async def _ask(self, jid: str) -> AgentStatus | None:

@@ -66,13 +66,13 @@ class Network:
         self._requester = requester
         self._clients: LruDict[str, AgentClients] = LruDict(MAX_PRINCIPALS)
 
-    def of(self, principal: str) -> AgentClients:
+    def clients_for(self, principal: str) -> AgentClients:
         """Clients of a principal (a bare JID), from the cache or new; sends no request."""
-        clients = self._clients.get(principal) or self._made(principal)
+        clients = self._clients.get(principal) or self._create_clients(principal)
         self._clients[principal] = clients
         return clients
 
-    def _made(self, principal: str) -> AgentClients:
+    def _create_clients(self, principal: str) -> AgentClients:
         ask, to = PrincipalRequester(self._requester, principal), self.addresses
         return AgentClients(
             chats={jid: ChatClient(ask, jid) for jid in to.assistants},

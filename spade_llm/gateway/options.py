@@ -72,7 +72,7 @@ class OriginPolicy:
         self._takes_addresses = not options.is_loopback
         self._origins = frozenset(origin.lower().rstrip("/") for origin in options.cors_origins)
 
-    def knows_host(self, host: str) -> bool:
+    def allows_host(self, host: str) -> bool:
         """`host`: the header. An address cannot be rebound: where we are reached from other
         machines, it is taken as it is."""
         name = _host_name(host)
@@ -81,14 +81,16 @@ class OriginPolicy:
         is_ours = name in self._names or host.lower() in self._names
         return is_ours or (self._takes_addresses and _is_address(name))
 
-    def lets_use(self, origin: str) -> bool:
+    def is_listed_origin(self, origin: str) -> bool:
         """True for an origin that `[http] cors_origins` lists."""
         return origin.lower() in self._origins
 
-    def knows_origin(self, origin: str, host: str) -> bool:
+    def allows_origin(self, origin: str, host: str) -> bool:
         """True for the gateway's own origin or one that `[http] cors_origins` lists."""
         name = host.lower()
-        return origin.lower() in (f"http://{name}", f"https://{name}") or self.lets_use(origin)
+        return origin.lower() in (f"http://{name}", f"https://{name}") or self.is_listed_origin(
+            origin
+        )
 
 
 def is_loopback_host_header(host: str) -> bool:

@@ -29,17 +29,17 @@ MAX_CONNECTIONS = 1024
 MAX_HEAD_BYTES = 32 * 1024
 """Maximum size of a request line with its headers in bytes."""
 MAX_HEADERS = 256
-HEAD_S = 15.0
+HEAD_TIMEOUT_S = 15.0
 """Deadline for a request line with its headers, in seconds."""
 LINGER_S = 5.0
 """Time in seconds during which the rest of a refused body or head is read and discarded. If the
 connection were closed at once, the client's system would discard the response (RFC 9112 §9.6)."""
-IDLE_S = 75
+KEEPALIVE_TIMEOUT_S = 75
 """Keep-alive timeout of an idle connection in seconds."""
-READ_S = 30.0
+SLOW_READER_TIMEOUT_S = 30.0
 """Time in seconds after which a connection is reset if its client reads none of the pending
 response."""
-END_S = 1
+SHUTDOWN_GRACE_S = 1
 """Time in seconds for writing responses after the requests in flight have ended."""
 MAX_PIPELINED = 32
 """Requests of one connection that wait for the answer to the one before; browsers send none."""
@@ -63,7 +63,8 @@ class HeadTooLarge(ConnectionError):
 
 
 class GatewayHttpServer:
-    """Serves from `async with` on, and ends what runs at its end, within END_S."""
+    """HTTP server of the gateway, as a context manager. Leaving it ends open connections within
+    SHUTDOWN_GRACE_S."""
 
     def __init__(
         self, app: ASGIApp, host: str, port: int, *, listener: socket.socket | None = None
@@ -107,7 +108,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     _is_refused = False
     _timer: asyncio.TimerHandle | None = None
     """Timeout of a request head, or of the rest of a refused body; closes the connection."""
-    _look: asyncio.TimerHandle | None = None
+    _slow_reader_timer: asyncio.TimerHandle | None = None
     """Timer of the next check whether the client reads the pending response."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -115,12 +116,12 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         if len(self.connections) > MAX_CONNECTIONS:
             transport.abort()
             return
-        self._close_after(HEAD_S)
+        self._close_after(HEAD_TIMEOUT_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
-        if self._look is not None:
-            self._look.cancel()
+        if self._slow_reader_timer is not None:
+            self._slow_reader_timer.cancel()
         super().connection_lost(exc)
         for cycle in self._cycles:
             # uvicorn tells the last one only: others, behind which one waits, would go on.
@@ -141,7 +142,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         if self._is_in_head:
             self._head_bytes += len(data)
             if self._timer is None:
-                self._close_after(HEAD_S)
+                self._close_after(HEAD_TIMEOUT_S)
         super().data_received(data)
         if self._is_in_head and self._head_bytes > MAX_HEAD_BYTES and not self._is_refused:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _TOO_LARGE)
@@ -159,11 +160,11 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
-        self._take_field(len(url))
+        self._count_field(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         super().on_header(name, value)
-        self._take_field(len(name) + len(value) + len(b": \r\n"))
+        self._count_field(len(name) + len(value) + len(b": \r\n"))
 
     def on_headers_complete(self) -> None:
         self._is_in_head = False
@@ -185,7 +186,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         if not self._is_in_head:
             self._close_after(LINGER_S)
 
-    def _take_field(self, size: int) -> None:
+    def _count_field(self, size: int) -> None:
         """Raises HeadTooLarge."""
         self._fields_bytes += size
         if self._fields_bytes > MAX_HEAD_BYTES or len(self.headers) > MAX_HEADERS:
@@ -199,8 +200,8 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         if not all(cycle.response_complete for cycle in self._cycles):
             self.transport.close()
             return
-        said = next((value for name, value in self.headers or () if name == _REQUEST_ID), b"")
-        request_id = identify_request(said.decode("latin-1"), "").request_id
+        sent_id = next((value for name, value in self.headers or () if name == _REQUEST_ID), b"")
+        request_id = identify_request(sent_id.decode("latin-1"), "").request_id
         logger.info("no request: %s %s, request %s", status.value, status.phrase, request_id)
         self.transport.write(_refusal(status, detail, request_id))
         self.transport.write_eof()
@@ -209,14 +210,18 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     def _watch_reader(self) -> None:
         """Schedule the check for a slow reader, also on a closed connection: unsent data keeps it
         open."""
-        if self._look is not None:
-            self._look.cancel()
-        waiting = self.transport.get_write_buffer_size()
-        self._look = self.loop.call_later(READ_S, self._look_again, waiting) if waiting else None
+        if self._slow_reader_timer is not None:
+            self._slow_reader_timer.cancel()
+        pending_bytes = self.transport.get_write_buffer_size()
+        self._slow_reader_timer = (
+            self.loop.call_later(SLOW_READER_TIMEOUT_S, self._check_slow_reader, pending_bytes)
+            if pending_bytes
+            else None
+        )
 
-    def _look_again(self, before: int) -> None:
-        """`before`: bytes that waited READ_S ago."""
-        if self.transport.get_write_buffer_size() < before:
+    def _check_slow_reader(self, pending_bytes: int) -> None:
+        """`pending_bytes`: unsent bytes at the previous check, SLOW_READER_TIMEOUT_S ago."""
+        if self.transport.get_write_buffer_size() < pending_bytes:
             self._watch_reader()
             return
         logger.warning("a client that reads nothing is left")
@@ -267,8 +272,8 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_keep_alive=IDLE_S,
-        timeout_graceful_shutdown=END_S,
+        timeout_keep_alive=KEEPALIVE_TIMEOUT_S,
+        timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
     )
 
 

@@ -103,7 +103,7 @@ class GatewaySessions:
         self._clock = clock
         self._seen: LruDict[str, float] = LruDict(MAX_SEEN)
 
-    def see(self, principal: str) -> None:
+    def record_request(self, principal: str) -> None:
         """It has asked something."""
         now = self._clock()
         if now - self._seen.get(principal, 0.0) >= SEEN_EVERY_S:
@@ -118,42 +118,44 @@ class GatewaySessions:
         """It is the principal's latest now; its first question is its title."""
         title = " ".join(question[: 4 * MAX_TITLE_CHARS].split())[:MAX_TITLE_CHARS]
         rows = self._db.run(_USE, principal, session, title, self._clock())
-        await self._hold(_BOUND_SESSIONS, principal, is_new=rows[0] == (1,))
+        await self._enforce_bounds(_BOUND_SESSIONS, principal, is_new=rows[0] == (1,))
 
     def sessions(self, principal: str, *, limit: int = MAX_SESSIONS) -> list[SessionRow]:
         """The latest first."""
         return [_session_row(row) for row in self._db.run(_SESSIONS, principal, limit)]
 
-    def drop_session(self, principal: str, session: str) -> bool:
+    def delete_session(self, principal: str, session: str) -> bool:
         """Forget that there is one; its configuration stays. False: there was none."""
         return bool(self._db.run(_DROP_SESSION, principal, session))
 
-    def kept(self, principal: str, session: str = _GLOBAL) -> StoredConfiguration | None:
+    def stored_configuration(
+        self, principal: str, session: str = _GLOBAL
+    ) -> StoredConfiguration | None:
         """Stored configuration of a session, or (without `session`) the principal's global one."""
         rows = self._db.run(_FIND_CONFIGURATION, principal, session)
         if not rows:
             return None
         # SQLite gives what `_SET` put into these columns.
         content, created, updated = cast("tuple[str, float, float]", rows[0])
-        read = ConfigurationLayer.model_validate_json(content)
+        layer = ConfigurationLayer.model_validate_json(content)
         return StoredConfiguration(
-            content=read, created=_utc_time(created), updated=_utc_time(updated)
+            content=layer, created=_utc_time(created), updated=_utc_time(updated)
         )
 
-    def said(self, principal: str, session: str = _GLOBAL) -> ConfigurationLayer:
-        kept = self.kept(principal, session)
-        return kept.content if kept else EMPTY_LAYER
+    def configuration_layer(self, principal: str, session: str = _GLOBAL) -> ConfigurationLayer:
+        stored = self.stored_configuration(principal, session)
+        return stored.content if stored else EMPTY_LAYER
 
     async def configure(
         self, principal: str, change: ConfigurationLayer, session: str = _GLOBAL
     ) -> None:
         """Into what was said before, field by field."""
-        content = merge_layers(self.said(principal, session), change)
+        content = merge_layers(self.configuration_layer(principal, session), change)
         text = content.model_dump_json(exclude_none=True)
         rows = self._db.run(_SET, principal, session, text, self._clock())
-        await self._hold(_BOUND_CONFIGURATIONS, principal, is_new=rows[0] == (1,))
+        await self._enforce_bounds(_BOUND_CONFIGURATIONS, principal, is_new=rows[0] == (1,))
 
-    def unset(self, principal: str, session: str = _GLOBAL) -> bool:
+    def delete_configuration(self, principal: str, session: str = _GLOBAL) -> bool:
         """False: nothing was said for it."""
         return bool(self._db.run(_UNSET, principal, session))
 
@@ -161,9 +163,13 @@ class GatewaySessions:
         self, principal: str, session: str = _GLOBAL, *, request: ConfigurationLayer = EMPTY_LAYER
     ) -> EffectiveConfiguration:
         """Merged configuration: request fields, then session, then global, then the defaults."""
-        return effective_configuration(request, self.said(principal, session), self.said(principal))
+        return effective_configuration(
+            request,
+            self.configuration_layer(principal, session),
+            self.configuration_layer(principal),
+        )
 
-    def forget_all(self, *, with_principals: bool) -> int:
+    def delete_all(self, *, with_principals: bool) -> int:
         """Delete the sessions and configurations of all principals, and return the number of
         sessions; tokens stay."""
         (count,) = self._db.run(_COUNT)[0]
@@ -174,7 +180,7 @@ class GatewaySessions:
             self._seen.clear()
         return int(str(count))
 
-    async def _hold(self, bound: str, principal: str, *, is_new: bool) -> None:
+    async def _enforce_bounds(self, bound: str, principal: str, *, is_new: bool) -> None:
         if is_new:
             self._db.run(bound, principal, MAX_SESSIONS)
         await enforce_bounds(self._db, self._clock())
@@ -188,16 +194,21 @@ class ConversationIndex:
         self._db = database
         self._clock = clock
 
-    def session(self, principal: str, model: str, before: Sequence[ConversationLine]) -> str | None:
-        """`before`: the last question. None: it is new, or not known any more."""
-        rows = self._db.run(_FIND_CONVERSATION, principal, _digest(model, before))
+    def session(
+        self, principal: str, model: str, history: Sequence[ConversationLine]
+    ) -> str | None:
+        """Session of a conversation; None if it is new, or no longer in the index.
+
+        `history`: the messages before the last question.
+        """
+        rows = self._db.run(_FIND_CONVERSATION, principal, _digest(model, history))
         return str(rows[0][0]) if rows else None
 
-    def note(
-        self, principal: str, model: str, said: Sequence[ConversationLine], session: str
+    def record(
+        self, principal: str, model: str, lines: Sequence[ConversationLine], session: str
     ) -> None:
-        """`said`: up to the answer that has just been given."""
-        self._db.run(_NOTE_CONVERSATION, principal, _digest(model, said), session, self._clock())
+        """Record a conversation. `lines`: all messages, up to the latest answer."""
+        self._db.run(_NOTE_CONVERSATION, principal, _digest(model, lines), session, self._clock())
         self._db.run(_BOUND_CONVERSATIONS, principal, MAX_CONVERSATIONS)
 
 
@@ -212,7 +223,7 @@ def _utc_time(at: float) -> datetime:
     return datetime.fromtimestamp(at, UTC)
 
 
-def _digest(model: str, said: Sequence[ConversationLine]) -> bytes:
+def _digest(model: str, lines: Sequence[ConversationLine]) -> bytes:
     """White space around a text is not what makes it another: clients trim."""
-    lines = [model, *((role, text.strip()) for role, text in said)]
-    return hashlib.sha256(json.dumps(lines).encode()).digest()
+    hashed_lines = [model, *((role, text.strip()) for role, text in lines)]
+    return hashlib.sha256(json.dumps(hashed_lines).encode()).digest()

@@ -43,67 +43,67 @@ async def cancel_on_disconnect(receive: Receive, work: Coroutine[object, object,
     Raises:
         HttpError: CLIENT_CLOSED_REQUEST.
     """
-    working = asyncio.create_task(work)
-    leaving = asyncio.create_task(_disconnected(receive))
+    task = asyncio.create_task(work)
+    disconnect = asyncio.create_task(_disconnected(receive))
     try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            return working.result()
+        await asyncio.wait((task, disconnect), return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
         raise HttpError(CLIENT_CLOSED_REQUEST, "The client has left")
     finally:
-        working.cancel()
-        leaving.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
+        task.cancel()
+        disconnect.cancel()
+        await asyncio.gather(task, disconnect, return_exceptions=True)
 
 
 class StreamedAnswer(Response):
-    """`parts` is closed when the client leaves, and with it what it waits for; `within` is left at
-    its end, whatever that was."""
+    """Streaming response. `parts` is closed when the client disconnects, which cancels pending
+    work; `resources` is exited when the response ends for any reason."""
 
-    beat: ClassVar[str]
+    keepalive_text: ClassVar[str]
     """Keep-alive text, sent between two parts."""
 
     def __init__(
         self,
         parts: AsyncGenerator[str],
         *,
-        within: AbstractAsyncContextManager[object] | None = None,
+        resources: AbstractAsyncContextManager[object] | None = None,
         headers: Mapping[str, str] | None = None,
-        beat_s: float = KEEPALIVE_S,
+        keepalive_s: float = KEEPALIVE_S,
     ) -> None:
         super().__init__(headers={**STREAM_HEADERS, **(headers or {})})
         del self.headers["content-length"]
         self._parts = parts
-        self._within = within or nullcontext()
-        self._beat_s = beat_s
+        self._resources = resources or nullcontext()
+        self._keepalive_s = keepalive_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # An HttpError here finds nobody: the answer has begun, and its reader has left.
-        async with self._within:
+        async with self._resources:
             with suppress(HttpError, OSError):
                 await cancel_on_disconnect(receive, self._write(send))
 
     async def _write(self, send: Send) -> None:
         start = {"status": self.status_code, "headers": self.raw_headers}
         await send({"type": "http.response.start", **start})
-        async with aclosing(self._with_beats()) as texts:
+        async with aclosing(self._with_keepalives()) as texts:
             async for text in texts:
                 part = {"body": text.encode(), "more_body": True}
                 await send({"type": "http.response.body", **part})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _with_beats(self) -> AsyncGenerator[str]:
+    async def _with_keepalives(self) -> AsyncGenerator[str]:
         context = copy_context()  # Each part is made in a task of its own, as if it were one task.
         async with aclosing(self._parts):
             while True:
-                coming = asyncio.create_task(_next_part(self._parts), context=context)
+                next_part = asyncio.create_task(_next_part(self._parts), context=context)
                 try:
-                    while not (await asyncio.wait((coming,), timeout=self._beat_s))[0]:
-                        yield self.beat
+                    while not (await asyncio.wait((next_part,), timeout=self._keepalive_s))[0]:
+                        yield self.keepalive_text
                 finally:
-                    coming.cancel()
-                    await asyncio.gather(coming, return_exceptions=True)
-                if (text := coming.result()) is None:
+                    next_part.cancel()
+                    await asyncio.gather(next_part, return_exceptions=True)
+                if (text := next_part.result()) is None:
                     return
                 yield text
 

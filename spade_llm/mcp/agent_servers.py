@@ -47,7 +47,7 @@ class McpServers:
         """`data`: where the accepted definitions are kept; None: while the block runs."""
         self._servers = mcp_servers(configs)
         self._data = data
-        self._boxes: list[tuple[str, McpToolbox]] = []
+        self._toolboxes: list[tuple[str, McpToolbox]] = []
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -56,21 +56,21 @@ class McpServers:
         pins = await asyncio.to_thread(open_pins, self._data)
         for server in self._servers:
             box = await self._stack.enter_async_context(McpToolbox(server, pins))
-            self._boxes.append((server.prefix, box))
-        await asyncio.gather(*(box.arrive() for _, box in self._boxes))
+            self._toolboxes.append((server.prefix, box))
+        await asyncio.gather(*(box.wait_connected() for _, box in self._toolboxes))
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._boxes.clear()
+        self._toolboxes.clear()
         await self._stack.aclose()
 
     async def list(self) -> Sequence[ToolSpec]:
-        return [spec for _, box in self._boxes for spec in await box.list()]
+        return [spec for _, box in self._toolboxes for spec in await box.list()]
 
     async def call(
         self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
     ) -> ToolResult:
-        for prefix, box in self._boxes:
+        for prefix, box in self._toolboxes:
             if name.startswith(prefix):
                 return await box.call(name, arguments, context=context)
         raise UnknownTool(f"{name!r} is no tool of an MCP server here")

@@ -32,7 +32,7 @@ class MCPServerConfig:
         )
 
     @property
-    def call_s(self) -> float:
+    def call_timeout_s(self) -> float:
         return CALL_TIMEOUT_S
 
 
@@ -119,7 +119,9 @@ def mcp_server(config: MCPServerConfig) -> McpServer:
     name = safe_name(config.name, max_chars=MAX_NAME)
     if not name:
         raise ConfigurationError(f"{type(config).__name__}: name is missing")
-    return McpServer(name=name, where=config.where, timeout_s=config.call_s, pins_new_tools=True)
+    return McpServer(
+        name=name, endpoint=config.where, timeout_s=config.call_timeout_s, accepts_new_tools=True
+    )
 
 
 def mcp_servers(configs: Sequence[MCPServerConfig]) -> list[McpServer]:

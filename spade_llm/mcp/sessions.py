@@ -52,7 +52,7 @@ class MCPSession:
     async def get_tools(self) -> list[LLMTool]:
         """Raises ToolFailed: the server is away."""
         box = await self._opened()
-        if not await box.arrive():
+        if not await box.wait_connected():
             raise ToolFailed(f"the MCP server {self.config.name!r} is {box.state()}")
         return [MCPToolAdapter(self, spec) for spec in await box.list()]
 

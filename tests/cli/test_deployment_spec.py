@@ -56,7 +56,9 @@ def test_the_standard_agents_are_valid_and_use_one_another() -> None:
     assert set(by_kind) == {"assistant", "memory", "rag", "tools", "gateway"}
     used = by_kind["assistant"].settings.services
     wanted = [
-        by_kind["assistant"].full(name) for name in (used.memory, used.rag, *used.tools) if name
+        by_kind["assistant"].resolve_jid(name)
+        for name in (used.memory, used.rag, *used.tools)
+        if name
     ]
     assert wanted == [by_kind[kind].jid for kind in ("memory", "rag", "tools")]
     behind = build_agent_addresses(by_kind["gateway"])
@@ -181,7 +183,7 @@ async def test_the_doctor_looks_at_the_fallback_too(tmp_path: Path) -> None:
 
     checks = await check_models(assistant_with(tmp_path, tables))
 
-    assert [(one.what, one.state) for one in checks] == [
+    assert [(one.name, one.state) for one in checks] == [
         ("model", CheckState.MISSING),
         ("fallback", CheckState.OK),
     ]

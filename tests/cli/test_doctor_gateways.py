@@ -67,11 +67,11 @@ async def test_a_gateway_that_runs_and_does_not_answer_is_a_failure(
     ):
         checks = await check_gateways((), tmp_path)
 
-    assert [(one.what, one.state) for one in checks] == [
+    assert [(one.name, one.state) for one in checks] == [
         ("http", CheckState.FAILED),
         ("http tokens", CheckState.MISSING),
     ]
-    assert "spade-llm token create" in checks[1].mend
+    assert "spade-llm token create" in checks[1].remedy
 
 
 async def test_of_one_that_is_stopped_its_port_is_looked_at(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ async def test_of_one_that_is_stopped_its_port_is_looked_at(tmp_path: Path) -> N
     free = await check_gateways(described(tmp_path / "free", f"port = {port}"), tmp_path)
 
     assert [one.state for one in (*taken, *free)] == [CheckState.FAILED, CheckState.OK]
-    assert "http.port" in taken[0].mend
+    assert "http.port" in taken[0].remedy
 
 
 @pytest.mark.parametrize(

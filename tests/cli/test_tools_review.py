@@ -28,8 +28,8 @@ def pins(tmp_path: Path) -> Pins:
     home = tmp_path / "agents" / "tools@localhost"
     home.mkdir(parents=True)
     pins = Pins(home / PINS_FILE)
-    pins.judge("files", [definition("read", "Read a file.")])
-    pins.judge("files", [definition("read", HIDDEN), definition("send", "Send a file.")])
+    pins.review("files", [definition("read", "Read a file.")])
+    pins.review("files", [definition("read", HIDDEN), definition("send", "Send a file.")])
     return pins
 
 
@@ -65,7 +65,7 @@ def test_an_accepted_definition_no_longer_waits(
 
     assert "accepted    files_read" in capsys.readouterr().out
     assert [one.tool for one in pins.waiting()] == ["send"]
-    assert pins.judge("files", [definition("read", HIDDEN)]) == {"read": PinVerdict.ACCEPTED}
+    assert pins.review("files", [definition("read", HIDDEN)]) == {"read": PinVerdict.ACCEPTED}
 
 
 def test_exactly_what_was_shown_can_be_accepted(
@@ -74,11 +74,11 @@ def test_exactly_what_was_shown_can_be_accepted(
     review(tmp_path)
     found = re.search(r"files_read@[0-9a-f]{12}", capsys.readouterr().out)
     assert found is not None
-    pins.judge("files", [definition("read", "Something else.")])
+    pins.review("files", [definition("read", "Something else.")])
 
     assert review(tmp_path, "--accept", found[0]) == 1
     assert "no longer what was shown" in capsys.readouterr().err
-    pins.judge("files", [definition("read", HIDDEN)])
+    pins.review("files", [definition("read", HIDDEN)])
     assert review(tmp_path, "--accept", found[0]) == 0
 
 

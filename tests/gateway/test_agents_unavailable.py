@@ -32,7 +32,7 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every look is a new one."""
-    monkeypatch.setattr(liveness, "FRESH_S", 0.0)
+    monkeypatch.setattr(liveness, "STATUS_TTL_S", 0.0)
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ async def test_without_the_server_a_gateway_says_so_at_once_and_comes_back_by_it
 
 async def _is_idle(web: Web) -> bool:
     """But for this question."""
-    status = (await web.agent.gateway.outlook.look())[str(web.assistant.jid)]
+    status = (await web.agent.gateway.availability.statuses())[str(web.assistant.jid)]
     return status is not None and status.running == 1
 
 
@@ -102,8 +102,8 @@ async def test_who_is_away_is_named_and_nobody_waits_for_an_assistant_that_is_no
         await web.rag.stop()
         without_rag = await web.http.get("/ready")
         await web.assistant.stop()
-        monkeypatch.setattr(liveness, "LOOK_EVERY_S", 0.1)
-        monkeypatch.setattr(liveness, "AWAY_S", 0.5)
+        monkeypatch.setattr(liveness, "LIVENESS_CHECK_INTERVAL_S", 0.1)
+        monkeypatch.setattr(liveness, "LIVENESS_TIMEOUT_S", 0.5)
         without_assistant, chat, stream, wiped = await asyncio.gather(
             web.http.get("/ready"),
             web.http.post("/llm/chat", json=asking("hello")),
@@ -116,7 +116,7 @@ async def test_who_is_away_is_named_and_nobody_waits_for_an_assistant_that_is_no
         assert without_rag.json()["away"] == [web.rag.jid.local]
         assert wiped.json()["success"] is False
         assert f"{web.assistant.jid.local}, {web.rag.jid.local}" in wiped.json()["message"]
-        assert web.principal in web.agent.gateway.state.principals()
+        assert web.principal in web.agent.gateway.sessions.principals()
         assert without_assistant.status_code == 503
         assert web.assistant.jid.local in without_assistant.json()["away"]
         assert (chat.status_code, chat.headers["Retry-After"]) == (503, "5")
@@ -162,7 +162,7 @@ async def test_a_chat_that_is_repeated_after_a_crash_runs_once(
         twin = asyncio.create_task(web.http.post("/llm/chat", json=question, headers=key))
         model.gate.set()
         first, second = await begun, await twin
-        await web.agent.gateway.answers.forget(web.principal)
+        await web.agent.gateway.answers.delete(web.principal)
         model.was_asked.clear()
         again = await web.http.post("/llm/chat", json=question, headers=key)
         history = await web.http.get(f"/llm/memory/history/{first.json()['session_id']}")
@@ -195,4 +195,4 @@ async def test_who_leaves_stops_the_turn_and_the_end_of_a_gateway_is_bounded(
             await asyncio.wait_for(model.was_asked.wait(), PATIENCE_S)
             async with asyncio.timeout(PATIENCE_S):
                 await web.agent.stop()
-        assert web.agent.gateway.streams.held == 0
+        assert web.agent.gateway.stream_quota.held == 0

@@ -28,7 +28,7 @@ async def test_a_program_of_this_machine_is_the_local_principal(web: Web) -> Non
 
     assert own.status_code == 200
     assert seen.json()["rag"]["enabled"] is True
-    assert web.principal in web.agent.gateway.state.principals()
+    assert web.principal in web.agent.gateway.sessions.principals()
 
 
 async def test_a_token_speaks_for_its_principal_and_nobody_sees_anothers_sessions(
@@ -72,7 +72,7 @@ async def test_nginx_without_headers_is_known_by_what_it_speaks(
     """By default it adds none, speaks HTTP/1.0 and says our address; told to keep the name that
     it is called by, it says that."""
     own = replace(web.agent.gateway.options, hosts=("chat.example.org",))
-    monkeypatch.setattr(web.agent.gateway, "doors", OriginPolicy(own))
+    monkeypatch.setattr(web.agent.gateway, "origin_policy", OriginPolicy(own))
     host = web.agent.url.partition("://")[2]
 
     told = await web.http.get(SESSION, headers={"Host": "chat.example.org"})
@@ -95,7 +95,7 @@ async def test_who_reads_nothing_of_an_answer_is_left(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It kept its connection for ever."""
-    monkeypatch.setattr(server, "READ_S", 0.2)
+    monkeypatch.setattr(server, "SLOW_READER_TIMEOUT_S", 0.2)
     host, _, port = web.agent.url.partition("://")[2].rpartition(":")
     loop = asyncio.get_running_loop()
     with socket.socket() as client:
@@ -177,7 +177,7 @@ async def test_a_page_that_was_configured_may_read_answers(
 ) -> None:
     page = "https://app.example.org"
     allowing = replace(web.agent.gateway.options, cors_origins=(page,))
-    monkeypatch.setattr(web.agent.gateway, "doors", OriginPolicy(allowing))
+    monkeypatch.setattr(web.agent.gateway, "origin_policy", OriginPolicy(allowing))
     asking = {"Origin": page, "Access-Control-Request-Method": "POST"}
     named = "authorization,content-type,x-stainless-lang,x-stainless-retry-count"
     other = web.agent.url
@@ -206,7 +206,7 @@ async def test_a_page_that_was_configured_may_read_answers(
 async def test_who_asks_too_often_is_told_to_wait_and_others_are_not(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(web.agent.gateway, "rates", RequestRateLimiter(6, clock=lambda: 0.0))
+    monkeypatch.setattr(web.agent.gateway, "rate_limiter", RequestRateLimiter(6, clock=lambda: 0.0))
     ada, bob = web.client(web.token("ada")), web.client(web.token("bob"))
 
     codes = [(await one.get(SESSION)).status_code for one in (ada, ada, bob)]

@@ -73,7 +73,7 @@ async def test_a_body_that_is_too_large_is_not_taken(
 async def test_a_head_without_an_end_costs_nobody_anything(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "HEAD_S", 0.2)
+    monkeypatch.setattr(server, "HEAD_TIMEOUT_S", 0.2)
     endless = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * (server.MAX_HEAD_BYTES + 1)
 
     large, slow, silent = await asyncio.gather(
@@ -196,19 +196,19 @@ async def test_equal_requests_wait_for_the_first_and_failures_are_not_kept(
     begun, gate = asyncio.Event(), asyncio.Event()
 
     async def answered(text: bytes, status: int) -> bytes:
-        async with answers.turn(request) as known:
+        async with answers.claim(request) as known:
             if known is not None:
                 return known.body
             begun.set()
             await gate.wait()
-            await answers.keep(request, StoredAnswer(status, "application/json", text))
+            await answers.store(request, StoredAnswer(status, "application/json", text))
             return text
 
     first = asyncio.create_task(answered(b"first", 503))
     await asyncio.wait_for(begun.wait(), WAIT_S)
     others = [asyncio.create_task(answered(text, 200)) for text in (b"second", b"third")]
     with pytest.raises(RequestValidationError):
-        async with answers.turn(keyed_request("ada@x", "k", b"another body")):
+        async with answers.claim(keyed_request("ada@x", "k", b"another body")):
             pass
     gate.set()
 
@@ -217,7 +217,7 @@ async def test_equal_requests_wait_for_the_first_and_failures_are_not_kept(
     database.close()
     open_gateway_database(database)
     assert AnswerStore(database).find(request) == StoredAnswer(200, "application/json", b"second")
-    await answers.forget("ada@x")
+    await answers.delete("ada@x")
     assert answers.find(request) is None
     assert b"second" not in bytes_in(tmp_path)
     database.close()
@@ -234,10 +234,10 @@ async def test_kept_answers_are_bounded_in_number_and_time() -> None:
     open_gateway_database(database)
     answers = AnswerStore(database, clock=lambda: now[0])
     old, last = keyed_request("ada@x", "old", b""), keyed_request("ada@x", f"k{MAX_ANSWERS}", b"")
-    await answers.keep(old, StoredAnswer(200, "application/json", b"{}"))
+    await answers.store(old, StoredAnswer(200, "application/json", b"{}"))
     for number in range(MAX_ANSWERS + PRUNE_EVERY_ROWS + 1):
         request = keyed_request("ada@x", f"k{number}", b"")
-        await answers.keep(request, StoredAnswer(200, "application/json", b"{}"))
+        await answers.store(request, StoredAnswer(200, "application/json", b"{}"))
 
     assert answers.find(old) is None
     assert database.run("SELECT count(*) <= ? FROM answers", MAX_ANSWERS + PRUNE_EVERY_ROWS) == [

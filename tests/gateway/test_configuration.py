@@ -169,6 +169,6 @@ async def test_sessions_are_listed_latest_first_bounded_and_survive(tmp_path: Pa
     assert rows[1].session_id == "s7"
     assert rows[1].title.startswith("question 7 xx") and len(rows[1].title) == MAX_TITLE_CHARS
     assert [row.title for row in GatewaySessions(database).sessions("bob@x")] == [""]
-    assert GatewaySessions(database).forget_all(with_principals=True) == MAX_SESSIONS + 1
-    assert GatewaySessions(database).kept("ada@x", "s7") is None
+    assert GatewaySessions(database).delete_all(with_principals=True) == MAX_SESSIONS + 1
+    assert GatewaySessions(database).stored_configuration("ada@x", "s7") is None
     database.close()

@@ -11,7 +11,7 @@ async def test_of_answers_that_come_at_once_one_passes_in_a_turn_of_the_loop() -
     turnstile, turns, passed_at = FairYield(), 0, list[int]()
 
     async def one() -> None:
-        await turnstile.passed()
+        await turnstile.wait_turn()
         passed_at.append(turns)
 
     passing = [asyncio.create_task(one()) for _ in range(3)]

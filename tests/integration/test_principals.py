@@ -84,7 +84,7 @@ class Scene:
     sent: list[str] = field(default_factory=list)
 
     def of(self, principal: str) -> AgentClients:
-        return self.agents.of(principal)
+        return self.agents.clients_for(principal)
 
     def asks(self, principal: str, *, agent: ChatAgent | None = None) -> RequestSender:
         return PrincipalRequester((agent or self.gateway).node.requester, principal)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_FILE = "heard"
-EVERY_S = 15.0
-STALE_S = 60.0
+HEARTBEAT_INTERVAL_S = 15.0
+HEARTBEAT_TTL_S = 60.0
 """Three are missing: a server that restarts is back by then."""
-LOOK_EVERY_S = 0.05
+POLL_INTERVAL_S = 0.05
 
 
 def touch_heartbeat(home: Path) -> None:
@@ -41,9 +41,9 @@ def heartbeat_problem(home: Path, *, now_s: float | None = None) -> str | None:
         age_s = (time.time() if now_s is None else now_s) - (home / HEARTBEAT_FILE).stat().st_mtime
     except FileNotFoundError:
         return "has not heard its server yet, or does not run"
-    if age_s < -STALE_S:
+    if age_s < -HEARTBEAT_TTL_S:
         return "heard its server in the future: the clock was put back; wait for its next beat"
-    return f"has not heard its server for {age_s:.0f} s" if age_s > STALE_S else None
+    return f"has not heard its server for {age_s:.0f} s" if age_s > HEARTBEAT_TTL_S else None
 
 
 async def wait_for_heartbeat(home: Path, *, within_s: float) -> bool:
@@ -51,5 +51,5 @@ async def wait_for_heartbeat(home: Path, *, within_s: float) -> bool:
     polled."""
     until = time.monotonic() + within_s
     while not (is_well := heartbeat_problem(home) is None) and time.monotonic() < until:  # noqa: ASYNC110
-        await asyncio.sleep(LOOK_EVERY_S)
+        await asyncio.sleep(POLL_INTERVAL_S)
     return is_well

@@ -9,7 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.deployment.heartbeat import EVERY_S, remove_heartbeat, touch_heartbeat
+from spade_llm.cli.deployment.heartbeat import (
+    HEARTBEAT_INTERVAL_S,
+    remove_heartbeat,
+    touch_heartbeat,
+)
 from spade_llm.cli.deployment.http_record import published_http_record
 from spade_llm.cli.factory.agent_options import (
     build_admission,
@@ -69,36 +73,34 @@ class AgentFactory:
 
     place: CliContext
     embedders: EmbedderPool
-    say: Callable[[str], None]
+    print_line: Callable[[str], None]
     """Callback that prints a line for the person that started the program."""
     listeners: Mapping[str, Listener] = field(default_factory=dict)
     """Sockets of gateways, keyed by JID."""
 
 
 @asynccontextmanager
-async def running_agent(definition: DeploymentSpec, host: AgentFactory) -> AsyncIterator[XmppAgent]:
+async def running_agent(spec: DeploymentSpec, factory: AgentFactory) -> AsyncIterator[XmppAgent]:
     """The agent, logged in and answering, as long as the block runs.
 
     Raises:
         ConfigurationError: its file, its account or the server is wrong; or it runs already.
     """
-    password = password_of(definition, host.place)
-    home = host.place.data / "agents" / definition.jid
+    password = password_of(spec, factory.place)
+    home = factory.place.data / "agents" / spec.jid
     async with AsyncExitStack() as stack:
-        stack.enter_context(
-            directory_lock.lock_directory(home, what=f"{definition.jid} with this data")
-        )
-        agent = await _build(definition, password, host, stack)
+        stack.enter_context(directory_lock.lock_directory(home, what=f"{spec.jid} with this data"))
+        agent = await _build(spec, password, factory, stack)
         await agent.start()
         stack.push_async_callback(agent.stop)
         await stack.enter_async_context(heartbeat(agent, home))
         yield agent
 
 
-def password_of(definition: DeploymentSpec, place: CliContext) -> str:
+def password_of(spec: DeploymentSpec, cli_context: CliContext) -> str:
     """Raises ConfigurationError if there is none."""
-    given = read_password(definition.path, definition.settings)
-    return given or place.accounts.get(definition.jid)
+    given = read_password(spec.path, spec.settings)
+    return given or cli_context.accounts.get(spec.jid)
 
 
 def build_terms(table: TermsTable) -> Terms:
@@ -119,27 +121,27 @@ async def _touch_heartbeat(agent: XmppAgent, home: Path) -> None:
     while True:
         if agent.connection is not None and await self_ping(agent.connection):
             touch_heartbeat(home)
-        await asyncio.sleep(EVERY_S)
+        await asyncio.sleep(HEARTBEAT_INTERVAL_S)
 
 
 async def _build(
-    definition: DeploymentSpec, password: str, host: AgentFactory, stack: AsyncExitStack
+    spec: DeploymentSpec, password: str, factory: AgentFactory, stack: AsyncExitStack
 ) -> XmppAgent:
-    match definition.settings.kind:
+    match spec.settings.kind:
         case "assistant":
-            return await _assistant(definition, password, host, stack)
+            return await _assistant(spec, password, factory, stack)
         case "memory":
-            return await _memory(definition, password, host, stack)
+            return await _memory(spec, password, factory, stack)
         case "rag":
-            return await _rag(definition, password, host, stack)
+            return await _rag(spec, password, factory, stack)
         case "tools":
-            return _tools(definition, password, host)
+            return _tools(spec, password, factory)
         case "gateway":
-            return _gateway(definition, password, host, stack)
+            return _gateway(spec, password, factory, stack)
 
 
 async def _assistant(
-    definition: DeploymentSpec, password: str, host: AgentFactory, stack: AsyncExitStack
+    spec: DeploymentSpec, password: str, factory: AgentFactory, stack: AsyncExitStack
 ) -> XmppAgent:
     from spade_llm.agents.llm import LLMAgent, Services
     from spade_llm.assistant.turn.memory_toolbox import MemoryToolSet
@@ -147,26 +149,26 @@ async def _assistant(
     from spade_llm.cli.factory.context_strategy import choose_context
     from spade_llm.providers import OfflineProvider
 
-    settings = definition.settings
-    prompt = read_prompt(definition.path, settings)
-    choice = await choose_model(definition)
+    settings = spec.settings
+    prompt = read_prompt(spec.path, settings)
+    choice = await choose_model(spec)
     first = _open_model(choice, stack)
-    model = await _with_fallback(first, definition, stack)
+    model = await _with_fallback(first, spec, stack)
     wanted, limits = settings.services, settings.limits
     agent = LLMAgent(
-        definition.jid,
+        spec.jid,
         password,
         model,
-        await choose_context(definition, model, host.embedders),
+        await choose_context(spec, model, factory.embedders),
         prompt,
         services=Services(
-            memory=definition.full(wanted.memory) if wanted.memory else None,
+            memory=spec.resolve_jid(wanted.memory) if wanted.memory else None,
             memory_tools=MemoryToolSet(settings.memory.tools),
             memory_max_batch=read_environment().memory_batch_max_size,
-            rag=definition.full(wanted.rag) if wanted.rag else None,
+            rag=spec.resolve_jid(wanted.rag) if wanted.rag else None,
             document_tools=settings.documents.tools,
-            shared_documents=tuple(map(definition.full_address, settings.documents.shared)),
-            tools=tuple(definition.full(name) for name in wanted.tools),
+            shared_documents=tuple(map(spec.resolve_address, settings.documents.shared)),
+            tools=tuple(spec.resolve_jid(name) for name in wanted.tools),
             discover=tuple(wanted.discover),
         ),
         limits=TurnLimits(
@@ -178,10 +180,10 @@ async def _assistant(
             approval_seconds=limits.approval_seconds,
             recall_tokens=settings.memory.recall_tokens,
         ),
-        conduct=await _assistant_config(definition, model, stack),
-        options=_options(definition, host),
+        conduct=await _assistant_config(spec, model, stack),
+        options=_options(spec, factory),
     )
-    home, health = host.place.data / "agents" / definition.jid, agent.model_health
+    home, health = factory.place.data / "agents" / spec.jid, agent.model_health
     record = ModelRecord(description=choice.description, is_offline=choice.kind == "offline")
     stack.enter_context(maintain_model_record(home, record, health))
     if not isinstance(first, OfflineProvider):
@@ -190,43 +192,43 @@ async def _assistant(
 
 
 async def _assistant_config(
-    definition: DeploymentSpec, model: ChatModel, stack: AsyncExitStack
+    spec: DeploymentSpec, model: ChatModel, stack: AsyncExitStack
 ) -> AssistantConfig:
     from spade_llm.assistant.config import AssistantConfig, PresentationOptions
     from spade_llm.assistant.middleware.quota import PeerQuota
 
-    guardrails = await build_guardrails(definition, model, stack)
+    guardrails = await build_guardrails(spec, model, stack)
     return AssistantConfig(
-        termination_markers=tuple(definition.settings.ending.markers),
-        max_interactions_per_conversation=definition.settings.ending.max_interactions,
+        termination_markers=tuple(spec.settings.ending.markers),
+        max_interactions_per_conversation=spec.settings.ending.max_interactions,
         input_guardrails=guardrails.input,
         output_guardrails=guardrails.output,
-        peer_limits=PeerQuota(**definition.settings.limits.peer.model_dump()),
-        crowd_limits=build_crowd_limits(definition.settings.limits),
-        experts=_experts(definition),
-        files=build_file_rules(definition.settings.files),
-        manners=PresentationOptions(**definition.settings.manners.model_dump()),
-        rooms=build_rooms_options(definition.settings),
+        peer_limits=PeerQuota(**spec.settings.limits.peer.model_dump()),
+        crowd_limits=build_crowd_limits(spec.settings.limits),
+        experts=_experts(spec),
+        files=build_file_rules(spec.settings.files),
+        manners=PresentationOptions(**spec.settings.manners.model_dump()),
+        rooms=build_rooms_options(spec.settings),
     )
 
 
-def _experts(definition: DeploymentSpec) -> tuple[Expert, ...]:
+def _experts(spec: DeploymentSpec) -> tuple[Expert, ...]:
     from spade_llm.assistant.delegation.expert_tool import Expert
 
     return tuple(
-        Expert(name=name, jid=definition.full(one.jid), knows=one.knows, seconds=one.seconds)
-        for name, one in definition.settings.human.items()
+        Expert(name=name, jid=spec.resolve_jid(one.jid), knows=one.knows, seconds=one.seconds)
+        for name, one in spec.settings.human.items()
     )
 
 
 async def _with_fallback(
-    first: ChatModel, definition: DeploymentSpec, stack: AsyncExitStack
+    first: ChatModel, spec: DeploymentSpec, stack: AsyncExitStack
 ) -> ChatModel:
     """Wrap the model with its configured fallback, which answers while the first is unavailable;
     the stack closes it."""
     from spade_llm.providers import FallbackModel
 
-    second, table = await choose_fallback(definition), definition.settings.fallback
+    second, table = await choose_fallback(spec), spec.settings.fallback
     if second is None or table is None:
         return first
     return FallbackModel(first, _open_model(second, stack), patience_s=table.after_s)
@@ -239,34 +241,34 @@ def _open_model(choice: ModelChoice, stack: AsyncExitStack) -> OpenAIModel | Off
 
 
 async def _memory(
-    definition: DeploymentSpec, password: str, host: AgentFactory, stack: AsyncExitStack
+    spec: DeploymentSpec, password: str, factory: AgentFactory, stack: AsyncExitStack
 ) -> XmppAgent:
     from spade_llm.agents.memory import MemoryAgent
 
-    choice = await choose_learning_model(definition)
+    choice = await choose_learning_model(spec)
     return MemoryAgent(
-        definition.jid,
+        spec.jid,
         password,
-        embedder=await host.embedders.get(definition),
-        learns=definition.settings.learning.enabled,
+        embedder=await factory.embedders.get(spec),
+        learns=spec.settings.learning.enabled,
         learning_model=_open_model(choice, stack) if choice else None,
-        options=_options(definition, host),
+        options=_options(spec, factory),
     )
 
 
 async def _rag(
-    definition: DeploymentSpec, password: str, host: AgentFactory, stack: AsyncExitStack
+    spec: DeploymentSpec, password: str, factory: AgentFactory, stack: AsyncExitStack
 ) -> XmppAgent:
     from spade_llm.agents.rag import RAGAgent, RagOptions
 
-    data, settings = host.place.data, definition.settings
-    choice = await choose_model(definition)
+    data, settings = factory.place.data, spec.settings
+    choice = await choose_model(spec)
     return RAGAgent(
-        definition.jid,
+        spec.jid,
         password,
-        embedder=await host.embedders.get(definition),
-        roots=[_documents_root(data, folder, definition) for folder in settings.roots],
-        options=_options(definition, host),
+        embedder=await factory.embedders.get(spec),
+        roots=[_documents_root(data, folder, spec) for folder in settings.roots],
+        options=_options(spec, factory),
         rag=RagOptions(
             namespaces=tuple(settings.namespaces),
             chroma_url=settings.storage.chroma_url,
@@ -277,41 +279,41 @@ async def _rag(
     )
 
 
-def _tools(definition: DeploymentSpec, password: str, host: AgentFactory) -> XmppAgent:
+def _tools(spec: DeploymentSpec, password: str, factory: AgentFactory) -> XmppAgent:
     from spade_llm.agents.tools import ToolAgent
     from spade_llm.cli.factory.mcp_servers import mcp_tool_groups
     from spade_llm.tools.terms import ToolRules
 
-    settings = definition.settings
+    settings = spec.settings
     rules = ToolRules(
         defaults=build_terms(settings.calls),
         terms_of={name: build_terms(table) for name, table in settings.tools.items()},
     )
     return ToolAgent(
-        definition.jid,
+        spec.jid,
         password,
-        tools=_own_tools(definition),
-        groups=mcp_tool_groups(definition, host.place.data),
+        tools=_own_tools(spec),
+        groups=mcp_tool_groups(spec, factory.place.data),
         rules=rules,
-        experts=_experts(definition),
-        options=_options(definition, host),
+        experts=_experts(spec),
+        options=_options(spec, factory),
     )
 
 
-def _own_tools(definition: DeploymentSpec) -> Sequence[Tool]:
+def _own_tools(spec: DeploymentSpec) -> Sequence[Tool]:
     """Those that every tool agent has, and those of the toml."""
     from spade_llm.tools import builtin_tools
     from spade_llm.tools.tool_loader import load_tools
 
-    folder = definition.path.absolute().parent
+    folder = spec.path.absolute().parent
     try:
-        return (*builtin_tools(), *load_tools(definition.settings.python.tools, folder=folder))
+        return (*builtin_tools(), *load_tools(spec.settings.python.tools, folder=folder))
     except ConfigurationError as error:
-        raise ConfigurationError(f"{definition.path}: python.tools: {error}") from error
+        raise ConfigurationError(f"{spec.path}: python.tools: {error}") from error
 
 
 def _gateway(
-    definition: DeploymentSpec, password: str, host: AgentFactory, stack: AsyncExitStack
+    spec: DeploymentSpec, password: str, factory: AgentFactory, stack: AsyncExitStack
 ) -> XmppAgent:
     from spade_llm.agents.gateway import GatewayAgent
     from spade_llm.cli.factory.gateway_options import (
@@ -320,33 +322,33 @@ def _gateway(
         build_http_record,
     )
 
-    listener = host.listeners[definition.jid]
-    http = build_http_options(definition, listener)
-    home = host.place.data / "agents" / definition.jid
+    listener = factory.listeners[spec.jid]
+    http = build_http_options(spec, listener)
+    home = factory.place.data / "agents" / spec.jid
     stack.enter_context(published_http_record(home, build_http_record(http, listener)))
     return GatewayAgent(
-        definition.jid,
+        spec.jid,
         password,
-        addresses=build_agent_addresses(definition),
+        addresses=build_agent_addresses(spec),
         http=http,
         listener=listener.socket,
-        options=_options(definition, host),
+        options=_options(spec, factory),
     )
 
 
-def _options(definition: DeploymentSpec, host: AgentFactory) -> AgentOptions:
+def _options(spec: DeploymentSpec, factory: AgentFactory) -> AgentOptions:
     from spade_llm.xmpp.agent import AgentOptions
 
     return AgentOptions(
-        connection=host.place.connection(),
-        data=host.place.data / "agents" / definition.jid,
-        allowed=tuple(definition.settings.allowed),
-        announce_to=tuple(map(definition.full, definition.settings.announce_to)),
-        gateways=tuple(map(definition.full, definition.settings.gateways)),
-        admission=build_admission(definition.settings.admission),
-        telemetry=_telemetry(definition.settings.telemetry),
-        identity=build_identity(definition),
-        read_password=partial(password_of, definition, host.place),
+        connection=factory.place.connection(),
+        data=factory.place.data / "agents" / spec.jid,
+        allowed=tuple(spec.settings.allowed),
+        announce_to=tuple(map(spec.resolve_jid, spec.settings.announce_to)),
+        gateways=tuple(map(spec.resolve_jid, spec.settings.gateways)),
+        admission=build_admission(spec.settings.admission),
+        telemetry=_telemetry(spec.settings.telemetry),
+        identity=build_identity(spec),
+        read_password=partial(password_of, spec, factory.place),
     )
 
 
@@ -357,11 +359,11 @@ def _telemetry(table: TelemetryTable) -> TracingConfig | None:
     return TracingConfig(endpoint=endpoint, include_text=table.include_text) if endpoint else None
 
 
-def _documents_root(data: Path, folder: str, definition: DeploymentSpec) -> Path:
+def _documents_root(data: Path, folder: str, spec: DeploymentSpec) -> Path:
     """A relative folder is ours, and made; another must be there."""
     path = data / folder
     if not Path(folder).is_absolute():
         path.mkdir(parents=True, exist_ok=True)
     if not path.is_dir():
-        raise ConfigurationError(f"{definition.path}: roots: {folder!r} is not a folder")
+        raise ConfigurationError(f"{spec.path}: roots: {folder!r} is not a folder")
     return path

@@ -69,27 +69,27 @@ def build_rooms_options(settings: AgentSettings) -> RoomsOptions:
     )
 
 
-def build_identity(definition: DeploymentSpec) -> Identity:
+def build_identity(spec: DeploymentSpec) -> Identity:
     """Raises ConfigurationError: the picture cannot be read, or is none; a text cannot be sent."""
-    avatar = _avatar(definition)
+    avatar = _avatar(spec)
     try:
-        return _identity(definition, avatar)
+        return _identity(spec, avatar)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{definition.path}: identity.{error}") from None
+        raise ConfigurationError(f"{spec.path}: identity.{error}") from None
 
 
 def _rate(per_s: float, burst: int) -> Rate | None:
     return Rate(per_s=per_s, burst=burst) if per_s else None
 
 
-def _identity(definition: DeploymentSpec, avatar: Avatar) -> Identity:
+def _identity(spec: DeploymentSpec, avatar: Avatar) -> Identity:
     from spade_llm.xmpp.stanzas.vcard import Identity
 
-    table, local = definition.settings.identity, definition.jid.partition("@")[0]
+    table, local = spec.settings.identity, spec.jid.partition("@")[0]
     described = table.description
     return Identity(
         name=table.name or local[:1].upper() + local[1:],
-        description=_DESCRIPTIONS[definition.settings.kind] if described is None else described,
+        description=_DESCRIPTIONS[spec.settings.kind] if described is None else described,
         url=table.url or "",
         avatar=avatar,
         is_published=table.publish,
@@ -99,13 +99,13 @@ def _identity(definition: DeploymentSpec, avatar: Avatar) -> Identity:
     )
 
 
-def _avatar(definition: DeploymentSpec) -> Avatar:
+def _avatar(spec: DeploymentSpec) -> Avatar:
     from spade_llm.xmpp.stanzas.vcard import default_avatar, read_avatar
 
-    given = definition.settings.identity.avatar
+    given = spec.settings.identity.avatar
     if given is None:
-        return read_avatar(default_avatar(definition.settings.kind, definition.jid))
+        return read_avatar(default_avatar(spec.settings.kind, spec.jid))
     try:
-        return read_avatar((definition.path.parent / given).read_bytes())
+        return read_avatar((spec.path.parent / given).read_bytes())
     except (OSError, ConfigurationError) as error:
-        raise ConfigurationError(f"{definition.path}: identity.avatar {given!r}: {error}") from None
+        raise ConfigurationError(f"{spec.path}: identity.avatar {given!r}: {error}") from None

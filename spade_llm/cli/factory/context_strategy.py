@@ -45,19 +45,19 @@ class StrategyParts:
 
 
 async def choose_context(
-    definition: DeploymentSpec, model: ChatModel, embedders: EmbedderPool
+    spec: DeploymentSpec, model: ChatModel, embedders: EmbedderPool
 ) -> ContextManagement:
     """Raises ConfigurationError: a file that the table names is not there."""
-    table = definition.settings.context
+    table = spec.settings.context
     by_model = table.summary_by == "model" and not isinstance(model, OfflineProvider)
     is_counting = bool(TOKEN_COUNTING_STRATEGIES & set(table.strategy))
-    materials = StrategyParts(
+    parts = StrategyParts(
         # Off the loop: a table takes half a second to load.
-        counter=await asyncio.to_thread(_counter, definition, model.name) if is_counting else None,
-        embedder=await embedders.get(definition) if table.vectors else None,
+        counter=await asyncio.to_thread(_counter, spec, model.name) if is_counting else None,
+        embedder=await embedders.get(spec) if table.vectors else None,
         summariser=InstrumentedModel(model) if by_model else None,
     )
-    return build_context(table, materials)
+    return build_context(table, parts)
 
 
 def build_context(table: ContextTable, materials: StrategyParts | None = None) -> ContextManagement:
@@ -99,12 +99,12 @@ def _build(name: str, table: ContextTable, materials: StrategyParts) -> ContextM
             return NoContextManagement()
 
 
-def _counter(definition: DeploymentSpec, model: str) -> TokenCounter:
-    named = definition.settings.context.tokenizer
+def _counter(spec: DeploymentSpec, model: str) -> TokenCounter:
+    named = spec.settings.context.tokenizer
     if named is None:
         return counter_for(model)
-    path = definition.path.absolute().parent / named
+    path = spec.path.absolute().parent / named
     try:
         return counter_for(model, tokenizer=path)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{definition.path}: context.tokenizer: {error}") from error
+        raise ConfigurationError(f"{spec.path}: context.tokenizer: {error}") from error

@@ -40,15 +40,15 @@ class DeploymentSpec:
     @property
     def jid(self) -> str:
         """Bare."""
-        return self.full(self.settings.jid)
+        return self.resolve_jid(self.settings.jid)
 
-    def full(self, name: str) -> str:
+    def resolve_jid(self, name: str) -> str:
         return full_jid(name, self.domain)
 
-    def full_address(self, name: str) -> str:
+    def resolve_address(self, name: str) -> str:
         """Full address of a namespace or an owner: `you/manuals` → `you@localhost/manuals`."""
         owner, slash, namespace = name.partition("/")
-        return f"{self.full(owner)}{slash}{namespace}"
+        return f"{self.resolve_jid(owner)}{slash}{namespace}"
 
 
 def read_spec(path: Path, *, domain: str) -> DeploymentSpec:
@@ -70,10 +70,10 @@ def read_deployment(folder: Path, *, domain: str) -> tuple[DeploymentSpec, ...]:
     return tuple(sorted(found, key=lambda one: one.wave))
 
 
-def start_waves(definitions: Sequence[DeploymentSpec]) -> list[list[DeploymentSpec]]:
+def start_waves(specs: Sequence[DeploymentSpec]) -> list[list[DeploymentSpec]]:
     """Group the agents into waves, in start-up order; no wave is empty."""
-    waves = sorted({one.wave for one in definitions})
-    return [[one for one in definitions if one.wave == wave] for wave in waves]
+    waves = sorted({one.wave for one in specs})
+    return [[one for one in specs if one.wave == wave] for wave in waves]
 
 
 def standard_deployment() -> Path:

@@ -41,23 +41,23 @@ class EmbedderPool:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def get(self, definition: DeploymentSpec) -> Embedder | None:
+    async def get(self, spec: DeploymentSpec) -> Embedder | None:
         """Embedder of the agent; None if it searches by keywords only.
 
         Raises:
             ConfigurationError: the embedder that its file names is not available.
         """
         async with self._opening:
-            table = definition.settings.embeddings
+            table = spec.settings.embeddings
             if table.kind == "openai_compatible":
-                return await self._shared(table, lambda: self._server(definition, table))
+                return await self._shared(table, lambda: self._server(spec, table))
             weights = await self._weights(table)
             return await self._shared(weights, lambda: self._local(weights)) if weights else None
 
-    async def describe(self, definition: DeploymentSpec) -> str:
+    async def describe(self, spec: DeploymentSpec) -> str:
         """Description of the embedder for people; missing weights are downloaded now. Raises as
         `get` does."""
-        table = definition.settings.embeddings
+        table = spec.settings.embeddings
         if table.kind == "openai_compatible":
             return f"{table.model} at {table.base_url}"
         async with self._opening:
@@ -83,10 +83,10 @@ class EmbedderPool:
 
         return await MiniLmEmbedder.load(weights, cache=models_directory(self._data))
 
-    async def _server(self, definition: DeploymentSpec, table: EmbeddingsTable) -> OpenAIEmbedder:
+    async def _server(self, spec: DeploymentSpec, table: EmbeddingsTable) -> OpenAIEmbedder:
         from spade_llm.providers import OpenAIEmbedder
 
-        named_in = f"{definition.path}: embeddings.api_key_env"
+        named_in = f"{spec.path}: embeddings.api_key_env"
         key = variable(table.api_key_env, named_in=named_in) if table.api_key_env else None
         return OpenAIEmbedder(
             base_url=table.base_url or "",

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from spade_llm.cli.sockets import Listener
 
 
-def build_http_options(definition: DeploymentSpec, listener: Listener) -> HttpOptions:
-    table = definition.settings.http
+def build_http_options(spec: DeploymentSpec, listener: Listener) -> HttpOptions:
+    table = spec.settings.http
     return HttpOptions(
         host=listener.host,
         port=listener.port,
-        local_principal=definition.full(table.local_principal) if table.local_principal else None,
+        local_principal=spec.resolve_jid(table.local_principal) if table.local_principal else None,
         language=table.language,
         hosts=tuple(table.hosts),
         cors_origins=tuple(table.cors_origins),
@@ -30,13 +30,13 @@ def build_http_options(definition: DeploymentSpec, listener: Listener) -> HttpOp
     )
 
 
-def build_agent_addresses(definition: DeploymentSpec) -> AgentAddresses:
-    table = definition.settings.network
+def build_agent_addresses(spec: DeploymentSpec) -> AgentAddresses:
+    table = spec.settings.network
     return AgentAddresses(
-        assistants=tuple(map(definition.full, table.assistants)),
-        memory=definition.full(table.memory) if table.memory else None,
-        rag=definition.full(table.rag) if table.rag else None,
-        tools=tuple(map(definition.full, table.tools)),
+        assistants=tuple(map(spec.resolve_jid, table.assistants)),
+        memory=spec.resolve_jid(table.memory) if table.memory else None,
+        rag=spec.resolve_jid(table.rag) if table.rag else None,
+        tools=tuple(map(spec.resolve_jid, table.tools)),
     )
 
 

@@ -26,15 +26,15 @@ class Guardrails:
 
 
 async def build_guardrails(
-    definition: DeploymentSpec, model: ChatModel, stack: AsyncExitStack
+    spec: DeploymentSpec, model: ChatModel, stack: AsyncExitStack
 ) -> Guardrails:
     """`model` judges where a table names no other; others are closed with the stack.
 
     Raises ConfigurationError.
     """
-    tables = definition.settings.guardrails
+    tables = spec.settings.guardrails
     built = [
-        (table, await _guardrail(table, f"{definition.path}: guardrails.{number}", model, stack))
+        (table, await _guardrail(table, f"{spec.path}: guardrails.{number}", model, stack))
         for number, table in enumerate(tables)
     ]
     return Guardrails(

@@ -19,15 +19,12 @@ MAX_CALL_S = 3600.0
 """The tool agent keeps the time limits, which are at most so long."""
 
 
-def mcp_tool_groups(definition: DeploymentSpec, data: Path) -> list[ToolGroup]:
+def mcp_tool_groups(spec: DeploymentSpec, data: Path) -> list[ToolGroup]:
     """Raises ConfigurationError: a variable is not set, a directory is missing."""
     from spade_llm.mcp.client import Pins
 
-    pins = Pins(pins_path(data, definition.jid))
-    return [
-        _group(name, table, definition.path, pins)
-        for name, table in definition.settings.mcp.items()
-    ]
+    pins = Pins(pins_path(data, spec.jid))
+    return [_group(name, table, spec.path, pins) for name, table in spec.settings.mcp.items()]
 
 
 def pins_path(data: Path, jid: str) -> Path:
@@ -52,10 +49,10 @@ def _server(name: str, table: McpTable, toml: Path) -> McpServer:
 
     return McpServer(
         name=name,
-        where=_where(name, table, toml),
+        endpoint=_where(name, table, toml),
         tools=None if table.tools is None else frozenset(table.tools),
         timeout_s=MAX_CALL_S,
-        pins_new_tools=table.new_tools == "accept",
+        accepts_new_tools=table.new_tools == "accept",
     )
 
 

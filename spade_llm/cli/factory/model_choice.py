@@ -50,7 +50,7 @@ OLLAMA_DEADLINE_S = 0.3
 MAX_ANSWER_BYTES = 1_000_000
 
 MODEL_RECORD_FILE = "model.json"
-CHECK_S = 10.0
+MODEL_CHECK_TIMEOUT_S = 10.0
 """Timeout in seconds of the model check at start-up."""
 
 
@@ -72,31 +72,25 @@ class ModelChoice:
         return f"{self.model} at {_url_without_secrets(self.base_url)}"
 
 
-async def choose_model(definition: DeploymentSpec) -> ModelChoice:
+async def choose_model(spec: DeploymentSpec) -> ModelChoice:
     """An assistant's. Raises ConfigurationError if what is configured is not complete."""
-    return await configured_choice(
-        definition.settings.provider, named_in=f"{definition.path}: provider"
-    )
+    return await configured_choice(spec.settings.provider, named_in=f"{spec.path}: provider")
 
 
-async def choose_fallback(definition: DeploymentSpec) -> ModelChoice | None:
+async def choose_fallback(spec: DeploymentSpec) -> ModelChoice | None:
     """Choose the fallback for an assistant's model; None if none is configured. Raises as
     `choose_model` does."""
-    table = definition.settings.fallback
-    return (
-        await configured_choice(table, named_in=f"{definition.path}: fallback") if table else None
-    )
+    table = spec.settings.fallback
+    return await configured_choice(table, named_in=f"{spec.path}: fallback") if table else None
 
 
-async def choose_learning_model(definition: DeploymentSpec) -> ModelChoice | None:
+async def choose_learning_model(spec: DeploymentSpec) -> ModelChoice | None:
     """Choose the model by which a memory agent learns facts; None means by rules only. Raises as
     `choose_model` does."""
-    learning = definition.settings.learning
+    learning = spec.settings.learning
     if not learning.enabled or learning.provider is None:
         return None
-    choice = await configured_choice(
-        learning.provider, named_in=f"{definition.path}: learning.provider"
-    )
+    choice = await configured_choice(learning.provider, named_in=f"{spec.path}: learning.provider")
     return None if choice.kind == "offline" else choice
 
 
@@ -134,10 +128,10 @@ class ModelRecord(BaseModel):
 
     def write(self, home: Path) -> None:
         """Write the record atomically. A disk error is logged, and the assistant continues."""
-        fresh = home / f"{MODEL_RECORD_FILE}.new"
+        temporary_path = home / f"{MODEL_RECORD_FILE}.new"
         try:
-            fresh.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
-            os.replace(fresh, home / MODEL_RECORD_FILE)
+            temporary_path.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+            os.replace(temporary_path, home / MODEL_RECORD_FILE)
         except OSError as error:
             logger.warning("%s is not written: %s", home / MODEL_RECORD_FILE, error)
 
@@ -280,7 +274,7 @@ def _first_ollama_model() -> str | None:
 
 async def _check_model(model: OpenAIModel, health: ModelHealth) -> None:
     try:
-        await model.check(within_s=CHECK_S)
+        await model.check(within_s=MODEL_CHECK_TIMEOUT_S)
     except ModelError as error:
         logger.warning("model %s: %s", model.name, error)
         health.fail(error)

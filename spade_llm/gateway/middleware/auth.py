@@ -46,17 +46,17 @@ class AuthMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         origin = ", ".join(headers.getlist("origin"))
-        is_listed = bool(origin) and self._gateway.doors.lets_use(origin)
+        is_listed = bool(origin) and self._gateway.origin_policy.is_listed_origin(origin)
         if is_listed:
             send = _CorsSend(send, origin)
         try:
             if self._gateway.shutdown.has_begun:
                 raise ShuttingDown
-            self._check_door(scope, headers, origin)
+            self._check_host_and_origin(scope, headers, origin)
             if _is_preflight(scope, headers):
                 await _preflight(headers, is_listed=is_listed)(scope, receive, send)
                 return
-            self._admit(scope, headers)
+            self._authenticate(scope, headers)
         except HttpError as error:
             await error_response(error, scope)(scope, receive, send)
         except StorageFailed as error:
@@ -64,12 +64,12 @@ class AuthMiddleware:
         else:
             await self._app(scope, receive, send)
 
-    def _check_door(self, scope: Scope, headers: Headers, origin: str) -> None:
+    def _check_host_and_origin(self, scope: Scope, headers: Headers, origin: str) -> None:
         """Against DNS rebinding, and pages of other sites. Raises HttpError."""
-        host, doors = headers.get("host", ""), self._gateway.doors
-        if len(headers.getlist("host")) != 1 or not doors.knows_host(host):
+        host, policy = headers.get("host", ""), self._gateway.origin_policy
+        if len(headers.getlist("host")) != 1 or not policy.allows_host(host):
             raise HttpError(403, "Host: this gateway has another name; add yours to [http] hosts")
-        if origin and not doors.knows_origin(origin, host):
+        if origin and not policy.allows_origin(origin, host):
             raise HttpError(
                 403, "Origin: pages of this site may not use the gateway; see [http] cors_origins"
             )
@@ -77,7 +77,7 @@ class AuthMiddleware:
         if is_foreign and not origin and not _is_navigation(scope, headers):
             raise HttpError(403, "Sec-Fetch-Site: pages of other sites may not use the gateway")
 
-    def _admit(self, scope: Scope, headers: Headers) -> None:
+    def _authenticate(self, scope: Scope, headers: Headers) -> None:
         """Raises HttpError, StorageFailed."""
         principal = self._principal(scope, headers)
         scope["state"]["principal"] = principal
@@ -91,17 +91,17 @@ class AuthMiddleware:
             return
         if _is_public(scope["path"]):
             return
-        self._gateway.state.see(principal.jid)
-        if not self._gateway.rates.take(principal.jid):
+        self._gateway.sessions.record_request(principal.jid)
+        if not self._gateway.rate_limiter.take(principal.jid):
             raise HttpError(429, "Too many requests; slow down, or raise requests_per_minute")
 
     def _principal(self, scope: Scope, headers: Headers) -> Principal | None:
-        given = headers.getlist("authorization")
-        if not given:
-            return self._local(scope, headers)
-        scheme, _, token = given[0].partition(" ")
+        credentials = headers.getlist("authorization")
+        if not credentials:
+            return self._local_principal(scope, headers)
+        scheme, _, token = credentials[0].partition(" ")
         found = None
-        if len(given) == 1 and scheme.lower() == "bearer":
+        if len(credentials) == 1 and scheme.lower() == "bearer":
             found = self._gateway.tokens.principal(token.strip())
         if found is None:
             raise HttpError(
@@ -109,7 +109,7 @@ class AuthMiddleware:
             )
         return found
 
-    def _local(self, scope: Scope, headers: Headers) -> Principal | None:
+    def _local_principal(self, scope: Scope, headers: Headers) -> Principal | None:
         options = self._gateway.options
         if options.local_principal and options.is_loopback and is_local_request(scope, headers):
             return Principal(jid=options.local_principal, is_admin=True)

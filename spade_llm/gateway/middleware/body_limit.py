@@ -27,7 +27,7 @@ UPLOAD_PATH = "/api/v0/documents"
 BODY_TIMEOUT_S = 30.0
 """Read timeout of a body in seconds; of an upload, of each part."""
 MIN_UPLOAD_BYTES_PER_S = 8 * 1024
-"""Slower than this, after the first BODY_S, no upload is: it holds up others."""
+"""Minimum average rate of an upload after the first BODY_TIMEOUT_S: slow uploads block others."""
 MAX_ANONYMOUS_BYTES = 1024
 """Maximum body size of an anonymous request in bytes: public paths read no body."""
 
@@ -36,12 +36,12 @@ class BodyLimitMiddleware:
     def __init__(self, app: ASGIApp, gateway: Gateway) -> None:
         self._app = app
         self._options = gateway.options
-        self._bodies = gateway.bodies
+        self._body_quota = gateway.body_quota
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with ExitStack() as stack:
             try:
-                receive = await self._bounded(scope, receive, stack)
+                receive = await self._limited_receive(scope, receive, stack)
             except HttpError as error:
                 await error_response(error, scope)(scope, receive, send)
             except Busy as busy:
@@ -49,20 +49,20 @@ class BodyLimitMiddleware:
             else:
                 await self._app(scope, receive, send)
 
-    async def _bounded(self, scope: Scope, receive: Receive, stack: ExitStack) -> Receive:
+    async def _limited_receive(self, scope: Scope, receive: Receive, stack: ExitStack) -> Receive:
         """`stack`: to the end of the answer. Raises HttpError, Busy."""
         headers, principal = Headers(scope=scope), scope["state"]["principal"]
         is_upload = scope["path"] == UPLOAD_PATH and scope["method"] == "POST"
-        most = self._options.max_upload_bytes if is_upload else self._options.max_body_bytes
+        max_bytes = self._options.max_upload_bytes if is_upload else self._options.max_body_bytes
         if principal is None:
-            most = MAX_ANONYMOUS_BYTES
-        _check_length(headers.get("content-length"), most)
+            max_bytes = MAX_ANONYMOUS_BYTES
+        _check_length(headers.get("content-length"), max_bytes)
         if is_upload:
-            return _LimitedReceive(receive, most, least_per_s=MIN_UPLOAD_BYTES_PER_S)
+            return _LimitedReceive(receive, max_bytes, min_bytes_per_s=MIN_UPLOAD_BYTES_PER_S)
         if not _has_body(headers):
             return receive
-        hold = stack.enter_context(self._bodies.hold(principal.jid if principal else ""))
-        return ReplayedReceive(await _read(receive, most, hold), receive)
+        hold = stack.enter_context(self._body_quota.hold(principal.jid if principal else ""))
+        return ReplayedReceive(await _read(receive, max_bytes, hold), receive)
 
 
 class ReplayedReceive:
@@ -81,19 +81,19 @@ def _has_body(headers: Headers) -> bool:
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
-def _check_length(length: str | None, most: int) -> None:
+def _check_length(length: str | None, max_bytes: int) -> None:
     """Raises HttpError."""
-    if length is not None and length.isdigit() and int(length[:20]) > most:
-        raise _too_large(most)
+    if length is not None and length.isdigit() and int(length[:20]) > max_bytes:
+        raise _too_large(max_bytes)
 
 
-def _too_large(most: int) -> HttpError:
-    return HttpError(413, f"The body is larger than {most // 1024} KB")
+def _too_large(max_bytes: int) -> HttpError:
+    return HttpError(413, f"The body is larger than {max_bytes // 1024} KB")
 
 
-async def _read(receive: Receive, most: int, hold: Callable[[int], None]) -> Message:
+async def _read(receive: Receive, max_bytes: int, hold: Callable[[int], None]) -> Message:
     """The whole body as one message. Raises HttpError; what `hold` raises."""
-    counted, parts = _LimitedReceive(receive, most), list[bytes]()
+    counted, parts = _LimitedReceive(receive, max_bytes), list[bytes]()
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             while (part := await counted())["type"] == "http.request":
@@ -113,13 +113,13 @@ def _too_slow() -> HttpError:
 class _LimitedReceive:
     """`receive`, up to so many bytes of a body. Raises HttpError."""
 
-    def __init__(self, receive: Receive, most: int, *, least_per_s: int = 0) -> None:
-        """`least_per_s`: bytes, from BODY_S on; 0: however slow."""
+    def __init__(self, receive: Receive, max_bytes: int, *, min_bytes_per_s: int = 0) -> None:
+        """`min_bytes_per_s`: minimum average rate after BODY_TIMEOUT_S; 0 means no minimum."""
         self._receive = receive
-        self._most = most
-        self._left = most
+        self._max_bytes = max_bytes
+        self._left = max_bytes
         self._is_over = False
-        self._least_per_s = least_per_s
+        self._min_bytes_per_s = min_bytes_per_s
         self._began = time.monotonic()
 
     async def __call__(self) -> Message:
@@ -133,12 +133,14 @@ class _LimitedReceive:
         self._left -= len(message.get("body", b""))
         self._is_over = not message.get("more_body", False)
         if self._left < 0:
-            raise _too_large(self._most)
+            raise _too_large(self._max_bytes)
         if self._is_slow and not self._is_over:
-            raise HttpError(408, f"The file comes slower than {self._least_per_s} bytes a second")
+            raise HttpError(
+                408, f"The file comes slower than {self._min_bytes_per_s} bytes a second"
+            )
         return message
 
     @property
     def _is_slow(self) -> bool:
         seconds = time.monotonic() - self._began - BODY_TIMEOUT_S
-        return self._most - self._left < seconds * self._least_per_s
+        return self._max_bytes - self._left < seconds * self._min_bytes_per_s

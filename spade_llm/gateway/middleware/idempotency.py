@@ -89,12 +89,12 @@ class KeyedRequest:
         return self.principal, self.key
 
 
-def keyed_request(principal: str, key: str, *what: bytes) -> KeyedRequest:
-    """`what`: all that makes it this request. Raises HttpError (400)."""
+def keyed_request(principal: str, key: str, *parts: bytes) -> KeyedRequest:
+    """`parts`: everything that identifies the request. Raises HttpError (400)."""
     if not (0 < len(key) <= MAX_KEY_CHARS and key.isprintable()):
         raise HttpError(400, f"Idempotency-Key: use 1 to {MAX_KEY_CHARS} printable characters")
     digest = hashlib.sha256()
-    for part in what:
+    for part in parts:
         digest.update(hashlib.sha256(part).digest())
     return KeyedRequest(principal, key, digest.digest())
 
@@ -111,7 +111,7 @@ class AnswerStore:
         self._running: dict[tuple[str, str], tuple[bytes, asyncio.Event]] = {}
 
     @asynccontextmanager
-    async def turn(self, request: KeyedRequest) -> AsyncGenerator[StoredAnswer | None]:
+    async def claim(self, request: KeyedRequest) -> AsyncGenerator[StoredAnswer | None]:
         """The answer that there is; None: there is none, and it is up to us, alone, to make one
         within the block.
 
@@ -119,7 +119,7 @@ class AnswerStore:
             RequestValidationError: the key was used for another request.
             HttpError: 409, the first of equal requests takes too long.
         """
-        await self._until_free(request)
+        await self._wait_for_first_request(request)
         if (found := self.find(request)) is not None:
             yield found
             return
@@ -131,7 +131,7 @@ class AnswerStore:
             del self._running[request.name]
             done.set()
 
-    async def _until_free(self, request: KeyedRequest) -> None:
+    async def _wait_for_first_request(self, request: KeyedRequest) -> None:
         try:
             async with asyncio.timeout(WAIT_S):
                 while running := self._running.get(request.name):
@@ -146,12 +146,12 @@ class AnswerStore:
         rows = self._db.run(_FIND, *request.name, self._clock() - KEEP_ANSWERS_S)
         if not rows:
             return None
-        # SQLite gives what `keep` put into these columns.
+        # SQLite gives what `store` put into these columns.
         fingerprint, status, type_, body = cast("tuple[bytes, int, str, bytes]", rows[0])
         _check_fingerprint(fingerprint, request)
         return StoredAnswer(status, type_, body)
 
-    async def keep(self, request: KeyedRequest, answer: StoredAnswer) -> None:
+    async def store(self, request: KeyedRequest, answer: StoredAnswer) -> None:
         """Store the answer if it is final and at most MAX_BODY_BYTES long. Raises StorageFailed."""
         if not answer.is_final or len(answer.body) > MAX_BODY_BYTES:
             return
@@ -160,14 +160,14 @@ class AnswerStore:
         self._db.run(_KEEP, *row)
         await enforce_bounds(self._db, now)
 
-    async def forget(self, principal: str) -> None:
+    async def delete(self, principal: str) -> None:
         """Delete the kept answers, which hold what was said, and every byte of deleted rows in the
         write-ahead log. Raises StorageFailed."""
         self._db.run(_FORGET, principal)
         await self._db.truncate_wal()
 
-    async def forget_all(self) -> None:
-        """Delete the stored answers of all principals, as `forget` does. Raises StorageFailed."""
+    async def delete_all(self) -> None:
+        """Delete the stored answers of all principals, as `delete` does. Raises StorageFailed."""
         self._db.run(_FORGET_ALL)
         await self._db.truncate_wal()
 
@@ -180,15 +180,15 @@ class IdempotencyMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, principal = Headers(scope=scope), scope["state"].get("principal")
         key = headers.get(IDEMPOTENCY_KEY)
-        is_kept = scope["method"] == "POST" and scope["path"] != UPLOAD_PATH
-        if key is None or principal is None or not is_kept:
+        is_idempotent_path = scope["method"] == "POST" and scope["path"] != UPLOAD_PATH
+        if key is None or principal is None or not is_idempotent_path:
             await self._app(scope, receive, send)
             return
         first = await receive()
         path, query = scope["path"].encode(errors="replace"), scope["query_string"]
         try:
             request = keyed_request(principal.jid, key, path, query, first.get("body", b""))
-            await self._once(request, scope, ReplayedReceive(first, receive), send)
+            await self._run_once(request, scope, ReplayedReceive(first, receive), send)
         except HttpError as error:
             await error_response(error, scope)(scope, receive, send)
         except RequestValidationError as error:
@@ -196,22 +196,22 @@ class IdempotencyMiddleware:
         except StorageFailed as error:
             await error_response(http_error(error), scope)(scope, receive, send)
 
-    async def _once(
+    async def _run_once(
         self, request: KeyedRequest, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        async with self._answers.turn(request) as known:
+        async with self._answers.claim(request) as known:
             if known is not None:
                 answer = Response(known.body, known.status, REPLAYED_HEADER, known.type)
                 await answer(scope, receive, send)
                 return
             copy = _RecordingSend(send)
             await self._app(scope, receive, copy)
-            await self._keep(request, copy)
+            await self._store(request, copy)
 
-    async def _keep(self, request: KeyedRequest, copy: _RecordingSend) -> None:
+    async def _store(self, request: KeyedRequest, copy: _RecordingSend) -> None:
         try:
             if (answer := copy.whole) is not None:
-                await self._answers.keep(request, answer)
+                await self._answers.store(request, answer)
         except StorageFailed as error:
             logger.error("an answer by %s is not kept: %s", IDEMPOTENCY_KEY, error)
 

@@ -97,9 +97,9 @@ class RequestContextMiddleware:
                 if not answer.status:
                     await error_response(ShuttingDown(), scope)(scope, receive, answer)
             finally:
-                self._note(scope, answer.status, time.perf_counter() - began)
+                self._record(scope, answer.status, time.perf_counter() - began)
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
         method, route = _method(scope), _route(scope)
         metrics = self._gateway.metrics
         metrics.requests.labels(method, route, str(status)).inc()

@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 router = APIRouter(prefix="/config", tags=["config"], responses=ERROR_RESPONSES)
 
 
-async def config_status(asked: ApiRequest) -> ConfigStatus:
+async def config_status(api_request: ApiRequest) -> ConfigStatus:
     """Collect the status of the agents, within the deadlines of a liveness check. An agent that
     does not respond is unavailable."""
-    gateway = asked.gateway
-    seen = await gateway.outlook.look()
+    gateway = api_request.gateway
+    seen = await gateway.availability.statuses()
     environment = "development" if gateway.options.is_loopback else "production"
     return ConfigStatus(
         system=System(version=API_VERSION, environment=environment),
@@ -61,32 +61,35 @@ async def config_status(asked: ApiRequest) -> ConfigStatus:
             llm=_llm_service(_status_of(seen, gateway.addresses.assistants[0])),
             memory=_memory_service(_status_of(seen, gateway.addresses.memory)),
             rag=_rag_service(_status_of(seen, gateway.addresses.rag)),
-            mcp=await _tool_services(asked, seen),
+            mcp=await _tool_services(api_request, seen),
         ),
-        defaults=_configured_defaults(gateway.state.effective(asked.principal.jid)),
+        defaults=_configured_defaults(gateway.sessions.effective(api_request.principal.jid)),
     )
 
 
 @router.get("/status")
-async def status(asked: CurrentRequest) -> ConfigStatus:
+async def status(api_request: CurrentRequest) -> ConfigStatus:
     """The agents behind, as they are now, and the defaults."""
-    return await config_status(asked)
+    return await config_status(api_request)
 
 
 @router.get("/session/{session_id}", response_model_exclude_unset=True)
-async def get_session(session_id: SessionId, asked: CurrentRequest) -> SessionConfig:
+async def get_session(session_id: SessionId, api_request: CurrentRequest) -> SessionConfig:
     """Configuration of a session; the defaults if it was never configured."""
-    state, principal = asked.gateway.state, asked.principal.jid
-    kept, holds = state.kept(principal, session_id), state.effective(principal, session_id)
-    parts = ConfiguredParts.of(holds)
-    more = {"config": parts} if holds.has_toggles else {}
+    state, principal = api_request.gateway.sessions, api_request.principal.jid
+    kept, effective = (
+        state.stored_configuration(principal, session_id),
+        state.effective(principal, session_id),
+    )
+    parts = ConfiguredParts.of(effective)
+    more = {"config": parts} if effective.has_toggles else {}
     return SessionConfig(
         session_id=session_id,
         memory=parts.memory,
         rag=parts.rag,
         **more,
         preferences=Preferences(
-            context_priority=holds.priority, max_context_tokens=holds.max_context_tokens
+            context_priority=effective.priority, max_context_tokens=effective.max_context_tokens
         ),
         created_at=kept.created if kept else None,
         updated_at=kept.updated if kept else None,
@@ -94,36 +97,40 @@ async def get_session(session_id: SessionId, asked: CurrentRequest) -> SessionCo
 
 
 @router.post("/session", response_model_exclude_none=True)
-async def update_session(body: UpdateSession, asked: CurrentRequest) -> SessionUpdated:
+async def update_session(body: UpdateSession, api_request: CurrentRequest) -> SessionUpdated:
     """Set some of a session's fields; the others stay."""
-    before = asked.gateway.state.effective(asked.principal.jid, body.session_id)
-    holds = await _configured(asked, body.as_layer(before), body.session_id)
-    return SessionUpdated(session_id=body.session_id, config=ConfiguredParts.of(holds))
+    before = api_request.gateway.sessions.effective(api_request.principal.jid, body.session_id)
+    effective = await _configured(api_request, body.as_layer(before), body.session_id)
+    return SessionUpdated(session_id=body.session_id, config=ConfiguredParts.of(effective))
 
 
 @router.delete("/session/{session_id}")
-async def delete_session(session_id: SessionId, asked: CurrentRequest) -> SessionConfigDeleted:
+async def delete_session(
+    session_id: SessionId, api_request: CurrentRequest
+) -> SessionConfigDeleted:
     """Forget how a session was set; its messages and memories stay."""
-    if not asked.gateway.state.unset(asked.principal.jid, session_id):
+    if not api_request.gateway.sessions.delete_configuration(api_request.principal.jid, session_id):
         raise HttpError(404, f"Session {session_id} has no configuration")
     return SessionConfigDeleted(session_id=session_id)
 
 
 @router.put("/memory", response_model_exclude_none=True)
-async def update_memory(body: UpdateMemory, asked: CurrentRequest) -> MemoryUpdated:
+async def update_memory(body: UpdateMemory, api_request: CurrentRequest) -> MemoryUpdated:
     """Memory of one session, or (without `session_id`) of all of yours."""
-    before = asked.gateway.state.effective(asked.principal.jid, body.session_id or "")
+    before = api_request.gateway.sessions.effective(
+        api_request.principal.jid, body.session_id or ""
+    )
     change = ConfigurationLayer(memory=body.part(before))
-    holds = await _configured(asked, change, body.session_id)
-    return MemoryUpdated(config=MemoryConfig.of(holds))
+    effective = await _configured(api_request, change, body.session_id)
+    return MemoryUpdated(config=MemoryConfig.of(effective))
 
 
 @router.put("/rag", response_model_exclude_none=True)
-async def update_rag(body: UpdateRag, asked: CurrentRequest) -> RagUpdated:
+async def update_rag(body: UpdateRag, api_request: CurrentRequest) -> RagUpdated:
     """Documents of one session, or (without `session_id`) of all of yours."""
     part = RagPart(enabled=body.enabled, namespaces=body.namespaces, top_k=body.top_k)
-    holds = await _configured(asked, ConfigurationLayer(rag=part), body.session_id)
-    return RagUpdated(config=RagConfig.of(holds))
+    effective = await _configured(api_request, ConfigurationLayer(rag=part), body.session_id)
+    return RagUpdated(config=RagConfig.of(effective))
 
 
 def _status_of(seen: Mapping[str, AgentStatus | None], jid: str | None) -> AgentStatus | None:
@@ -158,12 +165,14 @@ def _rag_service(status: AgentStatus | None) -> RagServiceStatus:
     )
 
 
-async def _tool_services(asked: ApiRequest, seen: Mapping[str, AgentStatus | None]) -> ToolServices:
+async def _tool_services(
+    api_request: ApiRequest, seen: Mapping[str, AgentStatus | None]
+) -> ToolServices:
     """Those that the asker may see."""
-    there = [jid for jid in asked.gateway.addresses.tools if seen.get(jid) is not None]
+    there = [jid for jid in api_request.gateway.addresses.tools if seen.get(jid) is not None]
     if not there:
         return ToolServices(available=False, registered_tools=0)
-    clients = [client for client in asked.clients.tools if client.jid in there]
+    clients = [client for client in api_request.clients.tools if client.jid in there]
     names = await asyncio.gather(*map(_tool_names, clients))
     return ToolServices(available=True, registered_tools=len(set[str]().union(*names)))
 
@@ -175,19 +184,21 @@ async def _tool_names(client: ToolsClient) -> set[str]:
         return set()
 
 
-def _configured_defaults(holds: EffectiveConfiguration) -> Defaults:
+def _configured_defaults(effective: EffectiveConfiguration) -> Defaults:
     """Defaults of a session without settings of its own: the global configuration."""
     return Defaults(
-        memory=MemoryDefaults(enabled=holds.use_memory, types=holds.memory_types),
-        rag=RagDefaults(enabled=holds.use_rag, top_k=holds.top_k),
-        context=ContextDefaults(max_tokens=holds.max_context_tokens, priority=holds.priority),
+        memory=MemoryDefaults(enabled=effective.use_memory, types=effective.memory_types),
+        rag=RagDefaults(enabled=effective.use_rag, top_k=effective.top_k),
+        context=ContextDefaults(
+            max_tokens=effective.max_context_tokens, priority=effective.priority
+        ),
     )
 
 
 async def _configured(
-    asked: CurrentRequest, change: ConfigurationLayer, session: str | None
+    api_request: CurrentRequest, change: ConfigurationLayer, session: str | None
 ) -> EffectiveConfiguration:
     """Apply the change and return the merged configuration; `session` None means the global one."""
-    state, principal = asked.gateway.state, asked.principal.jid
+    state, principal = api_request.gateway.sessions, api_request.principal.jid
     await state.configure(principal, change, session or "")
     return state.effective(principal, session or "")

@@ -68,7 +68,7 @@ _RAW_BODY = {
     responses={200: {"content": {JSON_LINES: {"schema": {"type": "string"}, "example": _LINES}}}},
 )
 async def upload_document(
-    asked: CurrentRequest,
+    api_request: CurrentRequest,
     name: Annotated[str, Query(min_length=1, max_length=1000, examples=["manual.md"])],
     namespace: Annotated[Namespace | None, Query()] = None,
 ) -> JsonLines:
@@ -80,21 +80,23 @@ async def upload_document(
     source = sanitize_file_name(name)
     if file_kind(source) is None:
         raise InvalidArguments(f"name: {source[:80]!r} is {unsupported_reason(source)}")
-    shelf, stack = document_uploads(asked, namespace, None), AsyncExitStack()
+    uploads, stack = document_uploads(api_request, namespace, None), AsyncExitStack()
     async with stack:
-        path = await stack.enter_async_context(asked.gateway.uploads.file(asked.principal.jid))
-        size = await _receive_file(asked, path)
+        path = await stack.enter_async_context(
+            api_request.gateway.uploads.file(api_request.principal.jid)
+        )
+        size = await _receive_file(api_request, path)
         if not size:
             raise InvalidArguments("the body is empty: it is the file's content")
-        return JsonLines(_progress_lines(shelf, path, source, size), within=stack.pop_all())
+        return JsonLines(_progress_lines(uploads, path, source, size), resources=stack.pop_all())
 
 
 @router.get("/documents")
-async def quotable_documents(asked: CurrentRequest) -> QuotableDocuments:
+async def quotable_documents(api_request: CurrentRequest) -> QuotableDocuments:
     """Documents that answers to the caller can quote: how many of their own there are, and those
     that were added for the assistant, which it quotes to every caller."""
-    own, network = asked.clients.rag, asked.gateway.network
-    library = network.of(network.addresses.assistants[0]).rag
+    own, network = api_request.clients.rag, api_request.gateway.network
+    library = network.clients_for(network.addresses.assistants[0]).rag
     if own is None or library is None:
         return QuotableDocuments(own_count=0, shared_count=0, shared=[])
     mine, theirs = await asyncio.gather(own.namespaces(), library.namespaces())
@@ -113,20 +115,20 @@ async def quotable_documents(asked: CurrentRequest) -> QuotableDocuments:
 
 @router.delete("/documents")
 async def delete_document(
-    asked: CurrentRequest,
+    api_request: CurrentRequest,
     source: Annotated[str, Query(min_length=1, max_length=MAX_SOURCE_CHARS, pattern=r"\S")],
     namespace: Annotated[Namespace, Query()],
 ) -> DocumentDeleted:
     """Delete one document. To delete a whole namespace, use /llm/rag/namespace."""
-    await rag_client(asked).delete(namespace=namespace, source=source)
+    await rag_client(api_request).delete(namespace=namespace, source=source)
     return DocumentDeleted(namespace=namespace, source=source)
 
 
 @router.post("/retrieve")
-async def retrieve_passages(asked: CurrentRequest, body: RetrieveRequest) -> RetrieveResponse:
+async def retrieve_passages(api_request: CurrentRequest, body: RetrieveRequest) -> RetrieveResponse:
     """Passages that fit a query, with their scores."""
     options = RetrievalOptions(namespaces=tuple(body.namespaces or ()))
-    found = await rag_client(asked).retrieve(body.query, k=body.top_k or 5, options=options)
+    found = await rag_client(api_request).retrieve(body.query, k=body.top_k or 5, options=options)
     return RetrieveResponse(
         query=body.query,
         chunks=[rag_source(one) for one in found.chunks],
@@ -134,12 +136,12 @@ async def retrieve_passages(asked: CurrentRequest, body: RetrieveRequest) -> Ret
     )
 
 
-async def _receive_file(asked: ApiRequest, path: Path) -> int:
+async def _receive_file(api_request: ApiRequest, path: Path) -> int:
     """Bytes that were written to the file."""
     size = 0
     with await asyncio.to_thread(path.open, "wb") as file:
         try:
-            async for part in asked.request.stream():
+            async for part in api_request.request.stream():
                 await asyncio.to_thread(file.write, part)
                 size += len(part)
         except ClientDisconnect:
@@ -148,11 +150,11 @@ async def _receive_file(asked: ApiRequest, path: Path) -> int:
 
 
 async def _progress_lines(
-    shelf: DocumentUploads, path: Path, source: str, size: int
+    uploads: DocumentUploads, path: Path, source: str, size: int
 ) -> AsyncGenerator[str]:
     yield _line(UploadProgress(done=0, total=1, chunks=0))
     try:
-        done = await _add_file(shelf, path, source, size)
+        done = await _add_file(uploads, path, source, size)
     except (RequestError, ServiceError) as error:
         answer = http_error(error)
         yield _line(NotUploaded(detail=answer.detail, status=answer.status_code))
@@ -169,19 +171,19 @@ async def _progress_lines(
     )
 
 
-async def _add_file(shelf: DocumentUploads, path: Path, source: str, size: int) -> Ingested:
+async def _add_file(uploads: DocumentUploads, path: Path, source: str, size: int) -> Ingested:
     """The file is gone afterwards, before its client is told anything."""
     try:
-        return await _ingest_file(shelf, path, source, size)
+        return await _ingest_file(uploads, path, source, size)
     finally:
         await asyncio.to_thread(path.unlink, missing_ok=True)
 
 
-async def _ingest_file(shelf: DocumentUploads, path: Path, source: str, size: int) -> Ingested:
+async def _ingest_file(uploads: DocumentUploads, path: Path, source: str, size: int) -> Ingested:
     if file_kind(source) is FileKind.TEXT and size <= MAX_TEXT_BYTES:
         content = await asyncio.to_thread(path.read_bytes)
-        return await shelf.add_text(parse_text(content).text, source=source)
-    return await shelf.add_file(path, source=source)
+        return await uploads.add_text(parse_text(content).text, source=source)
+    return await uploads.add_file(path, source=source)
 
 
 def _line(body: UploadProgress | Uploaded | NotUploaded) -> str:

@@ -36,11 +36,11 @@ NamespaceOfPath = Annotated[Namespace, Path()]
 
 
 @router.post("/query")
-async def query_documents(asked: CurrentRequest, body: RagQuery) -> RagAnswer:
+async def query_documents(api_request: CurrentRequest, body: RagQuery) -> RagAnswer:
     """An answer from documents, with the passages that it rests on."""
     namespaces = (body.namespace,) if body.namespace else ()
-    answer = await asked.unless_left(
-        rag_client(asked).answer(
+    answer = await api_request.run_until_disconnect(
+        rag_client(api_request).answer(
             body.query, k=body.top_k or 5, options=RetrievalOptions(namespaces=namespaces)
         )
     )
@@ -54,22 +54,22 @@ async def query_documents(asked: CurrentRequest, body: RagQuery) -> RagAnswer:
 
 
 @router.post("/documents")
-async def add_documents(asked: CurrentRequest, body: AddDocuments) -> DocumentsAdded:
+async def add_documents(api_request: CurrentRequest, body: AddDocuments) -> DocumentsAdded:
     """Texts, and files below the document root of the RAG agent, which alone reads them."""
-    shelf = document_uploads(asked, body.namespace, body.splitting)
-    added = await asked.unless_left(shelf.add_all(body.documents))
+    shelf = document_uploads(api_request, body.namespace, body.splitting)
+    added = await api_request.run_until_disconnect(shelf.add_all(body.documents))
     return DocumentsAdded(
         success=True, message="Documents added successfully", documents_added=added
     )
 
 
 @router.post("/directory")
-async def add_directory(asked: CurrentRequest, body: AddDirectory) -> DocumentsAdded:
+async def add_directory(api_request: CurrentRequest, body: AddDirectory) -> DocumentsAdded:
     """All files of a folder below the document root. Nothing else is looked at, nor told of."""
-    shelf = document_uploads(asked, body.namespace, body.splitting)
+    shelf = document_uploads(api_request, body.namespace, body.splitting)
     is_recursive = body.recursive is not False
     try:
-        report = await asked.unless_left(
+        report = await api_request.run_until_disconnect(
             shelf.add_folder(body.directory, is_recursive=is_recursive)
         )
     except RequestRefused as refusal:
@@ -86,16 +86,16 @@ async def add_directory(asked: CurrentRequest, body: AddDirectory) -> DocumentsA
 
 
 @router.get("/namespaces")
-async def list_namespaces(asked: CurrentRequest) -> NamespaceList:
+async def list_namespaces(api_request: CurrentRequest) -> NamespaceList:
     """The asker's own."""
-    found = await rag_client(asked).namespaces()
+    found = await rag_client(api_request).namespaces()
     own = [one for one in found if "/" not in one.name]
     return NamespaceList(namespaces=[NamespaceLine.of(one) for one in own])
 
 
 @router.get("/documents")
 async def list_documents(
-    asked: CurrentRequest,
+    api_request: CurrentRequest,
     namespace: Annotated[Namespace | None, Query()] = None,
     limit: Annotated[int, Query(json_schema_extra={"minimum": 1, "maximum": MAX_PAGE})] = 100,
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
@@ -105,7 +105,9 @@ async def list_documents(
     if not 1 <= limit <= MAX_PAGE:
         raise HttpError(400, f"limit is {limit}; it must be 1 to {MAX_PAGE}")
     try:
-        page = await rag_client(asked).documents(namespace=namespace, limit=limit, offset=offset)
+        page = await rag_client(api_request).documents(
+            namespace=namespace, limit=limit, offset=offset
+        )
     except RequestRefused as refusal:
         if refusal.wire_code != NotFound.code:
             raise
@@ -114,15 +116,19 @@ async def list_documents(
 
 
 @router.get("/namespace/{namespace}/stats")
-async def namespace_stats(asked: CurrentRequest, namespace: NamespaceOfPath) -> NamespaceFigures:
+async def namespace_stats(
+    api_request: CurrentRequest, namespace: NamespaceOfPath
+) -> NamespaceFigures:
     """Size of a namespace; `exists` is false if there is none of this name."""
-    return NamespaceFigures.of(await rag_client(asked).stats(namespace))
+    return NamespaceFigures.of(await rag_client(api_request).stats(namespace))
 
 
 @router.delete("/namespace/{namespace}")
-async def delete_namespace(asked: CurrentRequest, namespace: NamespaceOfPath) -> NamespaceDeleted:
+async def delete_namespace(
+    api_request: CurrentRequest, namespace: NamespaceOfPath
+) -> NamespaceDeleted:
     """Delete a namespace with all its documents."""
-    await rag_client(asked).delete(namespace=namespace)
+    await rag_client(api_request).delete(namespace=namespace)
     return NamespaceDeleted(
         success=True,
         namespace=namespace,
@@ -130,23 +136,23 @@ async def delete_namespace(asked: CurrentRequest, namespace: NamespaceOfPath) ->
     )
 
 
-def rag_client(asked: ApiRequest) -> RagClient:
+def rag_client(api_request: ApiRequest) -> RagClient:
     """Raises HttpError, NetworkUnavailable."""
-    rag = asked.clients.rag
+    rag = api_request.clients.rag
     if rag is None:
         raise HttpError(503, "This gateway has no agent for documents: see rag in [network]")
     return rag
 
 
 def document_uploads(
-    asked: ApiRequest, namespace: str | None, splitting: Splitting | None
+    api_request: ApiRequest, namespace: str | None, splitting: Splitting | None
 ) -> DocumentUploads:
     """Raises as `rag_client`."""
     return DocumentUploads(
-        rag_client(asked),
-        asked.gateway.uploads,
+        rag_client(api_request),
+        api_request.gateway.uploads,
         namespace=namespace or DEFAULT_NAMESPACE,
         splitting=splitting,
-        owner=asked.principal.jid,
-        readers=asked.gateway.addresses.assistants,
+        owner=api_request.principal.jid,
+        readers=api_request.gateway.addresses.assistants,
     )

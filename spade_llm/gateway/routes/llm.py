@@ -62,7 +62,7 @@ class ResolvedTurn:
     question: str
     session: str
     context: ContextOptions
-    wishes: ToolOptions
+    tool_options: ToolOptions
     sampling: Sampling
     use_tools: bool
 
@@ -92,42 +92,44 @@ def request_layer(body: HttpChatRequest) -> ConfigurationLayer:
 def resolve_turn(
     body: HttpChatRequest,
     session: str,
-    holds: EffectiveConfiguration,
+    effective: EffectiveConfiguration,
     *,
     language: Literal["en", "es"],
 ) -> ResolvedTurn:
-    """`holds`: of the session, with what `request_layer` the request itself."""
+    """Turn for a request. `effective`: session configuration with `request_layer` merged in."""
     return ResolvedTurn(
         question=body.question,
         session=session,
         context=ContextOptions(
-            use_memory=holds.use_memory,
-            use_history=holds.use_history is not False,
-            memory_types=tuple(map(MemoryType, holds.memory_types)),
-            use_documents=holds.use_rag,
-            namespaces=tuple(holds.namespaces),
-            top_k=holds.top_k,
-            max_tokens=holds.max_context_tokens,
-            priority=holds.priority,
+            use_memory=effective.use_memory,
+            use_history=effective.use_history is not False,
+            memory_types=tuple(map(MemoryType, effective.memory_types)),
+            use_documents=effective.use_rag,
+            namespaces=tuple(effective.namespaces),
+            top_k=effective.top_k,
+            max_tokens=effective.max_context_tokens,
+            priority=effective.priority,
             language=language,
         ),
-        wishes=_tool_options(body, holds) if holds.use_tools else ToolOptions(tool_choice=NONE),
+        tool_options=_tool_options(body, effective)
+        if effective.use_tools
+        else ToolOptions(tool_choice=NONE),
         sampling=Sampling(
             temperature=_TEMPERATURE if body.temperature is None else body.temperature,
             max_tokens=body.max_tokens or _MAX_TOKENS,
         ),
-        use_tools=bool(holds.use_tools),
+        use_tools=bool(effective.use_tools),
     )
 
 
 def chat_response(turn: ResolvedTurn, reply: ChatReply, *, request_id: str) -> ChatResponse:
-    told = reply.context
+    context = reply.context
     return ChatResponse(
         response=reply.text,
         session_id=turn.session,
-        context_text=told.text if told else "",
-        context_tokens=told.tokens if told else 0,
-        rag_sources=[RagSource.of(one) for one in told.sources] if told else [],
+        context_text=context.text if context else "",
+        context_tokens=context.tokens if context else 0,
+        rag_sources=[RagSource.of(one) for one in context.sources] if context else [],
         tools_used=bool(reply.tool_calls),
         tool_calls=[ToolCallMade.of(one) for one in reply.tool_calls] if turn.use_tools else None,
         tool_results=(
@@ -142,39 +144,39 @@ def chat_response(turn: ResolvedTurn, reply: ChatReply, *, request_id: str) -> C
 
 
 @router.post("/generate")
-async def generate(asked: CurrentRequest, body: HttpGenerateRequest) -> GenerateResponse:
+async def generate(api_request: CurrentRequest, body: HttpGenerateRequest) -> GenerateResponse:
     """Complete a prompt with the model, without session, memory and tools."""
     sampling = Sampling(
         temperature=0.7 if body.temperature is None else body.temperature,
         max_tokens=body.max_tokens or 1000,
     )
-    chat = asked.clients.chat
-    work = chat.generate(body.prompt, sampling=sampling, id=asked.wire_id)
-    reply = await asked.unless_left(work)
-    asked.count_tokens(reply)
+    chat = api_request.clients.chat
+    work = chat.generate(body.prompt, sampling=sampling, id=api_request.wire_id)
+    reply = await api_request.run_until_disconnect(work)
+    api_request.count_tokens(reply)
     return GenerateResponse(text=reply.text, prompt=body.prompt)
 
 
 @router.post("/chat")
-async def chat(asked: CurrentRequest, body: HttpChatRequest) -> ChatResponse:
+async def chat(api_request: CurrentRequest, body: HttpChatRequest) -> ChatResponse:
     """The assistant's answer, with what it was told beside the question."""
-    client = asked.clients.chat
-    turn = await _start_turn(asked, body)
+    client = api_request.clients.chat
+    turn = await _start_turn(api_request, body)
     try:
-        reply = await asked.unless_left(
+        reply = await api_request.run_until_disconnect(
             client.say(
                 turn.question,
                 conversation_id=turn.session,
-                wishes=turn.wishes,
-                id=asked.wire_id,
+                wishes=turn.tool_options,
+                id=api_request.wire_id,
                 context=turn.context,
                 sampling=turn.sampling,
             )
         )
     except RequestRefused as refusal:
         raise _with_our_field_names(refusal) from None
-    asked.count_tokens(reply)
-    return chat_response(turn, reply, request_id=asked.request_id)
+    api_request.count_tokens(reply)
+    return chat_response(turn, reply, request_id=api_request.request_id)
 
 
 @router.post(
@@ -183,28 +185,28 @@ async def chat(asked: CurrentRequest, body: HttpChatRequest) -> ChatResponse:
     response_class=EventStream,
     responses={200: {"content": {EVENT_STREAM: {"schema": EVENT_SCHEMA, "example": _EVENTS}}}},
 )
-async def chat_stream(asked: CurrentRequest, body: HttpChatRequest) -> EventStream:
+async def chat_stream(api_request: CurrentRequest, body: HttpChatRequest) -> EventStream:
     """Chat as in /llm/chat, with the answer as server-sent events.
 
     `delta` has the next piece of the `text`; `asked` the question whether a tool may run, which
     /api/v0/approve answers by its `question`; `done` the fields of /llm/chat; `error` a `detail`
     and the `status` that /llm/chat would have had. A client that disconnects stops the turn.
     """
-    client, place = asked.clients.chat, AsyncExitStack()
-    place.enter_context(asked.gateway.streams.hold(asked.principal.jid, 1))
-    async with place:
-        turn = await _start_turn(asked, body)
-        events = _events(asked, client, turn)
+    client, stack = api_request.clients.chat, AsyncExitStack()
+    stack.enter_context(api_request.gateway.stream_quota.hold(api_request.principal.jid, 1))
+    async with stack:
+        turn = await _start_turn(api_request, body)
+        events = _events(api_request, client, turn)
         headers = encode_session_header(turn.session)
-        return EventStream(events, within=place.pop_all(), headers=headers)
+        return EventStream(events, resources=stack.pop_all(), headers=headers)
 
 
 def _given(body: HttpChatRequest, field: str) -> bool:
     return field in body.model_fields_set
 
 
-def _tool_options(body: HttpChatRequest, holds: EffectiveConfiguration) -> ToolOptions:
-    names = (holds.tools or None) if body.available_tools is None else body.available_tools
+def _tool_options(body: HttpChatRequest, effective: EffectiveConfiguration) -> ToolOptions:
+    names = (effective.tools or None) if body.available_tools is None else body.available_tools
     return ToolOptions(
         tool_choice=body.tool_choice or AUTO,
         tool_rounds=body.max_tool_iterations or _ROUNDS,
@@ -212,33 +214,35 @@ def _tool_options(body: HttpChatRequest, holds: EffectiveConfiguration) -> ToolO
     )
 
 
-async def _start_turn(asked: ApiRequest, body: HttpChatRequest) -> ResolvedTurn:
+async def _start_turn(api_request: ApiRequest, body: HttpChatRequest) -> ResolvedTurn:
     """The session is there from here on."""
-    session, principal = body.session_id or asked.new_session(), asked.principal.jid
-    state = asked.gateway.state
-    holds = state.effective(principal, session, request=request_layer(body))
-    language = body.language or asked.gateway.options.language
-    turn = resolve_turn(body, session, holds, language=language)
+    session, principal = body.session_id or api_request.new_session(), api_request.principal.jid
+    state = api_request.gateway.sessions
+    effective = state.effective(principal, session, request=request_layer(body))
+    language = body.language or api_request.gateway.options.language
+    turn = resolve_turn(body, session, effective, language=language)
     await state.use_session(principal, session, question=turn.question)
     return turn
 
 
-async def _events(asked: ApiRequest, client: ChatClient, turn: ResolvedTurn) -> AsyncGenerator[str]:
+async def _events(
+    api_request: ApiRequest, client: ChatClient, turn: ResolvedTurn
+) -> AsyncGenerator[str]:
     try:
         parts = client.stream(
             turn.question,
             conversation_id=turn.session,
-            wishes=turn.wishes,
+            wishes=turn.tool_options,
             can_approve=turn.use_tools,
-            id=asked.wire_id,
+            id=api_request.wire_id,
             context=turn.context,
             sampling=turn.sampling,
         )
         async with aclosing(parts):
             async for part in parts:
                 if isinstance(part, ChatReply):
-                    asked.count_tokens(part)
-                yield _event(part, turn, asked.request_id)
+                    api_request.count_tokens(part)
+                yield _event(part, turn, api_request.request_id)
     except (RequestError, ServiceError) as error:
         named = _with_our_field_names(error) if isinstance(error, RequestRefused) else error
         answer = http_error(named)

@@ -61,38 +61,38 @@ register_url_convertor("other", _OtherThanOperations())
 
 
 @router.post("/context")
-async def memory_context(asked: CurrentRequest, body: ContextRequest) -> ContextResponse:
+async def memory_context(api_request: CurrentRequest, body: ContextRequest) -> ContextResponse:
     """Memory context that a model should have when the session continues."""
     types = None if body.memory_types is None else tuple(map(MemoryType, body.memory_types))
-    context = await asked.clients.sessions.context(
+    context = await api_request.clients.sessions.context(
         body.session_id,
         max_tokens=2000 if body.max_tokens is None else body.max_tokens,
         types=tuple(MemoryType) if types is None else types,
-        language=body.language or asked.gateway.options.language,
+        language=body.language or api_request.gateway.options.language,
     )
     return ContextResponse.of(context)
 
 
 @router.get("/history/{session_id}")
 async def session_history(
-    asked: CurrentRequest,
+    api_request: CurrentRequest,
     session_id: SessionOfPath,
     limit: Annotated[int, Query(ge=1, le=MAX_MESSAGES)] = 50,
 ) -> HistoryResponse:
     """The latest messages, oldest first; of a session that there is not, none."""
-    return HistoryResponse.of(await asked.clients.sessions.history(session_id, limit=limit))
+    return HistoryResponse.of(await api_request.clients.sessions.history(session_id, limit=limit))
 
 
 @router.get("/stats/{session_id}")
-async def session_stats(asked: CurrentRequest, session_id: SessionOfPath) -> StatsResponse:
+async def session_stats(api_request: CurrentRequest, session_id: SessionOfPath) -> StatsResponse:
     """Number of stored messages and memories of a session."""
-    return StatsResponse.of(await asked.clients.sessions.stats(session_id))
+    return StatsResponse.of(await api_request.clients.sessions.stats(session_id))
 
 
 @router.post("/search")
-async def search_memory(asked: CurrentRequest, body: SearchRequest) -> SearchResponse:
+async def search_memory(api_request: CurrentRequest, body: SearchRequest) -> SearchResponse:
     """Search memories, in one session or in all."""
-    found = await asked.clients.sessions.search(
+    found = await api_request.clients.sessions.search(
         body.query, top_k=body.top_k or 5, session=body.session_id
     )
     return SearchResponse(
@@ -105,10 +105,10 @@ async def search_memory(asked: CurrentRequest, body: SearchRequest) -> SearchRes
 @router.delete("/{session_id:other}", name="clear_session_by_id")
 @router.delete("/history/{session_id}", name="clear_history")
 @router.delete("/session/{session_id}")
-async def clear_session(asked: CurrentRequest, session_id: SessionOfPath) -> SessionCleared:
+async def clear_session(api_request: CurrentRequest, session_id: SessionOfPath) -> SessionCleared:
     """Its messages and what is remembered of them; its configuration stays. One operation at
     three addresses: Agent Lab's programs use the other two."""
-    return SessionCleared.of(await asked.clients.sessions.clear(session_id))
+    return SessionCleared.of(await api_request.clients.sessions.clear(session_id))
 
 
 class MarkdownResponse(Response):
@@ -120,10 +120,10 @@ class MarkdownResponse(Response):
     response_class=MarkdownResponse,
     responses={200: {"content": {MARKDOWN: {"schema": {"type": "string"}, "example": _EXAMPLE}}}},
 )
-async def retrieve_memory(asked: CurrentRequest, body: RetrieveMemory) -> MarkdownResponse:
+async def retrieve_memory(api_request: CurrentRequest, body: RetrieveMemory) -> MarkdownResponse:
     """The memories that a query brings to mind, best first."""
     return MarkdownResponse(
-        await asked.clients.sessions.retrieve(
+        await api_request.clients.sessions.retrieve(
             body.query, limit=body.limit or DEFAULT_LIMIT, detail_limit=body.detail_limit
         )
     )
@@ -131,7 +131,7 @@ async def retrieve_memory(asked: CurrentRequest, body: RetrieveMemory) -> Markdo
 
 @console_router.get("")
 async def list_memories(
-    asked: CurrentRequest,
+    api_request: CurrentRequest,
     types: Annotated[list[MemoryTypeName] | None, Query(max_length=4)] = None,
     text: Annotated[str, Query(max_length=MAX_TEXT_CHARS)] = "",
     session: Annotated[SessionId | None, Query()] = None,
@@ -139,7 +139,7 @@ async def list_memories(
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
 ) -> MemoryLines:
     """Newest first; with `text`, those that speak of it, best first."""
-    page = await asked.clients.sessions.memories(
+    page = await api_request.clients.sessions.memories(
         types=tuple(map(MemoryType, types or ())),
         text=text,
         session=session,
@@ -156,15 +156,15 @@ async def list_memories(
 
 
 @console_router.patch("/{id}")
-async def correct_memory(asked: CurrentRequest, id: IdOfPath, body: Correction) -> MemoryLine:
+async def correct_memory(api_request: CurrentRequest, id: IdOfPath, body: Correction) -> MemoryLine:
     """It says something else from now on."""
-    return MemoryLine.of(await asked.clients.sessions.correct(str(id), body.content))
+    return MemoryLine.of(await api_request.clients.sessions.correct(str(id), body.content))
 
 
 @console_router.delete("/{id}")
-async def forget_memory(asked: CurrentRequest, id: IdOfPath) -> Forgotten:
+async def forget_memory(api_request: CurrentRequest, id: IdOfPath) -> Forgotten:
     """It is remembered no more."""
-    deleted = await asked.clients.sessions.forget([str(id)])
+    deleted = await api_request.clients.sessions.forget([str(id)])
     if not deleted:
         raise HttpError(404, f"There is no memory {id}")
     return Forgotten(deleted=deleted)

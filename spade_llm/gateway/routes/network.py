@@ -40,13 +40,13 @@ TIMEOUT_S = 2.0
 
 
 @router.get("/agents")
-async def list_agents(asked: CurrentRequest) -> AgentList:
+async def list_agents(api_request: CurrentRequest) -> AgentList:
     """The gateway's agents, those that are away included."""
     kinds, seen = (
-        _kinds_of_absent_agents(asked.gateway.addresses),
-        await asked.gateway.outlook.look(),
+        _kinds_of_absent_agents(api_request.gateway.addresses),
+        await api_request.gateway.availability.statuses(),
     )
-    whole = asked.principal.is_admin
+    whole = api_request.principal.is_admin
     return AgentList(
         agents=[
             AgentLine.of(jid, kinds.get(jid, "other"), status, whole=whole)
@@ -57,17 +57,17 @@ async def list_agents(asked: CurrentRequest) -> AgentList:
 
 @router.get("/requests")
 async def list_requests(
-    asked: CurrentRequest, limit: Annotated[int, Query(ge=1, le=MAX_REQUESTS)] = 50
+    api_request: CurrentRequest, limit: Annotated[int, Query(ge=1, le=MAX_REQUESTS)] = 50
 ) -> RequestList:
     """The latest ones of all agents, without anything of what was said."""
-    gateway = asked.gateway
+    gateway = api_request.gateway
     if not gateway.is_connected():
         raise NetworkUnavailable
-    is_for_all = asked.principal.is_admin
+    is_for_all = api_request.principal.is_admin
     asks = (
         gateway.requester
         if is_for_all
-        else PrincipalRequester(gateway.requester, asked.principal.jid)
+        else PrincipalRequester(gateway.requester, api_request.principal.jid)
     )
     jids = tuple(dict.fromkeys(gateway.addresses.all))
     found = await asyncio.gather(*(_recent_requests(asks, jid, limit) for jid in jids))
@@ -79,10 +79,10 @@ async def list_requests(
 
 @router.get("/usage")
 async def usage(
-    asked: CurrentRequest, days: Annotated[int, Query(ge=1, le=KEPT_DAYS)] = 30
+    api_request: CurrentRequest, days: Annotated[int, Query(ge=1, le=KEPT_DAYS)] = 30
 ) -> UsageOverview:
     """Usage of the caller at the first assistant, and its limits."""
-    report = await asked.clients.chat.usage(days=days)
+    report = await api_request.clients.chat.usage(days=days)
     limits = report.limits
     return UsageOverview(
         days=[UsageDay.of(one) for one in report.days],

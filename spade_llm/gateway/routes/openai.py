@@ -60,7 +60,7 @@ connection that is silent for longer."""
 class CompletionTurn:
     """Chat completion: the messages, the session they belong to and the assistant that answers."""
 
-    asked: ApiRequest
+    api_request: ApiRequest
     model: str
     client: ChatClient
     lines: list[ConversationLine]
@@ -74,14 +74,14 @@ class CompletionTurn:
 
     @property
     def id(self) -> str:
-        return f"chatcmpl-{self.asked.request_id}"
+        return f"chatcmpl-{self.api_request.request_id}"
 
     async def answer(self) -> ChatReply:
         """The whole answer. Raises RequestError."""
         return await self.client.say(
             self.question,
             conversation_id=self.session,
-            id=self.asked.wire_id,
+            id=self.api_request.wire_id,
             sampling=self.sampling,
             is_annotated=False,
         )
@@ -91,28 +91,33 @@ class CompletionTurn:
         return self.client.stream(
             self.question,
             conversation_id=self.session,
-            id=self.asked.wire_id,
+            id=self.api_request.wire_id,
             sampling=self.sampling,
             is_annotated=False,
         )
 
-    def answered(self, text: str) -> None:
+    def record_answer(self, text: str) -> None:
         """`text`: as the client has it; by that it goes on."""
-        said = [*self.lines, ("assistant", text)]
-        principal, known = self.asked.principal.jid, self.asked.gateway.conversations
-        known.note(principal, self.model, said, self.session)
+        lines = [*self.lines, ("assistant", text)]
+        principal, conversations = (
+            self.api_request.principal.jid,
+            self.api_request.gateway.conversations,
+        )
+        conversations.record(principal, self.model, lines, self.session)
 
 
 @router.get("/models")
-async def list_models(asked: CurrentRequest) -> ModelList:
+async def list_models(api_request: CurrentRequest) -> ModelList:
     """The assistants of the network."""
-    return ModelList(data=[ModelLine(id=name) for name in jids_by_model(asked.gateway.addresses)])
+    return ModelList(
+        data=[ModelLine(id=name) for name in jids_by_model(api_request.gateway.addresses)]
+    )
 
 
 @router.get("/models/{model}")
-async def get_model(asked: CurrentRequest, model: str) -> ModelLine:
+async def get_model(api_request: CurrentRequest, model: str) -> ModelLine:
     """Describe a model; 404 if there is none of this name."""
-    _check_model(asked, model)
+    _check_model(api_request, model)
     return ModelLine(id=model)
 
 
@@ -122,37 +127,37 @@ async def get_model(asked: CurrentRequest, model: str) -> ModelLine:
     responses={200: {"content": {EVENT_STREAM: {"schema": EVENT_SCHEMA}}}},
 )
 async def create_chat_completion(
-    asked: CurrentRequest,
+    api_request: CurrentRequest,
     body: ChatCompletionRequest,
     x_session_id: Annotated[str | None, Header(pattern=SESSION_HEADER_PATTERN)] = None,
 ) -> Response:
     """An agent's answer to the last question; with `stream`, as it grows."""
     session = body.session_id or decode_session_header(x_session_id)
-    talk = await _start_turn(asked, body, session)
+    turn = await _start_turn(api_request, body, session)
     if body.stream:
         wants_usage = bool(body.stream_options and body.stream_options.include_usage)
-        return await _start_stream(talk, wants_usage)
-    reply = await asked.unless_left(talk.answer())
-    asked.count_tokens(reply)
-    talk.answered(reply.text)
-    completion = _completion(talk, reply).model_dump(mode="json")
-    return JSONResponse(completion, headers=encode_session_header(talk.session))
+        return await _start_stream(turn, wants_usage)
+    reply = await api_request.run_until_disconnect(turn.answer())
+    api_request.count_tokens(reply)
+    turn.record_answer(reply.text)
+    completion = _completion(turn, reply).model_dump(mode="json")
+    return JSONResponse(completion, headers=encode_session_header(turn.session))
 
 
 async def _start_turn(
-    asked: ApiRequest, body: ChatCompletionRequest, session: str | None
+    api_request: ApiRequest, body: ChatCompletionRequest, session: str | None
 ) -> CompletionTurn:
     """Raises HttpError (no such model), NetworkUnavailable."""
-    jid, principal = _check_model(asked, body.model), asked.principal.jid
-    client, lines = asked.clients.chats[jid], body.lines
+    jid, principal = _check_model(api_request, body.model), api_request.principal.jid
+    client, lines = api_request.clients.chats[jid], body.lines
     if session is None:
-        known = asked.gateway.conversations.session(principal, body.model, lines[:-1])
-        session = known or asked.new_session()
-    if jid == asked.gateway.addresses.assistants[0]:
-        await asked.gateway.state.use_session(principal, session, question=lines[-1][1])
+        known = api_request.gateway.conversations.session(principal, body.model, lines[:-1])
+        session = known or api_request.new_session()
+    if jid == api_request.gateway.addresses.assistants[0]:
+        await api_request.gateway.sessions.use_session(principal, session, question=lines[-1][1])
     max_tokens = body.max_completion_tokens or body.max_tokens
     return CompletionTurn(
-        asked=asked,
+        api_request=api_request,
         model=body.model,
         client=client,
         lines=lines,
@@ -161,20 +166,20 @@ async def _start_turn(
     )
 
 
-def _check_model(asked: ApiRequest, model: str) -> str:
+def _check_model(api_request: ApiRequest, model: str) -> str:
     """Bare JID of the assistant. Raises HttpError."""
-    known = jids_by_model(asked.gateway.addresses)
+    known = jids_by_model(api_request.gateway.addresses)
     if model not in known:
         detail = f"The model {model[:80]!r} does not exist; there are: {', '.join(known)}"
         raise HttpError(404, detail, code="model_not_found", param="model")
     return known[model]
 
 
-def _completion(talk: CompletionTurn, reply: ChatReply) -> ChatCompletion:
+def _completion(turn: CompletionTurn, reply: ChatReply) -> ChatCompletion:
     return ChatCompletion(
-        id=talk.id,
+        id=turn.id,
         created=int(time.time()),
-        model=talk.model,
+        model=turn.model,
         choices=[Choice(message=AnswerMessage(content=reply.text), finish_reason=reply.finish)],
         usage=_usage(reply),
     )
@@ -187,21 +192,21 @@ def _usage(reply: ChatReply) -> TokenUsage:
     )
 
 
-async def _start_stream(talk: CompletionTurn, wants_usage: bool) -> EventStream:
+async def _start_stream(turn: CompletionTurn, wants_usage: bool) -> EventStream:
     """Once its first part is there, or FIRST_PART_S are over. Raises RequestError before."""
-    asked = talk.asked
+    asked = turn.api_request
     async with AsyncExitStack() as place:
-        place.enter_context(asked.gateway.streams.hold(asked.principal.jid, 1))
-        parts = await place.enter_async_context(aclosing(talk.parts()))
+        place.enter_context(asked.gateway.stream_quota.hold(asked.principal.jid, 1))
+        parts = await place.enter_async_context(aclosing(turn.parts()))
         first = asyncio.create_task(_next_part(parts))
         place.push_async_callback(_cancel, first)
-        await asked.unless_left(_is_done_within(first, within_s=FIRST_PART_S))
+        await asked.run_until_disconnect(_is_done_within(first, within_s=FIRST_PART_S))
         if first.done():
             first.result()
         return EventStream(
-            _write_chunks(talk, first, parts, wants_usage),
-            within=place.pop_all(),
-            headers=encode_session_header(talk.session),
+            _write_chunks(turn, first, parts, wants_usage),
+            resources=place.pop_all(),
+            headers=encode_session_header(turn.session),
         )
 
 
@@ -219,19 +224,19 @@ async def _cancel(task: asyncio.Task[Part | None]) -> None:
 
 
 async def _write_chunks(
-    talk: CompletionTurn,
+    turn: CompletionTurn,
     first: asyncio.Task[Part | None],
     parts: AsyncGenerator[Part],
     wants_usage: bool,
 ) -> AsyncGenerator[str]:
-    chunk = _ChunkWriter(talk, wants_usage)
-    yield chunk.of({"role": "assistant", "content": ""})
+    chunk = _ChunkWriter(turn, wants_usage)
+    yield chunk.chunk({"role": "assistant", "content": ""})
     try:
         part = await first
         while part is not None:
             if isinstance(part, ChatReply):
-                talk.asked.count_tokens(part)
-            for text in chunk.taken(part):
+                turn.api_request.count_tokens(part)
+            for text in chunk.chunks_for(part):
                 yield text
             part = await anext(parts, None)
     except (RequestError, ServiceError) as error:
@@ -242,27 +247,27 @@ async def _write_chunks(
 class _ChunkWriter:
     """The events of one streamed answer."""
 
-    def __init__(self, talk: CompletionTurn, wants_usage: bool) -> None:
-        self._talk = talk
+    def __init__(self, turn: CompletionTurn, wants_usage: bool) -> None:
+        self._turn = turn
         self._wants_usage = wants_usage
         self._created = int(time.time())
         self._sent = ""
 
-    def taken(self, part: Part) -> list[str]:
+    def chunks_for(self, part: Part) -> list[str]:
         if isinstance(part, AnswerDelta):
             self._sent += part.text
-            return [self.of({"content": part.text})]
+            return [self.chunk({"content": part.text})]
         return self._end(part) if isinstance(part, ChatReply) else []
 
-    def of(self, delta: dict[str, str], finish: str | None = None) -> str:
+    def chunk(self, delta: dict[str, str], finish: str | None = None) -> str:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         return self._event([choice], {"usage": None} if self._wants_usage else {})
 
     def _end(self, reply: ChatReply) -> list[str]:
         rest = _unsent_text(self._sent, reply.text)
-        self._talk.answered(self._sent + rest)
-        events = [self.of({"content": rest})] if rest else []
-        events.append(self.of({}, reply.finish))
+        self._turn.record_answer(self._sent + rest)
+        events = [self.chunk({"content": rest})] if rest else []
+        events.append(self.chunk({}, reply.finish))
         if self._wants_usage:
             events.append(self._event([], {"usage": _usage(reply).model_dump()}))
         return events
@@ -270,10 +275,10 @@ class _ChunkWriter:
     def _event(self, choices: list[object], more: dict[str, object]) -> str:
         return sse_data(
             {
-                "id": self._talk.id,
+                "id": self._turn.id,
                 "object": "chat.completion.chunk",
                 "created": self._created,
-                "model": self._talk.model,
+                "model": self._turn.model,
                 "choices": choices,
                 **more,
             }

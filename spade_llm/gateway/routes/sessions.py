@@ -67,12 +67,12 @@ class ResetReport:
 async def clear_messages(gateway: Gateway, principal: str, clients: AgentClients) -> int:
     """Delete the messages of all sessions of one principal, at every assistant, and return their
     number. Memories and session configurations stay. Raises RequestError, StorageFailed."""
-    names = [row.session_id for row in gateway.state.sessions(principal)]
-    asked = [_clear_sessions(sessions, names) for sessions in clients.sessions_of.values()]
-    count = sum(await asyncio.gather(*asked))
+    names = [row.session_id for row in gateway.sessions.sessions(principal)]
+    clearing = [_clear_sessions(sessions, names) for sessions in clients.sessions_of.values()]
+    count = sum(await asyncio.gather(*clearing))
     for name in names:
-        gateway.state.drop_session(principal, name)
-    await gateway.answers.forget(principal)
+        gateway.sessions.delete_session(principal, name)
+    await gateway.answers.delete(principal)
     return count
 
 
@@ -83,23 +83,25 @@ async def reset_everything(gateway: Gateway) -> ResetReport:
     Raises:
         StorageFailed: the gateway's own data cannot be deleted.
     """
-    wiped = ResetReport()
-    seen = await gateway.outlook.look()
-    wiped.failed.update(jid for jid in _stores(gateway) if seen.get(jid) is None)
-    for principal in gateway.state.principals():
-        await _reset_principal(gateway.network.of(principal), wiped)
-    wiped.sessions = gateway.state.forget_all(with_principals=not wiped.failed)
-    await gateway.answers.forget_all()
-    return wiped
+    report = ResetReport()
+    statuses = await gateway.availability.statuses()
+    report.failed.update(jid for jid in _stores(gateway) if statuses.get(jid) is None)
+    for principal in gateway.sessions.principals():
+        await _reset_principal(gateway.network.clients_for(principal), report)
+    report.sessions = gateway.sessions.delete_all(with_principals=not report.failed)
+    await gateway.answers.delete_all()
+    return report
 
 
 @router.post("/reset")
-async def reset(asked: CurrentRequest) -> SessionReset:
+async def reset(api_request: CurrentRequest) -> SessionReset:
     """Delete the messages of all your sessions, and begin a new one with the defaults. What is
     remembered, documents and how other sessions are set stay. Takes any body, or none."""
-    count = await clear_messages(asked.gateway, asked.principal.jid, asked.clients)
-    session = asked.new_session()
-    await asked.gateway.state.configure(asked.principal.jid, EMPTY_LAYER, session)
+    count = await clear_messages(
+        api_request.gateway, api_request.principal.jid, api_request.clients
+    )
+    session = api_request.new_session()
+    await api_request.gateway.sessions.configure(api_request.principal.jid, EMPTY_LAYER, session)
     return SessionReset(
         new_session_id=session,
         message="Session reset successfully. Chat history cleared"
@@ -108,69 +110,71 @@ async def reset(asked: CurrentRequest) -> SessionReset:
 
 
 @router.post("/reset-all")
-async def reset_all(body: ResetAll, asked: CurrentAdminRequest) -> EverythingReset:
+async def reset_all(body: ResetAll, api_request: CurrentAdminRequest) -> EverythingReset:
     """Delete all data of all principals: messages, memories, documents, session configurations."""
     if body.confirmation != CONFIRMATION:
         raise HttpError(400, "Invalid confirmation. Must be exactly 'DELETE' to proceed.")
-    asked.check_network()
-    wiped = await reset_everything(asked.gateway)
+    api_request.check_network()
+    report = await reset_everything(api_request.gateway)
     return EverythingReset(
-        success=not wiped.failed,
-        message=_message(wiped),
+        success=not report.failed,
+        message=_message(report),
         deleted=DeletedCounts(
-            sessions=wiped.sessions,
-            messages=wiped.messages,
-            memory_entries=wiped.memory_entries,
-            rag_documents=wiped.rag_documents,
-            vector_count=wiped.vectors,
+            sessions=report.sessions,
+            messages=report.messages,
+            memory_entries=report.memory_entries,
+            rag_documents=report.rag_documents,
+            vector_count=report.vectors,
         ),
     )
 
 
 @console_router.get("/me")
-async def me(asked: CurrentRequest) -> CurrentPrincipal:
+async def me(api_request: CurrentRequest) -> CurrentPrincipal:
     """Principal of the request, and what it can use."""
-    principal, addresses = asked.principal, asked.gateway.addresses
+    principal, addresses = api_request.principal, api_request.gateway.addresses
     return CurrentPrincipal(
         principal=principal.jid,
         is_admin=principal.is_admin,
         token=principal.token,
         models=list(jids_by_model(addresses)),
-        language=asked.gateway.options.language,
+        language=api_request.gateway.options.language,
         has_documents=addresses.rag is not None,
         has_tools=bool(addresses.tools),
     )
 
 
 @console_router.get("/sessions")
-async def list_sessions(asked: CurrentRequest) -> SessionList:
+async def list_sessions(api_request: CurrentRequest) -> SessionList:
     """Those that were begun over HTTP, by the same principal."""
-    found = asked.gateway.state.sessions(asked.principal.jid)
+    found = api_request.gateway.sessions.sessions(api_request.principal.jid)
     return SessionList(sessions=[SessionLine.of(one) for one in found], total_count=len(found))
 
 
 @console_router.delete("/sessions/{session_id}")
-async def drop_session(asked: CurrentRequest, session_id: SessionOfPath) -> SessionCleared:
+async def drop_session(api_request: CurrentRequest, session_id: SessionOfPath) -> SessionCleared:
     """Its messages, what is remembered of them, its configuration and its place in the list."""
-    cleared = await asked.clients.sessions.clear(session_id)
-    state, principal = asked.gateway.state, asked.principal.jid
-    state.unset(principal, session_id)
-    state.drop_session(principal, session_id)
+    cleared = await api_request.clients.sessions.clear(session_id)
+    state, principal = api_request.gateway.sessions, api_request.principal.jid
+    state.delete_configuration(principal, session_id)
+    state.delete_session(principal, session_id)
     return SessionCleared.of(cleared)
 
 
 @console_router.get("/why/{session_id}")
-async def why(asked: CurrentRequest, session_id: SessionOfPath) -> AnswerExplanation:
+async def why(api_request: CurrentRequest, session_id: SessionOfPath) -> AnswerExplanation:
     """Explain what the last answer was built from; 404 if there is none since the assistant
     started."""
-    told = await asked.clients.chat.why(conversation_id=session_id)
-    return AnswerExplanation(session_id=session_id, text=explanation_text(told.record, told.texts))
+    explanation = await api_request.clients.chat.why(conversation_id=session_id)
+    return AnswerExplanation(
+        session_id=session_id, text=explanation_text(explanation.record, explanation.texts)
+    )
 
 
 @console_router.post("/approve")
-async def approve(asked: CurrentRequest, body: Approval) -> ActionDone:
+async def approve(api_request: CurrentRequest, body: Approval) -> ActionDone:
     """The answer to an event `asked`; 404 if that is not asked now."""
-    await asked.clients.chat.approve(body.id, is_approved=body.is_approved)
+    await api_request.clients.chat.approve(body.id, is_approved=body.is_approved)
     return ActionDone()
 
 
@@ -184,46 +188,46 @@ def _stores(gateway: Gateway) -> list[str]:
     return [*gateway.addresses.assistants, *([rag] if rag else [])]
 
 
-async def _reset_principal(clients: AgentClients, wiped: ResetReport) -> None:
+async def _reset_principal(clients: AgentClients, report: ResetReport) -> None:
     for jid, sessions in clients.sessions_of.items():
-        await _unless_failed(jid, _forget_sessions(sessions, wiped), wiped)
+        await _unless_failed(jid, _forget_sessions(sessions, report), report)
     if clients.rag is not None:
-        await _unless_failed(clients.rag.jid, _delete_documents(clients.rag, wiped), wiped)
+        await _unless_failed(clients.rag.jid, _delete_documents(clients.rag, report), report)
 
 
 async def _unless_failed(
-    jid: str, work: Coroutine[object, object, None], wiped: ResetReport
+    jid: str, work: Coroutine[object, object, None], report: ResetReport
 ) -> None:
     """Run `work` unless the agent has failed already: it would cost a deadline for each
     principal."""
-    if jid in wiped.failed:
+    if jid in report.failed:
         work.close()
         return
     try:
         await work
     except RequestError as error:
         logger.error("%s could not delete everything: %s", jid, error)
-        wiped.failed.add(jid)
+        report.failed.add(jid)
 
 
-async def _forget_sessions(sessions: CallerSessions, wiped: ResetReport) -> None:
+async def _forget_sessions(sessions: CallerSessions, report: ResetReport) -> None:
     cleared = await sessions.forget_everything()
-    wiped.messages += cleared.messages
-    wiped.memory_entries += sum(cleared.by_type.values())
+    report.messages += cleared.messages
+    report.memory_entries += sum(cleared.by_type.values())
 
 
-async def _delete_documents(rag: RagClient, wiped: ResetReport) -> None:
+async def _delete_documents(rag: RagClient, report: ResetReport) -> None:
     """The principal's own; others' that it may see have their owner's name before a `/`."""
     for namespace in await rag.namespaces():
         if "/" in namespace.name:
             continue
         stats = await rag.stats(namespace.name)
-        wiped.rag_documents += await rag.delete(namespace=namespace.name)
-        wiped.vectors += stats.vectors
+        report.rag_documents += await rag.delete(namespace=namespace.name)
+        report.vectors += stats.vectors
 
 
-def _message(wiped: ResetReport) -> str:
-    if not wiped.failed:
+def _message(report: ResetReport) -> str:
+    if not report.failed:
         return "System reset completed successfully"
-    names = ", ".join(sorted(jid.partition("@")[0] for jid in wiped.failed))
+    names = ", ".join(sorted(jid.partition("@")[0] for jid in report.failed))
     return f"System reset is not complete: {names} could not delete everything; ask again"

@@ -43,9 +43,9 @@ async def ready(request: Request) -> Response:
     available assistant, and working storage of both the assistant and the gateway. Other agents
     that are unavailable are named."""
     gateway: Gateway = request.app.state.gateway
-    seen = await gateway.outlook.look()
-    away = [_name(jid) for jid, status in seen.items() if status is None]
-    failing = [_name(jid) for jid, status in seen.items() if status and status.storage_failing]
+    statuses = await gateway.availability.statuses()
+    away = [_name(jid) for jid, status in statuses.items() if status is None]
+    failing = [_name(jid) for jid, status in statuses.items() if status and status.storage_failing]
     if gateway.is_storage_failing:
         failing.append("gateway")
     if not gateway.is_connected():

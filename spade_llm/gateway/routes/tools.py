@@ -35,7 +35,7 @@ class AvailableTools:
     tools: dict[str, tuple[ToolSpec, ToolsClient]]
     """Tools and the clients of their agents, keyed by tool name, in the agents' order; if two
     agents offer a name, the first has it."""
-    away: tuple[str, ...]
+    unavailable: tuple[str, ...]
     """Names of agents that did not say."""
 
 
@@ -52,30 +52,30 @@ async def list_all_tools(agents: Sequence[ToolsClient]) -> AvailableTools:
             tools.setdefault(spec.name, (spec, agent))
     if failures and len(failures) == len(agents):
         raise next(iter(failures.values()))
-    return AvailableTools(tools=tools, away=tuple(failures))
+    return AvailableTools(tools=tools, unavailable=tuple(failures))
 
 
 @router.get("")
-async def list_tools(asked: CurrentRequest) -> ToolList:
+async def list_tools(api_request: CurrentRequest) -> ToolList:
     """List the tools of all tool agents."""
-    offered = await list_all_tools(asked.clients.tools)
+    offered = await list_all_tools(api_request.clients.tools)
     tools = [ToolLine.of(spec) for spec, _ in offered.tools.values()]
-    return ToolList(tools=tools, count=len(tools), degraded=list(offered.away))
+    return ToolList(tools=tools, count=len(tools), degraded=list(offered.unavailable))
 
 
 @router.get("/names")
-async def tool_names(asked: CurrentRequest) -> ToolNames:
+async def tool_names(api_request: CurrentRequest) -> ToolNames:
     """List the names of the tools."""
-    offered = await list_all_tools(asked.clients.tools)
+    offered = await list_all_tools(api_request.clients.tools)
     return ToolNames(
-        tool_names=list(offered.tools), count=len(offered.tools), degraded=list(offered.away)
+        tool_names=list(offered.tools), count=len(offered.tools), degraded=list(offered.unavailable)
     )
 
 
 @router.get("/{tool_name}")
-async def get_tool(asked: CurrentRequest, tool_name: NameOfPath) -> ToolInformation:
+async def get_tool(api_request: CurrentRequest, tool_name: NameOfPath) -> ToolInformation:
     """Describe a tool; 404 if there is none of this name."""
-    offered = await list_all_tools(asked.clients.tools)
+    offered = await list_all_tools(api_request.clients.tools)
     if tool_name not in offered.tools:
         raise HttpError(404, f"There is no tool '{tool_name}'")
     spec, _ = offered.tools[tool_name]
@@ -84,17 +84,19 @@ async def get_tool(asked: CurrentRequest, tool_name: NameOfPath) -> ToolInformat
 
 @console_router.post("/{name}/call")
 async def call_tool(
-    asked: CurrentRequest, name: Annotated[ToolName, Path()], body: ToolCallRequest
+    api_request: CurrentRequest, name: Annotated[ToolName, Path()], body: ToolCallRequest
 ) -> ToolCallResponse:
     """Call a tool and return its result. An error of the tool is a result, too: `success` is
     false."""
-    offered = await list_all_tools(asked.clients.tools)
+    offered = await list_all_tools(api_request.clients.tools)
     if name not in offered.tools:
         raise HttpError(404, f"There is no tool '{name}'")
     _, agent = offered.tools[name]
-    person, begun = asked.principal.jid, time.monotonic()
+    person, begun = api_request.principal.jid, time.monotonic()
     context = CallContext(on_behalf_of=person, approved_by=person if body.is_approved else "")
-    result = await asked.unless_left(agent.call(name, body.arguments, context=context))
+    result = await api_request.run_until_disconnect(
+        agent.call(name, body.arguments, context=context)
+    )
     return ToolCallResponse(
         name=name,
         success=not result.is_error,

@@ -104,15 +104,18 @@ class MemoryConfig(HttpBody):
     enable_procedural: bool | None = None
 
     @classmethod
-    def of(cls, holds: EffectiveConfiguration) -> MemoryConfig:
-        is_on = holds.use_memory
+    def of(cls, effective: EffectiveConfiguration) -> MemoryConfig:
+        is_on = effective.use_memory
         toggles = {
             "enable_memory": is_on,
-            "enable_short_term": is_on and holds.use_history is not False,
-            **{f"enable_{name}": is_on and name in holds.memory_types for name in ALL_MEMORY_TYPES},
+            "enable_short_term": is_on and effective.use_history is not False,
+            **{
+                f"enable_{name}": is_on and name in effective.memory_types
+                for name in ALL_MEMORY_TYPES
+            },
         }
-        more = toggles if holds.has_toggles else {}
-        return cls(enabled=is_on, types=holds.memory_types, **more)
+        more = toggles if effective.has_toggles else {}
+        return cls(enabled=is_on, types=effective.memory_types, **more)
 
 
 class RagConfig(HttpBody):
@@ -122,9 +125,14 @@ class RagConfig(HttpBody):
     enable_rag: bool | None = Field(default=None, description="As the toggles of memory.")
 
     @classmethod
-    def of(cls, holds: EffectiveConfiguration) -> RagConfig:
-        more = {"enable_rag": holds.use_rag} if holds.has_toggles else {}
-        return cls(enabled=holds.use_rag, namespaces=holds.namespaces, top_k=holds.top_k, **more)
+    def of(cls, effective: EffectiveConfiguration) -> RagConfig:
+        more = {"enable_rag": effective.use_rag} if effective.has_toggles else {}
+        return cls(
+            enabled=effective.use_rag,
+            namespaces=effective.namespaces,
+            top_k=effective.top_k,
+            **more,
+        )
 
 
 class ToolsConfig(HttpBody):
@@ -133,9 +141,9 @@ class ToolsConfig(HttpBody):
     enable_tools: bool
 
     @classmethod
-    def of(cls, holds: EffectiveConfiguration) -> ToolsConfig:
-        is_on = bool(holds.use_tools)
-        return cls(enabled=is_on, available_tools=holds.tools, enable_tools=is_on)
+    def of(cls, effective: EffectiveConfiguration) -> ToolsConfig:
+        is_on = bool(effective.use_tools)
+        return cls(enabled=is_on, available_tools=effective.tools, enable_tools=is_on)
 
 
 class ConfiguredParts(HttpBody):
@@ -146,9 +154,9 @@ class ConfiguredParts(HttpBody):
     mcp: ToolsConfig | None = Field(default=None, description="As the toggles of memory.")
 
     @classmethod
-    def of(cls, holds: EffectiveConfiguration) -> ConfiguredParts:
-        more = {"mcp": ToolsConfig.of(holds)} if holds.has_toggles else {}
-        return cls(memory=MemoryConfig.of(holds), rag=RagConfig.of(holds), **more)
+    def of(cls, effective: EffectiveConfiguration) -> ConfiguredParts:
+        more = {"mcp": ToolsConfig.of(effective)} if effective.has_toggles else {}
+        return cls(memory=MemoryConfig.of(effective), rag=RagConfig.of(effective), **more)
 
 
 class Preferences(HttpBody):
@@ -179,15 +187,15 @@ class MemoryUpdate(MemoryPart):
     enable_profile: bool | None = None
     enable_procedural: bool | None = None
 
-    def part(self, holds: EffectiveConfiguration) -> MemoryPart:
-        """The layer that it is, where `holds` is what holds without it."""
+    def part(self, current: EffectiveConfiguration) -> MemoryPart:
+        """This change as a layer. `current`: effective configuration without it."""
         toggles = {name: getattr(self, f"enable_{name}") for name in ALL_MEMORY_TYPES}
-        said = [self.enable_short_term, *toggles.values()]
-        if all(one is None for one in said):
+        given = [self.enable_short_term, *toggles.values()]
+        if all(one is None for one in given):
             return MemoryPart(enabled=self.enabled, types=self.types)
-        before = holds.memory_types if self.types is None else self.types
+        before = current.memory_types if self.types is None else self.types
         types = [name for name in ALL_MEMORY_TYPES if _first_given(toggles[name], name in before)]
-        has_history = _first_given(self.enable_short_term, holds.use_history is not False)
+        has_history = _first_given(self.enable_short_term, current.use_history is not False)
         return MemoryPart(
             enabled=_first_given(self.enabled, has_history or bool(types)),
             types=types,
@@ -204,13 +212,13 @@ class UpdateSession(HttpBody):
     mcp: ToolsPart | None = Field(default=None, description="Without `available_tools`, all.")
     preferences: PreferencesPart | None = None
 
-    def as_layer(self, holds: EffectiveConfiguration) -> ConfigurationLayer:
-        """`holds`: without it."""
+    def as_layer(self, current: EffectiveConfiguration) -> ConfigurationLayer:
+        """This change as a layer. `current`: effective configuration without it."""
         mcp = self.mcp and ToolsPart(
             enabled=self.mcp.enabled, available_tools=self.mcp.available_tools or []
         )
         return ConfigurationLayer(
-            memory=self.memory.part(holds) if self.memory else MemoryPart(),
+            memory=self.memory.part(current) if self.memory else MemoryPart(),
             rag=self.rag or RagPart(),
             mcp=mcp or ToolsPart(),
             preferences=self.preferences or PreferencesPart(),

@@ -86,14 +86,14 @@ class McpConnection:
     def __init__(
         self,
         server: McpServer,
-        patience: ServerTimeouts,
+        timeouts: ServerTimeouts,
         *,
         on_listed: Callable[[Sequence[ToolDefinition]], None],
     ) -> None:
         self.ready = asyncio.Event()
         self.listings = ToolListings(on_listed)
         self._server = server
-        self._patience = patience
+        self._timeouts = timeouts
         self._session: ClientSession | None = None
         self._known: dict[str, tuple[Tool, ToolDefinition]] = {}
         self._running = 0
@@ -101,14 +101,14 @@ class McpConnection:
     async def run(self) -> None:
         """Raises Lost, or whatever the SDK and its libraries raise, also in groups."""
         async with AsyncExitStack() as stack:
-            async with asyncio.timeout(self._patience.open_s):
+            async with asyncio.timeout(self._timeouts.connect_timeout_s):
                 gate, child = await stack.enter_async_context(self._gate())
             try:
                 await self._serve(gate)
             except Exception:
                 self._close()
                 if gate.ended.is_set() and child is not None:
-                    raise ConnectionLost(await child.obituary()) from None
+                    raise ConnectionLost(await child.exit_reason()) from None
                 raise
             finally:
                 self._close()
@@ -139,7 +139,7 @@ class McpConnection:
 
     @asynccontextmanager
     async def _gate(self) -> AsyncIterator[tuple[FlowControl, McpServerProcess | None]]:
-        budget, where = TrafficBudget(), self._server.where
+        budget, where = TrafficBudget(), self._server.endpoint
         if isinstance(where, StdioServer):
             async with stdio_streams(self._server, where, budget) as (streams, child):
                 yield FlowControl(*streams, budget), child
@@ -155,20 +155,22 @@ class McpConnection:
                 client_info=_CLIENT_INFO,
                 message_handler=self._on_message,
             )
-            async with asyncio.timeout(self._patience.open_s):
+            async with asyncio.timeout(self._timeouts.connect_timeout_s):
                 self._session = (await stack.enter_async_context(client)).session
                 self.listings.add(await self._list())
             self.ready.set()
             async with anyio.create_task_group() as group:
                 group.start_soon(self._end_with, gate)
                 group.start_soon(self._listen, client)
-                await self.listings.keep(self._patient_list, silence_s=self._patience.silence_s)
+                await self.listings.poll(
+                    self._list_with_timeout, silence_s=self._timeouts.poll_interval_s
+                )
 
-    async def _patient_list(self) -> Sequence[ToolDefinition]:
+    async def _list_with_timeout(self) -> Sequence[ToolDefinition]:
         """A server that does one thing at a time lists its tools only after a long call."""
         while True:
             try:
-                async with asyncio.timeout(self._patience.hang_s):
+                async with asyncio.timeout(self._timeouts.listing_timeout_s):
                     return await self._list()
             except TimeoutError:
                 if not self._running:

@@ -46,7 +46,7 @@ class ToolDefinition:
         return definition_digest(self.text)
 
     @property
-    def flaw(self) -> str:
+    def defect(self) -> str:
         """Reason that the tool cannot be offered, even if an operator accepts it; empty if it
         can."""
         if not 0 < len(self.name) <= MAX_TOOL_NAME_CHARS:

@@ -90,7 +90,7 @@ class TrafficBudget:
         self._now = now
         self._bucket = TokenBucket(Rate(per_s=UNITS_PER_S, burst=BURST_UNITS), now())
 
-    def earn(self) -> None:
+    def refill(self) -> None:
         """Refill for a request of ours."""
         self._bucket.refund(UNITS_PER_REQUEST)
 
@@ -100,14 +100,14 @@ class TrafficBudget:
     async def spend_bytes(self, count: int) -> None:
         await self._spend(count / BYTES_PER_UNIT)
 
-    def debt_s(self, units: float) -> float:
+    def borrow(self, units: float) -> float:
         """Take the units; how long to wait for them."""
         now_s = self._now()
         self._bucket.borrow(now_s, tokens=units)
         return self._bucket.wait_s(now_s, tokens=0)
 
     async def _spend(self, units: float) -> None:
-        wait_s = self.debt_s(units)
+        wait_s = self.borrow(units)
         if wait_s:
             await asyncio.sleep(wait_s)
 
@@ -133,11 +133,11 @@ class InboundStream:
     def __init__(
         self,
         stream: ReadStream[SessionMessage | Exception],
-        gate: FlowControl,
+        flow_control: FlowControl,
         budget: TrafficBudget,
     ) -> None:
         self._stream = stream
-        self._gate = gate
+        self._flow_control = flow_control
         self._budget = budget
 
     async def receive(self) -> SessionMessage | Exception:
@@ -146,7 +146,7 @@ class InboundStream:
             try:
                 item = await self._stream.receive()
             except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-                self._gate.ended.set()
+                self._flow_control.ended.set()
                 raise anyio.EndOfStream from None
             if not self._is_surplus(item):
                 return item
@@ -155,7 +155,7 @@ class InboundStream:
         if isinstance(item, Exception):
             return True  # Not a message: the transport has noted it.
         is_request = isinstance(item.message, JSONRPCRequest)
-        return is_request and self._gate.waiting_writes >= MAX_WAITING_WRITES
+        return is_request and self._flow_control.waiting_writes >= MAX_WAITING_WRITES
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -194,7 +194,7 @@ class OutboundStream:
     async def send(self, item: SessionMessage, /) -> None:
         """Raises BrokenResourceError, which the SDK takes for a lost connection."""
         if isinstance(item.message, JSONRPCRequest):
-            self._budget.earn()
+            self._budget.refill()
         self._gate.waiting_writes += 1
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):

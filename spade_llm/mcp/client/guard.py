@@ -37,14 +37,14 @@ def main() -> None:
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     child = os.fork()
     if child == 0:
-        _become(command)
+        _exec_program(command)
     _leave_streams()
     status = _wait(child, lifeline, woken)
     _end_group(child)
     os._exit(CANNOT_RUN if status is None else os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def _become(command: list[str]) -> None:
+def _exec_program(command: list[str]) -> None:
     parent = os.getppid()
     os.setpgid(0, 0)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -95,7 +95,7 @@ def _end_group(group: int) -> None:
     for sign, patience_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, GRACE_S)):
         deadline = time.monotonic() + patience_s
         _signal(group, sign)
-        while _is_anybody_left(group) and time.monotonic() < deadline:
+        while _is_group_alive(group) and time.monotonic() < deadline:
             time.sleep(PAUSE_S)
             _reap(group)
     _end_orphans(group)
@@ -113,7 +113,7 @@ def _end_orphans(group: int) -> None:
         _reap(group)
 
 
-def _is_anybody_left(group: int) -> bool:
+def _is_group_alive(group: int) -> bool:
     return _signal(group, 0)
 
 

@@ -112,7 +112,7 @@ class Pins:
             if row.accepted
         ]
 
-    def judge(
+    def review(
         self, server: str, definitions: Iterable[ToolDefinition], *, pins_new: bool = False
     ) -> Mapping[str, PinVerdict]:
         """Each tool's verdict. Pins what is seen for the first time; notes what has changed.

@@ -36,12 +36,12 @@ class McpServer:
 
     name: str
     """Letters, digits and `-`: so `NAME_tool` names one tool of one server."""
-    where: StdioServer | HttpServer
+    endpoint: StdioServer | HttpServer
     tools: frozenset[str] | None = None
     """The server's own names of those that are offered; None: all."""
     timeout_s: float = 60.0
     """Deadline of a call in seconds, including the listing before it."""
-    pins_new_tools: bool = False
+    accepts_new_tools: bool = False
     """Accepts a tool that a known server adds later without review, as its first ones were."""
 
     @property
@@ -52,29 +52,29 @@ class McpServer:
     def secrets(self) -> frozenset[str]:
         """Secrets to mask in logs: values of variables and headers, and the token after a header's
         scheme."""
-        if isinstance(self.where, StdioServer):
-            return frozenset(value for value in self.where.env.values() if value)
-        values = [value for value in self.where.headers.values() if value]
+        if isinstance(self.endpoint, StdioServer):
+            return frozenset(value for value in self.endpoint.env.values() if value)
+        values = [value for value in self.endpoint.headers.values() if value]
         tokens = [value.split()[-1] for value in values if value.split()]
         return frozenset((*values, *tokens))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTimeouts:
-    open_s: float = 45.0
+    connect_timeout_s: float = 45.0
     """Deadline in seconds from the start to the first listing. A program may have to be installed
     first, and the SDK waits 10 s for an old one to decline the newest protocol."""
-    silence_s: float = 60.0
+    poll_interval_s: float = 60.0
     """Interval in seconds at which an idle session is asked for its tools."""
-    hang_s: float = 30.0
+    listing_timeout_s: float = 30.0
     """A listing that takes longer, while no call runs, ends the session."""
-    first_pause_s: float = 0.5
-    max_pause_s: float = 60.0
+    min_backoff_s: float = 0.5
+    max_backoff_s: float = 60.0
     """Maximum back-off in seconds before the next start; it doubles each time, with jitter (50 to
     100 %)."""
-    steady_s: float = 30.0
+    backoff_reset_s: float = 30.0
     """A session that lived so long has not failed at its start: the pauses begin anew."""
-    absence_s: float = 60.0
+    outage_grace_s: float = 60.0
     """Its tools are offered so long after it went away: most come back."""
     start_wait_s: float = 10.0
     """A call waits so long for a server that is just starting."""

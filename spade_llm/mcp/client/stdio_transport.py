@@ -68,7 +68,7 @@ class McpServerProcess:
         """The guard's."""
         return self._process.pid
 
-    async def obituary(self) -> str:
+    async def exit_reason(self) -> str:
         """Reason that the program ended, after its output has. Peers see it, so the program's own
         last lines go only to the log."""
         await self._wait(STDIN_CLOSED_GRACE_S)

@@ -34,18 +34,18 @@ class McpSupervisor:
     def __init__(
         self,
         server: McpServer,
-        patience: ServerTimeouts,
+        timeouts: ServerTimeouts,
         *,
         on_listed: Callable[[Sequence[ToolDefinition]], None],
-        chance: Callable[[], float] = random.random,
+        random_fraction: Callable[[], float] = random.random,
     ) -> None:
-        self.absence: Outage | None = None
+        self.outage: Outage | None = None
         """Current outage; None while the server is connected, and before the first attempt has
         failed."""
         self._server = server
-        self._patience = patience
+        self._timeouts = timeouts
         self._on_listed = on_listed
-        self._chance = chance
+        self._random_fraction = random_fraction
         self._connection: McpConnection | None = None
         self._changed = asyncio.Event()
 
@@ -58,14 +58,14 @@ class McpSupervisor:
             started = _now()
             # A server may repeat the token that it declines.
             reason = mask_secrets(await self._one_session(), self._server.secrets)
-            failures = 0 if _now() - started >= self._patience.steady_s else failures + 1
+            failures = 0 if _now() - started >= self._timeouts.backoff_reset_s else failures + 1
             await self._pause(reason, failures)
 
     async def connection(self, timeout_s: float) -> McpConnection | None:
         """The session; one that is being opened is waited for. None: the server is away."""
         deadline = _now() + timeout_s
-        while not self.is_here():
-            if self.absence is not None or _now() >= deadline:
+        while not self.is_connected():
+            if self.outage is not None or _now() >= deadline:
                 return None
             self._changed.clear()
             with suppress(TimeoutError):
@@ -73,16 +73,16 @@ class McpSupervisor:
                     await self._changed.wait()
         return self._connection
 
-    def is_here(self) -> bool:
+    def is_connected(self) -> bool:
         return self._connection is not None and self._connection.ready.is_set()
 
     async def _one_session(self) -> str:
         from spade_llm.mcp.client.connection import McpConnection, run_connection
 
         connection = self._connection = McpConnection(
-            self._server, self._patience, on_listed=self._on_listed
+            self._server, self._timeouts, on_listed=self._on_listed
         )
-        watch = asyncio.create_task(self._announce(connection))
+        watch = asyncio.create_task(self._mark_connected(connection))
         try:
             return await run_connection(connection)
         finally:
@@ -90,10 +90,10 @@ class McpSupervisor:
             await asyncio.wait([watch])
             self._connection = None
 
-    async def _announce(self, connection: McpConnection) -> None:
+    async def _mark_connected(self, connection: McpConnection) -> None:
         await connection.ready.wait()
         _log.info("MCP server %s is here", self._server.name)
-        self.absence = None
+        self.outage = None
         self._changed.set()
 
     async def _pause(self, reason: str, failures: int) -> None:
@@ -101,14 +101,14 @@ class McpSupervisor:
         _log.warning(
             "MCP server %s is away: %s; next try in %.1f s", self._server.name, reason, pause_s
         )
-        since = self.absence.since if self.absence else _now()
-        self.absence = Outage(since=since, reason=reason, next_try=_now() + pause_s)
+        since = self.outage.since if self.outage else _now()
+        self.outage = Outage(since=since, reason=reason, next_try=_now() + pause_s)
         self._changed.set()
         await asyncio.sleep(pause_s)
 
     def _pause_s(self, failures: int) -> float:
-        grown = self._patience.first_pause_s * 2.0 ** min(failures, 30)
-        return min(grown, self._patience.max_pause_s) * (0.5 + self._chance() / 2)
+        grown = self._timeouts.min_backoff_s * 2.0 ** min(failures, 30)
+        return min(grown, self._timeouts.max_backoff_s) * (0.5 + self._random_fraction() / 2)
 
 
 def _now() -> float:

@@ -36,9 +36,9 @@ class ConnectionLost(Exception):
 class ToolListings:
     def __init__(self, on_listed: Callable[[Sequence[ToolDefinition]], None]) -> None:
         self._on_listed = on_listed
-        self._asking: list[asyncio.Future[Sequence[ToolDefinition]]] = []
+        self._waiting_next: list[asyncio.Future[Sequence[ToolDefinition]]] = []
         """Futures of callers, bounded by the limit of concurrent calls."""
-        self._answering: list[asyncio.Future[Sequence[ToolDefinition]]] = []
+        self._waiting_current: list[asyncio.Future[Sequence[ToolDefinition]]] = []
         self._asked = asyncio.Event()
         self._wanted = asyncio.Event()
         self._is_over = False
@@ -47,7 +47,7 @@ class ToolListings:
         """List again, soon."""
         self._wanted.set()
 
-    async def next(self) -> Sequence[ToolDefinition]:
+    async def fetch(self) -> Sequence[ToolDefinition]:
         """List the tools with a request that starts after this call, shared with callers that came
         meanwhile.
 
@@ -59,12 +59,12 @@ class ToolListings:
         future: asyncio.Future[Sequence[ToolDefinition]] = (
             asyncio.get_running_loop().create_future()
         )
-        self._asking.append(future)
+        self._waiting_next.append(future)
         self._asked.set()
         self._wanted.set()
         return await future
 
-    async def keep(
+    async def poll(
         self, ask: Callable[[], Awaitable[Sequence[ToolDefinition]]], *, silence_s: float
     ) -> NoReturn:
         """List the tools whenever a caller or a change asks for it, and after each `silence_s`."""
@@ -76,22 +76,22 @@ class ToolListings:
 
     def add(self, listing: Sequence[ToolDefinition]) -> None:
         self._on_listed(listing)
-        for future in self._answering:
+        for future in self._waiting_current:
             if not future.done():
                 future.set_result(listing)
-        self._answering = []
+        self._waiting_current = []
 
     def close(self) -> None:
         self._is_over = True
-        for future in (*self._asking, *self._answering):
+        for future in (*self._waiting_next, *self._waiting_current):
             if not future.done():
                 future.set_exception(ConnectionLost())
-        self._asking, self._answering = [], []
+        self._waiting_next, self._waiting_current = [], []
 
     def _take(self) -> None:
         self._wanted.clear()
         self._asked.clear()
-        self._answering, self._asking = self._asking, []
+        self._waiting_current, self._waiting_next = self._waiting_next, []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,14 +121,14 @@ class ListingReview:
         self._specs: dict[str, tuple[str, ToolSpec]] = {}
         """Cached specs with the definition they were built from, keyed by offered name."""
         self._judged: tuple[Sequence[ToolDefinition] | None, bytes] | None = None
-        self._said: set[tuple[str, str]] = set()
+        self._logged: set[tuple[str, str]] = set()
 
     def is_stale(self, listing: Sequence[ToolDefinition] | None) -> bool:
         """Check whether the listing or an operator's decision has not been reviewed yet. Takes 20
         µs."""
         return self._judged is None or self._judged != (listing, self._pins.version())
 
-    def judge(self, listing: Sequence[ToolDefinition] | None) -> None:
+    def review(self, listing: Sequence[ToolDefinition] | None) -> None:
         """Blocks for milliseconds: call it off the event loop, one call at a time. None: of what
         was accepted when the server was last here.
 
@@ -140,13 +140,15 @@ class ListingReview:
             self.latest = self._offers(self._pins.accepted(self._server.name), {})
         else:
             self.latest = self._judge(listing)
-            self._say({**self.latest.withheld, **self._missing(listing)})
+            self._log_withheld({**self.latest.withheld, **self._missing(listing)})
         self._judged = (listing, version)
 
     def _judge(self, listing: Sequence[ToolDefinition]) -> OfferedTools:
-        sound = [definition for definition in listing if not definition.flaw]
-        verdicts = self._pins.judge(self._server.name, sound, pins_new=self._server.pins_new_tools)
-        withheld = {one.name: one.flaw for one in listing if one.flaw}
+        sound = [definition for definition in listing if not definition.defect]
+        verdicts = self._pins.review(
+            self._server.name, sound, pins_new=self._server.accepts_new_tools
+        )
+        withheld = {one.name: one.defect for one in listing if one.defect}
         withheld |= {
             name: verdict
             for name, verdict in verdicts.items()
@@ -186,12 +188,12 @@ class ListingReview:
         wanted = self._server.tools or frozenset()
         return {name: "there is no such tool" for name in wanted - {one.name for one in listing}}
 
-    def _say(self, withheld: Mapping[str, str]) -> None:
+    def _log_withheld(self, withheld: Mapping[str, str]) -> None:
         """Once for each reason, until it is gone."""
         now = set(withheld.items())
-        for name, reason in sorted(now - self._said)[:MAX_REASONS]:
+        for name, reason in sorted(now - self._logged)[:MAX_REASONS]:
             _log.warning("MCP server %s: %s is not offered: %s", self._server.name, name, reason)
-        self._said = now
+        self._logged = now
 
 
 async def _wait_within(seconds: float, event: asyncio.Event) -> None:

@@ -42,23 +42,23 @@ class McpToolbox:
     """
 
     def __init__(
-        self, server: McpServer, pins: Pins, *, patience: ServerTimeouts | None = None
+        self, server: McpServer, pins: Pins, *, timeouts: ServerTimeouts | None = None
     ) -> None:
         """Raises ConfigurationError: the extra `mcp` is missing."""
         require_extra("mcp", "mcp")
         self._server = server
-        self._patience = patience or ServerTimeouts()
+        self._timeouts = timeouts or ServerTimeouts()
         self._offering = ListingReview(server, pins)
         self._listing: Sequence[ToolDefinition] | None = None
         """The latest; None: the server was not here yet."""
-        self._supervisor = McpSupervisor(server, self._patience, on_listed=self._on_listed)
+        self._supervisor = McpSupervisor(server, self._timeouts, on_listed=self._on_listed)
         self._judging = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._calls = 0
 
     async def __aenter__(self) -> Self:
         """Start the server in the background; calls wait for it."""
-        await self._judge_aside()
+        await self._review_or_log()
         self._start(self._supervisor.run())
         return self
 
@@ -77,8 +77,8 @@ class McpToolbox:
     async def list(self) -> Sequence[ToolSpec]:
         """Cached tools; empty if the server has been unavailable for `absence_s`."""
         if self._offering.is_stale(self._listing):
-            await self._judge_aside()
-        return () if self._is_gone() else tuple(self._offering.latest.specs.values())
+            await self._review_or_log()
+        return () if self._is_offline() else tuple(self._offering.latest.specs.values())
 
     async def call(
         self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
@@ -90,7 +90,7 @@ class McpToolbox:
         self._calls += 1
         try:
             async with asyncio.timeout(self._server.timeout_s):
-                return await self._called(name, arguments)
+                return await self._call_with_retry(name, arguments)
         except TimeoutError:
             return _error_result(
                 f"{name!r} did not finish within {self._server.timeout_s:g} s;"
@@ -99,42 +99,42 @@ class McpToolbox:
         finally:
             self._calls -= 1
 
-    async def arrive(self) -> bool:
+    async def wait_connected(self) -> bool:
         """Wait for a server that is starting, and return whether it is connected and its tools are
         reviewed; False at once if it has failed to start."""
-        if await self._supervisor.connection(self._patience.open_s) is None:
+        if await self._supervisor.connection(self._timeouts.connect_timeout_s) is None:
             return False
-        await self._judge_aside()
+        await self._review_or_log()
         return True
 
     def state(self) -> str:
         """State in a few words for people: the number of tools, or the reason that there are
         none."""
-        absence = self._supervisor.absence
+        absence = self._supervisor.outage
         if absence is not None:
             return f"away: {absence.reason}"
-        if not self._supervisor.is_here():
+        if not self._supervisor.is_connected():
             return "starting"
         offers = self._offering.latest
         withheld = f", {offers.waiting} to be reviewed" if offers.waiting else ""
         return f"{pluralize(len(offers.specs), 'tool')}{withheld}"
 
-    async def _called(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
+    async def _call_with_retry(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
         """Tried again once, if the session was lost before anything was sent."""
         for _ in range(2):
-            connection = await self._supervisor.connection(self._patience.start_wait_s)
+            connection = await self._supervisor.connection(self._timeouts.start_wait_s)
             if connection is None:
                 break
             with suppress(ConnectionLost):
-                return await self._called_over(connection, name, arguments)
-        return self._away()
+                return await self._call_once(connection, name, arguments)
+        return self._unavailable_result()
 
-    async def _called_over(
+    async def _call_once(
         self, connection: McpConnection, name: str, arguments: Mapping[str, object]
     ) -> ToolResult:
         from spade_llm.mcp.client.calls import call_tool
 
-        offers = await self._judge(await connection.listings.next())
+        offers = await self._review(await connection.listings.fetch())
         if name not in offers.tools:
             return self._refused(name, offers)
         return await call_tool(connection, offers.tools[name], arguments, server=self._server.name)
@@ -147,37 +147,37 @@ class McpToolbox:
             f"{name!r} is withheld: {offers.withheld[name]}. An operator may allow it: {REVIEW}."
         )
 
-    def _away(self) -> ToolResult:
-        absence = self._supervisor.absence
+    def _unavailable_result(self) -> ToolResult:
+        absence = self._supervisor.outage
         reason = absence.reason if absence else "it is starting"
         return _error_result(
             f"The MCP server {self._server.name!r} is away ({reason}); nothing was called."
             " It is being started again: try later."
         )
 
-    def _is_gone(self) -> bool:
-        absence = self._supervisor.absence
+    def _is_offline(self) -> bool:
+        absence = self._supervisor.outage
         if absence is None:
             return False
-        return asyncio.get_running_loop().time() - absence.since > self._patience.absence_s
+        return asyncio.get_running_loop().time() - absence.since > self._timeouts.outage_grace_s
 
     def _on_listed(self, listing: Sequence[ToolDefinition]) -> None:
         self._listing = listing
         if self._offering.is_stale(listing):
-            self._start(self._judge_aside())
+            self._start(self._review_or_log())
 
-    async def _judge_aside(self) -> None:
+    async def _review_or_log(self) -> None:
         try:
-            await self._judge()
+            await self._review()
         except StorageFailed as error:
             _log.warning("MCP server %s: %s", self._server.name, error)
 
-    async def _judge(self, listing: Sequence[ToolDefinition] | None = None) -> OfferedTools:
+    async def _review(self, listing: Sequence[ToolDefinition] | None = None) -> OfferedTools:
         """Review the listing, by default the latest. Raises StorageFailed."""
         async with self._judging:
             listing = self._listing if listing is None else listing
             if self._offering.is_stale(listing):
-                await asyncio.to_thread(self._offering.judge, listing)
+                await asyncio.to_thread(self._offering.review, listing)
             return self._offering.latest
 
     def _start(self, work: Coroutine[None, None, None]) -> None:

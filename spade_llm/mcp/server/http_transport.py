@@ -37,7 +37,7 @@ SESSION_IDLE_S = 1800.0
 client opens another."""
 MAX_CONNECTIONS = 256
 """Maximum number of connections; a further one gets 503."""
-END_S = 3.0
+SHUTDOWN_GRACE_S = 3.0
 """Grace period in seconds for responses that are being written when the server stops."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -140,7 +140,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=int(END_S),
+        timeout_graceful_shutdown=int(SHUTDOWN_GRACE_S),
     )
 
 
@@ -151,7 +151,8 @@ async def _run(
     calls: RunningCalls,
 ) -> None:
     """Serve, and on shutdown end calls and sessions first: a waiting call or an open event stream
-    would keep its connection, and the shutdown, waiting. Responses being written then have END_S.
+    would keep its connection, and the shutdown, waiting. Responses being written then have
+    SHUTDOWN_GRACE_S.
     """
     serving: asyncio.Task[None] | None = None
     try:
@@ -160,7 +161,7 @@ async def _run(
             await asyncio.wait([serving])
     finally:
         http.should_exit = True
-        calls.end()
+        calls.cancel_all()
         if serving is not None:
             await serving
 

@@ -63,14 +63,14 @@ class McpMemoryTools:
         self._scope = SubjectScope(store=memory, owner=owner)
         self._max_batch = max_batch
 
-    def of_the_specification(self) -> list[OfferedTool]:
+    def specified_tools(self) -> list[OfferedTool]:
         """The eleven."""
         return _offered(entry_tools(self._scope, max_batch=self._max_batch))
 
-    def further(self) -> list[OfferedTool]:
+    def further_tools(self) -> list[OfferedTool]:
         return _offered(further_tools(self._scope, self._memory))
 
-    def of_the_owner(self) -> list[OfferedTool]:
+    def owner_tools(self) -> list[OfferedTool]:
         """Tools for decay and grants; the logged-in account is the owner."""
         return _offered(owner_tools(self._memory))
 

@@ -42,22 +42,22 @@ class ToolEffects:
     """Effects of a call on stored data or the world, by which a client decides when to ask for
     approval."""
 
-    reads_only: bool = False
+    read_only: bool = False
     """Counting an access is no change."""
-    destroys: bool = False
+    destructive: bool = False
     """It may replace or remove what was there; else it only adds."""
-    repeatable: bool = False
+    idempotent: bool = False
     """The same call again changes nothing more."""
-    reaches_out: bool = False
+    open_world: bool = False
     """It may act beyond our own stores."""
 
 
-READS = ToolEffects(reads_only=True, repeatable=True)
+READS = ToolEffects(read_only=True, idempotent=True)
 ADDS = ToolEffects()
-ADDS_ONCE = ToolEffects(repeatable=True)
-REPLACES = ToolEffects(destroys=True, repeatable=True)
-REMOVES = ToolEffects(destroys=True)
-ACTS = ToolEffects(destroys=True, reaches_out=True)
+ADDS_ONCE = ToolEffects(idempotent=True)
+REPLACES = ToolEffects(destructive=True, idempotent=True)
+REMOVES = ToolEffects(destructive=True)
+ACTS = ToolEffects(destructive=True, open_world=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

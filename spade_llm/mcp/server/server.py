@@ -60,37 +60,37 @@ class RunningCalls:
 
     def __init__(self, offer: ToolRegistry) -> None:
         self.offer = offer
-        self._at_work: set[asyncio.Timeout] = set()
+        self._running: set[asyncio.Timeout] = set()
 
-    def end(self) -> None:
+    def cancel_all(self) -> None:
         """End all calls: their clients are told that the server stops, and the agents get a
         cancel."""
-        for call in self._at_work:
+        for call in self._running:
             call.reschedule(asyncio.get_running_loop().time())
 
     async def call(
         self, name: str, arguments: Mapping[str, object], report: ReportProgress
     ) -> McpToolResult:
         """Raises MCPError."""
-        if len(self._at_work) >= MAX_CALLS:
+        if len(self._running) >= MAX_CALLS:
             return error_result(Busy(f"{MAX_CALLS} calls are at work; try again in a moment"))
-        async with self._until_the_end() as call:
+        async with self._cancellable() as call:
             return await self._call(name, arguments, report)
         assert call.expired()
         return error_result(Interrupted("the server is being stopped"))
 
     @asynccontextmanager
-    async def _until_the_end(self) -> AsyncIterator[asyncio.Timeout]:
+    async def _cancellable(self) -> AsyncIterator[asyncio.Timeout]:
         limit = asyncio.timeout(None)
         try:
             async with limit:
-                self._at_work.add(limit)
+                self._running.add(limit)
                 yield limit
         except TimeoutError:
             if not limit.expired():
                 raise
         finally:
-            self._at_work.discard(limit)
+            self._running.discard(limit)
 
     async def _call(
         self, name: str, arguments: Mapping[str, object], report: ReportProgress
@@ -149,10 +149,10 @@ def _mcp_tool(tool: OfferedTool) -> Tool:
 
 def _annotations(effects: ToolEffects) -> ToolAnnotations:
     return ToolAnnotations(
-        read_only_hint=effects.reads_only,
-        destructive_hint=effects.destroys,
-        idempotent_hint=effects.repeatable,
-        open_world_hint=effects.reaches_out,
+        read_only_hint=effects.read_only,
+        destructive_hint=effects.destructive,
+        idempotent_hint=effects.idempotent,
+        open_world_hint=effects.open_world,
     )
 
 

@@ -49,11 +49,11 @@ async def hosted(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host
 
 
 def failed(checks: list[Check]) -> list[str]:
-    return [check.what for check in checks if check.state is CheckState.FAILED]
+    return [check.name for check in checks if check.state is CheckState.FAILED]
 
 
 def told(checks: list[Check], what: str) -> str:
-    return next(f"{one.state} {one.detail} → {one.mend}" for one in checks if one.what == what)
+    return next(f"{one.state} {one.detail} → {one.remedy}" for one in checks if one.name == what)
 
 
 @MODULE
@@ -79,7 +79,7 @@ async def test_a_certificate_of_an_unknown_ca_is_said_once_and_nobody_logs_in(
 
     assert failed(checks) == ["certificate"]
     assert "--ca FILE" in told(checks, "certificate")
-    assert not any("@" in check.what for check in checks)
+    assert not any("@" in check.name for check in checks)
 
 
 @MODULE

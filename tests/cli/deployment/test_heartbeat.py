@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.deployment.heartbeat import (
-    EVERY_S,
-    STALE_S,
+    HEARTBEAT_INTERVAL_S,
+    HEARTBEAT_TTL_S,
     heartbeat_problem,
     touch_heartbeat,
     wait_for_heartbeat,
@@ -23,9 +23,9 @@ def test_a_heart_that_stopped_is_noticed(tmp_path: Path) -> None:
     touch_heartbeat(tmp_path)
     heard_s = (tmp_path / "heard").stat().st_mtime
 
-    assert heartbeat_problem(tmp_path, now_s=heard_s + 3 * EVERY_S) is None
+    assert heartbeat_problem(tmp_path, now_s=heard_s + 3 * HEARTBEAT_INTERVAL_S) is None
     assert "has not heard its server for" in str(
-        heartbeat_problem(tmp_path, now_s=heard_s + STALE_S + 1)
+        heartbeat_problem(tmp_path, now_s=heard_s + HEARTBEAT_TTL_S + 1)
     )
 
 

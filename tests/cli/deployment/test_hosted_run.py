@@ -155,7 +155,7 @@ async def test_people_change_their_own_password_in_their_client(hosted: Hosted) 
         await client.close()
     assert [*outcomes.values()] == ["failed_auth", "failed_auth", "session"]
     checks = await check_accounts(hosted.place)
-    assert {one.what: one.state for one in checks}[jid] is CheckState.MISSING
+    assert {one.name: one.state for one in checks}[jid] is CheckState.MISSING
 
 
 async def test_an_account_of_another_origin_keeps_its_password(

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 SERVERS = Path(__file__).parent.parent / "mcp_servers"
 START_S = 20.0
 """A server of the SDK takes a second to import, more on a busy machine."""
-QUICK = ServerTimeouts(open_s=START_S, start_wait_s=START_S, first_pause_s=0.05, max_pause_s=0.2)
+QUICK = ServerTimeouts(
+    connect_timeout_s=START_S, start_wait_s=START_S, min_backoff_s=0.05, max_backoff_s=0.2
+)
 
 Transport = Literal["stdio", "http", "sse"]
 
@@ -55,9 +57,9 @@ class Servers:
         if transport != "stdio":
             url = await self.http_server(program, transport)
             where = HttpServer(url=url, transport=transport)
-        server = McpServer(name="srv", where=where, tools=tools, timeout_s=timeout_s)
+        server = McpServer(name="srv", endpoint=where, tools=tools, timeout_s=timeout_s)
         return await self.stack.enter_async_context(
-            McpToolbox(server, self.pins, patience=patience)
+            McpToolbox(server, self.pins, timeouts=patience)
         )
 
     async def http_server(self, program: str, transport: Transport) -> str:

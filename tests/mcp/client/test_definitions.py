@@ -89,10 +89,10 @@ def test_a_model_reads_who_says_it_and_no_hidden_characters_in_the_schema() -> N
 
 
 def test_what_is_too_large_or_no_object_has_a_flaw() -> None:
-    assert definition("read").flaw == ""
-    assert "characters" in definition("read", "x" * 40_000).flaw
-    assert "200" in definition("x" * 201).flaw or "201" in definition("x" * 201).flaw
-    assert "object" in parse_definition({"name": "read", "inputSchema": {"type": "array"}}).flaw
+    assert definition("read").defect == ""
+    assert "characters" in definition("read", "x" * 40_000).defect
+    assert "200" in definition("x" * 201).defect or "201" in definition("x" * 201).defect
+    assert "object" in parse_definition({"name": "read", "inputSchema": {"type": "array"}}).defect
 
 
 def test_order_of_keys_is_no_change_and_every_word_is() -> None:
@@ -106,8 +106,8 @@ def test_order_of_keys_is_no_change_and_every_word_is() -> None:
 def test_the_first_listing_is_pinned_whole_and_later_tools_wait(tmp_path: Path) -> None:
     pins = Pins(tmp_path / "mcp.db")
 
-    first = pins.judge("s", [definition("a"), definition("b")])
-    second = pins.judge("s", [definition("a"), definition("b", "new"), definition("c")])
+    first = pins.review("s", [definition("a"), definition("b")])
+    second = pins.review("s", [definition("a"), definition("b", "new"), definition("c")])
 
     assert set(first.values()) == {PinVerdict.ACCEPTED}
     assert second == {"a": PinVerdict.ACCEPTED, "b": PinVerdict.CHANGED, "c": PinVerdict.NEW}
@@ -119,54 +119,54 @@ def test_the_first_listing_is_pinned_whole_and_later_tools_wait(tmp_path: Path) 
 
 def test_a_server_may_be_trusted_with_its_new_tools_but_not_with_changes(tmp_path: Path) -> None:
     pins = Pins(tmp_path / "mcp.db")
-    pins.judge("s", [definition("a")])
+    pins.review("s", [definition("a")])
 
-    verdicts = pins.judge("s", [definition("a", "new"), definition("b")], pins_new=True)
+    verdicts = pins.review("s", [definition("a", "new"), definition("b")], pins_new=True)
 
     assert verdicts == {"a": PinVerdict.CHANGED, "b": PinVerdict.ACCEPTED}
 
 
 def test_a_definition_that_comes_back_is_offered_again(tmp_path: Path) -> None:
     pins = Pins(tmp_path / "mcp.db")
-    pins.judge("s", [definition("a")])
-    pins.judge("s", [definition("a", "new")])
+    pins.review("s", [definition("a")])
+    pins.review("s", [definition("a", "new")])
 
-    assert pins.judge("s", [definition("a")]) == {"a": PinVerdict.ACCEPTED}
+    assert pins.review("s", [definition("a")]) == {"a": PinVerdict.ACCEPTED}
     assert pins.waiting() == []
 
 
 def test_a_rejected_definition_is_asked_about_again_when_it_changes(tmp_path: Path) -> None:
     pins = Pins(tmp_path / "mcp.db")
-    pins.judge("s", [definition("a")])
-    pins.judge("s", [definition("a", "bad")])
+    pins.review("s", [definition("a")])
+    pins.review("s", [definition("a", "bad")])
     [waiting] = pins.waiting()
     pins.reject(waiting)
 
-    assert pins.judge("s", [definition("a", "bad")]) == {"a": PinVerdict.REJECTED}
-    assert pins.judge("s", [definition("a", "worse")]) == {"a": PinVerdict.CHANGED}
+    assert pins.review("s", [definition("a", "bad")]) == {"a": PinVerdict.REJECTED}
+    assert pins.review("s", [definition("a", "worse")]) == {"a": PinVerdict.CHANGED}
 
 
 def test_a_server_that_invents_names_fills_no_disk(tmp_path: Path) -> None:
     pins = Pins(tmp_path / "mcp.db")
-    pins.judge("s", [definition(f"t{number}") for number in range(MAX_TOOLS)])
+    pins.review("s", [definition(f"t{number}") for number in range(MAX_TOOLS)])
 
-    assert pins.judge("s", [definition("more")]) == {"more": PinVerdict.TOO_MANY}
+    assert pins.review("s", [definition("more")]) == {"more": PinVerdict.TOO_MANY}
 
 
 def test_two_servers_do_not_share_pins(tmp_path: Path) -> None:
     pins = Pins(tmp_path / "mcp.db")
-    pins.judge("s", [definition("a")])
+    pins.review("s", [definition("a")])
 
-    assert pins.judge("t", [definition("a", "other")]) == {"a": PinVerdict.ACCEPTED}
+    assert pins.review("t", [definition("a", "other")]) == {"a": PinVerdict.ACCEPTED}
 
 
 def test_every_change_has_a_version_of_its_own(tmp_path: Path) -> None:
     pins = Pins(tmp_path / "mcp.db")
     versions = [pins.version()]
     for text in ("one", "two", "three"):
-        pins.judge("s", [definition("a", text)])
+        pins.review("s", [definition("a", text)])
         versions.append(pins.version())
-    pins.judge("s", [definition("a", "three")])
+    pins.review("s", [definition("a", "three")])
 
     assert len(set(versions)) == 4
     assert pins.version() == versions[-1]
@@ -197,10 +197,10 @@ def test_who_sends_more_than_its_budget_waits_and_requests_earn() -> None:
     clock = [0.0]
     budget = TrafficBudget(now=lambda: clock[0])
 
-    assert budget.debt_s(BURST_UNITS) == 0
-    assert budget.debt_s(UNITS_PER_S) == 1
+    assert budget.borrow(BURST_UNITS) == 0
+    assert budget.borrow(UNITS_PER_S) == 1
     clock[0] += 2
-    assert budget.debt_s(UNITS_PER_S) == 0
-    budget.earn()
-    assert budget.debt_s(20) == 0
-    assert budget.debt_s(20) > 0
+    assert budget.borrow(UNITS_PER_S) == 0
+    budget.refill()
+    assert budget.borrow(20) == 0
+    assert budget.borrow(20) > 0

@@ -29,11 +29,11 @@ DONE = ToolResult(text="done")
 
 
 async def box_at(
-    servers: Servers, url: str, transport: Transport = "http", *, patience: ServerTimeouts = QUICK
+    servers: Servers, url: str, transport: Transport = "http", *, timeouts: ServerTimeouts = QUICK
 ) -> McpToolbox:
     assert transport != "stdio"
-    server = McpServer(name="srv", where=HttpServer(url=url, transport=transport))
-    box = McpToolbox(server, servers.pins, patience=patience)
+    server = McpServer(name="srv", endpoint=HttpServer(url=url, transport=transport))
+    box = McpToolbox(server, servers.pins, timeouts=timeouts)
     return await servers.stack.enter_async_context(box)
 
 
@@ -65,11 +65,11 @@ async def test_a_server_that_takes_connections_and_says_nothing_is_away(
 ) -> None:
     silent = await asyncio.start_server(_keep_open, "127.0.0.1", 0)
     port = silent.sockets[0].getsockname()[1]
-    patience = ServerTimeouts(open_s=1.5, first_pause_s=60)
+    timeouts = ServerTimeouts(connect_timeout_s=1.5, min_backoff_s=60)
 
     async with silent:
         url = f"http://127.0.0.1:{port}/{path}"
-        box = await box_at(servers, url, transport, patience=patience)
+        box = await box_at(servers, url, transport, timeouts=timeouts)
         result = await box.call("srv_echo", {"text": "hello"})
 
     assert "'srv' is away (it did not answer in time)" in result.text

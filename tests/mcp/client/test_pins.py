@@ -125,7 +125,7 @@ async def test_known_tools_are_offered_while_the_server_is_starting(servers: Ser
     await first.call("srv_echo", {"text": "hello"})
     await first.__aexit__(None, None, None)
 
-    patience = ServerTimeouts(open_s=START_S, start_wait_s=START_S)
+    patience = ServerTimeouts(connect_timeout_s=START_S, start_wait_s=START_S)
     second = await servers.toolbox("plain", tools=frozenset({"echo"}), patience=patience)
 
     assert await names(second) == {"srv_echo"}

@@ -33,7 +33,7 @@ async def test_a_server_that_never_answers_is_away_and_does_not_hold_up_the_star
     loop = asyncio.get_running_loop()
     started = loop.time()
     box = await servers.toolbox(
-        "hostile", "hang", patience=ServerTimeouts(open_s=1, first_pause_s=60)
+        "hostile", "hang", patience=ServerTimeouts(connect_timeout_s=1, min_backoff_s=60)
     )
     start_s = loop.time() - started
 
@@ -46,7 +46,7 @@ async def test_a_server_that_never_answers_is_away_and_does_not_hold_up_the_star
 
 async def test_a_program_that_is_not_there_is_away(servers: Servers) -> None:
     box = await servers.toolbox(
-        "hostile", "no_such_mode", patience=ServerTimeouts(first_pause_s=60)
+        "hostile", "no_such_mode", patience=ServerTimeouts(min_backoff_s=60)
     )
 
     result = await box.call("srv_work", {})
@@ -73,7 +73,7 @@ async def test_a_server_that_dies_in_a_call_says_so_and_comes_back(
 
 
 async def test_tools_stay_offered_through_a_short_absence(servers: Servers) -> None:
-    box = await servers.toolbox("hostile", "die", patience=ServerTimeouts(first_pause_s=60))
+    box = await servers.toolbox("hostile", "die", patience=ServerTimeouts(min_backoff_s=60))
 
     await box.call("srv_work", {})
     later = await box.call("srv_work", {})
@@ -83,7 +83,7 @@ async def test_tools_stay_offered_through_a_short_absence(servers: Servers) -> N
 
 
 async def test_tools_are_withdrawn_after_a_long_absence(servers: Servers) -> None:
-    patience = ServerTimeouts(first_pause_s=60, absence_s=0.1)
+    patience = ServerTimeouts(min_backoff_s=60, outage_grace_s=0.1)
     box = await servers.toolbox("hostile", "die", patience=patience)
     await box.call("srv_work", {})
 
@@ -95,7 +95,9 @@ async def test_tools_are_withdrawn_after_a_long_absence(servers: Servers) -> Non
 
 
 async def test_a_server_that_stops_reading_is_started_again(servers: Servers) -> None:
-    patience = ServerTimeouts(open_s=START_S, hang_s=0.5, silence_s=0.5, first_pause_s=60)
+    patience = ServerTimeouts(
+        connect_timeout_s=START_S, listing_timeout_s=0.5, poll_interval_s=0.5, min_backoff_s=60
+    )
     box = await servers.toolbox("hostile", "sulk", patience=patience, timeout_s=1)
 
     late = await box.call("srv_work", {})
@@ -158,7 +160,7 @@ async def test_a_server_that_repeats_its_secret_does_not_bring_it_into_log_or_st
     servers: Servers, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="spade_llm")
-    once = ServerTimeouts(first_pause_s=60, start_wait_s=START_S)
+    once = ServerTimeouts(min_backoff_s=60, start_wait_s=START_S)
     box = await servers.toolbox("hostile", "betray", env={"SECRET": "swordfish"}, patience=once)
 
     result = await box.call("srv_work", {})

@@ -134,8 +134,8 @@ async def test_a_server_that_is_not_there_is_away_and_the_call_says_which(
     servers: Servers,
 ) -> None:
     where = HttpServer(url=f"http://127.0.0.1:{free_port()}/mcp")
-    server = McpServer(name="far", where=where)
-    box = await servers.stack.enter_async_context(McpToolbox(server, servers.pins, patience=QUICK))
+    server = McpServer(name="far", endpoint=where)
+    box = await servers.stack.enter_async_context(McpToolbox(server, servers.pins, timeouts=QUICK))
 
     result = await box.call("far_anything", {})
 

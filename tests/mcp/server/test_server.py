@@ -65,12 +65,12 @@ def test_every_memory_tool_has_effects_and_no_other_name_has() -> None:
     client = MemoryClient(Requester(nowhere), "memory@localhost")
     tools = McpMemoryTools(client, "ada@localhost")
 
-    offered = [*tools.of_the_specification(), *tools.further(), *tools.of_the_owner()]
+    offered = [*tools.specified_tools(), *tools.further_tools(), *tools.owner_tools()]
 
     assert sorted(one.spec.name for one in offered) == sorted(EFFECTS)
-    assert len(tools.of_the_specification()) == 11
+    assert len(tools.specified_tools()) == 11
     assert all(EFFECTS[name] == READS for name in ("memory_search", "memory_get", "memory_list"))
-    assert not any(EFFECTS[name].reads_only for name in ("memory_store", "memory_decay_run"))
+    assert not any(EFFECTS[name].read_only for name in ("memory_store", "memory_decay_run"))
 
 
 @pytest.mark.parametrize("mode", MODES)
