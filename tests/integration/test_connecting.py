@@ -300,4 +300,4 @@ async def test_a_request_that_we_fail_to_take_is_no_end_of_the_line(
         await asker.node.requester.ask(question, timeout_s=PATIENCE_S)
 
     assert sessions == []
-    assert "could not be taken" in caplog.text
+    assert "processing a message of" in caplog.text
