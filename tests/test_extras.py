@@ -48,7 +48,7 @@ NEEDS_AN_EXTRA = [
     (
         "mcp",
         "from spade_llm.tools.mcp import McpServer, McpToolbox, Pins, StdioServer;"
-        " server = McpServer(name='a', where=StdioServer(command=('a',)));"
+        " server = McpServer(name='a', endpoint=StdioServer(command=('a',)));"
         " McpToolbox(server, Pins(Path('pins')))",
     ),
     ("mcp", "from spade_llm.cli import main; sys.exit(main(['mcp', '--data', 'data']))"),

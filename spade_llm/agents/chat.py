@@ -25,7 +25,7 @@ STATUS_TIMEOUT_S = 5.0
 
 
 class ChatAgent(XmppAgent):
-    """`options=None`: it logs in where the environment says (programs/surroundings.py)."""
+    """`options=None`: it logs in where the environment says (agents/default_connection.py)."""
 
     def __init__(
         self,
@@ -79,7 +79,8 @@ class ChatAgent(XmppAgent):
     def stream(
         self, peer: str, text: str, *, conversation_id: str = "", can_approve: bool = False
     ) -> AsyncGenerator[AnswerDelta | ApprovalPrompt | ChatReply]:
-        """Deltas in order, then the Reply. Leaving early stops the turn. Raises RequestError.
+        """AnswerDeltas in order, then the ChatReply. Leaving early stops the turn. Raises
+        RequestError.
 
         With `can_approve`, questions may come between: `approve` answers them.
         """

@@ -101,8 +101,8 @@ class LLMAgent(XmppAgent):
     """Talks with people and programs; reaches memory, documents and tools by messages.
 
     The first five parameters are those of specs/5; what spade_llm 0.2/0.3 takes by keyword is taken
-    too (programs/assistant.py). `options=None`: it logs in where the environment says
-    (programs/surroundings.py).
+    too (agents/assistant_keywords.py). `options=None`: it logs in where the environment says
+    (agents/default_connection.py).
     """
 
     def __init__(

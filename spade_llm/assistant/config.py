@@ -67,7 +67,8 @@ class AssistantConfig:
     max_interactions_per_conversation: int | None = None
     """Number of answers after which a conversation ends; None: no limit."""
     on_conversation_end: Callable[[str, str], Awaitable[None] | None] | None = None
-    """Told which conversation is over, and why: behaviour/ending.py has the reasons."""
+    """Told which conversation is over, and why: assistant/middleware/conversation_end.py has
+    the reasons."""
     peer_limits: PeerQuota = NO_QUOTA
     """Daily quota of each peer."""
     crowd_limits: GroupQuotas = NO_GROUP_QUOTAS

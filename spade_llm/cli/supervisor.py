@@ -165,7 +165,7 @@ class AgentProcess:
 
 
 class ProcessSupervisor:
-    """Satisfies Group."""
+    """Supervisor of agents in child processes, restarted with back-off."""
 
     def __init__(self, agents: Sequence[AgentProcess]) -> None:
         self._agents = agents

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spade_llm.tools.call_log import CallStarted, LoggedCall
 
 CALL_LOG_FOLDER = "calls"
-"""Below the agent's data (agent/tools.py)."""
+"""Below the agent's data (agents/tools.py)."""
 LIST_TIMEOUT_S = 10.0
 
 QUESTION = "accept it? [y]es, [n]o, never; anything else: later > "

@@ -193,7 +193,7 @@ def _local_context(endpoint: Endpoint, data: Path, kind: str) -> CliContext:
 
 
 async def _keep_running(server: ManagedServer, say: Callable[[str], None]) -> None:
-    """The agents come back by themselves (xmpp/link.py)."""
+    """The agents come back by themselves (xmpp/connection/xmpp_connection.py)."""
     while True:
         reason = await server.wait_failed()
         logger.error("%s", reason)

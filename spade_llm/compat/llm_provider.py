@@ -72,7 +72,7 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
     ) -> None:
         """`model`: `provider/model`, for instance `openai/gpt-5-mini` or `ollama/llama3`.
 
-        Without `api_key` and `base_url` the environment is asked (programs/model_places.py).
+        Without `api_key` and `base_url` the environment is asked (compat/model_endpoints.py).
         """
         from spade_llm.compat.model_endpoints import endpoint_of  # It brings pydantic.
 

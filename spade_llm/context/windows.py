@@ -99,7 +99,7 @@ class TokenBudget(Composable):
         model: str | None = None,
         counter: TokenCounter | None = None,
     ) -> None:
-        """`model`: counts by its table if it is at hand (token_tables.py); `counter` wins."""
+        """`model`: counts by its table if it is at hand (context/tokenizers.py); `counter` wins."""
         self.token_limit = check_count("token_limit", token_limit, minimum=MIN_TOKENS)
         self._counter = CachedTokenCounter(counter or counter_for(model))
 

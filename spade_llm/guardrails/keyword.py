@@ -128,7 +128,8 @@ class KeywordSearch:
 
 
 class KeywordGuardrail(InputGuardrail):
-    """A keyword is found anywhere, also inside other words, and behind the tricks of folding.py."""
+    """Guardrail that finds keywords anywhere, also inside other words and behind the disguises that
+    `normalize` removes."""
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ class StdioServerConfig(MCPServerConfig):
         )
 
     @property
-    def call_s(self) -> float:
+    def call_timeout_s(self) -> float:
         return max(CALL_TIMEOUT_S, self.read_timeout_seconds)
 
 
@@ -109,7 +109,7 @@ class StreamableHttpServerConfig(_UrlConfig):
         return HttpServer(url=self.url, headers=dict(self.headers or {}))
 
     @property
-    def call_s(self) -> float:
+    def call_timeout_s(self) -> float:
         return max(CALL_TIMEOUT_S, self.timeout)
 
 

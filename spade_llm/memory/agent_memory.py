@@ -55,7 +55,7 @@ class AgentBaseMemory:
     A backend that is given must be open, and stays its opener's. Without one the memory is a file
     of its own, opened at first use: use `async with`, or `close` it. It is in the folder
     `memory_path`, which is made, or in the working directory. A file that spade_llm 0.3 left in
-    its place is taken over (transfer/adopting.py).
+    its place is taken over (memory/transfer/legacy_files.py).
     """
 
     def __init__(

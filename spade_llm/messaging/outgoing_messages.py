@@ -81,7 +81,7 @@ class _SentMessage:
 
 
 class OutgoingMessages:
-    """Satisfies Asker, of the node that it is made for."""
+    """ReplyListener of the node that it is made for."""
 
     def __init__(self, node: Node, *, max_open: int = MAX_OPEN, max_past: int = MAX_CLOSED) -> None:
         self._node = node

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from spade_llm.messaging.requester import OutgoingRequest, RequestSender
 
 _BARE_JID = re.compile(r"[^@/\s]{1,1023}@[^@/\s#]{1,1023}")
-"""RFC 7622. No `#`: it ends a JID in names of conversations (services/chat_place.py)."""
+"""RFC 7622. No `#`: it ends a JID in names of conversations
+(assistant/history/conversations.py)."""
 
 
 def with_checked_principal(message: AclMessage, gateways: Collection[str]) -> AclMessage:

@@ -77,7 +77,7 @@ class RpcService:
         max_time_s: float | None = None,
         is_diverted: bool = False,
     ) -> None:
-        """`max_time_s`: for what may take longer than other requests (runtime/route.py).
+        """`max_time_s`: for what may take longer than other requests (messaging/request.py).
         `is_diverted`: served at once, beside its conversation: what runs there waits for it."""
 
         async def read(request: Request, values: Mapping[str, object]) -> Body:

@@ -24,7 +24,7 @@ BATCH = 256
 """Texts per call: with so many of similar length together, little is padded; a query that comes in
 between does not wait for them."""
 QUERY_TIMEOUT_S = 5.0
-"""Timeout of the query embedding in seconds. A caller waits 10 s in all (services/service.py) and
+"""Timeout of the query embedding in seconds. A caller waits 10 s in all (messaging/rpc.py) and
 must still be told what was missing."""
 BATCH_TIMEOUT_S = 120.0
 

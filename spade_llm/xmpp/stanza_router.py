@@ -137,7 +137,8 @@ class StanzaRouter:
         return True
 
     def _users_without_template(self) -> list[object]:
-        """Our own behaviours (xmpp/behaviour.py) take no messages: theirs come through the node."""
+        """Our own behaviours (xmpp/spade_adapters.py) take no messages: theirs come through the
+        node."""
         return [b for b in self._agent.behaviours if not (b.template or isinstance(b, Behaviour))]
 
     def _reject(self, xml: Element, error: MalformedContent) -> None:

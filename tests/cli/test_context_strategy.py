@@ -60,7 +60,7 @@ async def test_a_tokenizer_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "notes.json").write_text('{"model": []}')
     definition = an_assistant(tmp_path, 'strategy = "adaptive"\ntokenizer = "notes.json"')
 
-    with pytest.raises(ConfigurationError, match=r"notes\.json is no readable tokenizer\.json"):
+    with pytest.raises(ConfigurationError, match=r"notes\.json is not a readable tokenizer\.json"):
         await choose_context(definition, OfflineProvider(), embedders(tmp_path))
 
 

@@ -111,10 +111,11 @@ class ChatClient:
         sampling: Sampling | None = None,
         is_annotated: bool = True,
     ) -> AsyncGenerator[AnswerDelta | ApprovalPrompt | ChatReply]:
-        """Deltas in order, then the Reply. Leaving early stops the turn. Raises RequestError.
+        """AnswerDeltas in order, then the ChatReply. Leaving early stops the turn. Raises
+        RequestError.
 
         With `can_approve`, questions may come between: `approve` answers them while this waits.
-        The Reply repeats the whole text: deltas may be lost, or begin again after a kill.
+        The ChatReply repeats the whole text: deltas may be lost, or begin again after a kill.
         """
         body = _say(
             text,

@@ -181,8 +181,8 @@ class ChatReply(Body):
     context: BuiltContext | None = None
     """Context given to the model, if the SayRequest had ContextOptions."""
     rest: str = ""
-    """Id of what is fetched in pages (services/chat_rest.py), as ChatClient does; empty: this is
-    all."""
+    """Id of the remainder, which ChatClient fetches in pages (assistant/chat/client.py);
+    empty: this is all."""
     rest_pages: int = 0
     is_for_asker: bool = True
     """False: it went to those only; the text tells a program what they got."""

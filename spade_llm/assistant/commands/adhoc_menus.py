@@ -52,7 +52,7 @@ _AT_ONCE = ("documents", "tools", "why", "usage", "status", "help")
 
 
 class AssistantMenu:
-    """Satisfies Shelf: its memories are in the memory agent."""
+    """Ad-hoc menu of an assistant; a MemorySource whose memories are in the memory agent."""
 
     all = "all yes"
 
@@ -220,7 +220,7 @@ _WORDS = {"all yes": "todo sí", "off": "no"}
 
 
 class PersonalMemoryMenu:
-    """Satisfies Shelf."""
+    """Ad-hoc menu of the memory agent: a MemorySource of the person's own memories."""
 
     all = "all yes"
 

@@ -29,7 +29,7 @@ DOCUMENTS_UNAVAILABLE = "The documents cannot be reached right now. Please try a
 
 
 class DeletableListing(DocumentListing, Protocol):
-    """The part of a Catalogue (rag/documents.py) that lists and deletes."""
+    """The part of a Catalogue (rag/contract.py) that lists and deletes."""
 
     async def delete(self, *, namespace: str, source: str | None = None) -> int: ...
 

@@ -34,7 +34,7 @@ _EPISODE = re.compile(
     r"(\d{4}-\d\d-\d\d), \d\d:\d\d(?:–\d\d:\d\d| – \d{4}-\d\d-\d\d, \d\d:\d\d)?: "
     r"(?:[^:\n]{1,60}: )?"
 )
-"""Its head and first speaker, as learning/episode_text.py writes them."""
+"""Its head and first speaker, as memory/learning/episodes.py writes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput
 
 STOP = "stop"
-"""Ends what runs in its conversation, and so cannot wait its turn (services/chat.py)."""
+"""Ends what runs in its conversation, and so cannot wait its turn (assistant/chat/service.py)."""
 COMMAND_WORDS = frozenset({"help", "memories", "status", "documents", "tools", "usage"})
 """Commands that only show something: they are understood without a slash, too. Gajim, profanity
 and Converse.js answer /help themselves, and the first two send no command that they do not know.

@@ -96,7 +96,8 @@ class _AmbiguousAnswer:
 
 
 class ExpertQuestions:
-    """Satisfies Asker. Entered, it knows again what was asked before the process began."""
+    """ReplyListener for answers of human experts. Entered, it knows again what was asked before
+    the process began."""
 
     def __init__(
         self,

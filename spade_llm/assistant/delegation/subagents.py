@@ -57,7 +57,7 @@ class _Coordinator:
 
 
 class SubAgents:
-    """Satisfies Asker, once it has joined an agent."""
+    """ReplyListener for answers of sub-agents, once it has joined an agent."""
 
     def __init__(self, jids: Sequence[str], *, session: str, timeout_s: float = TIMEOUT_S) -> None:
         """`session`: a name that all of a coordinator's messages carry."""

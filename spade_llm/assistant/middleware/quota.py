@@ -99,7 +99,8 @@ logger = logging.getLogger(__name__)
 
 
 class QuotaMiddleware:
-    """A Layer. A program gets its refusal as `quota-reached`, a person as a sentence."""
+    """Turn middleware that enforces daily quotas. A program gets the refusal as
+    `quota-reached`, a person as a sentence."""
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ MAX_RECORDS = 1000
 
 
 class UsageMiddleware:
-    """A Layer, and the records that it has made."""
+    """Turn middleware that keeps a usage record of each turn."""
 
     def __init__(self, ledger: UsageLedger, *, max_records: int = MAX_RECORDS) -> None:
         self._ledger = ledger

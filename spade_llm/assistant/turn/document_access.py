@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DocumentListing(Protocol):
-    """The part of a Catalogue (rag/documents.py) that only reads."""
+    """The part of a Catalogue (rag/contract.py) that only reads."""
 
     async def namespaces(self) -> Sequence[NamespaceSummary]: ...
 
@@ -56,7 +56,7 @@ class PersonDocumentRetriever:
 
 
 class PersonDocumentListing:
-    """Satisfies Listing."""
+    """DocumentListing of one person: own, shared and granted namespaces."""
 
     def __init__(
         self, listing: DocumentListing, *, person: str, shared: Collection[str] | None = None

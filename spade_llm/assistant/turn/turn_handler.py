@@ -121,7 +121,8 @@ class LLMBehaviour(Behaviour):
         LearningCommands(memory).add_to(self.commands)
 
     async def run(self) -> None:
-        """Turns begin with messages (services/chat.py); between them conversations expire."""
+        """Turns begin with messages (assistant/chat/service.py); between them conversations
+        expire."""
         await asyncio.sleep(min(self.conversations.next_expiry_s(), IDLE_S))
         self.conversations.expire()
 

@@ -49,7 +49,7 @@ def tool_result(answer: CallToolResult) -> ToolResult:
 async def call_tool(
     connection: McpConnection, tool: str, arguments: Mapping[str, object], *, server: str
 ) -> ToolResult:
-    """Raises Lost: nothing was sent."""
+    """Raises ConnectionLost: nothing was sent."""
     try:
         answer = await connection.call(tool, arguments)
     except MCPError as error:

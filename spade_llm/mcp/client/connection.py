@@ -99,7 +99,7 @@ class McpConnection:
         self._running = 0
 
     async def run(self) -> None:
-        """Raises Lost, or whatever the SDK and its libraries raise, also in groups."""
+        """Raises ConnectionLost, or whatever the SDK and its libraries raise, also in groups."""
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(self._timeouts.connect_timeout_s):
                 gate, child = await stack.enter_async_context(self._gate())

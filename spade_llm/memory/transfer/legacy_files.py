@@ -61,7 +61,8 @@ class LegacyRecord:
     name: str
     """Location in the file, for messages."""
     fields: Mapping[str, object]
-    """A record of the export's kind `entry` (transfer.py), empty if there is a fault."""
+    """A record of the export's kind `entry` (memory/transfer/json_lines.py), empty if there is
+    a fault."""
     fault: str = ""
 
 

@@ -187,7 +187,7 @@ class XmppClient(ClientXMPP):
         if connection.register:
             self.register_plugin("xep_0077")
             self.add_event_handler("register", self._register)
-        # Our inbox reads every <message/> itself (xmpp/inbox.py).
+        # Our inbox reads every <message/> itself (xmpp/stanza_router.py).
         self.remove_handler("IM")
         self.remove_handler("IMError")
         # slixmpp 1.12 refuses a stranger's roster push with an error that it fails to write.

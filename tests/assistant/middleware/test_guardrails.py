@@ -304,7 +304,7 @@ async def test_a_guardrail_that_judges_the_whole_lets_no_part_out_before() -> No
 async def test_guardrails_of_a_running_assistant_can_be_added_and_disabled() -> None:
     guarding = GuardrailMiddleware()
     async with staged(ScriptedProvider.echo()) as stage:
-        stage.assistant._layers = [guarding]
+        stage.assistant._program_layers = [guarding]
         assert (await stage.say(KEY)).text == KEY
 
         guarding.output_guardrails.append(HIDE_KEY)

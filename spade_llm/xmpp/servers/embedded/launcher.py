@@ -1,6 +1,7 @@
 """Launcher of the embedded server: starts it in a child process and makes accounts.
 
-This is the parent's side. The child is embedded_server.py; the two share the directory only: the
+This is the parent's side. The child is xmpp/servers/embedded/main.py; the two share the
+directory only: the
 child reads the accounts that we write, and ends when its standard input does.
 """
 

@@ -2,7 +2,8 @@
 
 Uses pyjabber's streams but not its `Server`, which would also listen on the LAN address, for other
 servers, and for an HTTP API without login, and would keep a pool of processes that hold the
-sockets after its own death. The faults of the streams are mended in embedded_stream.py.
+sockets after its own death. The faults of the streams are mended in
+xmpp/servers/embedded/stream.py.
 """
 
 from __future__ import annotations
