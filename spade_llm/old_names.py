@@ -49,6 +49,25 @@ MOVED_PACKAGES = {
         "compat.human_interaction": "HumanInteractionBehaviour",
         "compat.retrieval_agent": "RetrievalBehaviour",
     },
+    "conversation": {},
+    "conversation.peer_limits": {
+        "assistant.middleware.quota": "CrowdLimits=GroupQuotas PeerLimits=PeerQuota"
+    },
+    "errors": {
+        "core.errors": (
+            "ApprovalNeeded=ApprovalRequired AuthenticationRejected Busy Cancelled "
+            "CertificateRejected ConfigurationError ContextTooLong "
+            "ConversationOver=ConversationEnded DeadlinePassed EmptyModelOutput Failure "
+            "ForeignHost=HostNotAllowed Interrupted InvalidAnswer InvalidArguments "
+            "InvalidModelOutput MalformedContent ModelDenied ModelError ModelUnavailable "
+            "NoSuchPath=PathNotFound NotFound NotOffered=NotConfigured PeerUnavailable "
+            "PortTaken=PortInUse ProtocolError QuotaReached=QuotaExceeded RateLimited Refusal "
+            "RegistrationPaused=RegistrationThrottled RequestError RequestFailed "
+            "RequestNotUnderstood RequestRefused RequestTimeout ServerUnreachable ServiceError "
+            "SpadeLLMError StorageFailed ToolFailed TooLarge Unauthorised Unavailable "
+            "UnknownOntology UnknownTool"
+        ),
+    },
     "memory.backends": {
         "compat.memory_backends": "MemoryBackend MemoryEntry SQLiteMemoryBackend",
     },
@@ -67,6 +86,18 @@ MOVED_PACKAGES = {
         "messaging.requester": "Asks=RequestSender Question=OutgoingRequest Requester",
         "messaging.transport": "Bounce InMemoryNetwork InMemoryTransport Receiver Send Transport",
     },
+    "services": {},
+    "services.chat": {
+        "assistant.chat.client": "ChatClient",
+        "assistant.chat.messages": (
+            "Approve=ApproveRequest Asked=ApprovalPrompt Delta=AnswerDelta "
+            "Generate=CompletionRequest Reply=ChatReply Say=SayRequest ToolUse=ToolCallReport"
+        ),
+        "assistant.chat.service": "ChatService Utterance=ChatTurnInput",
+    },
+    "services.memory": {"memory.remote": "MemoryClient MemoryService"},
+    "services.rag": {"rag.remote": "RagClient RagService"},
+    "services.tools": {"tools.remote": "ToolService ToolsClient"},
     "structured_output": {"compat.tools": "ReadyForStructuredOutputTool"},
     "tools.mcp": {
         "mcp.client.pins": "Pins",

@@ -10,6 +10,7 @@ from importlib import import_module
 
 import pytest
 
+from spade_llm import old_names
 from tests.cli.program import ROOT
 
 HEAVY = ("spade", "slixmpp", "chromadb", "openai", "onnxruntime", "mcp", "numpy")
@@ -101,3 +102,28 @@ def test_a_name_that_there_is_not_is_an_error() -> None:
 
     with pytest.raises(AttributeError, match="Nothing"):
         module.Nothing  # noqa: B018 - it raises
+
+
+def test_every_moved_name_is_found_under_its_old_path() -> None:
+    missing = [
+        f"{package}.{old}"
+        for package, modules in old_names.MOVED_PACKAGES.items()
+        for names in modules.values()
+        for old in (word.partition("=")[0] for word in names.split())
+        if not hasattr(import_module(f"spade_llm.{package}"), old)
+    ]
+
+    assert missing == []
+
+
+def test_no_file_hides_an_old_path() -> None:
+    submodules = [
+        f"{package}.{name}"
+        for package, names in old_names.OLD_SUBMODULES.items()
+        for name in names.split()
+    ]
+    paths = [ROOT / "spade_llm" / path.replace(".", "/") for path in submodules]
+    moved = [ROOT / "spade_llm" / path.replace(".", "/") for path in old_names.MOVED_PACKAGES]
+
+    assert [path for path in (*paths, *moved) if path.with_suffix(".py").exists()] == []
+    assert [path for path in moved if (path / "__init__.py").exists()] == []
