@@ -60,6 +60,8 @@ def build_server_app(gateway: Gateway) -> ASGIApp:
     authentication, request context."""
     inner = build_app(gateway)
     _warm_up_routes(inner)
+    # Plain ASGI: Starlette's own middleware costs a task per layer. Authentication comes
+    # first: without a principal no body is worth reading. The key needs both principal and body.
     app: ASGIApp = IdempotencyMiddleware(inner, gateway.answers)
     app = BodyLimitMiddleware(app, gateway)
     app = AuthMiddleware(app, gateway)

@@ -102,6 +102,7 @@ def effective_configuration(*layers: ConfigurationLayer) -> EffectiveConfigurati
     """Merge the layers, highest precedence first: request fields, session, global; then the
     defaults."""
     merged = EMPTY_LAYER
+    # merge_layers lets its second argument win: the highest layer has to come last.
     for layer in reversed(layers):
         merged = merge_layers(merged, layer)
     values = {

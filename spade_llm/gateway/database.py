@@ -70,6 +70,7 @@ CREATE TABLE IF NOT EXISTS conversations (
 CREATE INDEX IF NOT EXISTS conversations_at ON conversations(principal, at);
 """
 
+# By age alone: a fair share per principal took 0.2 s of window functions.
 _BOUND_ANSWERS = """DELETE FROM answers WHERE at <= ? OR rowid IN (SELECT rowid FROM (
     SELECT rowid, row_number() OVER latest AS n, sum(length(body)) OVER latest AS bytes
     FROM answers WINDOW latest AS (ORDER BY at DESC, rowid DESC)) WHERE n > ? OR bytes > ?)"""
@@ -85,6 +86,7 @@ def gateway_database(folder: Path | None) -> SqliteFile:
 def open_gateway_database(database: SqliteFile) -> None:
     """Raises ConfigurationError; also for a file of a later version."""
     database.open()
+    # A later version may have changed what columns mean: refuse it instead of writing over it.
     version = database.run("PRAGMA user_version")[0][0]
     if isinstance(version, int) and version > SCHEMA_VERSION:
         database.close()

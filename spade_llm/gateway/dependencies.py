@@ -31,6 +31,7 @@ _SESSION_ID_NAMESPACE = uuid.UUID("2f4b7c0a-54f5-5d0e-9a3c-0d6e0d3c1b57")
 """UUID namespace, drawn once, of session ids that a repeated request must reproduce."""
 
 SESSION_HEADER = "X-Session-ID"
+# 128 characters of 4 bytes in UTF-8 are at most 1536 when they are percent-encoded.
 SESSION_HEADER_PATTERN = r"^[!-~]{1,1600}$"
 _SESSION_ID: TypeAdapter[str] = TypeAdapter(SessionId)
 
@@ -109,6 +110,7 @@ CurrentAdminRequest = Annotated[ApiRequest, Depends(current_admin_request)]
 
 
 def encode_session_header(session: str) -> dict[str, str]:
+    # A session id may have any letters; header fields are ASCII (RFC 9110 §5.5).
     return {SESSION_HEADER: quote(session, safe="!$&'()*+,:;=@-._~")}
 
 

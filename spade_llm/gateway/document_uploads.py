@@ -90,6 +90,7 @@ class UploadSpool:
         folder = self._folder or Path(tempfile.gettempdir())
         folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / f"upload-{new_id()}"
+        # O_EXCL: in a temporary folder that others share, a link of this name may lie in wait.
         path.touch(mode=0o600, exist_ok=False)
         return path
 
@@ -97,11 +98,13 @@ class UploadSpool:
 def sanitize_file_name(said: str) -> str:
     """The last part of what a client calls its file, of characters that can be seen; empty: there
     is none."""
+    # Programs on Windows send whole paths with backslashes.
     last = said.replace("\\", "/").rpartition("/")[2]
     seen = "".join(char for char in last if char.isprintable()).strip(" .")
     stem, dot, ending = seen.rpartition(".")
     if not dot or len(seen) <= MAX_FILE_NAME_CHARS:
         return seen[:MAX_FILE_NAME_CHARS]
+    # The ending survives the cut: it says how the file is read.
     return f"{stem[: MAX_FILE_NAME_CHARS - 20]}.{ending[:16]}"
 
 

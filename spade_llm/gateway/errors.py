@@ -181,6 +181,7 @@ class ShuttingDown(HttpError):
     """The gateway was told to stop, and takes no more requests."""
 
     def __init__(self) -> None:
+        # Otherwise a client would try again on this connection, which is about to end.
         super().__init__(503, SHUTTING_DOWN, headers={"Connection": "close"})
 
 
@@ -203,6 +204,7 @@ def http_error(error: RequestError | ServiceError) -> HttpError:
             status, f"The agent {_agent_name(error)} did not answer in time; try again."
         )
     code = _code_of(error)
+    # The text of an unexpected exception may hold paths or words of people.
     detail = INTERNAL_ERROR if code == "internal" else str(error)
     return HttpError(status, detail, headers=_retry_after(error, status), code=code)
 
@@ -250,6 +252,7 @@ def _retry_after(error: RequestError | ServiceError, status: int) -> dict[str, s
     asked_s = error.retry_after_s if isinstance(error, RequestError) else None
     if asked_s is None or status not in _RETRY_AFTER_S:
         return {}
+    # RFC 9110 §10.2.3: whole seconds; 0 would make clients ask again at once.
     return {"Retry-After": str(min(max(math.ceil(asked_s), 1), MAX_RETRY_AFTER_S))}
 
 

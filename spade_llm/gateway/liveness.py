@@ -102,18 +102,22 @@ class LivenessRequester:
     ) -> T:
         task = asyncio.ensure_future(work)
         self._in_flight.add(task)
+        # A request may come between `end` and the close of its connection.
         if self._has_ended:
             task.cancel()
         try:
+            # Unlike asyncio.wait_for, asyncio.wait leaves the task running when the time is over.
             await asyncio.wait([task], timeout=LIVENESS_CHECK_INTERVAL_S)
             while not task.done():
                 await self._check_liveness(question, task)
                 await asyncio.wait([task], timeout=LIVENESS_CHECK_INTERVAL_S)
+            # Cancelled by `end`, not by our caller: its route has to word an answer.
             if self._has_ended and task.cancelled():
                 raise RequestFailed(SHUTTING_DOWN, peer=question.peer, wire_code=Interrupted.code)
             return task.result()
         finally:
             self._in_flight.discard(task)
+            # Wait for its end: a cancelled request tells the agent, which stops its work.
             task.cancel()
             await asyncio.wait([task])
 
@@ -156,6 +160,7 @@ class AgentAvailability:
         self._metrics = metrics
         self._is_connected = is_connected
         self._statuses: StatusByJid = {}
+        # Not 0: time.monotonic() may be less than STATUS_TTL_S soon after the machine's start.
         self._refreshed_at = -STATUS_TTL_S
         self._refresh_lock = asyncio.Lock()
 
@@ -164,6 +169,7 @@ class AgentAvailability:
         STATUS_TIMEOUT_S. Without an XMPP connection, all are unavailable."""
         if not self._is_connected():
             return dict.fromkeys(self._addresses.all)
+        # Callers that wait here find the first one's result: each agent is asked once.
         async with self._refresh_lock:
             if time.monotonic() - self._refreshed_at >= STATUS_TTL_S:
                 await self._refresh()

@@ -69,6 +69,7 @@ class Network:
     def clients_for(self, principal: str) -> AgentClients:
         """Clients of a principal (a bare JID), from the cache or new; sends no request."""
         clients = self._clients.get(principal) or self._create_clients(principal)
+        # Set again also from the cache: reading does not count as use in an LruDict.
         self._clients[principal] = clients
         return clients
 

@@ -46,6 +46,7 @@ summary { cursor: pointer; } code, pre { font-family: ui-monospace, monospace; f
 pre { overflow-x: auto; background: #8881; padding: .6rem; border-radius: 4px; }
 b { display: inline-block; min-width: 4.5em; } h2 { text-transform: capitalize; }
 """
+# The policy allows this one style by its hash; `unsafe-inline` would allow any.
 _DIGEST = b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 DOCS_CSP = (
     f"default-src 'none'; style-src 'sha256-{_DIGEST}'; frame-ancestors 'none'; base-uri 'none'"

@@ -102,7 +102,9 @@ def _host_name(host: str) -> str:
     """Host name without its port; empty if the header is not a valid host."""
     try:
         parts = urlsplit(f"//{host}")
+        # urlsplit checks the port only when it is read, and raises ValueError then.
         _ = parts.port
+        # RFC 9110 §7.2: only host and port; neither a path nor a user before an `@`.
         is_host = parts.netloc == host and parts.username is None
         return (parts.hostname or "") if is_host else ""
     except ValueError:

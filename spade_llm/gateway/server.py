@@ -137,6 +137,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._watch_reader()
 
     def data_received(self, data: bytes) -> None:
+        # Thrown away until the timer closes: read, so that the client's system keeps our answer.
         if self._is_refused:
             return
         if self._is_in_head:
@@ -178,11 +179,13 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._is_in_head, self._head_bytes = True, 0
         self._stop_timer()
         super().on_message_complete()
+        # Garbage may be refused before a next message begins: not under the id of this one.
         self.headers, self._fields_bytes = [], 0
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._watch_reader()
+        # The answer came before the end of the body (413, 408), the rest of which may still come.
         if not self._is_in_head:
             self._close_after(LINGER_S)
 
@@ -204,6 +207,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         request_id = identify_request(sent_id.decode("latin-1"), "").request_id
         logger.info("no request: %s %s, request %s", status.value, status.phrase, request_id)
         self.transport.write(_refusal(status, detail, request_id))
+        # Only our half is closed: a full close would reset a client that still sends.
         self.transport.write_eof()
         self._close_after(LINGER_S)
 
@@ -288,8 +292,10 @@ def _bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise ConfigurationError(f"[http] host: {host!r} cannot be used ({error})") from error
     try:
+        # Or a restart would fail for as long as old connections are in TIME_WAIT.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
+        # As uvicorn's own default.
         bound.listen(2048)
     except OSError as error:
         bound.close()

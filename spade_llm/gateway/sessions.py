@@ -56,6 +56,7 @@ _SET = """INSERT INTO configurations(principal, session, content, created, updat
     VALUES (?,?,?,?4,?4) ON CONFLICT DO UPDATE SET content = ?3, updated = ?4
     RETURNING created = updated"""
 _UNSET = "DELETE FROM configurations WHERE principal = ? AND session = ? RETURNING session"
+# SQLite takes OFFSET only behind a LIMIT; -1 is none. The global configuration is no session.
 _BOUND_ROWS = """DELETE FROM {0} WHERE principal = ?1 AND session <> '' AND session IN (
     SELECT session FROM {0} WHERE principal = ?1 ORDER BY updated DESC LIMIT -1 OFFSET ?2)"""
 _BOUND_SESSIONS, _BOUND_CONFIGURATIONS = map(_BOUND_ROWS.format, ("sessions", "configurations"))
@@ -106,6 +107,7 @@ class GatewaySessions:
     def record_request(self, principal: str) -> None:
         """It has asked something."""
         now = self._clock()
+        # A write for each request, in the event loop, would be too many.
         if now - self._seen.get(principal, 0.0) >= SEEN_EVERY_S:
             self._db.run(_SEE, principal, now)
             self._seen[principal] = now
@@ -116,6 +118,7 @@ class GatewaySessions:
 
     async def use_session(self, principal: str, session: str, *, question: str = "") -> None:
         """It is the principal's latest now; its first question is its title."""
+        # Only the beginning is split into words: a question may be very long.
         title = " ".join(question[: 4 * MAX_TITLE_CHARS].split())[:MAX_TITLE_CHARS]
         rows = self._db.run(_USE, principal, session, title, self._clock())
         await self._enforce_bounds(_BOUND_SESSIONS, principal, is_new=rows[0] == (1,))
@@ -225,5 +228,6 @@ def _utc_time(at: float) -> datetime:
 
 def _digest(model: str, lines: Sequence[ConversationLine]) -> bytes:
     """White space around a text is not what makes it another: clients trim."""
+    # JSON separates the parts without ambiguity; joined texts could be equal for other messages.
     hashed_lines = [model, *((role, text.strip()) for role, text in lines)]
     return hashlib.sha256(json.dumps(hashed_lines).encode()).digest()

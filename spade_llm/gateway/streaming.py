@@ -23,6 +23,7 @@ T = TypeVar("T")
 CLIENT_CLOSED_REQUEST = 499
 """Status in the log if the client closed the connection before the response, as in nginx."""
 
+# A third of the silence after which the console takes a stream for dead.
 KEEPALIVE_S = 15.0
 EVENT_SCHEMA = {
     "type": "object",
@@ -33,6 +34,7 @@ EVENT_SCHEMA = {
     },
     "required": ["data"],
 }
+# nginx holds back the parts of a stream unless X-Accel-Buffering says no.
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 EVENT_STREAM, JSON_LINES = "text/event-stream", "application/x-ndjson"
 
@@ -53,6 +55,7 @@ async def cancel_on_disconnect(receive: Receive, work: Coroutine[object, object,
     finally:
         task.cancel()
         disconnect.cancel()
+        # Wait for the end of the work: its cancellation has to reach the agent first.
         await asyncio.gather(task, disconnect, return_exceptions=True)
 
 
@@ -72,6 +75,7 @@ class StreamedAnswer(Response):
         keepalive_s: float = KEEPALIVE_S,
     ) -> None:
         super().__init__(headers={**STREAM_HEADERS, **(headers or {})})
+        # Starlette has set it to 0, for the empty body that a Response begins with.
         del self.headers["content-length"]
         self._parts = parts
         self._resources = resources or nullcontext()

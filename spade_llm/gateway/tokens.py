@@ -90,7 +90,9 @@ class TokenStore:
             raise InvalidArguments(f"principal: {principal!r} is no bare JID, as ada@example.org")
         if len(self.all()) >= MAX_TOKENS:
             raise InvalidArguments(f"there are {MAX_TOKENS} tokens, the most: revoke one first")
+        # 32 bytes are 256 bits: nobody finds one by trying, so a fast hash without salt is enough.
         token = TOKEN_PREFIX + secrets.token_urlsafe(32)
+        # RFC 7622 §3.3: local parts are compared in lower case.
         values = (_hash(token), name, principal.lower(), int(is_admin), self._clock(), expires)
         if not self._db.run(_ADD, *values):
             raise InvalidArguments(f"name: there is a token {name!r}: revoke it, or take another")

@@ -45,14 +45,18 @@ class AuthMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
+        # Two Origin headers become one text that is no origin of ours: it is refused.
         origin = ", ".join(headers.getlist("origin"))
         is_listed = bool(origin) and self._gateway.origin_policy.is_listed_origin(origin)
         if is_listed:
+            # Before the checks, so that a page of a listed origin can read a refusal, too.
             send = _CorsSend(send, origin)
         try:
+            # First of all: the port stays open while the requests in flight are drained.
             if self._gateway.shutdown.has_begun:
                 raise ShuttingDown
             self._check_host_and_origin(scope, headers, origin)
+            # A preflight has no credentials (Fetch standard), so no token is asked for.
             if _is_preflight(scope, headers):
                 await _preflight(headers, is_listed=is_listed)(scope, receive, send)
                 return
@@ -67,13 +71,16 @@ class AuthMiddleware:
     def _check_host_and_origin(self, scope: Scope, headers: Headers, origin: str) -> None:
         """Against DNS rebinding, and pages of other sites. Raises HttpError."""
         host, policy = headers.get("host", ""), self._gateway.origin_policy
+        # RFC 9112 §3.2: exactly one Host. A browser with a rebound DNS name sends that name.
         if len(headers.getlist("host")) != 1 or not policy.allows_host(host):
             raise HttpError(403, "Host: this gateway has another name; add yours to [http] hosts")
         if origin and not policy.allows_origin(origin, host):
             raise HttpError(
                 403, "Origin: pages of this site may not use the gateway; see [http] cors_origins"
             )
+        # `same-site` is foreign, too: another program's port on localhost is the same site.
         is_foreign = headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+        # Browsers send no Origin with a plain GET (an image, a script): Sec-Fetch-Site tells those.
         if is_foreign and not origin and not _is_navigation(scope, headers):
             raise HttpError(403, "Sec-Fetch-Site: pages of other sites may not use the gateway")
 
@@ -96,6 +103,7 @@ class AuthMiddleware:
             raise HttpError(429, "Too many requests; slow down, or raise requests_per_minute")
 
     def _principal(self, scope: Scope, headers: Headers) -> Principal | None:
+        # A wrong token is 401 and never falls back to the rights of the loopback.
         credentials = headers.getlist("authorization")
         if not credentials:
             return self._local_principal(scope, headers)
@@ -120,6 +128,7 @@ def is_local_request(scope: Scope, headers: Headers) -> bool:
     """True for a request by a program on this machine that did not pass a proxy. A proxy adds
     headers, passes on its own host name, or (nginx by default) speaks HTTP/1.0."""
     client = scope.get("client")
+    # nginx speaks HTTP/1.0 to its backends unless `proxy_http_version` says otherwise.
     is_plain = scope["http_version"] != "1.0" and is_loopback_host_header(headers.get("host", ""))
     return client is not None and is_loopback(client[0]) and is_plain and not _is_forwarded(headers)
 

@@ -57,10 +57,12 @@ class BodyLimitMiddleware:
         if principal is None:
             max_bytes = MAX_ANONYMOUS_BYTES
         _check_length(headers.get("content-length"), max_bytes)
+        # An upload goes to the disk part by part; only bodies in RAM need the quota.
         if is_upload:
             return _LimitedReceive(receive, max_bytes, min_bytes_per_s=MIN_UPLOAD_BYTES_PER_S)
         if not _has_body(headers):
             return receive
+        # Counts what has come, not Content-Length: a chunked body has none.
         hold = stack.enter_context(self._body_quota.hold(principal.jid if principal else ""))
         return ReplayedReceive(await _read(receive, max_bytes, hold), receive)
 
@@ -83,6 +85,7 @@ def _has_body(headers: Headers) -> bool:
 
 def _check_length(length: str | None, max_bytes: int) -> None:
     """Raises HttpError."""
+    # int() raises ValueError for more than 4300 digits; 20 are beyond every limit already.
     if length is not None and length.isdigit() and int(length[:20]) > max_bytes:
         raise _too_large(max_bytes)
 
@@ -95,6 +98,7 @@ async def _read(receive: Receive, max_bytes: int, hold: Callable[[int], None]) -
     """The whole body as one message. Raises HttpError; what `hold` raises."""
     counted, parts = _LimitedReceive(receive, max_bytes), list[bytes]()
     try:
+        # For the whole body: a byte now and then would never meet the timeout of a part.
         async with asyncio.timeout(BODY_TIMEOUT_S):
             while (part := await counted())["type"] == "http.request":
                 hold(len(part.get("body", b"")))
@@ -142,5 +146,6 @@ class _LimitedReceive:
 
     @property
     def _is_slow(self) -> bool:
+        # Negative in the first BODY_TIMEOUT_S: a slow start is no slow upload yet.
         seconds = time.monotonic() - self._began - BODY_TIMEOUT_S
         return self._max_bytes - self._left < seconds * self._min_bytes_per_s

@@ -95,12 +95,14 @@ def keyed_request(principal: str, key: str, *parts: bytes) -> KeyedRequest:
         raise HttpError(400, f"Idempotency-Key: use 1 to {MAX_KEY_CHARS} printable characters")
     digest = hashlib.sha256()
     for part in parts:
+        # Hashed one by one, so that moving bytes between path, query and body changes the result.
         digest.update(hashlib.sha256(part).digest())
     return KeyedRequest(principal, key, digest.digest())
 
 
 def request_wire_id(principal: str, key: str) -> str:
     """Id of the request to the assistant: the same for the same key, also after a crash."""
+    # The principal is a part of it: equal keys of two principals are two requests.
     return "k" + hashlib.sha256(f"{principal}\n{key}".encode()).hexdigest()[:40]
 
 
@@ -123,17 +125,20 @@ class AnswerStore:
         if (found := self.find(request)) is not None:
             yield found
             return
+        # No await between the end of the wait and this entry: of several that waited one goes on.
         done = asyncio.Event()
         self._running[request.name] = (request.fingerprint, done)
         try:
             yield None
         finally:
+            # Before the event: whoever wakes up looks here again, and must not find this request.
             del self._running[request.name]
             done.set()
 
     async def _wait_for_first_request(self, request: KeyedRequest) -> None:
         try:
             async with asyncio.timeout(WAIT_S):
+                # A loop: if the first answer is not kept, another waiter runs the request.
                 while running := self._running.get(request.name):
                     _check_fingerprint(running[0], request)
                     await running[1].wait()
@@ -180,10 +185,12 @@ class IdempotencyMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, principal = Headers(scope=scope), scope["state"].get("principal")
         key = headers.get(IDEMPOTENCY_KEY)
+        # A file has not been read yet, so there is no body by which to tell it from another.
         is_idempotent_path = scope["method"] == "POST" and scope["path"] != UPLOAD_PATH
         if key is None or principal is None or not is_idempotent_path:
             await self._app(scope, receive, send)
             return
+        # BodyLimitMiddleware has read the body: the first message is all of it.
         first = await receive()
         path, query = scope["path"].encode(errors="replace"), scope["query_string"]
         try:
@@ -206,6 +213,7 @@ class IdempotencyMiddleware:
                 return
             copy = _RecordingSend(send)
             await self._app(scope, receive, copy)
+            # Still within the claim, so that a twin that waits finds the answer.
             await self._store(request, copy)
 
     async def _store(self, request: KeyedRequest, copy: _RecordingSend) -> None:
@@ -250,6 +258,7 @@ class _RecordingSend:
     def _take(self, message: Message) -> None:
         body = message.get("body", b"")
         self._bytes += len(body)
+        # Counted on, but not copied: an answer that is not kept must not fill the RAM.
         if self._bytes <= MAX_BODY_BYTES:
             self._parts.append(body)
         self._is_whole = not message.get("more_body", False)

@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 MAX_REQUEST_ID_CHARS = 128
 _VALID_REQUEST_ID = re.compile(rf"[A-Za-z0-9._:+/=@-]{{1,{MAX_REQUEST_ID_CHARS}}}")
+# W3C Trace Context §3.2.2.3: a trace id of zeros is invalid.
 _TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
 
 REQUEST_ID = "X-Request-ID"
@@ -63,6 +64,7 @@ def identify_request(request_id: str, trace_parent: str) -> RequestIds:
     if parent:
         return RequestIds(known or parent.split("-")[1], parent)
     known = known or secrets.token_hex(16)
+    # Flags 01 (sampled): programs that sample by their parent would record nothing else.
     return RequestIds(known, f"00-{trace_id_of(known)}-{secrets.token_hex(8)}-01")
 
 
@@ -105,6 +107,7 @@ class RequestContextMiddleware:
         metrics.requests.labels(method, route, str(status)).inc()
         metrics.seconds.labels(route).observe(seconds)
         logger.log(
+            # Probes ask every few seconds, and would fill the log.
             logging.DEBUG if route in ("/health", "/metrics") else logging.INFO,
             "%s %s %s in %d ms, request %s of %s",
             method,

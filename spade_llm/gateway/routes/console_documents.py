@@ -100,6 +100,7 @@ async def quotable_documents(api_request: CurrentRequest) -> QuotableDocuments:
     if own is None or library is None:
         return QuotableDocuments(own_count=0, shared_count=0, shared=[])
     mine, theirs = await asyncio.gather(own.namespaces(), library.namespaces())
+    # A slash marks another owner; a personal namespace is one person's, not shared.
     shared = [one for one in theirs if "/" not in one.name and not is_personal_namespace(one.name)]
     documents: list[DocumentSummary] = []
     for one in shared:
@@ -141,6 +142,7 @@ async def _receive_file(api_request: ApiRequest, path: Path) -> int:
     size = 0
     with await asyncio.to_thread(path.open, "wb") as file:
         try:
+            # BodyLimitMiddleware bounds size and rate of this stream.
             async for part in api_request.request.stream():
                 await asyncio.to_thread(file.write, part)
                 size += len(part)

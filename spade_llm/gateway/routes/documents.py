@@ -89,6 +89,7 @@ async def add_directory(api_request: CurrentRequest, body: AddDirectory) -> Docu
 async def list_namespaces(api_request: CurrentRequest) -> NamespaceList:
     """The asker's own."""
     found = await rag_client(api_request).namespaces()
+    # Others' namespaces that the principal may read have their owner before a slash.
     own = [one for one in found if "/" not in one.name]
     return NamespaceList(namespaces=[NamespaceLine.of(one) for one in own])
 

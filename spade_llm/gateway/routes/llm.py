@@ -198,6 +198,7 @@ async def chat_stream(api_request: CurrentRequest, body: HttpChatRequest) -> Eve
         turn = await _start_turn(api_request, body)
         events = _events(api_request, client, turn)
         headers = encode_session_header(turn.session)
+        # pop_all: the place among the streams is held until the response ends.
         return EventStream(events, resources=stack.pop_all(), headers=headers)
 
 

@@ -119,6 +119,7 @@ async def _recent_requests(
 
 def _line(jid: str, one: HandledRequest) -> RequestLine:
     return RequestLine(
+        # `one.at` is the time of the answer; the line says when the request came.
         at=one.at - timedelta(seconds=one.seconds),
         agent=jid,
         op=one.op or one.ontology,

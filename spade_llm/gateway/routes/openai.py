@@ -83,6 +83,7 @@ class CompletionTurn:
             conversation_id=self.session,
             id=self.api_request.wire_id,
             sampling=self.sampling,
+            # A failure is an error here: a program would take its text for the answer.
             is_annotated=False,
         )
 
@@ -153,6 +154,7 @@ async def _start_turn(
     if session is None:
         known = api_request.gateway.conversations.session(principal, body.model, lines[:-1])
         session = known or api_request.new_session()
+    # The list is that of /llm and the console, which talk to the first assistant only.
     if jid == api_request.gateway.addresses.assistants[0]:
         await api_request.gateway.sessions.use_session(principal, session, question=lines[-1][1])
     max_tokens = body.max_completion_tokens or body.max_tokens
@@ -198,6 +200,7 @@ async def _start_stream(turn: CompletionTurn, wants_usage: bool) -> EventStream:
     async with AsyncExitStack() as place:
         place.enter_context(asked.gateway.stream_quota.hold(asked.principal.jid, 1))
         parts = await place.enter_async_context(aclosing(turn.parts()))
+        # Before the headers: an error in this time has its own status, which programs understand.
         first = asyncio.create_task(_next_part(parts))
         place.push_async_callback(_cancel, first)
         await asked.run_until_disconnect(_is_done_within(first, within_s=FIRST_PART_S))
@@ -261,6 +264,7 @@ class _ChunkWriter:
 
     def chunk(self, delta: dict[str, str], finish: str | None = None) -> str:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        # OpenAI's `include_usage`: `usage` is null in each chunk but the last, without choices.
         return self._event([choice], {"usage": None} if self._wants_usage else {})
 
     def _end(self, reply: ChatReply) -> list[str]:

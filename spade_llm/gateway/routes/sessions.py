@@ -70,6 +70,7 @@ async def clear_messages(gateway: Gateway, principal: str, clients: AgentClients
     names = [row.session_id for row in gateway.sessions.sessions(principal)]
     clearing = [_clear_sessions(sessions, names) for sessions in clients.sessions_of.values()]
     count = sum(await asyncio.gather(*clearing))
+    # The list goes last: when an agent fails, the next attempt still knows the sessions.
     for name in names:
         gateway.sessions.delete_session(principal, name)
     await gateway.answers.delete(principal)
@@ -84,6 +85,7 @@ async def reset_everything(gateway: Gateway) -> ResetReport:
         StorageFailed: the gateway's own data cannot be deleted.
     """
     report = ResetReport()
+    # Known before the work: an agent that is away would cost a deadline for each principal.
     statuses = await gateway.availability.statuses()
     report.failed.update(jid for jid in _stores(gateway) if statuses.get(jid) is None)
     for principal in gateway.sessions.principals():
@@ -101,6 +103,7 @@ async def reset(api_request: CurrentRequest) -> SessionReset:
         api_request.gateway, api_request.principal.jid, api_request.clients
     )
     session = api_request.new_session()
+    # Empty, and not the defaults: they would hide the principal's global configuration.
     await api_request.gateway.sessions.configure(api_request.principal.jid, EMPTY_LAYER, session)
     return SessionReset(
         new_session_id=session,
@@ -201,6 +204,7 @@ async def _unless_failed(
     """Run `work` unless the agent has failed already: it would cost a deadline for each
     principal."""
     if jid in report.failed:
+        # A coroutine that is never awaited is a warning otherwise.
         work.close()
         return
     try:

@@ -48,6 +48,7 @@ async def ready(request: Request) -> Response:
     failing = [_name(jid) for jid, status in statuses.items() if status and status.storage_failing]
     if gateway.is_storage_failing:
         failing.append("gateway")
+    # Without the connection all agents seem to be away: name the cause instead.
     if not gateway.is_connected():
         away = ["xmpp"]
     needed = {"xmpp", "gateway", _name(gateway.addresses.assistants[0])}
@@ -59,6 +60,7 @@ async def ready(request: Request) -> Response:
 
 @router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> HTMLResponse:
+    # The first call builds the schema, 0.2 s in which the loop would serve nobody.
     page = docs_page(await asyncio.to_thread(request.app.openapi))
     return HTMLResponse(page, headers={"Content-Security-Policy": DOCS_CSP})
 
