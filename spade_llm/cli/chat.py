@@ -148,6 +148,7 @@ async def _input_lines() -> AsyncIterator[str]:
     def read() -> None:
         try:
             for line in _read_lines():
+                # `result` blocks while the queue is full, so that the writer of a pipe waits.
                 asyncio.run_coroutine_threadsafe(queue.put(line), loop).result()
             asyncio.run_coroutine_threadsafe(queue.put(None), loop).result()
         except (RuntimeError, FutureCancelledError):

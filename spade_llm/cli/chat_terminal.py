@@ -36,6 +36,7 @@ async def _read(session: PromptSession[str], prompt: str = PROMPT) -> str | None
     """Read the person's next line; None means that they leave."""
     try:
         with patch_stdout():
+            # Ctrl-C is a key in raw mode; prompt_toolkit's handler would displace ours in the loop.
             text = (await session.prompt_async(prompt, handle_sigint=False)).strip()
     except (EOFError, KeyboardInterrupt):
         return None
@@ -65,5 +66,6 @@ def _write(text: str) -> None:
 def _private(history: Path) -> Path:
     """Create the input history, readable by its owner only (0600)."""
     history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # FileHistory would make it by the umask, readable for others.
     os.close(os.open(history, os.O_CREAT | os.O_RDWR, 0o600))
     return history

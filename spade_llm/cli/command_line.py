@@ -76,6 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = cast("Callable[[argparse.Namespace], int]", module.main)
     try:
         done = command(options)
+        # Here, as a closed pipe or a full disk at the interpreter's exit has no handler.
         sys.stdout.flush()
         return done
     except BrokenPipeError:
@@ -127,6 +128,7 @@ def _os_error_text(error: OSError) -> str:
 def _discard_output() -> int:
     """Redirect stdout to /dev/null after a broken pipe (`… | head`), so that buffered output is
     discarded."""
+    # The interpreter flushes stdout at its exit, and would report the pipe once more.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return EXIT_SIGPIPE
 
@@ -331,7 +333,7 @@ def _add_decisions(review: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    """Number from 1 to MOST. Raises ArgumentTypeError."""
+    """Number from 1 to MAX_NUMBER. Raises ArgumentTypeError."""
     return _number(text, most=MAX_NUMBER)
 
 
@@ -341,6 +343,7 @@ def _port(text: str) -> int:
 
 
 def _number(text: str, *, most: int) -> int:
+    # int() also takes signs, underscores and other scripts' digits, and fails beyond 4300 of them.
     if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:20]) <= most:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number from 1 to {most}")
     return int(text)

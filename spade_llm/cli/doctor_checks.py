@@ -220,6 +220,7 @@ def _valid_tokens(path: Path) -> int:
     try:
         return _count_tokens(f"file:{path}?mode=ro")
     except sqlite3.OperationalError:
+        # A WAL database needs its -shm file, which cannot be made where nothing can be written.
         return _count_tokens(f"file:{path}?mode=ro&immutable=1")
 
 

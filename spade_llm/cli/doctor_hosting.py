@@ -44,7 +44,7 @@ EXPIRY_WARNING = timedelta(days=14)
 CLIENT_PORT = 5222
 WEB_TIMEOUT_S = 10.0
 PRIVATE_DOMAINS = ("localhost", ".localhost", ".test", ".local", ".internal")
-"""Names that no public DNS knows (RFC 6761)."""
+"""Names that no public DNS knows (RFC 6761; RFC 6762 for .local; .internal by ICANN)."""
 
 MIN_FREE_DISK_BYTES = 1_000_000_000
 RECOMMENDED_DISK_BYTES = 5_000_000_000
@@ -144,6 +144,7 @@ async def check_host(cli_context: CliContext, web_url: str | None) -> list[Check
         checks += await check_names(cli_context, names)
     checks += await check_web(cli_context, web_url)
     checks += check_hosted_gateways(cli_context.data)
+    # Otherwise each account would repeat the one failure.
     if not _blocks_logins(checks):
         checks += _worst_clock_check(await check_accounts(cli_context))
     return checks

@@ -43,6 +43,7 @@ def rotate_log(path: Path) -> None:
 def last_lines(path: Path) -> str:
     """Its last lines, on one line, for an error message."""
     with path.open("rb") as file:
+        # A log may have 5 MB, of which a few lines are wanted.
         file.seek(max(0, path.stat().st_size - TAIL_BYTES))
         lines = file.read().decode("utf-8", "replace").splitlines()
     return f"last lines of {path}: " + " | ".join(lines[-TAIL_LINES:])

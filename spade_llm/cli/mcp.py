@@ -174,6 +174,7 @@ def _create_token(path: Path) -> None:
     """Create the token file if it does not exist."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
+        # O_EXCL: of two servers that start at once only one writes a token.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         return

@@ -91,8 +91,10 @@ def _export(path: Path, target: str) -> int:
     with _new_file(Path(target)) as unfinished, unfinished.open("w", encoding="utf-8") as file:
         with progress_bar("exported") as progress:
             lines = memory_file.export_lines(path, progress)
+            # The first line is the header.
             count = sum(file.write(f"{line}\n") > 0 for line in lines) - 1
         file.flush()
+        # Before the rename: after a power failure the name would stand for an empty file.
         os.fsync(file.fileno())
     print(f"exported    {count} records to {target}")
     return 0
@@ -139,6 +141,7 @@ async def _reindex(home: Path, options: argparse.Namespace) -> int:
     """Compute all embeddings again, with the embedder of the agent's own agent.toml."""
     definition = _definition(home.name, options)
     with _agent_stopped(home):
+        # The home is DATA/agents/JID; models are kept in DATA.
         async with EmbedderPool(home.parents[1], may_download=True, say=print) as embedders:
             embedder = await embedders.get(definition)
             async with SQLiteMemoryBackend(
@@ -191,6 +194,7 @@ def _new_file(target: Path) -> Iterator[Path]:
     unfinished = target.with_name(f".{target.name}.unfinished")
     try:
         unfinished.unlink(missing_ok=True)
+        # Before anything is in it: memories are for their owner only, whatever the umask.
         unfinished.touch(mode=0o600)
         yield unfinished
         unfinished.rename(target)

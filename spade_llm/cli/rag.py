@@ -49,6 +49,7 @@ async def _list(documents: RagClient, options: argparse.Namespace) -> None:
         page = await documents.documents(namespace=options.namespace, limit=PAGE, offset=offset)
         for document in page.documents:
             print(_line_of_document(document))
+        # An empty page ends the loop, also if documents were deleted meanwhile.
         offset, has_more = offset + len(page.documents), page.has_more and bool(page.documents)
 
 

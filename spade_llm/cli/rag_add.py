@@ -148,6 +148,7 @@ class _DocumentAdder:
         show: Callable[[int, int], None],
     ) -> None:
         """A few at a time, so that one travels while another is embedded."""
+        # One iterator for all workers: each takes the next file when it is free.
         entries = iter(found)
         done = 0
 

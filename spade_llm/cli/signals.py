@@ -37,6 +37,7 @@ async def shield_from_stop(work: Coroutine[object, object, None]) -> None:
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
+        # A task that is awaited directly would be cancelled by a second cancellation.
         await asyncio.wait([task])
         raise
 
@@ -49,6 +50,7 @@ def cancel_on_ctrl_c(task: asyncio.Task[bool]) -> Iterator[None]:
     try:
         yield
     finally:
+        # Not remove_signal_handler: Python's own handler raises KeyboardInterrupt anywhere.
         loop.add_signal_handler(signal.SIGINT, _stop.get())
 
 

@@ -135,11 +135,13 @@ def _ports(wanted: _WantedAddress) -> list[int]:
     if wanted.setting_name or wanted.port == 0:
         return [wanted.port]
     last = min(wanted.port + PORT_ATTEMPTS, 65535)
+    # 0 lets the system choose.
     return [*range(wanted.port, last + 1), 0]
 
 
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Without it create_server binds `::` for IPv6 clients only.
     is_both = host == "::" and socket.has_dualstack_ipv6()
     return socket.create_server(
         (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=is_both

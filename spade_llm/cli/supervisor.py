@@ -150,6 +150,7 @@ class AgentProcess:
     async def _spawn(self) -> Process:
         """Start the process in its own session, so that Ctrl-C reaches only the supervisor, which
         stops the agents in order."""
+        # The child writes to the open file: it can be renamed only between two lives.
         rotate_log(self._log)
         remove_heartbeat(self._home)  # One that was killed has left its last beat.
         with self._log.open("ab") as log:
@@ -185,6 +186,7 @@ class ProcessSupervisor:
 
     async def stop(self) -> None:
         """Agents before those that they use; those of one wave together."""
+        # First of all, or `run` would start again what is stopped below.
         for run in self._runs:
             run.cancel()
         await asyncio.wait(self._runs)
@@ -210,6 +212,7 @@ async def supervise_processes(
 async def _start_wave(
     specs: Sequence[DeploymentSpec], factory: AgentFactory
 ) -> AsyncIterator[list[XmppAgent]]:
+    # A stack for each, so that the agents of a wave can stop side by side.
     stacks = [AsyncExitStack() for _ in specs]
     try:
         yield [

@@ -144,6 +144,7 @@ def _decide(
 
 def _find_pending(waiting: Sequence[PendingDefinition], wanted: str) -> list[PendingDefinition]:
     """`NAME@DIGEST` is exactly what was shown; NAME alone whatever waits now, and it is shown."""
+    # With the digest: a server may change the definition between the look and the decision.
     name, _, digest = wanted.partition("@")
     found = [one for one in waiting if name in (_name(one), one.server)]
     if not found:

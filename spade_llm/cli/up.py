@@ -66,6 +66,7 @@ async def _up(options: argparse.Namespace) -> int:
     data = context.data_directory(options)
     context.check_disk_space(data)
     with directory_lock.lock_directory(data, what=f"`spade-llm up` on the data in {str(data)!r}"):
+        # Within the lock: two processes cannot rotate one log file safely.
         log_to_file(data, "up")
         say(f"data        {data}")
         warn_of_package_conflicts(say)
@@ -80,6 +81,7 @@ async def _serve(options: argparse.Namespace, data: Path) -> int:
     is_off = options.http == HTTP_OFF
     definitions = [one for one in all_specs if not (is_off and one.settings.kind == "gateway")]
     require_agent_extras(definitions)
+    # Before the server and the agents: a port that is taken is told at once.
     with open_sockets(definitions, None if is_off else options.http, say) as listeners:
         async with (
             EmbedderPool(data, may_download=not options.no_download, say=say) as embedders,
@@ -105,6 +107,7 @@ async def _serve_agents(
     cli_context = factory.place
     person = cli_context.jid(DEFAULT_PERSON)
     async with login(person, cli_context) as client:
+        # Until this is over a child that dies is a fault of the configuration, and ends everything.
         await _unless_failed(_all_answer(client, specs, group), group)
         group.finish_startup()
         say(login_line(cli_context, person))

@@ -81,6 +81,7 @@ def wanted_ports(data: Path, asked: int | None) -> tuple[int, ...]:
 def is_free(port: int) -> bool:
     """True if no program listens on this port of the loopback address."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # As servers do: a port with connections in TIME_WAIT only counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -134,11 +135,12 @@ async def register_accounts(
     """Make the accounts (JID → password) that are missing, one after the other.
 
     Waits out the pauses that servers make between two registrations: per account at most
-    REGISTER_PATIENCE_S, with a line for each attempt.
+    REGISTER_TIMEOUT_S, with a line for each attempt.
 
     Raises:
         ConfigurationError: the server does not register one of them, or not within that time.
     """
+    # One by one: servers bound registrations by address (ejabberd: one in 10 minutes by default).
     for number, (jid, password) in enumerate(passwords.items(), start=1):
         began = time.monotonic()
         while (paused := await _registration_pause(jid, password, cli_context)) is not None:
@@ -241,6 +243,7 @@ def _remote_context(
     if options.register:
         _passwords(specs, cli_context.accounts, cli_context.jid(DEFAULT_PERSON))
     for one in specs:
+        # Raises for a missing password now, instead of when half of the agents have started.
         password_of(one, cli_context)
     cli_context.accounts.get(cli_context.jid(DEFAULT_PERSON))
     return cli_context

@@ -85,6 +85,7 @@ def prepare_deployment(root: Path, site: DeploymentSite) -> None:
 
 def _prepare(root: Path, site: DeploymentSite) -> None:
     server = root / SERVER_FOLDER
+    # mkdir's mode holds for the last folder of a path only, so that each one is named.
     for folder in (root / AUTHORITY_FOLDER, server, server / "data", root / PEOPLE_FOLDER):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     pair, authority = _certificates(root, site)
@@ -148,6 +149,7 @@ def _certificates(root: Path, site: DeploymentSite) -> tuple[KeyPair, Path | Non
 def _names(site: DeploymentSite) -> tuple[str, ...]:
     """Names for the server certificate: XMPP domain, web host and rooms."""
     web = urlsplit(site.hosting.web_url).hostname or site.domain
+    # Other servers connect to the rooms by their own domain, and check the certificate for it.
     rooms = (f"conference.{site.domain}",) if site.hosting.federation_port else ()
     return tuple(dict.fromkeys([site.domain, web, *rooms]))
 

@@ -89,10 +89,12 @@ async def running_agent(spec: DeploymentSpec, factory: AgentFactory) -> AsyncIte
     password = password_of(spec, factory.place)
     home = factory.place.data / "agents" / spec.jid
     async with AsyncExitStack() as stack:
+        # Before anything is opened: a second process with this data would write the same databases.
         stack.enter_context(directory_lock.lock_directory(home, what=f"{spec.jid} with this data"))
         agent = await _build(spec, password, factory, stack)
         await agent.start()
         stack.push_async_callback(agent.stop)
+        # Entered last, left first: an agent that is stopping is not reported as healthy.
         await stack.enter_async_context(heartbeat(agent, home))
         yield agent
 
@@ -119,6 +121,7 @@ async def _touch_heartbeat(agent: XmppAgent, home: Path) -> None:
     from spade_llm.xmpp.connection.login_probe import self_ping
 
     while True:
+        # To its own full JID through the server: an open socket alone may be dead (half-open TCP).
         if agent.connection is not None and await self_ping(agent.connection):
             touch_heartbeat(home)
         await asyncio.sleep(HEARTBEAT_INTERVAL_S)
@@ -127,6 +130,7 @@ async def _touch_heartbeat(agent: XmppAgent, home: Path) -> None:
 async def _build(
     spec: DeploymentSpec, password: str, factory: AgentFactory, stack: AsyncExitStack
 ) -> XmppAgent:
+    # Imports stand in the functions: a process with one agent loads the modules of its kind only.
     match spec.settings.kind:
         case "assistant":
             return await _assistant(spec, password, factory, stack)

@@ -47,6 +47,7 @@ class EmbedderPool:
         Raises:
             ConfigurationError: the embedder that its file names is not available.
         """
+        # Agents that start side by side must not download or load the same weights twice.
         async with self._opening:
             table = spec.settings.embeddings
             if table.kind == "openai_compatible":

@@ -46,6 +46,7 @@ URLS = {
     "vllm": "http://localhost:8000/v1",
 }
 OLLAMA = ("localhost", 11434)
+# On the loopback only: a port that nobody listens on refuses at once.
 OLLAMA_DEADLINE_S = 0.3
 MAX_ANSWER_BYTES = 1_000_000
 
@@ -60,6 +61,7 @@ class ModelChoice:
     """`openai`: the server wants a key. `local`: it wants none."""
     model: str = ""
     base_url: str = ""
+    # Kept out of repr(), and with it out of logs and tracebacks.
     api_key: str = field(default="", repr=False)
     table: ProviderTable = ProviderTable()
 
@@ -151,6 +153,7 @@ def maintain_model_record(home: Path, record: ModelRecord, health: ModelHealth) 
 
 def read_model_record(home: Path) -> ModelRecord | None:
     """Read the record; None if the agent does not run now, or has no model of its own."""
+    # A killed agent leaves its record behind, but its lock ends with the process.
     if not is_locked(home):
         return None
     try:
