@@ -68,6 +68,7 @@ def repair_history(
         return messages
     first = leading_system_messages(messages)
     turn = _current_turn(messages, first)
+    # By identity: different messages may have equal text.
     here = {id(message) for message in (*messages[:first], *turn)}
     others = [message for message in kept if id(message) not in here]
     return [*messages[:first], *_complete_exchanges(others), *turn]
@@ -110,4 +111,5 @@ def _is_complete(messages: list[ContextMessage], block: range) -> bool:
         return True
     wanted = [call["id"] for call in head.get("tool_calls", [])]
     results = (messages[index] for index in block[1:])
+    # OpenAI-compatible servers answer 400 to calls without their results, and vice versa.
     return wanted == [one["tool_call_id"] for one in results if one["role"] == "tool"]

@@ -260,6 +260,7 @@ class Composable(ContextManagement):
         if self._keeps_all(draft):
             return None
         for _ in draft.note_in_steps(STEP_MESSAGES):
+            # Lets other tasks run between two steps.
             await asyncio.sleep(0)
         return draft
 
@@ -273,8 +274,10 @@ class Composable(ContextManagement):
             draft.fits = True
             return draft
         retention.keep_current_turn()
+        # The rest of the current turn comes before anything older.
         if retention.budget.counter is not None:
             retention.keep_recent(oldest=draft.question_index)
+        # First, or the newest messages would leave no room for a summary.
         for part in self.parts:
             part.reserve(draft)
         for part in self.parts:
@@ -316,6 +319,7 @@ class Composable(ContextManagement):
         )
         if system_prompt and budget.counter:
             prompt = SystemMessage(role="system", content=system_prompt)
+            # Retention charges the leading system messages: the prompt must not be counted twice.
             is_there = bool(messages) and messages[0] == prompt
             budget.tokens -= 0 if is_there else budget.counter.message(prompt)
         truncator = self._truncator(limits) if limits.counter else None

@@ -89,10 +89,12 @@ async def write_summary(notes: HistoryNotes, model: ChatModel, *, tokens: int) -
     stop = min(len(notes.blocks) - KEPT_BLOCKS, start + MAX_BLOCKS)
     if stop - max(start, notes.summary_tried_until) < STEP_BLOCKS:
         return
+    # Before the call: after a failure the same blocks are not tried again at once.
     notes.summary_tried_until = stop
     before = notes.model_summary
     completion = await model.complete(_summary_prompt(notes, notes.blocks[start:stop]))
     text = _with_lost_points(notes, stop, completion.text)
+    # Another call may have replaced the summary meanwhile.
     if notes.model_summary is before and estimate_tokens(text) <= tokens:
         notes.model_summary = ModelSummary(blocks=stop, text=text)
 
@@ -120,6 +122,7 @@ class Compression(Composable):
         if draft.summariser is not self:
             return
         reserved, retention = draft.reserved, draft.retention
+        # `write` charges what the summary really takes.
         retention.budget.refund(reserved)
         stop, shown = _first_recent(draft), _shown_blocks(draft)
         tokens = reserved.tokens
@@ -132,6 +135,7 @@ class Compression(Composable):
                 retention.write(message)
                 draft.summarised = stop, shown
                 return
+            # Lines are chosen by an estimate, which the counter of tokens may exceed.
             tokens = tokens * 3 // 4
 
     async def prepare_notes_ahead(self, notes: HistoryNotes) -> None:

@@ -73,6 +73,7 @@ class HistoryNotesCache:
             yield self._keep(notes, offset, first)
         while known < question:
             stop = _whole_blocks(messages, min(known + size, question), question)
+            # The key is the last noted message, which changes now.
             self._forget(notes)
             notes.extend(messages[known:stop])
             known = stop

@@ -139,7 +139,9 @@ class HistoryNotes:
         text = " ".join(map(message_text, messages))
         self.bytes += BYTES_OF_BLOCK + BYTES_OF_CHAR * min(len(text), MAX_TERM_CHARS)
         terms = text_terms(text)
+        # Before its own questions are added, which it does not answer.
         self._answer_questions(messages[0])
+        # Before its terms are indexed, or it would refer to itself.
         self._record_reference_distance(messages, terms)
         points = [point for message in messages for point in summary_points_of(message)]
         self._open_questions(points, index)
@@ -223,6 +225,7 @@ class HistoryNotes:
             places = self.blocks_by_term[term]
             places.append(index)
             self.block_counts[term] += 1
+            # Cut at twice the bound, so that many additions share one deletion.
             if len(places) > 2 * MAX_TERM_BLOCKS:
                 del places[:-MAX_TERM_BLOCKS]
             self._last_turn_of[term] = self.turns - 1

@@ -113,6 +113,7 @@ class Retention:
             if self.messages[block.start]["role"] == "user":
                 self._keep_over_budget(block, self._whole(block))
                 break
+        # After the question, which is kept whole: its results share what is left.
         if last is not None:
             self._keep_over_budget(last, self._fitting(last))
 

@@ -85,6 +85,7 @@ class PointSequence:
     def __init__(self) -> None:
         self._blocks: list[int] = []
         self._points: list[SummaryPoint] = []
+        # Prefix sums: tokens of the bare items, then what each longer form adds.
         self._bare = [0]
         self._to_near = [0]
         self._to_whole = [0]

@@ -107,6 +107,7 @@ class CachedTokenCounter:
         if tokens is None:
             tokens = self.counter.count(text)
         if self._chars > MAX_CACHED_CHARS // 2:
+            # Two generations: the older half is dropped at once, without a record of each use.
             self._old, self._new, self._chars = self._new, {}, 0
         self._new[text] = tokens
         self._chars += len(text)

@@ -75,6 +75,7 @@ class TokenizerFile:
 
         self.name = path.name
         self._tokenizer = Tokenizer.from_str(_check_tokenizer_file(path))
+        # A published tokenizer.json may truncate and pad, which would falsify the count.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
 

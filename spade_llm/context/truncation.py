@@ -42,6 +42,7 @@ class Truncator:
         results = [i for i, message in enumerate(messages) if message["role"] == "tool"]
         left = tokens - sum(size for i, size in enumerate(sizes) if i not in set(results))
         fitting = list(messages)
+        # Smallest first: what they do not need is left for the larger ones.
         results.sort(key=lambda i: (sizes[i], i))
         for done, i in enumerate(results):
             share = max(int(left // (len(results) - done)), NOTE_TOKENS)
@@ -73,6 +74,7 @@ class Truncator:
         shown = len(text) * tokens // self.counter.text(text)
         for _ in range(MAX_ATTEMPTS):
             cut = truncate_middle(text, shown)
+            # Past the cache: most of these attempts are not counted again.
             if self.counter.counter.count(cut) <= tokens:
                 return cut
             # Tokens are not proportional to characters: shrink until the text fits.

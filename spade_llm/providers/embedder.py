@@ -55,6 +55,7 @@ class QueryVectorCache:
             known = await asyncio.shield(self._running.get(text) or self._start(text))
         else:
             self._vectors.move_to_end(text)
+        # A caller may change its row; the cached one must stay as it is.
         return known.copy()
 
     async def embed_missing(

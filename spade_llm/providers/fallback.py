@@ -73,6 +73,7 @@ class CircuitBreaker:
     def fail(self, *, retry_after_s: float | None = None) -> None:
         """Open the circuit. `retry_after_s`: the pause that the server asks for; it is limited to
         MAX_OPEN_CIRCUIT_S."""
+        # The exponent is bounded, because 2.0 ** 1024 overflows.
         pause_s = max(OPEN_CIRCUIT_S * 2.0 ** min(self._failures, 10), retry_after_s or 0.0)
         self._failures += 1
         self._paused_until = self.now() + min(pause_s, MAX_OPEN_CIRCUIT_S)
@@ -174,6 +175,7 @@ class FallbackModel:
             try:
                 async with _guarded_call(candidate, patience_s) as clock, closing_stream(answer):
                     async for part in answer:
+                        # Only the wait for the beginning is bounded here.
                         clock.reschedule(None)
                         has_begun = True
                         yield (
@@ -183,6 +185,7 @@ class FallbackModel:
                         )
                 return
             except ModelError as error:
+                # No model continues the sentence of another one.
                 if has_begun:
                     raise
                 failures.add_or_raise(candidate, error)
@@ -191,9 +194,11 @@ class FallbackModel:
     def _in_order(self) -> list[tuple[_Candidate, float | None]]:
         """Return the models in order, each with its timeout; unavailable ones are last, but not
         excluded."""
+        # The sort is stable: within both groups the given order holds.
         candidates = sorted(
             self._candidates, key=lambda candidate: not candidate.circuit.allows_call
         )
+        # The last one has no timeout here: there is no other to call instead.
         return [(candidate, self._patience_s) for candidate in candidates[:-1]] + [
             (candidates[-1], None)
         ]

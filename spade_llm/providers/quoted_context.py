@@ -122,12 +122,14 @@ def _section(name: str, entries: Iterable[str]) -> list[str]:
 
 
 def _write_memory(memory: QuotedMemory) -> str:
+    # Indented, so that none of its lines can begin another entry.
     text = _escape(memory.text).replace("\n", "\n  ")
     kind = _one_line(memory.kind).replace("]", ")")
     return f"- [{kind}] {text} ({memory.date or UNDATED})"
 
 
 def _write_passage(passage: QuotedPassage, number: int) -> str:
+    # A line like a header would pass for the next passage.
     text = _LIKE_HEADER.sub(r"\\\1", _escape(passage.text))
     return f"[{number}] {_one_line(passage.source)} (score {passage.score:.2f})\n{text}"
 
@@ -138,6 +140,7 @@ def _one_line(text: str) -> str:
 
 def _escape(text: str) -> str:
     """Escape the section tags only; other markup and code stay readable and short."""
+    # What looks escaped is escaped once more, so that `_unescape` gives back the original.
     return _TAG.sub("&lt;", _ESCAPED.sub(r"&amp;\1lt;", text))
 
 

@@ -53,6 +53,7 @@ class ModelLimits:
 
 def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
     """The pause that the server asks for (RFC 9110 §10.2.3: seconds or a date), at most a day."""
+    # Not in the RFC, but more precise; the OpenAI SDK reads it first, too.
     seconds = _number(headers.get("retry-after-ms"), scale=1000)
     if seconds is None:
         seconds = _number(headers.get("retry-after"), scale=1)
@@ -92,6 +93,7 @@ class Attempts:
         retry_after_s = error.retry_after if isinstance(error, RateLimited) else None
         pause_s = self._limits.pause_s(self._failed, retry_after_s)
         is_last = self._failed >= self._limits.attempts
+        # A pause beyond the deadline cannot help: the call fails at once.
         if is_last or self._loop.time() + pause_s >= self._ends_at:
             raise error
         logger.info(
@@ -109,6 +111,7 @@ def _number(text: str | None, *, scale: int) -> float | None:
         number = float(text or "") / scale
     except ValueError:
         return None
+    # float() accepts `nan` and `inf`.
     return number if math.isfinite(number) else None
 
 
@@ -117,4 +120,5 @@ def _until(text: str | None, now: datetime) -> float | None:
         at = parsedate_to_datetime(text or "")
     except ValueError:
         return None
+    # parsedate_to_datetime gives a naive datetime for the zone -0000.
     return (at.replace(tzinfo=at.tzinfo or UTC) - now).total_seconds()

@@ -45,8 +45,10 @@ def resolve_citations(text: str, numbers: Set[int]) -> tuple[str, frozenset[int]
             int(number) for number in _NUMBER.findall(mark[0]) if _is_known_number(number, numbers)
         ]
         cited.update(named)
+        # A placeholder for a removed mark, so that the space before it can be removed, too.
         return "".join(f"[{number}]" for number in named) or "\0"
 
+    # NUL is our placeholder, so none may come from the model. Every second part is code.
     parts = _CODE.split(text.replace("\0", ""))
     parts[::2] = [_CITATION.sub(kept, part) for part in parts[::2]]
     return _SPACE_BEFORE.sub("", "".join(parts)).replace("\0", "").strip(), frozenset(cited)
@@ -59,6 +61,7 @@ def escape_citations(text: str) -> str:
 
 
 def _is_known_number(number: str, numbers: Set[int]) -> bool:
+    # The length first: int() raises ValueError for more than 4300 digits.
     return len(number) < 5 and int(number) in numbers
 
 
@@ -142,6 +145,7 @@ class Answerer:
         """Empty: it gave no answer."""
         try:
             async with asyncio.timeout(self._model_timeout_s):
+                # Passages are untrusted text, so the model that reads them gets no tools.
                 completion = await model.complete(
                     build_messages(question, passages), tool_choice="none"
                 )

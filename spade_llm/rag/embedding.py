@@ -51,6 +51,7 @@ def text_to_embed(heading: str, text: str) -> str:
 
 def is_model_of(embedder: Embedder, namespace: Namespace) -> bool:
     """True if the namespace has no vectors, or they were made by this embedder."""
+    # An embedder on a server may know its dimension only after its first answer.
     dimension = embedder.dimension or namespace.dimension
     its = (namespace.model, namespace.dimension)
     return namespace.model is None or its == (embedder.name, dimension)
@@ -148,6 +149,7 @@ class SharedBatches:
             while batch := self._next_batch():
                 await self._embed(batch)
         finally:
+            # Without an answer, those who wait for these futures would wait for ever.
             for wanted in (*(wanted for wanted, _ in batch), *self._waiting):
                 wanted.fail(StorageFailed("the library was stopped"))
 
@@ -179,8 +181,8 @@ class SharedBatches:
             start += len(some)
 
     def _give_up(self, error: ModelUnavailable, batch: Iterable[_PendingTexts]) -> None:
-        """Fail the texts of the batch, and after a timeout all waiting texts too: otherwise each
-        following batch would wait for the hanging embedder until its deadline."""
+        """Fail the texts of the batch, and after a timeout all waiting texts too."""
+        # Otherwise each following batch would wait for the hanging embedder until its deadline.
         is_silent = isinstance(error.__cause__, TimeoutError)
         for wanted in (*batch, *(self._waiting if is_silent else ())):
             wanted.fail(error)

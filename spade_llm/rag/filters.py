@@ -59,6 +59,7 @@ class MetadataFilters:
             _DOCUMENT_CONDITIONS.get(key, _METADATA_CONDITION) for key in wanted
         )
         values = [value for pair in wanted.items() for value in _as_values(*pair)]
+        # Only constants go into the text of the statement; every value is bound.
         sql = _SELECT_MATCHING.format(conditions=conditions)
         rows = await self._database.read_often(sql, (json.dumps(list(namespaces)), *values))
         return np.array([row[0] for row in rows], np.int64)
@@ -85,15 +86,18 @@ def _check_value(key: str, value: Scalar) -> None:
             raise InvalidArguments(f"where: {key} must be a text")
     elif isinstance(value, float) and not math.isfinite(value):
         raise InvalidArguments(f"where: {key!r} is {value}; nothing has this value")
+    # SQLite's integers have 64 bits; binding a larger one raises OverflowError.
     elif isinstance(value, int) and abs(value) >= 1 << 63:
         raise InvalidArguments(f"where: {key!r} is a larger number than can be kept")
 
 
 def _as_values(key: str, value: Scalar) -> tuple[SqlValue, ...]:
+    # SQLite has no booleans: without the flag, true would match 1.
     return (value,) if key in _DOCUMENT_CONDITIONS else (key, value, isinstance(value, bool))
 
 
 def _row_mask(index: PassageIndex, where: Where, documents: NDArray[np.int64] | None) -> Mask:
+    # A copy, because the conditions below change it in place.
     mask = index.is_alive.rows.copy()
     if documents is not None:
         mask &= np.isin(index.document.rows, documents)

@@ -94,6 +94,7 @@ class PassageIndexCache:
         in_use = [self._held.setdefault(number, _CachedIndex()) for number in namespaces]
         for number, held in zip(namespaces, in_use, strict=True):
             self._held.move_to_end(number)
+            # Counted before the waits below, so that none is evicted while another is loaded.
             held.users += 1
         try:
             for number, held in zip(namespaces, in_use, strict=True):
@@ -120,6 +121,7 @@ class PassageIndexCache:
                 self._held.pop(change.namespace, None)
 
     def _note_gap(self, number: int) -> None:
+        # The table keeps the last 10 000 changes only: after a gap everything is read again.
         if self._seen is not None and number > self._seen + 1:
             for held in self._held.values():
                 held.is_loaded, held.has_gap = False, True
@@ -152,6 +154,7 @@ class PassageIndexCache:
         """Load the index from the database. Documents committed meanwhile are also marked in
         `stale` and read again."""
         index = PassageIndex()
+        # Before the first read, so that documents that change while we read are marked again.
         held.stale.clear()
         held.has_gap = False
         for page in await self._store.pages(namespace):
@@ -164,14 +167,17 @@ class PassageIndexCache:
     def _merge_beside(self, index: PassageIndex) -> None:
         """Questions need not wait for it."""
         task = asyncio.create_task(_merge_segments(index), name="words-merge")
+        # The event loop holds only weak references to tasks.
         self._merging.add(task)
         task.add_done_callback(self._merging.discard)
 
     async def _refresh(self, held: _CachedIndex) -> None:
+        # Swapped before the wait: changes noted meanwhile go into the new set.
         documents, held.stale = held.stale, set()
         try:
             records = await self._store.records(sorted(documents))
         except BaseException:
+            # After a cancellation, too, these documents are still out of date.
             held.stale |= documents
             raise
         held.index.remove(sorted(documents.difference(records)))

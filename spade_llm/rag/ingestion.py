@@ -74,6 +74,7 @@ class Ingestion:
         _check_document(document)
         address = parse_address(document.namespace, asker=asker)
         rule = splitting or self._splitting
+        # Refused before anything is embedded; DocumentWriter checks again when its turn has come.
         held = await self._held(asker, address, document)
         content_hash = await _prepare_in_thread(document, lambda: _content_hash(document, rule))
         if held is not None and self._is_current(held, content_hash):
@@ -102,6 +103,7 @@ class Ingestion:
         return None
 
     def _is_current(self, held: StoredDocument, content_hash: str) -> bool:
+        # A document stored while the embedder was away is embedded when it is added again.
         has_all = held.has_vectors or held.chunks == 0 or self._embedder is None
         return held.content_hash == content_hash and has_all
 
@@ -129,6 +131,7 @@ async def _prepare_in_thread(document: SourceDocument, make: Callable[[], Made])
 
 def _check_document(document: SourceDocument) -> None:
     check_source(document.source)
+    # Characters first: encoding an enormous text would copy it.
     if len(document.text) > MAX_FILE_BYTES:
         raise InvalidArguments(f"text is longer than {MAX_FILE_BYTES} characters")
     try:
@@ -157,6 +160,7 @@ def _check_metadata(document: SourceDocument) -> None:
 
 
 def _is_json_scalar(value: float) -> bool:
+    # JSON has neither NaN nor infinity, and SQLite's integers have 64 bits.
     return math.isfinite(value) if isinstance(value, float) else -(2**63) <= value < 2**63
 
 
@@ -170,6 +174,7 @@ def _content_hash(document: SourceDocument, splitting: Splitting) -> str:
     ]
     if document.page_starts or document.is_markdown is not None:
         rest += [document.page_starts, document.is_markdown]
+    # JSON escapes NUL, so the separator is unambiguous.
     return hashlib.sha256(json.dumps(rest).encode() + b"\0" + document.text.encode()).hexdigest()
 
 
@@ -182,6 +187,7 @@ def _split_document(document: SourceDocument, splitting: Splitting) -> list[Pass
 def _with_page(passage: Passage, page_starts: Sequence[int]) -> Passage:
     if not page_starts:
         return passage
+    # Text before the start of the first page counts as page 1.
     return replace(passage, page=max(bisect_right(page_starts, passage.start), 1))
 
 

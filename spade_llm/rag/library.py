@@ -132,6 +132,7 @@ class OwnedLibrary:
         if len(query) > MAX_QUERY_CHARS:
             raise InvalidArguments(f"query is longer than {MAX_QUERY_CHARS} characters")
         options = options or RetrievalOptions()
+        # The collections in use are not dropped before this search has ended.
         with self._parts.readers.reading():
             namespaces = await self._readable(options)
             found = await self._parts.search.search(namespaces, query, k, options)
@@ -157,6 +158,7 @@ class OwnedLibrary:
         found = await asyncio.to_thread(loader.find, path, is_recursive=is_recursive, only=only)
         take = partial(self.ingest, splitting=splitting)
         told = ProgressReporter(len(found), on_progress)
+        # A single file raises its own error instead of being reported as left out.
         if len(found) == 1 and not isinstance(found[0], SkippedFile):
             return [await told.tell(await files.ingest_one(found[0], take, namespace))]
         results = await files.ingest(found, take, namespace=namespace, told=told)
@@ -324,10 +326,12 @@ class DocumentLibrary:
 
     async def __aenter__(self) -> Self:
         self._directory.mkdir(parents=True, exist_ok=True)
+        # Closed in reverse: batches, warm-up and writer end before the index and the database.
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._database)
             stack.push_async_callback(self._parts.index.close)
             stack.push_async_callback(asyncio.to_thread, self._parts.loader.close)
+            # Before the first use of the index: the names of collections depend on it.
             self._parts.index.belong_to(await self._parts.registry.library_id())
             await self._tidy()
             stack.push_async_callback(self._parts.storing.close)

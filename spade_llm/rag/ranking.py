@@ -63,6 +63,7 @@ def group_chunks(found: Iterable[FoundChunk], k: int, *, merge: bool) -> list[Ch
             if len(group.members) + len(other.members) <= MAX_JOINED:
                 groups.remove(other)
                 group = _unite_groups(group, other)
+        # Checked after merging: a chunk that joins one of the k groups makes no new one.
         if len(groups) == k:
             break
         groups.append(group)
@@ -184,6 +185,7 @@ async def find_nearest(
                 or _distinct_texts(words, list(found)) >= min(MIN_DISTINCT_TEXTS, pool // 2)
             ):
                 return NearestChunks(cosines=found, is_all=is_all)
+            # Copies of one text may fill the answer. 40, 320, 2560: the last is MAX_NEAREST.
             limit *= 8
 
 
@@ -228,6 +230,7 @@ def top_rows(
 def _deduplicate_texts(
     rows: NDArray[np.intp], scores: Vector, texts: NDArray[np.int64]
 ) -> NDArray[np.intp]:
+    # lexsort sorts by its last key first.
     ordered = rows[np.lexsort((rows, -scores[rows]))]
     _, first = np.unique(texts[ordered], return_index=True)
     return np.asarray(ordered[np.sort(first)])

@@ -130,9 +130,11 @@ class Reindexing:
         try:
             with self._sweeping.making(copy.place):
                 await self._fill(copy, progress)
+                # Changes are held up, so that none falls between the comparison and the switch.
                 async with self._sweeping.alone:
                     await self._switch(copy)
         finally:
+            # Drops the old edition after a switch, and the unfinished new one after a failure.
             async with self._sweeping.alone:
                 await self._sweeping.try_to_sweep()
 
@@ -163,6 +165,7 @@ class Reindexing:
     async def _switch(self, copy: _ReindexedCopy) -> None:
         """Nothing changes now: what came or went behind our back is made up for."""
         namespace = await self._registry.namespace(copy.namespace.owner, copy.namespace.name)
+        # Another namespace of the same name: ids are never used again.
         if namespace.id != copy.namespace.id:
             raise NotFound(f"namespace {namespace.name!r} was deleted meanwhile")
         ids = await self._registry.chunk_ids(namespace)

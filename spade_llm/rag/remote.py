@@ -103,6 +103,7 @@ class RagClient(RpcClient):
         while True:
             part = await self._namespaces(skip=len(found))
             found += part.namespaces
+            # An empty part would be asked for again for ever.
             if not part.left or not part.namespaces:
                 return tuple(found)
 

@@ -92,6 +92,7 @@ class RagEndpoint:
         self, question: str, k: int = 5, options: RetrievalOptions = _NO_OPTIONS
     ) -> SourcedAnswerResponse:
         if self._model is not None:
+            # A model may take a minute; this tells the asker that the request has been taken.
             await self._request.agree()
         answer = await Answerer(self._library, self._model).answer(question, k=k, options=options)
         return truncated_to_message(

@@ -117,6 +117,7 @@ class IngestService:
 
     def attach(self, service: RpcService) -> None:
         service.on(IngestRequest, self._ingest, effect=Idempotency.WRITE)
+        # RESUME: taken up again after a restart; what is there already is known by its hash.
         service.on(
             IngestPathRequest, self._ingest_path, effect=Idempotency.RESUME, max_time_s=MAX_TIME_S
         )
@@ -257,6 +258,7 @@ class IngestClient:
         self, body: Body, answer: type[A], on_progress: OnProgress | None, id: str | None
     ) -> A:
         async def tell(part: ProgressPart) -> None:
+            # A heartbeat before the first document has no total yet.
             if on_progress is not None and part.progress.total:
                 await on_progress(part.progress)
 
@@ -272,5 +274,6 @@ def _described(done: Ingested, document: SourceDocument) -> Ingested:
 
 
 def _report(done: Sequence[Ingested]) -> Body:
+    # If one message cannot hold all of them, the failures matter most.
     left_out_first = sorted(done, key=lambda one: not one.left_out)
     return truncated_to_message(left_out_first, lambda some: IngestReport.of(done, some))

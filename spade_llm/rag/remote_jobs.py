@@ -96,6 +96,7 @@ class IngestionQueue:
         """
         person = namespace if is_personal_namespace(namespace) else ""
         with self._place(request.message.owner, person) as line:
+            # In this order: heartbeats while it waits, and no common place taken before its turn.
             async with ProgressStream(request) as reporter, line.turn, self._running:
                 yield reporter
 
@@ -104,6 +105,7 @@ class IngestionQueue:
         line = self._lines.get((owner, person)) or _OwnerQueue()
         if line.length >= MAX_PER_QUEUE or self._is_full(owner):
             raise Busy("too many long requests wait here already; ask again when one has ended")
+        # Only now, so that a refused request leaves no queue behind.
         self._lines[owner, person] = line
         line.length += 1
         self._held[owner] += 1
@@ -111,6 +113,7 @@ class IngestionQueue:
             yield line
         finally:
             line.length -= 1
+            # In-place subtraction drops counts of 0, so that the table stays bounded.
             self._held -= Counter((owner,))
             if not line.length:
                 del self._lines[owner, person]

@@ -223,6 +223,7 @@ class HybridSearch:
             _best_chunks(question, rankings), question.k, merge=question.options.merge_neighbours
         )
         ids = [found.id for group in groups for found in group.members]
+        # In one view of the file: what is missing was replaced since the search.
         stored = await self._registry.chunks(ids) if ids else {}
         return _SearchAnswer(
             groups=[group for group in groups if all(one.id in stored for one in group.members)],

@@ -177,8 +177,10 @@ def _cached_graph(weights: Path, cache: Path) -> Path:
 
 def _write_atomically(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
+    # In the same folder, because os.replace works only within one file system.
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(content)
         file.flush()
+        # Before the rename: a crash must not leave a partial file under the final name.
         os.fsync(file.fileno())
     os.replace(file.name, path)

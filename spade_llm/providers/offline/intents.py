@@ -224,6 +224,7 @@ _OPERATORS = (
     (r"(?:\bto the power of\b|\belevado a\b|\^)", "**"),
     (r"(?<=\d)\s*[x×]\s*(?=\d|\()", "*"),
     (r"÷", "/"),
+    # Thousands separators before decimal commas: 1,000 is a thousand.
     (r"(?<=\d),(?=\d{3}(?!\d))", ""),
     (r"(?<=\d),(?=\d)", "."),
 )
@@ -314,6 +315,7 @@ def _time(text: str) -> TimeIntent | None:
     if not place:
         return TimeIntent(place="")
     name = place["place"]
+    # Each removal may uncover another such word at the end.
     while (shorter := _NOT_PLACE.sub("", name).strip()) != name:
         name = shorter
     return TimeIntent(place=name)

@@ -110,10 +110,12 @@ class AnswerAssembler:
         answer = _read(raw)
         if answer.usage:
             self._usage = _usage(answer.usage)
+        # With include_usage, the last event has the token counts and no choices.
         if not answer.choices:
             return ""
         choice = answer.choices[0]
         self._finish_reason = choice.finish_reason or self._finish_reason
+        # A finish_reason ends the answer, too, should [DONE] be missing.
         self.is_finished = self.is_finished or bool(choice.message or choice.finish_reason)
         if choice.message:
             return self._add_message(choice.message, self._new_call)
@@ -147,6 +149,7 @@ class AnswerAssembler:
         return text
 
     def _add_call(self, call: _ToolCallRecord, partial: _PartialCall) -> None:
+        # The `{}` makes every call cost something, so that empty ones are bounded, too.
         self._charge(call.function.arguments, call.function.name or "", call.id or "", "{}")
         partial.name = partial.name or call.function.name or ""
         partial.arguments.append(call.function.arguments)

@@ -152,7 +152,7 @@ class OpenAIEmbedder:
         return vectors
 
     def _body(self, texts: Sequence[str]) -> RequestBody:
-        """Base64 is a quarter of the bytes; servers that do not know it send numbers."""
+        # Base64 is a quarter of the bytes; servers that do not know it send numbers.
         wanted: RequestBody = (
             {"dimensions": self._requested_dimension} if self._requested_dimension else {}
         )

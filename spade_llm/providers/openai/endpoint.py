@@ -58,6 +58,7 @@ class OpenAIEndpoint:
             api_key=api_key,
             base_url=base_url,
             timeout=timeout_s,
+            # Retries are ours (providers/retry.py): those of the SDK do not know our deadline.
             max_retries=0,
             http_client=openai.DefaultAioHttpClient(limits=CONNECTIONS),
         )
@@ -137,6 +138,7 @@ class OpenAIEndpoint:
             try:
                 response = await self._send(path, body, headers)
             except UnicodeEncodeError:
+                # Only after a failure, because cleaning encodes the whole prompt once more.
                 response = await self._send(path, _valid_unicode(body), headers)
             async with aclosing(response):
                 yield response
@@ -209,6 +211,7 @@ async def _data_lines(response: httpx2.Response, max_bytes: int) -> AsyncGenerat
             *lines, pending = (pending + chunk).split(b"\n")
             for data in filter(None, map(_data_of, lines)):
                 yield data
+            # A line without an end would grow without a bound.
             if len(pending) > max_bytes:
                 raise _too_large(max_bytes)
     if data := _data_of(pending):

@@ -134,11 +134,13 @@ def _undecodable(_: Exception, request: RequestInfo) -> ModelError:
 def _status(error: Exception, request: RequestInfo) -> ModelError:
     assert isinstance(error, openai.APIStatusError)
     status, pause = error.status_code, retry_after_s(error.response.headers)
+    # OpenAI also answers 429 when the quota is used up, which no pause helps.
     is_limit = status == 429 and error.code != "insufficient_quota"
     if is_limit or (status == 503 and pause is not None):
         wish = "" if pause is None else f" of {pause:g} s"
         said = f"{request.server} limits the rate of requests and asks for a pause{wish}"
         return RateLimited(f"{said} (HTTP {status}).", retry_after=pause)
+    # Request timeout, conflict and Too Early (RFC 8470) may pass by themselves, like 5xx.
     if status >= 500 or status in {408, 409, 425}:
         return ModelUnavailable(f"{request.server} is in trouble (HTTP {status}).")
     return _refused(error, status, request)
@@ -155,6 +157,7 @@ def _refused(error: openai.APIStatusError, status: int, request: RequestInfo) ->
 
 
 TRANSLATIONS: tuple[tuple[type[Exception], Callable[[Exception, RequestInfo], ModelError]], ...] = (
+    # A subclass of APIConnectionError, so it comes first.
     (openai.APITimeoutError, _timed_out),
     (openai.APIConnectionError, _disconnected),
     (openai.APIStatusError, _status),

@@ -242,6 +242,7 @@ class OpenAIModel:
         async with aclosing(self._endpoint.events(body, max_bytes=size)) as events:
             while True:
                 async with attempts.timeout(self._timeout_s):
+                    # Bounded per event: a long answer may take longer in all.
                     raw = await anext(events, None)
                 if raw is None:
                     break

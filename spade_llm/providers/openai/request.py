@@ -94,6 +94,7 @@ def _strict(node: object) -> object:
 def _value(key: str, value: object) -> object:
     if key in _PLAIN_KEYWORDS:
         return value
+    # A field may be called `type` or `default`: its name is no keyword.
     if key in _SCHEMA_MAP_KEYWORDS and isinstance(value, Mapping):
         return {name: _strict(part) for name, part in value.items()}
     return _strict(value)

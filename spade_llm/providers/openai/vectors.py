@@ -42,6 +42,7 @@ def parse_vectors(raw: bytes, *, count: int, dimension: int | None) -> NDArray[n
         raise translate_event(answer.error)
     if sorted(vector.index for vector in answer.data) != list(range(count)):
         raise _unusable(f"{len(answer.data)} vectors for {count} texts")
+    # By index: the order of the answer is not relied on.
     rows = [_numbers(vector) for vector in sorted(answer.data, key=lambda one: one.index)]
     return _normalised(rows, dimension or len(rows[0]))
 

@@ -16,6 +16,7 @@ from spade_llm.search.sentences import is_sentence_end
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Zero width joiner, which binds emoji into one character (UAX #29, GB11).
 _JOINER = "\u200d"
 MAX_MARKS = 32
 """Looked at before a place: the flags of a long row of them may be cut in two beyond."""
@@ -23,14 +24,17 @@ MAX_MARKS = 32
 
 def is_inside_grapheme(text: str, at: int) -> bool:
     """True if `at` lies between two code points of the same grapheme cluster."""
+    # Below U+0300, the first combining mark, only CR LF is one cluster (UAX #29, GB3).
     if not 0 < at < len(text) or (text[at - 1] < "\u0300" and text[at] < "\u0300"):
         return 0 < at < len(text) and text[at - 1 : at + 1] == "\r\n"
     if text[at - 1] == _JOINER or _extends(text[at]):
         return True
+    # Regional indicators pair up to flags from the left (UAX #29, GB12 and GB13).
     return _is_flag(text[at]) and _flags_before(text, at) % 2 == 1
 
 
 def _extends(char: str) -> bool:
+    # Skin tones have the category Sk, so the check of the category misses them.
     is_skin_tone = "\U0001f3fb" <= char <= "\U0001f3ff"
     return char == _JOINER or is_skin_tone or unicodedata.category(char) in ("Mn", "Me", "Mc")
 
@@ -128,8 +132,10 @@ def _find_in_windows(
     line."""
     while start < len(text):
         following = start + WINDOW
+        # Matches that begin in this window may end beyond it.
         end = text.find("\n", following + _MAX_HEADING_CHARS)
         for match in pattern.finditer(text, start, len(text) if end < 0 else end):
+            # It begins in the next window, which finds it again.
             if match.start() >= following:
                 break
             yield match
@@ -139,12 +145,14 @@ def _find_in_windows(
 
 def _markdown_headings(text: str) -> Iterator[Heading]:
     fence = ""
+    # The closing --- of front matter could be taken for the underline of a setext heading.
     front = _FRONT_MATTER.match(text)
     for match in _find_in_windows(_MARKDOWN_HEADING, text, front.end() if front else 0):
         mark = match["fence"]
         if mark:
             fence = _fence_after(fence, mark)
         elif match["marks"] and not fence:
+            # A closing run of # is no part of the title (CommonMark §4.2).
             title = match["title"].strip().rstrip("#").rstrip()
             yield Heading(match.start(), match.end(), len(match["marks"]), title)
         elif not fence and _follows_blank(text, match.start()):
@@ -155,6 +163,7 @@ def _markdown_headings(text: str) -> Iterator[Heading]:
 def _fence_after(fence: str, mark: str) -> str:
     if not fence:
         return mark
+    # The same character, at least as often, closes a fence (CommonMark §4.5).
     return "" if mark.startswith(fence) else fence
 
 
@@ -178,6 +187,7 @@ def _rst_headings(text: str) -> Iterator[Heading]:
 def _is_title(title: str, under: str, over: str | None) -> bool:
     if over and over != under:
         return False
+    # docutils, too, accepts a short underline from four characters on.
     return len(under) >= min(len(title), 4) and any(char.isalnum() for char in title)
 
 
@@ -293,6 +303,7 @@ def _passage_end(text: str, start: int, end: int, reached: int, size: int) -> in
     limit = start + size
     if limit >= end:
         return end
+    # A sixteenth at least is new text, so that a large overlap cannot stall the cutting.
     floor = max(start + size // 2, reached + size // 16)
     for pattern in _BOUNDARIES:
         last = _last_boundary(pattern, text, floor, limit)
@@ -328,6 +339,7 @@ def _boundaries(
 def _next_passage_start(text: str, start: int, stop: int, rule: Splitting) -> int:
     """Return the start of the next passage: a sentence or a word within the overlap, if there is
     one."""
+    # An overlap close to the size would leave almost no progress per passage.
     overlap = min(rule.overlap, rule.size - rule.size // 8)
     if overlap == 0:
         return stop

@@ -36,6 +36,7 @@ MAX_XML_BYTES = 60_000_000
 
 _XML = (".xml", ".rels")
 _HEADING = re.compile(r"heading ([1-9])$")
+# OLE compound file: the old .doc format, and the container of an encrypted .docx.
 _OLD_WORD = b"\xd0\xcf\x11\xe0"
 
 
@@ -61,8 +62,10 @@ def parse_docx(content: bytes) -> LoadedText:
 def _check(content: bytes) -> None:
     with ZipFile(BytesIO(content)) as packed:
         members = packed.infolist()
+        # By the directory of the zip, before anything is unpacked.
         _check_size(members)
         for one in members:
+            # Entities declared in a DTD can expand to gigabytes (billion laughs).
             if one.filename.lower().endswith(_XML) and b"<!DOCTYPE" in packed.read(one)[:2000]:
                 raise InvalidArguments("declares a DTD, which no word processor writes")
 
@@ -109,7 +112,7 @@ def _is_listed(paragraph: Paragraph, styles: dict[str, str]) -> bool:
 
 
 def _style(paragraph: Paragraph, styles: dict[str, str]) -> str:
-    """`paragraph.style` searches all styles each time: quadratic in a crafted file."""
+    # `paragraph.style` searches all styles each time: quadratic in a crafted file.
     return styles.get(paragraph._p.style or "", "")
 
 

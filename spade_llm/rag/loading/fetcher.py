@@ -90,6 +90,7 @@ class Fetcher:
         """
         address = await self._checked(url)
         source = safe_file_name(name or unquote(PurePosixPath(address.path).name))
+        # A random folder, so that two fetches of the same name do not meet.
         place = self._directory / secrets.token_hex(8)
         async with self._turns:
             try:
@@ -106,6 +107,7 @@ class Fetcher:
         if address.userinfo:
             raise InvalidArguments("url must not hold a user name or a password")
         host = f"{address.host}:{address.port or _PORTS[address.scheme]}"
+        # Compared as text before anything is resolved: a peer chooses the address (SSRF).
         if host not in await self._hosts():
             raise HostNotAllowed(
                 f"url: nothing is fetched from {host!r}; upload the document to the server of this "
@@ -130,7 +132,9 @@ class Fetcher:
     async def _download(self, address: httpx.URL, path: Path) -> None:
         client = httpx.AsyncClient(
             verify=self._context or ssl.create_default_context(),
+            # No proxy from the environment: only the host that was checked is contacted.
             trust_env=False,
+            # A redirect would lead past the check of the host (SSRF).
             follow_redirects=False,
             timeout=self._limits.silence_s,
         )
@@ -150,6 +154,7 @@ class Fetcher:
         if answer.headers.get("content-encoding", "identity") != "identity":
             raise Failure("url: the host packs what it sends, although it was told not to")
         said = answer.headers.get("content-length", "0")
+        # Cut to 20 digits, because int() raises ValueError for more than 4300.
         if not said.isdecimal() or int(said[:20]) > self._limits.max_bytes:
             raise self._too_large()
 
@@ -157,6 +162,7 @@ class Fetcher:
         size = 0
         with await asyncio.to_thread(path.open, "xb") as file:
             async for piece in answer.aiter_raw():
+                # Counted as it comes: Content-Length may be missing or wrong.
                 size += len(piece)
                 if size > self._limits.max_bytes:
                     raise self._too_large()
@@ -172,7 +178,9 @@ def safe_file_name(name: str) -> str:
     Raises:
         InvalidArguments: of a kind that is not read.
     """
+    # A backslash separates folders on Windows, so the name may hold a path.
     last = PurePosixPath(name.replace("\\", "/")).name
+    # No control characters, no hidden file and no `..`.
     plain = "".join(char for char in last if char.isprintable()).strip().lstrip(".")
     if file_kind(plain) is None:
         raise InvalidArguments(f"name {plain[:80]!r}: {unsupported_reason(plain)}")

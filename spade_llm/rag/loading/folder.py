@@ -62,6 +62,7 @@ class FolderIngestion:
         """Ingest the files concurrently and return the results in the order of `found`. A cancelled
         call leaves no partial document and no task."""
         results: dict[int, Ingested] = {}
+        # Shared by all workers: each takes the next file.
         entries = iter(enumerate(found))
 
         async def work() -> None:
@@ -74,6 +75,7 @@ class FolderIngestion:
         try:
             await asyncio.gather(*workers)
         finally:
+            # If one task fails, gather lets the others run on.
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)

@@ -72,9 +72,11 @@ def _tree(text: str) -> etree._Element | None:
         encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=True
     )
     try:
+        # lxml refuses a str with an encoding declaration, hence the encoded text.
         root = etree.fromstring(text.encode("utf-8", "replace"), parser)
     except etree.XMLSyntaxError as error:
         raise InvalidArguments("is no readable HTML") from error
+    # The parser mends what it can; only its log tells that the tree was cut off.
     if any(error.level == etree.ErrorLevels.FATAL for error in parser.error_log):
         raise InvalidArguments("is HTML that is nested too deeply to be read")
     return root
@@ -99,6 +101,7 @@ class _MarkdownWriter:
         self._was_tight = False
 
     def written(self, root: etree._Element) -> str:
+        # Without recursion: a page may be nested more deeply than Python's stack allows.
         walk = etree.iterwalk(root, events=("start", "end"))
         for event, element in walk:
             if event == "end":

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from spade_llm.rag.loading.text import LoadedText
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
+# O_NONBLOCK: opening a named pipe without a writer would wait for ever.
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -36,6 +37,7 @@ def open_without_links(path: Path) -> int:
     folder = os.open(path.anchor, _FOLDER_FLAGS)
     try:
         for part in path.parts[1:-1]:
+            # Relative to the open folder, so that none on the way can be exchanged for a link.
             inner = os.open(part, _FOLDER_FLAGS, dir_fd=folder)
             os.close(folder)
             folder = inner
@@ -100,6 +102,7 @@ class Loader:
     def close(self) -> None:
         """It may be used again afterwards."""
         threads, self._threads = self._threads, _thread_pool()
+        # Not waited for: its threads may wait for the parser, which is closed next.
         threads.shutdown(wait=False, cancel_futures=True)
         self.parser.close()
 
@@ -155,6 +158,7 @@ class Loader:
         except OSError as error:
             raise InvalidArguments(f"cannot be read: {error.strerror or 'I/O error'}") from error
         with os.fdopen(opened, "rb") as stream:
+            # By the open descriptor, which nobody can exchange any more.
             objection = self._objection_to(file.path, os.fstat(stream.fileno()))
             if objection:
                 raise InvalidArguments(objection)
@@ -213,6 +217,7 @@ class Loader:
                     yield SkippedFile(source=self._source(here / name), reason=reason)
                 elif name.startswith("."):
                     yield SkippedFile(source=self._source(here / name), reason="hidden")
+            # In place, because os.walk descends into what is left in this list.
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in sorted(files):
                 yield self._judged(here / name)
@@ -281,6 +286,7 @@ def _printable_name(name: str) -> str:
 
 def _read_bounded(stream: BinaryIO, max_bytes: int) -> bytes:
     try:
+        # One byte more tells whether the file has grown since it was looked at.
         raw = stream.read(max_bytes + 1)
     except OSError as error:
         raise InvalidArguments(f"cannot be read: {error.strerror or 'I/O error'}") from error

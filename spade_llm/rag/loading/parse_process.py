@@ -63,6 +63,7 @@ def main() -> None:
     _limit_resources(memory_bytes)
     # Ctrl-C at a terminal reaches it too; whoever asked decides when it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Standard error is for the traceback: its last line is reported as the reason.
     logging.disable()
     warnings.simplefilter("ignore")
     while head := sys.stdin.buffer.readline(MAX_HEAD_BYTES):
@@ -82,6 +83,7 @@ def _limit_resources(memory_bytes: int) -> None:
     if sys.platform == "linux":
         _lower_limit(resource.RLIMIT_AS, memory_bytes)
     _lower_limit(resource.RLIMIT_FSIZE, MAX_WRITTEN_BYTES)
+    # A core dump would leave the document's text on the disk.
     _lower_limit(resource.RLIMIT_CORE, 0)
 
 

@@ -83,6 +83,7 @@ class ParseWorker:
 
     def close(self) -> None:
         """Abort the running parse and end the process. The worker may be used again afterwards."""
+        # Without the lock, which the running parse holds; its thread gets EOFError.
         process = self._process
         if process is not None:
             process.kill()
@@ -115,6 +116,7 @@ class ParseWorker:
                 "again, or in another format"
             ) from error
         except BaseException:
+            # The rest of an answer in the pipe would be taken for that of the next file.
             self._end()
             raise
 
@@ -128,6 +130,7 @@ class _ParserProcess:
     """Parser child process with an empty environment, so that it has no access to secrets."""
 
     def __init__(self, limits: ParseLimits) -> None:
+        # Not a pipe: it is read only at the end, and a full pipe would block the child.
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed by _ended)
         self._child = subprocess.Popen(
             _process_command(limits),
@@ -146,10 +149,12 @@ class _ParserProcess:
 
     def ask(self, kind: FileKind, content: bytes, deadline: float) -> tuple[ParseResult, bytes]:
         """Raises TimeoutError, EOFError, OSError or ValidationError: it is of no use any more."""
+        # In a thread, because the child may answer, or die, before it has read everything.
         writer = threading.Thread(target=self._write, args=(kind, content), daemon=True)
         writer.start()
         head, rest = self._read_line(deadline)
         parsed = ParseResult.model_validate_json(head)
+        # The child has read untrusted input, so what it says is checked as well.
         if parsed.size > MAX_TEXT_BYTES:
             raise EOFError("more text than there may be")
         text = self._read_exactly(parsed.size, rest, deadline)
@@ -173,8 +178,7 @@ class _ParserProcess:
         self._ended()
 
     def _write(self, kind: FileKind, content: bytes) -> None:
-        """Write the task to the child. It runs in a thread, because the child may answer, or die,
-        before it has read everything."""
+        """Write the task to the child."""
         assert self._child.stdin is not None
         task = ParseTask(kind=kind.value, size=len(content))
         with contextlib.suppress(OSError, ValueError):
@@ -200,6 +204,7 @@ class _ParserProcess:
     def _read_some(self, deadline: float) -> bytes:
         assert self._child.stdout is not None
         source = self._child.stdout.fileno()
+        # select() fails for descriptors from 1024 on.
         ready = select.poll()
         ready.register(source, select.POLLIN)
         if not ready.poll(max(0.0, deadline - time.monotonic()) * 1000):
@@ -211,9 +216,10 @@ class _ParserProcess:
 
 
 def _process_command(limits: ParseLimits) -> list[str]:
-    """-P: the current directory is no place for modules."""
+    # The child's own alarm comes after the asker's time limit, which should end it first.
     seconds = limits.timeout_s + ORPHAN_GRACE_S
     return [
+        # -P: no modules from the current directory.
         *(sys.executable, "-P", "-m", "spade_llm.rag.loading.parse_process"),
         *(str(limits.memory_bytes), str(seconds)),
     ]

@@ -43,6 +43,7 @@ def parse_pdf(content: bytes) -> LoadedText:
 
 
 def _loaded(reader: PdfReader) -> LoadedText:
+    # An empty password opens PDFs that are encrypted only to restrict printing or copying.
     if reader.is_encrypted and not reader.decrypt(""):
         raise InvalidArguments("is an encrypted PDF; save a copy of it without a password")
     if len(reader.pages) > MAX_PAGES:

@@ -21,6 +21,7 @@ _DELIMITERS = ",;\t|"
 def parse_csv(content: bytes, *, delimiter: str | None = None) -> LoadedText:
     """Raises InvalidArguments; the sentence goes on from the file's name."""
     text = decode_text(content)
+    # newline="" keeps line ends within quoted cells (documentation of csv).
     rows = csv.reader(StringIO(text, newline=""), delimiter=delimiter or _delimiter(text))
     written, count = BoundedText(), 0
     for block in _row_texts(_check_rows(rows)):
@@ -30,8 +31,9 @@ def parse_csv(content: bytes, *, delimiter: str | None = None) -> LoadedText:
 
 
 def _delimiter(text: str) -> str:
-    """The one that the first line has most of. csv.Sniffer takes quadratic time."""
+    """The one that the first line has most of."""
     first = text.lstrip()[:10_000].partition("\n")[0]
+    # Not csv.Sniffer, which takes quadratic time.
     return max(_DELIMITERS, key=first.count)
 
 

@@ -77,6 +77,7 @@ def sanitize_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
+        # By way of UTF-16, which joins valid surrogate pairs and leaves only lone ones to replace.
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
 

@@ -32,7 +32,10 @@ def open_directory(directory: Path) -> Client:
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     return Client(
         settings=Settings(
-            is_persistent=True, persist_directory=str(directory), anonymized_telemetry=False
+            is_persistent=True,
+            persist_directory=str(directory),
+            # chromadb reports usage to its maker unless telemetry is off.
+            anonymized_telemetry=False,
         )
     )
 
@@ -43,6 +46,7 @@ def open_server(url: str) -> Client:
     from chromadb.config import Settings
 
     at = check_url(url)
+    # Asked first, because chromadb sets no deadline when it connects.
     httpx.get(at.join("/api/v2/heartbeat"), timeout=_TIMEOUTS).raise_for_status()
     client = Client(
         settings=Settings(
@@ -102,6 +106,7 @@ def set_deadlines(client: ClientAPI) -> None:
 
 def _http_sessions(client: ClientAPI) -> list[httpx.Client]:
     """Its own, and that of the client for administration that it makes; none in a directory."""
+    # Private attributes; if a version of chromadb moves them, the start fails.
     servers = (vars(one)["_server"] for one in (client, vars(client)["_admin_client"]))
     found = (vars(server).get("_session") for server in servers)
     return [session for session in found if isinstance(session, httpx.Client)]
@@ -119,6 +124,7 @@ _SELECT_SEGMENTS = "SELECT id FROM segments"
 def remove_unused_folders(directory: Path) -> None:
     """Remove the folders that no collection uses. Call it while no collection is created. If the
     folders in use cannot be determined, nothing is removed."""
+    # chromadb 1.5.9 leaves the folder of a dropped collection for ever.
     used = _used_segment_ids(directory / "chroma.sqlite3")
     for folder in directory.iterdir():
         if (

@@ -140,6 +140,7 @@ class ChromaIndex:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="chroma-read")
 
     async def close(self) -> None:
+        # Ends a long read between two batches; the shutdown below would wait for it.
         self._is_closing = True
         await self._cache.close()
         await asyncio.to_thread(self._readers.shutdown)
@@ -290,6 +291,7 @@ class ChromaIndex:
     def _create(self, shelf: VectorCollection) -> Collection:
         return self._open_client().get_or_create_collection(
             self._name(shelf.place),
+            # chromadb's default embedder downloads a model at first use.
             embedding_function=None,
             configuration={"hnsw": {"space": "cosine"}},
             metadata={"model": shelf.model, "dimension": shelf.dimension},
@@ -326,6 +328,7 @@ class ChromaIndex:
         )
         distances = found["distances"] or [[]]
         pairs = zip(found["ids"][0], distances[0], strict=True)
+        # With the space `cosine`, Chroma's distance is 1 − cosine.
         return {int(number): 1.0 - float(distance) for number, distance in pairs}
 
     def _read_all(self, shelf: VectorCollection) -> PassageVectors | None:
@@ -335,6 +338,7 @@ class ChromaIndex:
         held = PassageVectors()
         for found in self._in_batches(collection, collection.get(include=[])["ids"]):
             held.put(list(found), np.stack(list(found.values())))
+        # A read that `close` cut short must not pass for the whole collection.
         return None if self._is_closing else held
 
     def _read_some(

@@ -52,6 +52,7 @@ class LibraryDatabase:
             self._writer = await stack.enter_async_context(_open_connection(self._path))
             self._reader = await stack.enter_async_context(_open_connection(self._path))
             with translate_sqlite_errors():
+                # timeout=0: the thread of the event loop must never wait for a lock.
                 glancer = sqlite3.connect(self._path, isolation_level=None, timeout=0)
             self._glancer = stack.enter_context(closing(glancer))
             self._opened = stack.pop_all()
@@ -89,6 +90,7 @@ class LibraryDatabase:
             return self._remembered[key]
         changes = self._changes
         rows = await self.read(sql, values)
+        # If a transaction ended while we read, the rows may be older than it.
         if changes == self._changes and self._has_room(len(rows)):
             self._remembered[key] = rows
             self._remembered_rows += len(rows)
@@ -100,6 +102,7 @@ class LibraryDatabase:
         async with self._one_writer:
             with translate_sqlite_errors():
                 try:
+                    # The write lock at once: a read lock that is upgraded later may fail as busy.
                     await self._writer.execute("BEGIN IMMEDIATE")
                     yield self._writer
                     self._is_committing = True
@@ -123,9 +126,9 @@ class LibraryDatabase:
         self._remembered_rows = 0
 
     async def _undone(self) -> None:
-        """Roll back the transaction; a rollback without one has no effect. The writer thread still
-        runs the last statement of a cancelled caller, so this waits for it, even if it is cancelled
-        again."""
+        """Roll back the transaction; a rollback without one has no effect."""
+        # The writer thread still runs the last statement of a cancelled caller, so this waits for
+        # it, even if it is cancelled again.
         undoing = asyncio.ensure_future(self._writer.rollback())
         is_cancelled = False
         while not undoing.done():
@@ -151,10 +154,13 @@ async def _open_connection(path: Path) -> AsyncIterator[aiosqlite.Connection]:
     with translate_sqlite_errors():
         # aiosqlite 0.22 leaves its thread behind when connecting fails in there.
         sqlite3.connect(path).close()
+        # isolation_level=None: otherwise Python's sqlite3 begins transactions by itself.
         connection = await aiosqlite.connect(path, isolation_level=None, timeout=5.0)
     try:
         connection.row_factory = sqlite3.Row
+        # Off by default in SQLite, and set per connection.
         await connection.execute("PRAGMA foreign_keys = ON")
+        # Deleted text is overwritten in the file, not only unlinked.
         await connection.execute("PRAGMA secure_delete = ON")
         yield connection
     finally:
@@ -175,12 +181,14 @@ def _migrate(path: Path, migrations: Sequence[Migration]) -> None:
         for number, migration in enumerate(migrations[version:], start=version + 1):
             connection.execute("BEGIN IMMEDIATE")
             migration(connection)
+            # A PRAGMA takes no bound values.
             connection.execute(f"PRAGMA user_version = {number}")
             connection.execute("COMMIT")
 
 
 def make_database_private(path: Path) -> None:
     """Documents are their owners' alone; SQLite gives the rights of the file to its log."""
+    # Before SQLite creates the file with the rights of the umask.
     path.touch(0o600)
     if path.stat().st_uid == os.getuid():
         path.chmod(0o600)

@@ -95,6 +95,7 @@ class NamespaceGrants:
             try:
                 reached = await self._trusted(address, asker, trusted)
             except Unauthorised:
+                # For a person, what was not granted is passed over: a name may be theirs or ours.
                 if not options.person:
                     raise
                 continue
@@ -121,6 +122,7 @@ class NamespaceGrants:
             return await self._registry.namespaces(asker, address.name)
         values = (*grantee_names(asker), address.owner, address.name)
         rows = await self._database.read_often(_GRANTED_ONE, values)
+        # To a stranger, what does not exist and what was not granted look the same.
         if not rows:
             raise _access_denied(address)
         if access is Access.WRITE and not rows[0][11]:

@@ -185,6 +185,7 @@ class VectorCopyStore:
         """Save copies by document id, for documents that had none."""
         async with self._database.transaction() as writer:
             for document, copy in copies.items():
+                # Saved only while its first chunk exists: the document may have been replaced.
                 (first,) = np.frombuffer(copy.ids, np.int64, 1).tolist()
                 values = (document, edition, copy.ids, copy.vectors, first)
                 await writer.execute(SAVE_VECTORS, values)

@@ -81,6 +81,7 @@ _SAVE_DOCUMENT = """
     RETURNING id, version
 """
 _REMOVE_FACTS = "DELETE FROM document_facts WHERE document_id = ?"
+# Chunk ids come from loose_vectors, so that a vector left by a crash is listed there.
 _RESERVE = """
     WITH RECURSIVE number (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM number WHERE i < ?1)
     INSERT INTO loose_vectors (namespace_id) SELECT ?2 FROM number RETURNING chunk_id
@@ -238,6 +239,7 @@ class Registry:
             total=total,
             limit=limit,
             offset=offset,
+            # Without rows there is no progress, whatever the total says.
             has_more=offset + len(rows) < total and bool(rows),
         )
 
@@ -247,6 +249,7 @@ class Registry:
             return ()
         async with self._database.transaction() as writer:
             rows = await writer.execute_fetchall(_RESERVE, (count, namespace_id))
+        # RETURNING promises no order.
         return tuple(sorted(row[0] for row in rows))
 
     async def replace(self, records: Sequence[DocumentRecord]) -> Sequence[int]:
@@ -338,6 +341,7 @@ class Registry:
 
     async def _replace(self, writer: aiosqlite.Connection, record: DocumentRecord) -> int:
         where = (record.namespace.id, record.source)
+        # Before the chunks go: the vectors of the old version are found by them.
         await writer.execute(_MARK_ORPHANS, where)
         await writer.execute(_REMOVE_CHUNKS, where)
         document, version = await self._save(writer, record)
@@ -347,6 +351,7 @@ class Registry:
         if record.copy is not None:
             edition, copy = record.namespace.edition, record.copy
             await writer.execute(INSERT_VECTORS, (document, edition, copy.ids, copy.vectors))
+        # In the same transaction as their chunks: a vector is either listed as loose or in use.
         await writer.executemany(_UNMARK_ORPHAN, [(chunk_id,) for chunk_id in record.ids])
         return version
 

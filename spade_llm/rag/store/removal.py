@@ -92,6 +92,7 @@ class OrphanCollector:
             await self.readers.leave()
         for place in unused:
             await self._index.drop(place)
+            # The entry goes last: after a crash the next sweep finds it again.
             await self._registry.settle_collection(place.namespace_id, place.edition)
 
 
@@ -117,6 +118,7 @@ class DocumentRemoval:
             namespace = await self._namespace(asker, address)
             removed = await self._remove(asker, namespace, source)
             await self._sweeping.try_to_sweep()
+            # secure_delete overwrites the database only; the write-ahead log still holds the text.
             await self._registry.empty_log()
         return removed
 

@@ -267,6 +267,7 @@ def _migrate_to_2(connection: sqlite3.Connection) -> None:
     for number, owner, name, source, metadata in connection.execute(_SELECT_IDS_2).fetchall():
         connection.execute(_UPDATE_ID_2, (document_id(owner, name, source), number))
         connection.executemany(INSERT_METADATA, metadata_rows(number, json.loads(metadata)))
+    # The trigger comes last: filling in the ids is no change of a document.
     _run_script(connection, _VERSION_2_INDEXES)
 
 
@@ -279,7 +280,8 @@ def _migrate_to_4(connection: sqlite3.Connection) -> None:
 
 
 def _run_script(connection: sqlite3.Connection, script: str) -> None:
-    """Statement by statement: executescript would commit first."""
+    """Run the script statement by statement, within the open transaction."""
+    # Not executescript, which would commit the open transaction first.
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line

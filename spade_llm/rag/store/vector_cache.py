@@ -43,6 +43,7 @@ class _CollectionLoad:
     async def wait(self, patience_s: float) -> None:
         """Wait for the load until `patience_s` after its start."""
         left_s = self._began + patience_s - time.monotonic()
+        # After the timeout, wait leaves the task running; wait_for would cancel it.
         await asyncio.wait([self.task], timeout=max(left_s, 0.0))
 
 
@@ -124,6 +125,7 @@ class VectorCache:
         if held is None:
             self._too_large.add(place)
             return
+        # No await from here on: no change can fall between the replay and the entry.
         for change in reading.changes:
             _apply_change(held, change)
         self._held[place] = held

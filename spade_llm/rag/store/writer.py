@@ -150,6 +150,7 @@ class DocumentWriter:
             return None
 
     async def _namespace(self, prepared: PreparedDocument) -> Namespace:
+        # Looked up again: meanwhile a grant may have been revoked or the namespace reindexed.
         asker, address = prepared.asker, prepared.address
         if address.owner == asker:
             namespace = await self._registry.add_namespace(asker, address.name)
@@ -163,6 +164,7 @@ class DocumentWriter:
         by_namespace: dict[int, list[_PlacedJob]] = {}
         for placed in all_placed:
             by_namespace.setdefault(placed.namespace.id, []).append(placed)
+        # In this order: a vector is listed as loose before it is stored, until its chunk is.
         for some in by_namespace.values():
             await self._give_ids(some)
             await self._add_vectors(some)
