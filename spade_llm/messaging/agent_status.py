@@ -102,6 +102,7 @@ def serve_status(
         seen = dispatcher.recent.latest(body.limit, of=of)
         return truncated_to_message(seen, lambda some: RecentRequests(requests=tuple(some)))
 
+    # Watching an agent must not change the numbers that are watched.
     dispatcher.recent.left_out.add(ONTOLOGY)
     service = RpcService(ONTOLOGY)
     service.on(StatusRequest, status)

@@ -60,6 +60,7 @@ CREATE INDEX IF NOT EXISTS requests_at ON requests(at);
 _PROBE = "DELETE FROM requests WHERE at < 0;"
 _NOTE = """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question)
     VALUES (?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"""
+# Replaces the row of an earlier attempt with its answer, which `_NOTE` has to leave alone.
 _START = """INSERT OR REPLACE INTO requests(sender, id, fingerprint, asker, at, reply_by, question)
     VALUES (?,?,?,?,?,?,?)"""
 _FINISH = """UPDATE requests SET answer = ?, at = ?, question = NULL
@@ -72,6 +73,8 @@ _KEEP = """INSERT INTO requests(sender, id, fingerprint, at, answer) VALUES (?,?
 _FIND = "SELECT answer, reply_by FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
 _UNFINISHED = "SELECT question FROM requests WHERE question IS NOT NULL ORDER BY at"
 _UNSENT = "SELECT answer FROM requests WHERE answer <> '' AND at > ? ORDER BY at"
+# `_dump` writes a list: `$[0]` has the ACL parameters, `$[1]` is the body. CASE, because a body
+# may be no JSON, on which json_extract would fail the whole statement.
 _SCRUB = """UPDATE requests
     SET answer = json_set(answer, '$[0].performative', 'refuse', '$[1]', :refusal)
     WHERE instr(answer, :member)
@@ -80,6 +83,8 @@ _SCRUB = """UPDATE requests
         SELECT CASE WHEN json_valid(json_extract(answer, '$[1]'))
             THEN json_extract(json_extract(answer, '$[1]'), :path) END AS found)
         WHERE found = wanted.value OR instr(found, wanted.value || :in_room) = 1)"""
+# CASE in the condition, because SQLite may evaluate the terms of an AND in any order, and
+# json_extract fails on the empty text of an erased answer.
 _SCRUB_ASKED = """UPDATE requests
     SET answer = CASE WHEN json_extract(answer, '$[0].ontology') = :chat THEN ''
         ELSE json_set(answer, '$[0].performative', 'refuse', '$[1]', :refusal) END
@@ -206,6 +211,7 @@ class VolatileAnswerLog:
         return True
 
     async def erase(self, answer: AclMessage) -> None:
+        # From the newest: an answer is erased soon after it was written.
         for key in reversed(self._rows):
             request, row = self._rows[key]
             if key[:2] == _request_key(answer) and row.answer == answer:
@@ -280,6 +286,7 @@ class SqliteAnswerLog:
 
     async def _open(self) -> None:
         await self._db.open_in_thread()
+        # Files of earlier versions lack the column, and `CREATE TABLE IF NOT EXISTS` adds none.
         if ("asker",) not in await self._db.execute(_COLUMNS):
             await self._db.execute(_ADD_ASKER)
 
@@ -324,6 +331,7 @@ class SqliteAnswerLog:
         wanted = {"path": path, "values": json.dumps(list(values)), "peer": peer, "member": member}
         wanted["in_room"] = SEAT_SEPARATOR
         await self._db.execute(_SCRUB, {**wanted, "refusal": _FORGOTTEN})
+        # Otherwise the old bytes stay readable in the write-ahead log.
         await self._db.truncate_wal()
 
     async def scrub_asked(self, asker: str, conversations: Sequence[str] | None) -> None:
@@ -352,6 +360,7 @@ class SqliteAnswerLog:
             now = self._clock()
             await self._db.execute(_PURGE_OLD, now - self._keep_s, now - UNFINISHED_RETENTION_S)
             await self._db.execute(_PURGE_MANY, {"max": self._max})
+            # SqliteFile turns automatic checkpoints off: without this the WAL grows without bound.
             await self._db.checkpoint()
 
 
@@ -368,6 +377,7 @@ def fingerprint(request: AclMessage) -> str:
     parts = [request.ontology, request.conversation_id, request.content]
     if request.principal:  # Without one, the key is that of logs of 0.3.0 and before.
         parts.append(request.principal)
+    # XML has no NUL (XML 1.0 §2.2), so that no two different requests join to the same text.
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
 
 

@@ -31,6 +31,7 @@ class Body(BaseModel):
     None is not written: a field that may be None has None as its default.
     """
 
+    # JSON has no NaN or Infinity (RFC 8259 §6): other readers would refuse the whole body.
     model_config = ConfigDict(frozen=True, extra="ignore", strict=False, allow_inf_nan=False)
 
     op: ClassVar[str] = ""
@@ -47,6 +48,7 @@ class Body(BaseModel):
         """
         text = _xml_safe(self._json)
         if self.op:
+            # First in the text, where `peek_op` finds it without parsing the rest.
             text = f'{{"op":"{self.op}"' + ("}" if text == "{}" else f",{text[1:]}")
         if _is_too_large(text):
             raise InvalidArguments(
@@ -55,8 +57,9 @@ class Body(BaseModel):
         return text
 
     def __copy__(self) -> Self:
-        """`model_copy` changes fields: what was written of them before is not the copy's."""
+        """Copy without the cached JSON."""
         copied = super().__copy__()
+        # `model_copy` changes fields afterwards: what was written of them is not the copy's.
         copied.__dict__.pop("_json", None)
         return copied
 
@@ -96,6 +99,7 @@ class Body(BaseModel):
         """Check whether a server accepts the body, as JSON and with XML escaping."""
         text = _xml_safe(self._json)
         size = len(text.encode())
+        # In XML `<` and `>` become four characters (`&lt;`), and `&` becomes five.
         escapes = 3 * (text.count("<") + text.count(">")) + 4 * text.count("&")
         return size <= MAX_BODY_BYTES and size + escapes <= MAX_ESCAPED_BYTES
 
@@ -134,6 +138,7 @@ def truncated_to_message(items: Sequence[T], build: Callable[[Sequence[T]], B]) 
     body = build(items)
     if body.fits_one_message:
         return body
+    # The size grows with the number of items, so bisection finds the most that fit.
     fewer = range(len(items))
     count = bisect_left(fewer, True, key=lambda n: not build(items[:n]).fits_one_message)
     return build(items[: max(count - 1, 0)])
@@ -202,6 +207,7 @@ def read_error(text: str) -> ErrorBody:
 
 def _is_too_large(text: str) -> bool:
     return (
+        # At most four bytes a character in UTF-8: short texts need not be encoded to be measured.
         len(text) * 4 > MAX_BODY_BYTES and len(text.encode(errors="surrogatepass")) > MAX_BODY_BYTES
     )
 

@@ -78,6 +78,7 @@ class Delivery:
             logger.warning("a message to %s waits for a connection: %s", message.receiver, error)
             return
         except ProtocolError:
+            # Otherwise every new connection would try it again, and fail again.
             await self._erase(message)
             raise
         await self._confirm(message)
@@ -118,12 +119,14 @@ class Delivery:
 
     async def _resend_until_arrived(self, sent: AclMessage, has_arrived: ConfirmDelivery) -> None:
         try:
+            # `send` itself waits for a connection, so this does not spin while the line is down.
             while not await _is_known(has_arrived):
                 await self._send(sent)
             await self._erase(sent)
         except RequestError as error:
             logger.warning("an answer to %s waits for a connection: %s", sent.receiver, error)
         finally:
+            # `not_sent` may have removed this entry, and a new delivery may have put its own.
             if self._confirming.get(_delivery_key(sent)) is asyncio.current_task():
                 del self._confirming[_delivery_key(sent)]
 

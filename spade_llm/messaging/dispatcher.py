@@ -187,6 +187,7 @@ class Dispatcher:
             return
         route = self._routes.get(message.ontology)
         diverted_to = route.divert(message) if route else None
+        # In the queue of its conversation it would wait behind the handler that waits for it.
         key = _request_key(message) if diverted_to else _queue_key(message, _request_key(message))
         queue = self._queues.get(key, _NO_JOBS)
         if self._is_full(queue, message.owner):
@@ -217,6 +218,7 @@ class Dispatcher:
         )
 
     def _refuse(self, message: AclMessage, why: SpadeLLMError) -> None:
+        # What is left of the tasks are mostly refusals: a flood must not make one task per request.
         others = len(self._queues) + self.delivery.unconfirmed
         if len(self._tasks) - others < MAX_REFUSALS_WAITING:
             self._spawn(self.delivery.deliver(error_answer(message, why)))
@@ -231,20 +233,24 @@ class Dispatcher:
         """Worker of one conversation: serves its requests in order, until there are none."""
         try:
             while queue:
+                # It stays in the queue until it is answered, so that repeats and cancels find it.
                 job = queue[0]
                 if job.pause_left_s > 0 and not self._is_closing:
                     with self._not_awaited_at_close():
                         await asyncio.sleep(job.pause_left_s)
+                # After the pause: a conversation that is paced takes no slot from others.
                 await self._take_slot(job)
                 try:
                     answer = await self._answer_once(job)
                     if answer is not None:
                         await self.delivery.deliver(answer)
                 finally:
+                    # A handler that was cancelled while it was set aside has no slot to give back.
                     if job.has_slot:
                         self._slots.release()
                 self._end(queue.popleft())
         finally:
+            # Only a cancelled worker leaves any: their counts and waiters must not stay for ever.
             for job in queue:
                 self._end(job)
             del self._queues[key]
@@ -278,12 +284,14 @@ class Dispatcher:
             row = await self._log.find(request)
             if row is not None and not _may_run_again(job, row):
                 return None if row.is_erased else row.answer or error_answer(request, _INTERRUPTED)
+            # A row without an answer was written at arrival, or before a kill: it stays as it is.
             if row is None or row.answer is not None:
                 await self._log.start(request)
             answer = await self._answer(job)
             if job.is_left:
                 await self._log.forget(request)
                 return None
+            # Before the answer leaves: a kill between the two must not run the request twice.
             await self._log.finish(request, answer)
         except StorageFailed as error:
             self.recent.note_storage_failure()
@@ -317,6 +325,7 @@ class Dispatcher:
             Cancelled: it was stopped.
             Failure: it took too long, or its answer is too large.
         """
+        # It was cancelled while it waited in its queue.
         if job.cancelled is not None:
             raise job.cancelled
         message, route = job.request, self._routes[job.request.ontology]
@@ -461,6 +470,7 @@ class Dispatcher:
     async def resume(self) -> None:
         """Take up what a killed process left unfinished: call once, when connected."""
         for logged in await self._log.unfinished():
+            # The log keeps the gateway's claim, not its check: trust may have ended since.
             request = self.identified(logged)
             if request is not None and self.effect_of(request) is Idempotency.RESUME:
                 self._admit(request)
@@ -469,6 +479,7 @@ class Dispatcher:
         """Send people the answers that could not leave: call after each connection."""
         async with self._resending:
             for answer in await self._log.unsent():
+                # Programs ask again by themselves; people do not.
                 if answer.ontology == CHAT_TEXT and not self._is_coming(answer):
                     await self.delivery.deliver(answer)
 
@@ -482,6 +493,7 @@ class Dispatcher:
     async def has_room(self, *, below: int) -> None:
         """Return once fewer than this are running or waiting."""
         while self._open >= below:
+            # In one step with the check above: no end can come between the two.
             self._has_ended.clear()
             await self._has_ended.wait()
 
@@ -589,6 +601,8 @@ def _may_run_again(job: Job, row: LoggedRequest) -> bool:
 def _stop_reason(job: Job, error: BaseException) -> BaseException:
     """The error that stands for a timeout or cancellation; itself, if the task was cancelled."""
     task = asyncio.current_task()
+    # RequestTimeout is a TimeoutError too, and it keeps its own text. `cancelling` tells a
+    # cancellation of this task from one that the handler raised or passed on.
     if isinstance(error, SpadeLLMError) or (task and task.cancelling()):
         return error
     if job.cancelled is not None or isinstance(error, asyncio.CancelledError):

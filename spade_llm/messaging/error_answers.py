@@ -57,6 +57,7 @@ def _performative(error: SpadeLLMError) -> Performative:
 
 def is_error_source(jid: str, peer: str) -> bool:
     """Errors come from the peer's address, from its server, or (no address) from our own server."""
+    # Otherwise anybody could end our requests with a forged error.
     return bare(jid) in ("", bare(peer), bare(peer).rpartition("@")[2])
 
 

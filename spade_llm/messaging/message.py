@@ -175,6 +175,7 @@ def to_metadata(message: AclMessage) -> dict[str, str]:
     pairs = zip(_KEYS, _values(message), strict=True)
     said = {key: str(value) for key, value in pairs if value is not None and value != ""}
     if message.reply_by is not None:
+        # `str` of a datetime has a blank where ISO 8601 wants a T.
         said["reply-by"] = message.reply_by.isoformat()
     match message.encoding:
         case Encoding.FORM:
@@ -216,9 +217,11 @@ def from_metadata(
         reply_by=_parse_time(metadata.get("reply-by")),
         sequence=_sequence(metadata.get("sequence")),
         trace_parent=read_trace_parent(metadata.get("traceparent", "")),
+        # Gateways are agents of ours: a form of a SPADE program cannot claim a principal.
         acts_for=metadata.get(PRINCIPAL, "") if encoding is Encoding.ACL else "",
         encoding=encoding,
         extra=_extra(metadata) if encoding is Encoding.FORM else {},
+        # A peer's own form must not claim a room or an occupant, which servers stamp.
         said=ChatMetadata.from_fields(metadata) if encoding is Encoding.PLAIN else NO_CHAT_METADATA,
     )
 
@@ -241,6 +244,7 @@ def _parse_time(text: str | None) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(text)
+        # Without a zone it counts as UTC: the sender's local zone cannot be told from here.
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise MalformedContent(f"reply-by {text[:40]!r} is not an ISO 8601 date") from None
@@ -249,6 +253,7 @@ def _parse_time(text: str | None) -> datetime | None:
 def _sequence(text: str | None) -> int | None:
     if not text:
         return None
+    # `isdigit` alone accepts superscripts, on which `int` fails; nine digits bound its work.
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
         raise MalformedContent(f"sequence {text[:40]!r} is not a number from 0")
     return int(text)

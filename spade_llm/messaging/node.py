@@ -56,6 +56,7 @@ class Node:
         self.confirm = confirm
 
     def receive(self, message: AclMessage) -> None:
+        # First of all: whatever follows reads the owner of the message.
         known = self.dispatcher.identified(message)
         if known is not None and not self.is_awaited(known):
             self.dispatcher.receive(known)
@@ -70,5 +71,6 @@ class Node:
                 return
 
     async def close(self, *, patience_s: float = 10.0) -> None:
+        # In this order: handlers that are cancelled leave questions of theirs to be cancelled.
         await self.dispatcher.close(patience_s=patience_s)
         await self.requester.close()

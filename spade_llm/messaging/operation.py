@@ -231,8 +231,8 @@ def _camel_case(name: str) -> str:
 
 
 def _idempotency_key(message: AclMessage) -> str:
-    """Idempotency key of a request: its id. Plain SPADE agents reuse ids for other requests (SPADE
-    4.1.4, `id(self)`), so that for them the key includes the content's fingerprint."""
+    """Idempotency key of a request: its id; of a plain SPADE agent, with its fingerprint."""
+    # SPADE 4.1.4 takes Python's `id(self)`, which it uses again for other requests.
     if message.encoding is Encoding.FORM:
         return f"{message.reply_with} {fingerprint(message)}"
     return message.reply_with

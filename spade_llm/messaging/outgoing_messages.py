@@ -103,6 +103,7 @@ class OutgoingMessages:
             # Before the first message nothing can be for us. It comes behind the requester, before
             # those that take what nothing waits for.
             self._node.askers.insert(1, self)
+        # Noted before it is sent: a server may return it while `send` still waits.
         said = _SentMessage(message.receiver, lambda condition: None)
         self._said[message.reply_with] = said
         await self._send(message)
@@ -135,6 +136,7 @@ class OutgoingMessages:
                 async with asyncio.timeout(timeout_s):
                     await self.say(message, on_return=_failing(question))
                     return _checked(await question.answer)
+            # Before TimeoutError, of which RequestTimeout is a subclass.
             except RequestError:
                 raise
             except TimeoutError:
@@ -147,6 +149,7 @@ class OutgoingMessages:
     def receive(self, message: AclMessage) -> bool:
         if message.encoding is Encoding.ACL and message.ontology != CHAT_TEXT:
             return False  # One of ours asks something of its own.
+        # Programs name the question's id; chat clients keep at most its thread.
         for name in filter(None, (message.in_reply_to, message.conversation_id)):
             key = message.owner, name
             if key in self._open:
@@ -176,6 +179,7 @@ class OutgoingMessages:
         peer = bare(message.receiver).lower()  # As servers write it.
         names = filter(None, (message.reply_with, message.conversation_id))
         keys = [(peer, name) for name in names]
+        # A question is open under two keys, its id and its thread.
         if len(self._open) >= 2 * self._max_open or any(key in self._open for key in keys):
             reason = "too many questions are open, or this one already is; ask again later"
             raise RequestRefused(reason, peer=message.receiver, wire_code="busy")
@@ -186,6 +190,7 @@ class OutgoingMessages:
         finally:
             for key in keys:
                 del self._open[key]
+                # A late answer is recognised by this, and does not become a request of its sender.
                 self._past[key] = None
 
 

@@ -47,6 +47,7 @@ def with_checked_principal(message: AclMessage, gateways: Collection[str]) -> Ac
 
 def parse_principal(text: str) -> str:
     """Normalize a bare JID as servers do; empty if the text is not a bare JID."""
+    # One spelling for each person: owners are compared literally.
     return text.lower() if _BARE_JID.fullmatch(text) else ""
 
 

@@ -119,6 +119,7 @@ class Job:
     def stop(self, reason: Cancelled) -> None:
         """Cancel it, running or waiting; the first reason holds."""
         if self.scope and not self.is_cancelled and not self.scope.expired():
+            # Not `task.cancel()`: the task is the conversation's worker and serves the next job.
             self.scope.reschedule(asyncio.get_running_loop().time())
         self.cancelled = self.cancelled or reason
 
@@ -145,6 +146,7 @@ class Job:
 
     def _adjustable_scope(self) -> asyncio.Timeout | None:
         """Its deadline, where it is ours to move."""
+        # A deadline that the asker has set holds on: it does not wait any longer.
         if self.scope is None or self.request.reply_by is not None:
             return None
         return None if self.scope.expired() or self.is_cancelled else self.scope

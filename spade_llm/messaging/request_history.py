@@ -91,13 +91,15 @@ class RequestHistory:
                 conversation=request.conversation_id,
                 seconds=round(now_s - since_s, 6),
                 outcome=_outcome(answer),
+                # The second field of W3C Trace Context; an empty parent has none.
                 trace=(request.trace_parent.split("-") + [""])[1],
             )
         )
 
     def _drop_old(self) -> None:
-        """Once a second: a dispatcher answers a thousand in one."""
+        """Drop the counts of seconds before the last minute."""
         now = int(self._clock())
+        # Once a second, because a dispatcher answers a thousand requests in one.
         if now == self._looked_at:
             return
         self._looked_at = now

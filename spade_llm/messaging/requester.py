@@ -38,6 +38,7 @@ FIRST_RETRY_S = 0.8
 """Silence after which the same id is sent again; doubles each time."""
 MAX_SILENCE_S = 5.0
 """Maximum retry interval for a peer that has not responded yet: it may just have reconnected."""
+# After a part or an `agree` only the answer can have been lost: that is not urgent.
 MAX_RETRY_S = 15.0
 CANCEL_S = 2.0
 """Time limit for sending a cancel."""
@@ -172,6 +173,7 @@ class Requester:
     async def send_again(self) -> None:
         """Resend all open requests after a reconnect, because the lost connection may have lost
         them: no request has to wait for its next retry. Peers recognize a request by its id."""
+        # A copy: requests begin and end while one is being sent.
         for pending in tuple(self._pending.values()):
             try:
                 await self._send(pending.request)
@@ -186,6 +188,7 @@ class Requester:
             reason = "too many requests are open, or this one already is; ask again later"
             raise RequestRefused(reason, peer=question.peer, wire_code="busy")
         deadline = asyncio.get_running_loop().time() + timeout_s
+        # Detached, because this block is held open across the `yield` of `stream`.
         with tracing.detached_span(question.ontology, tracing.SpanKind.CLIENT) as span:
             request, inbox = (
                 _addressed(question, timeout_s, span),
@@ -197,6 +200,7 @@ class Requester:
                 yield pending
             finally:
                 del self._pending[question.id]
+                # Left early, by an error or by the caller: the peer need not go on with it.
                 if not pending.is_over:
                     self._cancel(pending.request)
 
@@ -278,6 +282,8 @@ def _addressed(question: OutgoingRequest, timeout_s: float, span: tracing.Span) 
 
 
 def _is_answer(message: AclMessage, peer: str) -> bool:
+    # A request to a bare JID is answered from a full one. Ids can be guessed or overheard: an
+    # answer from another sender is not taken.
     is_from_peer = message.sender == peer or bare(message.sender) == peer
     return is_from_peer and (
         message.performative in TERMINAL or message.performative is Performative.AGREE
@@ -286,6 +292,7 @@ def _is_answer(message: AclMessage, peer: str) -> bool:
 
 def _deliver(pending: _Pending, answer: AclMessage | RequestError) -> None:
     if pending.inbox.full():
+        # One part makes room for the error: `receive` must neither raise nor wait.
         pending.inbox.get_nowait()
         peer = pending.request.receiver
         answer = RequestFailed(f"{peer} sent more parts than were read", peer=peer)

@@ -113,6 +113,7 @@ class RpcService:
 
     def _glimpsed(self, message: AclMessage) -> _Operation:
         """Raises MalformedContent where `_checked` will."""
+        # Called at the arrival of each request: the first bytes are enough for ours.
         op = peek_op(message.content) or read_request(message.content).op
         return self._ops.get(op, _UNKNOWN)
 
@@ -131,8 +132,10 @@ class RpcService:
             known = ", ".join(sorted(self._ops))
             reason = f"op {body.op!r} is unknown to {self.ontology}: use one of {known}"
             raise MalformedContent(reason)
+        # Of two equal keys the JSON reader takes the last, but the effect was told by the first.
         if body.op != (peek_op(message.content) or body.op):
             raise MalformedContent("the body has two ops: leave one out")
+        # Refused, not ignored: it is a mistake or an attack, and silence would hide both.
         if body.owners - {message.owner}:
             raise Unauthorised("owner: it is the sender that the server stamps; leave it out")
         return body
@@ -182,6 +185,7 @@ class RpcClient:
         """Parts in order, then the terminal answer. Raises as `ask`. `is_news`: Question."""
         question = replace(self._question(body, id, conversation_id), is_news=is_news)
         answers = self._requester.stream(question, timeout_s=timeout_s or self._timeout_s)
+        # Leaving early then cancels at the peer at once, not when the generator is collected.
         async with aclosing(answers):
             async for message in answers:
                 yield message
@@ -214,6 +218,7 @@ class RpcClient:
         try:
             async with asyncio.timeout(silence_s):
                 return await coming
+        # Before TimeoutError, of which RequestTimeout is a subclass.
         except RequestError:
             raise
         except TimeoutError:
