@@ -27,6 +27,7 @@ def lock_directory(directory: Path, *, what: str) -> Iterator[None]:
         ConfigurationError: another process holds it; names its pid.
     """
     _make_directory(directory)
+    # Not "w": it would remove the holder's pid before the lock is tried.
     with (directory / LOCK_FILE).open("a+") as file:
         if not _locked(file.fileno()):
             file.seek(0)
@@ -42,6 +43,7 @@ def is_locked(directory: Path) -> bool:
     """Check whether a process holds the directory now."""
     try:
         with (directory / LOCK_FILE).open("r") as file:
+            # Shared: two that look at the same time do not take each other for the holder.
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False
@@ -63,6 +65,7 @@ def _locked(descriptor: int) -> bool:
     """A few attempts: `is_locked` takes the lock for a moment, too."""
     for _ in range(ATTEMPTS):
         try:
+            # The kernel releases it with the process: a crash leaves no stale lock.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             time.sleep(PAUSE_S)

@@ -20,6 +20,7 @@ def run_event_loop(main: Coroutine[object, object, T]) -> T:
         import uvloop
     except ImportError:
         return asyncio.run(main)
+    # A loop factory leaves the event loop policy of the process alone.
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(main)
 

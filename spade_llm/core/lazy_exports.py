@@ -38,6 +38,7 @@ def lazy_exports(
 
 def _imports_for_type_checkers(path: Path) -> Iterator[tuple[str, str]]:
     """Each name with its module."""
+    # Parsed, not imported: the import is what is to be put off.
     for node in ast.parse(path.read_bytes()).body:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             for line in node.body:

@@ -101,6 +101,7 @@ class TokenBuckets(Generic[K]):
     def of(self, key: K, rate: Rate, now_s: float) -> TokenBucket:
         """The key's bucket; a new one has this rate."""
         bucket = self._buckets.get(key) or TokenBucket(rate, now_s)
+        # Set again even if it was there: this is what keeps it from eviction.
         self._buckets[key] = bucket
         return bucket
 
@@ -183,6 +184,7 @@ class ConcurrencyLimiter:
             Busy: too many wait.
         """
         size = min(size, self._limit)
+        # Not past those that wait, even if it fits: a large one would never get its turn.
         if not self._waiting and self._used + size <= self._limit:
             self._used += size
             return
@@ -196,6 +198,7 @@ class ConcurrencyLimiter:
             self._waiting.pop(admitted, None)
             if admitted.done() and not admitted.cancelled():
                 self._used -= size  # It was admitted in the moment in which it was cancelled.
+            # A large one that gives up may have been all that kept the next ones waiting.
             self._admit()
             raise
 
@@ -229,6 +232,7 @@ class ConcurrencyLimiter:
     def _admit(self) -> None:
         while self._waiting:
             admitted, size = next(iter(self._waiting.items()))
+            # A cancelled future stands here until its own task has run.
             if not admitted.done():
                 if self._used + size > self._limit:
                     return
@@ -243,6 +247,7 @@ class ConcurrencyQuota:
     def __init__(self, limit: int, *, message: str) -> None:
         """`message`: error message, with `{}` for the limit."""
         self._limit = limit
+        # Half of it, so that one key alone cannot keep all others out.
         self._limit_per_key = max(1, limit // 2)
         self._message = message
         self._held_by: Counter[str] = Counter()

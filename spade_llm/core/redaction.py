@@ -25,6 +25,7 @@ _SECRET_WORDS = (
     *("apikey", "accesskey", "privatekey", "secretkey", "authorization", "authorisation"),
     *("cookie", "sessionid", "signature", "contrasena", "clave"),
 )
+# Only as whole names: "key" is in "monkey", and "pin" in "spinning".
 _SECRET_NAMES = frozenset({"auth", "bearer", "jwt", "key", "otp", "pass", "pin", "cvv", "cvc"})
 _NAMED = (
     r"(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key"
@@ -101,12 +102,14 @@ class _Masker:
 
     def masked(self, value: object, depth: int = 0) -> object:
         self._left -= 1
+        # Before Sequence, which a text is as well.
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, Mapping):
             return self._object(value, depth)
         if isinstance(value, Sequence):
             return self._list(value, depth)
+        # Of any other type nobody knows what its text form would show.
         return value if value is None or isinstance(value, bool | int | float) else MASK
 
     def _object(self, value: Mapping[object, object], depth: int) -> object:

@@ -37,6 +37,7 @@ TRUNCATE = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 # NORMAL: a commit survives the process, not a power cut; the stores behind sync for themselves, and
 # their writes are idempotent by key. Checkpoints: see `checkpoint`.
+# secure_delete overwrites what is deleted: a forgotten text stays in no free page.
 _PRAGMAS = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;
 PRAGMA wal_autocheckpoint=0;"""
 
@@ -63,11 +64,15 @@ class SqliteFile:
         path = self._path or ":memory:"
         if self._path is not None:
             with suppress(OSError):  # SQLite says why it cannot be.
+                # Before SQLite creates it: that would be readable as far as the umask allows.
                 self._path.touch(mode=0o600)
         try:
+            # Autocommit: a statement that has returned survives a kill. Not bound to a thread,
+            # because `open_in_thread` opens it in another one.
             self._db = sqlite3.connect(
                 path, isolation_level=None, timeout=LOCK_TIMEOUT_S, check_same_thread=False
             )
+            # Last of all: opening may wait for a lock, statements on the event loop must not.
             self._db.executescript(_PRAGMAS + self._schema + "PRAGMA busy_timeout=0;")
         except sqlite3.Error as error:
             self.close()
@@ -111,6 +116,7 @@ class SqliteFile:
         another connection holds the file, up to LOCK_TIMEOUT_S."""
         busy: sqlite3.Error | None = None
         try:
+            # asyncio.Lock is fair, which keeps the order of the calls.
             async with asyncio.timeout(LOCK_TIMEOUT_S), self._writing:
                 while True:
                     try:
@@ -168,6 +174,7 @@ class SqliteFile:
         """Checkpoint over a separate connection of this thread. False: another connection was in
         the way."""
         try:
+            # `closing`, because a connection's own `with` ends the transaction, not the connection.
             with closing(sqlite3.connect(path, timeout=TRUNCATE_TIMEOUT_S)) as connection:
                 ((is_busy, _, _),) = connection.execute(how).fetchall()
         except sqlite3.Error as error:

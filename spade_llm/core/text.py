@@ -9,6 +9,7 @@ _BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 ELLIPSIS = "…"
 _CODE_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+# The usual rule of thumb for English text; exact counts need a tokenizer.
 CHARS_PER_TOKEN = 4
 
 

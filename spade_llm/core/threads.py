@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 CANCEL_TIMEOUT_S = 1.0
 """Time that a cancelled coroutine has for cleanup before it is abandoned."""
+# The event loop itself keeps only weak references to tasks.
 _running: set[asyncio.Task[object]] = set()
 
 
@@ -35,6 +36,7 @@ async def run_in_thread(call: Callable[[], T], *, on_done: Callable[[], None] = 
     on the event loop when the function has ended. Cancellation does not stop the function, so
     `on_done` may come later."""
     delivery = _FutureBridge[T](asyncio.get_running_loop(), on_done)
+    # A new thread begins with an empty context: the call context and the span would be lost.
     context = contextvars.copy_context()
 
     def run() -> None:
@@ -72,6 +74,7 @@ async def run_in_task(call: Callable[[], object], *, on_done: Callable[[], None]
     _running.add(task)
     task.add_done_callback(ended)
     try:
+        # Shielded: a cancellation comes to us first, so that the wait for the cleanup is bounded.
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         task.cancel()
@@ -103,6 +106,7 @@ class _FutureBridge(Generic[T]):
 
     def _deliver(self, error: BaseException | None) -> None:
         self._at_end()
+        # The caller was cancelled in the meantime.
         if self.done.done():
             return
         if error is None:
@@ -115,5 +119,6 @@ async def _run_task(call: Callable[[], object]) -> object:
     try:
         value = call()
         return await value if inspect.isawaitable(value) else value
+    # A task raises these through the event loop as well, which would end the process.
     except (SystemExit, KeyboardInterrupt) as error:
         raise deliverable_error(error) from error

@@ -191,6 +191,7 @@ class Tracer:
         return _CurrentSpanScope(remote.child(name, SpanKind.SERVER))
 
     def _build(self, telemetry: TracingConfig) -> TracerProvider:
+        # Imported here: they belong to an extra, and the exporter takes 0.1 s and more.
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
@@ -200,6 +201,7 @@ class Tracer:
         exporter = OTLPSpanExporter(
             endpoint=f"{telemetry.endpoint.rstrip('/')}/v1/traces", timeout=EXPORT_TIMEOUT_S
         )
+        # `__aexit__` shuts it down within FLUSH_S; the library's own exit hook would wait longer.
         provider = TracerProvider(resource=Resource.create(self._names), shutdown_on_exit=False)
         provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=MAX_QUEUED_SPANS))
         return provider
@@ -276,7 +278,8 @@ class _RecordedSpan:
 
 
 def _sendable(value: AttributeValue) -> AttributeValue:
-    """Replace lone surrogates, because one would lose the whole batch."""
+    """Replace lone surrogates."""
+    # A single one would lose the whole batch.
     return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 

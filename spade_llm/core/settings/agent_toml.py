@@ -248,6 +248,7 @@ class LimitsTable(Table):
     """Maximum number of tool-calling rounds; then the model is called once more, without tools."""
     tool_calls: Count = 24
     seconds: Seconds = Field(default=120.0)
+    # At most what all questions of one turn together may take (600 s).
     approval_seconds: float = Field(default=300.0, gt=0, le=600)
     """Maximum wait for a person's approval of a call; it does not count towards `seconds`."""
     model_calls: int | None = Field(default=None, ge=1, le=100)
@@ -419,6 +420,7 @@ def read_password(path: Path, settings: AgentSettings) -> str | None:
     if settings.password_file is None:
         return None
     file = path.parent / settings.password_file
+    # Editors end a file with a line break, which is no part of the password.
     password = read_text(file, named_in=f"{path}: password_file").strip()
     if not password:
         raise ConfigurationError(f"{path}: password_file {settings.password_file!r} is empty")

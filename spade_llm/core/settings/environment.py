@@ -88,7 +88,9 @@ class Environment(BaseModel):
     server: str = "auto"
     domain: str | None = None
     ca: str | None = None
+    # Variables are always text, which the strict model would refuse for other types.
     register_accounts: bool = Field(default=False, strict=False)
+    # Not in `repr`, which ends up in logs and tracebacks.
     openai_api_key: str | None = Field(default=None, repr=False)
     openai_base_url: str | None = None
     openai_model: str | None = None

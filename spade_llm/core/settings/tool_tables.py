@@ -82,6 +82,7 @@ class McpTable(TermsTable):
 
 
 def _checked_server_name(name: str) -> str:
+    # No `_`, which ends the name in NAME_tool: no two servers can claim one tool name.
     if not re.fullmatch(r"[a-zA-Z0-9][a-zA-Z0-9-]{0,23}", name):
         raise ValueError(
             f"{name!r}: a server's name has 1 to 24 letters, digits and '-',"
@@ -99,5 +100,6 @@ def _check_url(url: str, *, has_secrets: bool) -> None:
         raise ValueError(f"url: {url!r} is no http:// or https:// address")
     if parts.username or parts.password:
         raise ValueError("url: no secrets in files: use headers_env")
+    # A token in clear text can be read by everybody on the way.
     if has_secrets and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
         raise ValueError("url: secrets of headers_env need https:// beyond this machine")
