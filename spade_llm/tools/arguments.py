@@ -70,6 +70,7 @@ class ArgumentValidator:
             raise InvalidArguments("the tool's schema, or the arguments, have no end") from error
         except _TooManySteps as error:
             raise InvalidArguments("the schema is too laborious to apply") from error
+        # `multipleOf` divides by what the schema says.
         except ArithmeticError as error:
             raise InvalidArguments("a number is out of range") from error
         if faults:
@@ -92,6 +93,7 @@ class ArgumentValidator:
 
         kind = validator_for(self._schema, default=Draft202012Validator)
         if self._is_foreign:
+            # Replaced before they are counted, so that the replacements count too.
             kind = extend(kind, _regex_free_keywords(kind))
             counted = {name: self._with_step_limit(one) for name, one in kind.VALIDATORS.items()}
             kind = extend(kind, counted)
@@ -110,6 +112,7 @@ def _regex_free_keywords(kind: type[Validator]) -> dict[str, _Keyword]:
     def additional_properties(
         validator: Validator, value: object, instance: object, schema: Mapping[str, object]
     ) -> Iterator[ValidationError]:
+        # Which properties are additional depends on patterns that are not run.
         if additional is None or "patternProperties" in schema:
             return _unchecked()
         return additional(validator, value, instance, schema) or _unchecked()

@@ -76,6 +76,7 @@ def _similar_zones(timezone: str) -> list[str]:
     return (cities or [by_lower[name] for name in alike])[:3]
 
 
+# The search through the folders of time zones is done once.
 @cache
 def _zones() -> frozenset[str]:
     return frozenset(available_timezones())

@@ -152,6 +152,7 @@ def _value(node: ast.expr, tokens: Sequence[_Token], depth: int = 1) -> Number:
         raise token.error(f"nested more than {MAX_NESTING} deep")
     match node:
         case ast.Constant():
+            # `15%` was parsed as `15 / 0`: the zero is the placeholder of a hundred.
             return Fraction(100) if token.kind == "percent" else _literal(token)
         case ast.Name():
             return _CONSTANTS[token.text]
@@ -162,6 +163,7 @@ def _value(node: ast.expr, tokens: Sequence[_Token], depth: int = 1) -> Number:
             # A chain such as 1 + 1 + 1 nests to the left: it is long, not deep.
             left = _value(node.left, tokens, depth)
             right = _value(node.right, tokens, depth + 1)
+            # The first token behind the left operand that closes no bracket.
             after = tokens[node.left.end_lineno :]
             sign = next(token for token in after if token.text != ")")
             return _computed(sign, _OPERATORS[type(node.op)], left, right)
@@ -220,9 +222,11 @@ def _power(base: Number, exponent: Number) -> Number:
 
 
 def _whole_power(base: Fraction, exponent: int) -> Fraction:
+    # These never grow: a small exponent of the same parity has the same result.
     if abs(base) in (0, 1):
         exponent = exponent % 2 if base < 0 else min(abs(exponent), 1)
     bits = max(base.numerator.bit_length(), base.denominator.bit_length())
+    # A number of n bits is at least 2 ** (n - 1): the least size that the power can have.
     if (bits - 1) * abs(exponent) > MAX_BITS:
         raise InvalidArguments(_TOO_MANY_DIGITS)
     return base**exponent
@@ -246,6 +250,7 @@ def _logarithm(value: Number, base: Number = math.e) -> Number:
     """Logarithm to any base; exact for whole powers of 2 and 10."""
     if base in (2, 10) and isinstance(value, Fraction) and value > 0:
         large, small = max(value.numerator, value.denominator), min(value.as_integer_ratio())
+        # Floats only guess the exponent; the exact comparison below decides.
         exponent = round(math.log(large) / math.log(base))
         if small == 1 and int(base) ** exponent == large:
             return Fraction(exponent if value >= 1 else -exponent)

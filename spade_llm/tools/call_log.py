@@ -192,6 +192,7 @@ class JsonLinesCallLog:
     def _remove_old(self) -> None:
         old = sorted(self._folder.glob(_OLD))
         oldest = self._clock() - self._keep_s
+        # One more, because the current file counts as well.
         surplus = max(len(old) - self._max_files + 1, 0)
         for number, path in enumerate(old):
             if number < surplus or path.stat().st_mtime < oldest:
@@ -211,6 +212,8 @@ def read_calls(
     """The latest calls, oldest of them first. Lines that are no records are passed over."""
     found: list[CallStarted] = []
     ended: dict[str, CallEnded] = {}
+    # Newest first: the names are times that sort as text. A call may have begun in an older file
+    # than the one in which it ended.
     for path in [folder / CURRENT, *sorted(folder.glob(_OLD), reverse=True)]:
         in_file = list(_records(path))
         ended |= {record.id: record for record in in_file if isinstance(record, CallEnded)}

@@ -78,6 +78,7 @@ class CombinedToolbox:
         return tuple(listing.unavailable for listing in listings if listing.unavailable)
 
     async def list(self) -> Sequence[ToolSpec]:
+        # Callers that come together share one round of listings.
         async with self._list_lock:
             stale = [member for member in self._members if self._is_stale(member)]
             await asyncio.gather(*(self._ask(member) for member in stale))
@@ -109,6 +110,7 @@ class CombinedToolbox:
         member = await self._find_member(name)
         try:
             return await member.toolbox.call(name, arguments, context=context)
+        # The cached list is out of date.
         except UnknownTool:
             member.forget()
             raise
@@ -136,6 +138,7 @@ class CombinedToolbox:
         listing = await self._listing(member)
         if not listing.unavailable:
             member.names = frozenset(spec.name for spec in listing.specs)
+        # Forgotten while it answered: this listing serves once, and is asked for again.
         is_current = before == member.generation
         member.listing = listing if is_current else replace(listing, expires_at=self._now())
 

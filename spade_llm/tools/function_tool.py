@@ -75,6 +75,7 @@ class FunctionTool(Generic[_Parameters, _Result]):
     @cached_property
     def _spec(self) -> ToolSpec:
         schema = self._model.model_json_schema()
+        # A model reads the schema in each turn, and the title only repeats the tool's name.
         schema.pop("title", None)
         return ToolSpec(
             name=self._name,
@@ -155,6 +156,7 @@ def _given_arguments(checked: BaseModel) -> dict[str, object]:
 
 def _arguments_model(name: str, func: Callable[..., object], documentation: str) -> type[BaseModel]:
     described = _described_arguments(documentation)
+    # With the extras of `Annotated`: a pydantic Field there has bounds and a description.
     hints = get_type_hints(func, include_extras=True)
     fields: dict[str, Any] = {}  # create_model's overloads take nothing narrower.
     for number, parameter in enumerate(inspect.signature(func).parameters.values()):
@@ -163,6 +165,7 @@ def _arguments_model(name: str, func: Callable[..., object], documentation: str)
         field = Field(default, alias=parameter.name, description=described.get(parameter.name))
         # Not under its own name: a parameter may be called `copy` or `schema`, as BaseModel's own.
         fields[f"argument_{number}"] = (hints[parameter.name], field)
+    # A misspelt argument is reported to the model instead of dropped.
     config = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
     model: type[BaseModel] = create_model(name, __config__=config, **fields)
     return model

@@ -130,6 +130,7 @@ class LLMTool:
 
     @property
     def is_async(self) -> bool:
+        # `execute` is a coroutine function, whatever the function below it is.
         return self._has_own_execute or inspect.iscoroutinefunction(self.func)
 
     @property

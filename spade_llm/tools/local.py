@@ -136,12 +136,14 @@ class LocalToolbox:
             return _failed(f"{name!r} did not finish within {limit_s:g} s.")
 
     async def _run_in_slot(self, tool: Tool, name: str, call: Callable[[], object]) -> ToolResult:
+        # The tool's own limit first: who waits there holds none of the places shared by all.
         places = [self._limiters_by_tool[name]] if name in self._limiters_by_tool else []
         places.append(self._coroutines if tool.is_async else self._threads)
         with ExitStack() as held:
             for one in places:
                 await one.acquire()
                 held.callback(one.release)
+            # Handed over: a function that outlives its time limit keeps its places until it ends.
             return await self._run(tool, name, call, held.pop_all())
 
     async def _run(

@@ -111,6 +111,7 @@ class ResultPages:
     def _page(self, owner_key: tuple[str, str], id: str, number: int) -> ToolResult:
         self._expire()
         kept = self._kept.get(id)
+        # One answer for both: whether somebody else's result exists is not told.
         if kept is None or (kept.caller, kept.person) != owner_key:
             return _failed(f"There is no result {id[:32]!r} any more; call its tool again.")
         if number > len(kept.pages):
@@ -167,12 +168,14 @@ def _page_at(text: str, at: int, room: int) -> str:
         page = page[: len(page) // 2]
     if at + len(page) == len(text):
         return page
+    # At the end of a line, if there is one in the last fifth: the page stays nearly full.
     line_end = page.rfind("\n", len(page) * 4 // 5) + 1
     return page[:line_end] if line_end else page
 
 
 def _fits(page: str) -> bool:
     size = len(to_json(page))
+    # XML makes at most five bytes of one (`&amp;`): small pages need no count.
     if size * 5 <= MAX_PAGE_BYTES:
         return True
     return size + 4 * page.count("&") + 3 * (page.count("<") + page.count(">")) <= MAX_PAGE_BYTES

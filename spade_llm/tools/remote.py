@@ -78,6 +78,7 @@ class ToolService:
     def attach(self, dispatcher: Dispatcher) -> None:
         service = RpcService(ONTOLOGY)
         service.on(ListToolsRequest, self._list)
+        # A tool may do harm when it runs twice: after a kill its asker is told `interrupted`.
         service.on(CallToolRequest, self._call, effect=Idempotency.ONCE)
         service.attach(dispatcher)
 
@@ -94,6 +95,7 @@ class ToolService:
     async def _call(self, request: Request, body: CallToolRequest) -> ToolResultResponse:
         tools, context = self._tools.for_caller(request.message.owner), body.context
         if person := request.message.principal:
+            # A gateway's user calls for itself, whatever the request states.
             context = replace(context, on_behalf_of=person)
         return ToolResultResponse(
             result=await tools.call(body.name, body.arguments, context=context)

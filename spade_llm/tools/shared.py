@@ -120,6 +120,7 @@ class SharedTools:
         return self._new_offer(spec, group)
 
     def _new_offer(self, spec: ToolSpec, group: ToolGroup) -> ToolOffer:
+        # None, not False: a tool that asks for no approval must not override wider terms.
         name, asks = spec.name, Terms(needs_approval=spec.needs_approval or None)
         own = group.terms_of.get(name, NO_TERMS).within(asks)
         terms = self._rules.terms(name, group.terms, own=own).within(self._default_terms)
@@ -159,6 +160,7 @@ class SharedTools:
     @contextmanager
     def _logged(self, call: CallStarted) -> Iterator[_CallOutcome]:
         entry, began = _CallOutcome(), time.perf_counter()
+        # Outside of the `try`: what cannot be written down is not called.
         self._log.begun(call)
         try:
             yield entry
@@ -189,6 +191,7 @@ class SharedTools:
             async with places.slot():
                 yield
         finally:
+            # Otherwise every JID that ever called would keep an entry.
             if places.is_idle:
                 self._limiters_by_caller.pop(caller, None)
 
@@ -201,9 +204,11 @@ class SharedTools:
             return await toolbox.call(name, arguments, context=context)
         limit = asyncio.timeout(offer.timeout_s)
         try:
+            # The wait for a slot counts towards the time limit.
             async with limit, self._tool_slot(offer):
                 return await toolbox.call(name, arguments, context=context)
         except TimeoutError:
+            # A TimeoutError of the tool's own: it is not our limit that was reached.
             if not limit.expired():
                 raise
             text = f"{name!r} did not finish within {offer.timeout_s:g} s."
@@ -253,6 +258,7 @@ async def _listed(group: ToolGroup) -> Sequence[ToolSpec]:
 
 def _allowed(offers: Mapping[str, ToolOffer], caller: str, name: str, absent: str) -> ToolOffer:
     if name not in offers:
+        # Only those of the caller: a refusal must not name what is kept from it.
         known = ", ".join(spec.name for spec in _specs(offers, caller))
         raise UnknownTool(
             f"there is no tool {name!r}{absent}; there are: {known or 'none for you'}"

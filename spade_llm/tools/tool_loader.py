@@ -90,16 +90,19 @@ def _module(entry: str, place: str, folder: Path) -> ModuleType:
 def _from_file(path: Path) -> ModuleType:
     """Once for each file, however it is named."""
     path = path.resolve(strict=True)
+    # No module can be imported under a name with a colon: a file here hides none.
     name = f"own_tools:{path}"
     if name not in sys.modules:
         spec = spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
             raise FileNotFoundError(path)
         module = module_from_spec(spec)
+        # Before it runs: dataclasses look their module up here while they are made.
         sys.modules[name] = module
         try:
             spec.loader.exec_module(module)
         except BaseException:
+            # Otherwise the next import would find the half that ran.
             del sys.modules[name]
             raise
     return sys.modules[name]
