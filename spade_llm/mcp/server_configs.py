@@ -129,6 +129,7 @@ def mcp_servers(configs: Sequence[MCPServerConfig]) -> list[McpServer]:
     servers = [mcp_server(config) for config in configs]
     for number, one in enumerate(servers):
         for other in servers[:number]:
+            # Names keep their `_` here: `a` and `a_b` could both claim a tool `a_b_c`.
             if one.prefix.startswith(other.prefix) or other.prefix.startswith(one.prefix):
                 raise ConfigurationError(
                     f"mcp_servers: tools of {one.name!r} and {other.name!r} could not be told"

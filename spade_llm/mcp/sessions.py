@@ -128,6 +128,7 @@ async def _tools_or_none(config: MCPServerConfig) -> list[LLMTool]:
 
 def _session(config: MCPServerConfig) -> MCPSession:
     known = _sessions.setdefault(asyncio.get_running_loop(), [])
+    # Compared one by one: a configuration with a dictionary in it cannot be hashed.
     for session in known:
         if session.config == config:
             return session

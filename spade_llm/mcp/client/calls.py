@@ -65,6 +65,7 @@ async def call_tool(
 
 def _structured(value: object, blocks: list[str]) -> list[str]:
     """Servers repeat it as text for clients that know only that: then once is enough."""
+    # The SDK's servers wrap a plain value as {"result": …} and give it as text too.
     is_wrapped_text = isinstance(value, dict) and list(value) == ["result"] and blocks
     if value is None or is_wrapped_text or any(_is_json_of(text, value) for text in blocks):
         return []

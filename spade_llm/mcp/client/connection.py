@@ -180,6 +180,7 @@ class McpConnection:
         assert self._session is not None  # Only `_serve` and what it awaits come here.
         tools: list[Tool] = []
         cursor = None
+        # A hostile server can give a next cursor for ever.
         for _ in range(MAX_PAGES):
             params = PaginatedRequestParams(cursor=cursor) if cursor else None
             page = await self._session.list_tools(params=params)
@@ -206,6 +207,7 @@ class McpConnection:
 
     async def _end_with(self, gate: FlowControl) -> None:
         await gate.ended.wait()
+        # At once, before the SDK unwinds: no call may go to a session that is over.
         self.ready.clear()
         raise ConnectionLost("it closed the connection")
 
@@ -227,6 +229,7 @@ async def run_connection(connection: McpConnection) -> str:
     """Run it to its end; why it ended."""
     task = asyncio.create_task(connection.run())
     try:
+        # `wait` does not raise the task's error, which becomes the reason below.
         await asyncio.wait([task])
     finally:
         task.cancel()
@@ -250,6 +253,7 @@ def _clause(error: BaseException) -> str:
             return f"it declined: {sanitize_line(error.error.message, MAX_REASON_CHARS)}"
         case httpx2.HTTPStatusError():
             return f"it answered HTTP {error.response.status_code}"
+        # TimeoutError, which asyncio raises since Python 3.11, is a subclass of OSError.
         case OSError() if not isinstance(error, TimeoutError):
             return f"it cannot be started: {error.strerror or type(error).__name__}"
         case RuntimeError():

@@ -76,6 +76,7 @@ class ToolDefinition:
 def parse_definition(parts: Mapping[str, object]) -> ToolDefinition:
     """Build a definition from the fields of an MCP tool, under their names on the wire."""
     kept = {key: parts[key] for key in _PINNED_FIELDS if parts.get(key) is not None}
+    # Sorted keys: a server that only reorders them has not changed its definition.
     return ToolDefinition(
         name=str(parts["name"]), text=json.dumps(kept, sort_keys=True, ensure_ascii=True)
     )
@@ -115,6 +116,7 @@ def side_by_side(old: str | None, new: str, *, width: int) -> list[str]:
 
 
 def _pairs(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    # difflib's autojunk would take frequent lines of long definitions for noise.
     for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         for one, other in zip_longest(left[a:b], right[c:d]):
             if kind == "equal":

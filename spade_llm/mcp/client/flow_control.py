@@ -79,6 +79,7 @@ class LineSplitter:
         if self._size <= self._max_bytes:
             self._parts.append(part)
         else:
+            # The head is kept because the id of the lost answer is usually in it.
             self._parts = [b"".join([*self._parts, part])[:HEAD_BYTES]]
 
 
@@ -142,6 +143,7 @@ class InboundStream:
 
     async def receive(self) -> SessionMessage | Exception:
         while True:
+            # Before it is taken: a flood waits in the server's own pipe or socket.
             await self._budget.spend_message()
             try:
                 item = await self._stream.receive()
@@ -154,6 +156,7 @@ class InboundStream:
     def _is_surplus(self, item: SessionMessage | Exception) -> bool:
         if isinstance(item, Exception):
             return True  # Not a message: the transport has noted it.
+        # Its requests want answers, which it does not read fast enough.
         is_request = isinstance(item.message, JSONRPCRequest)
         return is_request and self._flow_control.waiting_writes >= MAX_WAITING_WRITES
 
@@ -193,6 +196,7 @@ class OutboundStream:
 
     async def send(self, item: SessionMessage, /) -> None:
         """Raises BrokenResourceError, which the SDK takes for a lost connection."""
+        # The answer to it is not unasked, so it must not be paid from the budget alone.
         if isinstance(item.message, JSONRPCRequest):
             self._budget.refill()
         self._gate.waiting_writes += 1

@@ -29,8 +29,10 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 def main() -> None:
     lifeline, command = int(sys.argv[1]), sys.argv[2:]
+    # Orphans of the program become our children instead of init's, so that we find them.
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     woken, wake = os.pipe()
+    # `signal.set_wakeup_fd` takes only a descriptor that does not block.
     os.set_blocking(wake, False)
     for sign in (signal.SIGCHLD, *_ENDS):
         signal.signal(sign, lambda *_: None)  # They are read from the pipe.
@@ -46,11 +48,13 @@ def main() -> None:
 
 def _exec_program(command: list[str]) -> None:
     parent = os.getppid()
+    # Before exec, so that the group exists when the program starts processes of its own.
     os.setpgid(0, 0)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.set_wakeup_fd(-1)
     for sign in (signal.SIGCHLD, *_ENDS):
         signal.signal(sign, signal.SIG_DFL)
+    # The guard ended before prctl took effect: its death will never be signalled.
     if os.getppid() != parent:
         os._exit(CANNOT_RUN)
     try:

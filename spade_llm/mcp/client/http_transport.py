@@ -61,6 +61,7 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
         self._budget = budget
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        # Streamable HTTP ends a session by DELETE.
         if request.method == "DELETE":
             return await self._say_goodbye(request)
         response = await super().handle_async_request(request)

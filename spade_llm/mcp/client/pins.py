@@ -183,10 +183,12 @@ class Pins:
             statement = _PIN if pinning else _ADD_WAITING
             database.execute(statement, (server, name, text, self._stamp()))
             return PinVerdict.ACCEPTED if pinning else PinVerdict.NEW
+        # It came back to what was accepted: nothing waits for review any more.
         if row.accepted == text:
             self._note_waiting(database, server, name, row, None)
             return PinVerdict.ACCEPTED
         self._note_waiting(database, server, name, row, text)
+        # A rejection holds for one text only; another one is judged anew.
         if row.is_rejected and row.waiting == text:
             return PinVerdict.REJECTED
         return PinVerdict.CHANGED if row.accepted else PinVerdict.NEW
@@ -215,6 +217,7 @@ class Pins:
                 database.executescript(_SCHEMA)
                 database.execute("PRAGMA synchronous = FULL")
                 database.isolation_level = None
+                # The write lock at once: agent and operator may both read, judge and write.
                 database.execute("BEGIN IMMEDIATE")
                 yield database
                 database.execute("COMMIT")

@@ -85,6 +85,7 @@ class McpServerProcess:
         """End it: by the end of its input, then, with all that it has started, by its guard."""
         self.stdin.close()
         await self._wait(STDIN_CLOSED_GRACE_S)
+        # The guard reads the end of this pipe, and ends the whole process group.
         os.close(self._lifeline)
         await self._wait(GUARD_GRACE_S)
         if self._process.returncode is None:
@@ -115,6 +116,7 @@ class McpServerProcess:
         rest = b""
         while chunk := await stream.read(16 * 1024):
             *lines, rest = (rest + chunk).split(b"\n")
+            # A line without an end must not grow in memory.
             rest = rest[:MAX_LINE_CHARS]
             if loop.time() >= until:
                 self._say_dropped(dropped)
@@ -147,6 +149,7 @@ async def start_server_process(
     lifeline, ours = os.pipe()
     try:
         process = await asyncio.create_subprocess_exec(
+            # The guard needs the standard library only, and no PYTHON* variable may change it.
             *(sys.executable, "-I", "-S", guard.__file__, str(lifeline), *where.command),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -171,6 +174,7 @@ async def stdio_streams(
     server: McpServer, where: StdioServer, budget: TrafficBudget
 ) -> AsyncIterator[tuple[TransportStreams, McpServerProcess]]:
     """Raises OSError."""
+    # Not our whole environment, in which keys of models and passwords may be.
     child = await start_server_process(server, where, get_default_environment() | dict(where.env))
     to_session, inbound = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outbound, from_session = anyio.create_memory_object_stream[SessionMessage](MAX_UNSENT)
@@ -181,6 +185,7 @@ async def stdio_streams(
             yield (inbound, outbound), child
             group.cancel_scope.cancel()
     finally:
+        # Also when we are cancelled: the program must not outlive its session.
         with anyio.CancelScope(shield=True):
             await child.stop()
         for stream in (inbound, outbound, to_session, from_session):

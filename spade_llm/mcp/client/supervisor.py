@@ -101,12 +101,14 @@ class McpSupervisor:
         _log.warning(
             "MCP server %s is away: %s; next try in %.1f s", self._server.name, reason, pause_s
         )
+        # One outage, however many attempts fail in it.
         since = self.outage.since if self.outage else _now()
         self.outage = Outage(since=since, reason=reason, next_try=_now() + pause_s)
         self._changed.set()
         await asyncio.sleep(pause_s)
 
     def _pause_s(self, failures: int) -> float:
+        # The exponent is capped: a float overflows at 2 ** 1024.
         grown = self._timeouts.min_backoff_s * 2.0 ** min(failures, 30)
         return min(grown, self._timeouts.max_backoff_s) * (0.5 + self._random_fraction() / 2)
 

@@ -70,6 +70,7 @@ class ToolListings:
         """List the tools whenever a caller or a change asks for it, and after each `silence_s`."""
         while True:
             await _wait_within(silence_s, self._wanted)
+            # Before the request leaves: who asks from now on needs a later listing.
             self._take()
             self.add(await ask())
             await _wait_within(LISTING_PAUSE_S, self._asked)
@@ -135,6 +136,7 @@ class ListingReview:
         Raises:
             StorageFailed
         """
+        # Before the pins are read: a decision that comes meanwhile makes this review stale.
         version = self._pins.version()
         if listing is None:
             self.latest = self._offers(self._pins.accepted(self._server.name), {})

@@ -134,6 +134,7 @@ class McpToolbox:
     ) -> ToolResult:
         from spade_llm.mcp.client.calls import call_tool
 
+        # Listed before each call: a swap without a notice is seen before the call, not after it.
         offers = await self._review(await connection.listings.fetch())
         if name not in offers.tools:
             return self._refused(name, offers)
@@ -174,6 +175,7 @@ class McpToolbox:
 
     async def _review(self, listing: Sequence[ToolDefinition] | None = None) -> OfferedTools:
         """Review the listing, by default the latest. Raises StorageFailed."""
+        # One at a time, because each runs in a thread and writes the same pins.
         async with self._judging:
             listing = self._listing if listing is None else listing
             if self._offering.is_stale(listing):

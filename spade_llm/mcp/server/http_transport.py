@@ -104,6 +104,8 @@ async def serve_http(
         ConfigurationError: the address cannot be used, or would be open to all without a token.
     """
     address.check()
+    # Not by uvicorn, which exits the process where the port is taken; and the port that 0 stands
+    # for has to be known before the allowed hosts are made.
     with _bound(address) as bound:
         port = bound.getsockname()[1]
         app = _app(server, address, port)
@@ -135,6 +137,7 @@ def _security(address: ListenAddress, port: int) -> TransportSecuritySettings:
 def _config(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
+        # `_run` enters the session manager, which the application's lifespan would do again.
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.remote import MemoryClient
 
+# A search counts an access and is read-only all the same (docs/design/mcp.md).
 EFFECTS: dict[str, ToolEffects] = {
     "memory_store": ADDS,
     "memory_search": READS,

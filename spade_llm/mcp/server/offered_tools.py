@@ -111,6 +111,7 @@ def build_tool(
 def error_result(error: SpadeLLMError) -> McpToolResult:
     """The sentence of a request's error says which agent it was."""
     code = error.wire_code if isinstance(error, RequestError) else error.code
+    # Over MCP nobody can approve, so asking again would not help.
     if code == ApprovalRequired.code:
         code = Unauthorised.code
     return build_result({"error": True, "error_type": error_type(code), "message": str(error)})

@@ -76,11 +76,13 @@ class RunningCalls:
             return error_result(Busy(f"{MAX_CALLS} calls are at work; try again in a moment"))
         async with self._cancellable() as call:
             return await self._call(name, arguments, report)
+        # Reached only where `_cancellable` has swallowed the timeout of `cancel_all`.
         assert call.expired()
         return error_result(Interrupted("the server is being stopped"))
 
     @asynccontextmanager
     async def _cancellable(self) -> AsyncIterator[asyncio.Timeout]:
+        # No deadline of its own: `cancel_all` moves it to now, so that the client gets an answer.
         limit = asyncio.timeout(None)
         try:
             async with limit:

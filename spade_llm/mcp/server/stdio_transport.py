@@ -75,6 +75,7 @@ def standard_streams() -> Iterator[tuple[int, int]]:
 
 async def read_lines(descriptor: int, max_bytes: int) -> AsyncIterator[bytes | None]:
     """Read lines until the end. None stands for a discarded line, longer than `max_bytes`."""
+    # Unbounded, because `put_nowait` must not fail in the loop: the semaphore bounds it.
     ahead: asyncio.Queue[tuple[bytes | None, ...]] = asyncio.Queue()
     room, loop = threading.Semaphore(LINES_AHEAD), asyncio.get_running_loop()
 
@@ -151,6 +152,7 @@ def _read_block(descriptor: int) -> bytes:
 def _write_block(descriptor: int, data: bytes) -> None:
     left = memoryview(data)
     while left:
+        # A pipe may take only a part of it.
         left = left[os.write(descriptor, left) :]
 
 
@@ -238,6 +240,7 @@ def _parsed_slowly(line: bytes) -> JSONRPCMessage:
 def _id_of(read: object) -> str | int | None:
     id = read.get("id") if isinstance(read, dict) else None
     is_id = isinstance(id, int) or (isinstance(id, str) and id.isprintable())
+    # Python's bool is an int; true is no id in JSON-RPC.
     return id if is_id and not isinstance(id, bool) else None
 
 
