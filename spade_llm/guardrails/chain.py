@@ -50,6 +50,7 @@ async def run_chain(
     """Each judges what those before it have left; the first that blocks is the last. Raises
     nothing."""
     current = content
+    # A copy: a program may change its list while a check waits.
     for guardrail in tuple(guardrails):
         result = await guardrail(current, context)
         if result.action is GuardrailAction.PASS:
@@ -57,6 +58,7 @@ async def run_chain(
         if result.action is GuardrailAction.MODIFY:
             current = result.content or ""
         await _report_trigger(result, guardrail, side, context, on_trigger)
+        # A change into nothing would send an empty text, so it blocks.
         if result.action is GuardrailAction.BLOCK or not current.strip():
             text = result.custom_message or default_message(side, content)
             return ChainResult(text=text, is_blocked=True)

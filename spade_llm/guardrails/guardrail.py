@@ -53,6 +53,7 @@ async def call_user_code(
     except TimeoutError:
         return _log_failure(what, f"it took over {timeout_s:g} s")
     except asyncio.CancelledError:
+        # Only our own cancellation passes: a check that raises CancelledError has failed.
         if _is_task_cancelled():
             raise
         return _log_failure(what, "it was cancelled")
@@ -123,6 +124,7 @@ class Guardrail(ABC):
         if len(content) > MAX_CHARS:
             return self._blocked(f"over {MAX_CHARS} characters are not checked")
         given = await call_user_code(
+            # A copy: what one check changes in it must not reach the next.
             partial(self.check, content, dict(context)),
             timeout_s=self.limit_s(),
             what=f"guardrail {self.name!r}",
@@ -232,6 +234,7 @@ class CustomFunctionGuardrail(InputGuardrail):
     async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
         if inspect.iscoroutinefunction(self.check_function):
             return await _maybe_await(self.check_function(content, dict(context)))
+        # The thread gives it back when it ends: a function that hangs keeps its place.
         await self._thread_limiter.acquire()
         given = await run_in_thread(
             lambda: self.check_function(content, dict(context)),

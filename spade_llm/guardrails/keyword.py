@@ -64,6 +64,7 @@ def normalize(
     for start, end in _clusters(original):
         if end == len(original) and not is_complete:
             break
+        # Bounds the memory of the cache: a cluster may be as long as the text.
         letter = _cached_letter if end - start <= MAX_CLUSTER else _letter
         piece = letter(original[start:end], case_sensitive)
         pieces.append(piece)
@@ -124,6 +125,7 @@ class KeywordSearch:
             start = searched.find(keyword)
             while start >= 0:
                 yield start, start + len(keyword)
+                # Not behind the match: occurrences of one keyword may overlap.
                 start = searched.find(keyword, start + 1)
 
 
@@ -309,6 +311,7 @@ class _KeywordPartGuard:
         spans = _to_original_spans(found.starts, found.ends, self._search.spans(found.text))
         begun = self._search.partial_match_start(found.text)
         cut = found.starts[begun] if begun < len(found.text) else found.original_length
+        # Backwards: a cut that moves to the start of one span may fall into the one before.
         for start, end in reversed(spans):
             cut = start if start < cut < end else cut
         return cut, bool(spans)

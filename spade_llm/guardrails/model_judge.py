@@ -84,6 +84,7 @@ class LLMGuardrail(OutputGuardrail):
 
 
 def judging_prompt(rules: str, text: str, *, mark: str) -> list[ContextMessage]:
+    # Not `format`: braces in an operator's rules are braces.
     task = rules.replace(CONTENT, "(the text in the next message)") + _TASK.format(mark=mark)
     return [
         {"role": "system", "content": task},

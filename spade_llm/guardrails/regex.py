@@ -85,6 +85,7 @@ class BoundedPattern:
     def max_match_reach(self) -> int | None:
         """Return the number of characters from the start of a match that determine it; None:
         unbounded."""
+        # The width of a pattern leaves out what its look-aheads examine.
         if "(?=" in self.source or "(?!" in self.source:
             return None
         least, most = _width(self.source)
@@ -120,6 +121,7 @@ class RegexGuardrail(InputGuardrail):
 
     async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
         if len(content) < LONG_CHARS:
+            # A pattern that is slower than LOOP_S gets more time below, in a thread.
             with suppress(TimeoutError):
                 return self._result(content)
         return await run_in_thread(lambda: self._result(content, is_in_thread=True))
@@ -243,6 +245,7 @@ class _RegexPartGuard:
         pieces: list[str] = []
         final_end = len(self._text) - self._reach
         for match in self._pattern.matches(self._text, self._position):
+            # Further text could still make this match longer or shorter.
             if match.start() >= final_end:
                 break
             pieces.append(self._text[self._position : match.start()])
