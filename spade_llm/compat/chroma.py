@@ -61,6 +61,7 @@ def open_client(keywords: ChromaKeywords) -> ClientAPI:
 
     if client := keywords.get("client"):
         return client
+    # chromadb reports its use to its maker unless it is told not to.
     settings = keywords.get("client_settings") or Settings(anonymized_telemetry=False)
     return _client_at(keywords, settings)
 
@@ -235,6 +236,7 @@ class Chroma(VectorStore):
         said = {key: value for key, value in more.items() if value is not None}
         return self._client.get_or_create_collection(
             self.collection_name,
+            # By default chromadb would download its own embedder (80 MB) at first use.
             embedding_function=None,
             **said,  # type: ignore[arg-type]  # of a dict with known keys
         )
@@ -282,6 +284,7 @@ class Chroma(VectorStore):
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    # A vector of zeros stays one instead of becoming NaN.
     return np.asarray(vectors / np.where(lengths == 0, 1, lengths))
 
 

@@ -65,6 +65,7 @@ class Document(Record):
             metadata=known,
             **library,
         )
+        # The record is frozen, which also holds for its own `__init__`.
         object.__setattr__(self, "id", name)
 
     @property

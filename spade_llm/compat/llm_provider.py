@@ -190,6 +190,7 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         specs = [tool.spec for tool in tools or ()]
         schema = output_schema if output_schema and not specs else None
         form = schema.model_json_schema() if schema else None
+        # Our own `complete` would come back here where a subclass overrides this method.
         return response_of(await super().complete(prompt, specs, response_schema=form), schema)
 
     async def get_embeddings(self, texts: list[str]) -> list[list[float]]:
@@ -231,4 +232,5 @@ def _limits(
     return replace(usual, attempts=attempts, deadline_s=max(usual.deadline_s, timeout_s))
 
 
+# For `isinstance` only: as a base class it would bring its own `complete` and `stream`.
 BaseLLMProvider.register(LLMProvider)

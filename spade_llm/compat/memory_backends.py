@@ -187,6 +187,7 @@ class _ProgramStore:
     async def search(self, query: MemoryQuery) -> SearchResult:
         await self._ensure_initialized()
         found = await self._backend.search_memories(self._owner, query.text, query.limit)
+        # A program's backend gives an order, and no scores.
         hits = [ScoredMemory(entry=await self._count_access(one), score=1.0) for one in found]
         return SearchResult(
             outcome=SearchOutcome.OK if hits else SearchOutcome.EMPTY, hits=tuple(hits)

@@ -93,7 +93,9 @@ class RetrievalBehaviour(Behaviour):
         return self._stats.copy()
 
     async def run(self) -> None:
+        # Before `receive`: what cannot be served yet stays in the behaviour's mailbox.
         await self._slots.acquire()
+        # Without a timeout SPADE's `receive` returns at once, and the behaviour would spin.
         message = await self.receive(timeout=IDLE_S)
         if message is None:
             self._slots.release()
@@ -128,8 +130,10 @@ class RetrievalBehaviour(Behaviour):
         begun = time.perf_counter()
         finding = asyncio.create_task(self._find(query))
         try:
+            # Not `wait_for`, which waits on for a retriever that ignores its cancellation.
             await asyncio.wait([finding], timeout=RETRIEVAL_TIMEOUT_S)
         finally:
+            # `cancel` returns False only for a task that is done.
             was_in_time = not finding.cancel()
         error = finding.exception() if was_in_time else TimeoutError()
         if error is not None:

@@ -168,6 +168,8 @@ def _single_argument_schema(args: object) -> Mapping[str, object]:
 def _schema(form: object) -> Mapping[str, object]:
     """Return the JSON Schema of a pydantic model (v1 or v2), or the given JSON Schema."""
     from pydantic import BaseModel
+
+    # Older tools of LangChain have schemas of pydantic 1.
     from pydantic.v1 import BaseModel as OldModel
 
     if isinstance(form, dict):
@@ -184,4 +186,5 @@ def _schema(form: object) -> Mapping[str, object]:
 
 def _is_for_the_model(error: Exception) -> bool:
     """LangChain's own way for a tool to say what went wrong."""
+    # By its name, because LangChain is never imported here: the tool brings it.
     return any(kind.__name__ == "ToolException" for kind in type(error).__mro__)
