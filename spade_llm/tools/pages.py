@@ -175,7 +175,7 @@ def _page_at(text: str, at: int, room: int) -> str:
 
 def _fits(page: str) -> bool:
     size = len(to_json(page))
-    # XML makes at most five bytes of one (`&amp;`): small pages need no count.
+    # `&` becomes five bytes in XML, `<` and `>` four: small pages need no count.
     if size * 5 <= MAX_PAGE_BYTES:
         return True
     return size + 4 * page.count("&") + 3 * (page.count("<") + page.count(">")) <= MAX_PAGE_BYTES
