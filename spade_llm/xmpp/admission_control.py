@@ -1,7 +1,5 @@
 """Admission control and rate limits (token bucket) per stamped sender of a stanza.
 
-is read.
-
 What comes too fast is refused with a stanza error (`resource-constraint`), programs' requests with
 `refuse` once per second, strangers in one sentence per minute; beyond that there is silence. A
 chat client that has waited for its answers is paced instead: its next message waits for its turn.
@@ -191,6 +189,7 @@ class AdmissionControl:
     def _is_message_limited(self, xml: Element, now_s: float) -> bool:
         kind, (jid, trust) = xml.get("type"), self._counted_sender(xml)
         if kind == "error":
+            # It fails a request of ours at once, and no error may answer it (RFC 6120 §8.3.1).
             return False
         if kind == "groupchat":
             return not self._admit_signal(jid, now_s)
@@ -222,6 +221,7 @@ class AdmissionControl:
         """Return the bare JID and trust level that a stanza counts for; a gateway's principal is at
         least a guest."""
         jid, acl = bare(xml.get("from", "")), xml.find(codec.ACL_TAG)
+        # Only a gateway may act for another: a principal that anybody else names is ignored.
         if acl is None or jid not in self._gateways:
             return jid, self._trust_level(jid)
         principal = parse_principal(acl.get(PRINCIPAL, "")) or jid
@@ -242,10 +242,12 @@ class AdmissionControl:
         try:
             return self._invitations.is_guest(jid)
         except StorageFailed as error:
+            # A file that cannot be read admits nobody.
             logger.warning("%s is not admitted: %s", jid, error)
             return False
 
     def _sender(self, jid: str, trust: TrustLevel, now_s: float) -> _Sender:
+        # With the trust level: who is let in meanwhile gets the rates of the new one.
         key = (jid, trust)
         found = self._senders.get(key)
         if found is None:
@@ -345,6 +347,7 @@ class AdmissionControl:
             logger.debug("nobody is told: %s", unreadable)
 
     def _join(self, xml: Element, jid: str, sender: _Sender) -> None:
+        # Before the file is read: a flood of codes costs no access to the database.
         if not sender.joins.take(self._clock()):
             return
         try:
@@ -387,6 +390,7 @@ class _Sender:
         self.requests = TokenBucket(requests, now_s) if requests else None
         self.starts = TokenBucket(TURN_START_RATE, now_s)
         self.joins = TokenBucket(JOIN_RATE, now_s)
+        # The first refusal is due at once, even where the clock begins at zero.
         self.refused_s = -REFUSED_EVERY_S
 
 
@@ -416,6 +420,7 @@ def _request_fingerprint(xml: Element) -> int:
 
 def _invitation_code(xml: Element) -> str | None:
     """Return the code of a `join CODE` message from a person; None if it is not one."""
+    # Only the beginning is split: a code is short, a body may be large.
     words = (xml.findtext(_BODY) or "")[:100].split(maxsplit=1)
     if len(words) != 2 or codec.encoding_of(xml) is not Encoding.PLAIN:
         return None

@@ -220,6 +220,8 @@ class XmppAgent(Agent):
             self._resources.enter_context(self.admission)
             if isinstance(self._log, SqliteAnswerLog):
                 self._resources.push_async_exit(self._log)
+                # Only begun: a new SQLite file waits for the disk twice (6 to 10 ms); we connect
+                # meanwhile.
                 self._log.begin()
             self._resource = resource_of(self.options.data, str(self.jid.local))
             await self.open_resources(self._resources)
@@ -292,6 +294,7 @@ class XmppAgent(Agent):
         for piece in self.split_outgoing(message) if is_plain else (message,):
             await self.connection.send(codec.encode(piece))
         if message.ontology == CHAT_TEXT:
+            # Answers to people are confirmed: ask the server in the write that they leave with.
             self.connection.request_ack_soon()
             for note in self.on_sent:
                 note(message)
@@ -408,6 +411,7 @@ class XmppAgent(Agent):
             await self._until_log()
             await connecting
         except BaseException:
+            # A cancelled start, too, must leave neither a connection nor an open file.
             connecting.cancel()
             await asyncio.wait({connecting})
             await connection.close()
@@ -421,11 +425,14 @@ class XmppAgent(Agent):
                 behaviour.start()
 
     def _session_started(self) -> None:
+        # Before the handlers, one of which asks the archive: Prosody delivers no offline messages
+        # to a client that has asked it.
         if self.options.is_available:
             self.roster.appear()
         for tell in self.on_session:
             tell()
         self.spawn(self.node.dispatcher.resend())
+        # Open requests may be lost with the old stream; a resumed one sends them again by itself.
         self.spawn(self.node.requester.send_again())
 
     def _resumed(self) -> None:
@@ -461,6 +468,7 @@ class XmppAgent(Agent):
             if (query := tell(node)) is not None:
                 return DiscoInfo(xml=query)
         said = self.announcement
+        # XEP-0115 §6.2 asks for `node#ver`; of an earlier `ver` nothing is known any more.
         if node not in ("", None, NODE, f"{NODE}#{said.ver}"):
             raise XMPPError("item-not-found")
         return DiscoInfo(xml=said.query())

@@ -118,11 +118,13 @@ class Invitations:
         in uses up no invitation. Raises StorageFailed."""
         if self.is_guest(jid):
             return True
+        # The write lock at once: `spade-llm invite` may write to the same file meanwhile.
         self._db.run("BEGIN IMMEDIATE")
         try:
             is_admitted = self._use(_hash(code), jid)
         finally:
             self._db.run("COMMIT")
+        # `is_guest` has just remembered a no.
         self._known.pop(jid, None)
         return is_admitted
 
@@ -138,6 +140,7 @@ class Invitations:
         """Raises StorageFailed."""
         now = self._clock()
         known = self._known.get(jid)
+        # A negative age is no age: the wall clock was set back.
         if known is None or not 0 <= now - known[0] < BELIEVED_S:
             known = (now, bool(self._db.run(_IS_GUEST, jid, now)))
             self._known[jid] = known
@@ -157,6 +160,7 @@ class Invitations:
         self._known.pop(name, None)
         if "@" in name:
             return bool(self._db.run(_SHUT_OUT, name))
+        # A shorter prefix could withdraw several invitations.
         return len(name) >= NAMED_BY and bool(self._db.run(_WITHDRAW, len(name), name))
 
 
@@ -168,6 +172,7 @@ def is_code(text: str) -> bool:
 def _hash(code: str) -> str:
     """However it was typed: small letters, hyphens and blanks do not count."""
     plain = "".join(letter for letter in code.upper() if letter in ALPHABET)
+    # Without salt or iterations: 78 random bits cannot be tried out, unlike a password.
     return sha256(plain.encode()).hexdigest()
 
 

@@ -31,6 +31,7 @@ def _server_imported_later() -> Iterator[None]:
         yield
     finally:
         for module in later:
+            # So that `spade.run` imports the real module when it needs it.
             del sys.modules[module]
 
 

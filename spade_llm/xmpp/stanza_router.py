@@ -124,6 +124,7 @@ class StanzaRouter:
             self._agent.node.dispatcher.receive(message)
 
     def _is_handed_back(self, message: AclMessage) -> bool:
+        # Whoever does not ask again is left to the server, which stores what stays unacknowledged.
         asks_again = message.encoding is Encoding.ACL or message.reply_by is not None
         return (
             bool(self._agent.connection and self._agent.connection.is_acknowledgement_frozen)
@@ -171,11 +172,12 @@ class _AnyMessage(MatcherBase):
 
 def _spade_message(xml: Element, client: ClientXMPP) -> SpadeMessage:
     """Convert to SPADE's message, and add what SPADE drops (4.1.4; tests/test_facts.py): the
-    thread, and the parameters of an `<acl/>`. A `principal` is kept only from an `<acl/>`, where a
-    gateway of ours has set it; in SPADE's own form any sender may claim it."""
+    thread, and the parameters of an `<acl/>`."""
     message = SpadeMessage.from_node(Message(client, xml, recv=True))
     message.thread = message.thread or xml.findtext("{jabber:client}thread")
     metadata = codec.read_metadata(xml)
+    # In an `<acl/>` a gateway of ours has set the principal; in SPADE's own form any sender may
+    # claim one.
     if codec.encoding_of(xml) is not Encoding.ACL:
         metadata.pop(PRINCIPAL, None)
     message._metadata.pop(PRINCIPAL, None)

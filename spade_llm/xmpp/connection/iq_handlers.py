@@ -59,6 +59,7 @@ class _IqMatcher(MatcherBase):
     def match(self, stanza: Iq) -> bool:
         xml, (kind, tag) = stanza.xml, self._criteria
         is_asked = xml.tag == "{jabber:client}iq" and xml.get("type") == kind
+        # A request has exactly one child (RFC 6120 §8.2.3).
         return bool(is_asked and len(xml) == 1 and xml[0].tag == tag)
 
 

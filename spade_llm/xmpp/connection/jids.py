@@ -80,6 +80,7 @@ def resource_of(data: Path | None, name: str) -> str:
     path = data / f"resource-{name}"
     try:
         known = path.read_text("ascii", errors="replace").strip() if path.exists() else ""
+        # A kill while the file is written leaves it empty or cut.
         if not _RESOURCE.fullmatch(known):
             path.write_text(known := _new_resource(), "ascii")
     except OSError as error:

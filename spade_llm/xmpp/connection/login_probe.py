@@ -53,6 +53,8 @@ class ProbeLogin:
     ) -> Element | None:
         """The answer, an error as well; None: none came, or the connection ended."""
         question = _question(self.connection, namespace, name, text)
+        # A server ends the stream at a stanza above its limit; then no answer comes before the
+        # timeout.
         ended = asyncio.get_running_loop().create_future()
         self.connection.client.add_event_handler("disconnected", lambda _: _set_done(ended))
         asking = asyncio.ensure_future(_answer(question, within_s))
@@ -99,6 +101,7 @@ async def probe_login(
     jid: str, password: str, connection: ConnectionSettings
 ) -> AsyncIterator[ProbeLogin]:
     """Raises ConfigurationError: the server does not let this account in, and why."""
+    # Of its own: the agent that is logged in with this account must not be replaced (`conflict`).
     resource = f"visit-{secrets.token_hex(4)}"
     login = XmppConnection(jid, password, connection, resource=resource, is_resumed=False)
     await login.open()

@@ -155,6 +155,7 @@ class _ProbeStream:
         self.before = await self._reader.readuntil(FEATURES)
         self._writer.write(STARTTLS)
         await self._reader.readuntil(b"<proceed")
+        # To the end of the tag: what stays in the buffer would be read as the answer behind TLS.
         await self._reader.readuntil(b">")
         await self._writer.start_tls(context, server_hostname=domain)
         self._writer.write(_header(domain))

@@ -1,6 +1,6 @@
 """Connection settings: server addresses, fallback endpoints, and the TLS context.
 
-Wherever it is, the certificate has to be that of the JID's domain (xmpp/client.py).
+Wherever it is, the certificate has to be that of the JID's domain (xmpp/connection/client.py).
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ class FallbackEndpoints:
 
     def move_on(self) -> bool:
         """This one did not work. True: every one was tried since the last time it was so."""
+        # This failure was the redirection itself: its target is tried next, and no address is
+        # skipped.
         if self._is_untried:
             self._is_untried = False
             return False
@@ -90,6 +92,7 @@ class FallbackEndpoints:
         server with a verified certificate may redirect: before TLS anything on the line could claim
         it."""
         target = _parse_endpoint(other)
+        # Bounded: two servers could redirect to each other for ever.
         if target is None or not is_verified or self._hops >= MAX_REDIRECTS:
             logger.warning("redirection to %r ignored", other[:200])
             return False
@@ -125,6 +128,7 @@ def _parse_endpoint(text: str) -> tuple[str, int] | None:
         host, colon, rest = text.partition(":")
         rest = colon + rest
     port = rest.removeprefix(":") or "5222"
+    # The length is checked before `int`: the text comes from a server.
     is_sound = bool(host) and port.isdecimal() and len(port) <= len(str(MAX_PORT))
     return (host, int(port)) if is_sound and 0 < int(port) <= MAX_PORT else None
 

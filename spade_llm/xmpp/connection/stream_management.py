@@ -95,12 +95,14 @@ class StreamManagement:
         self.give_up()
         wish = f" resume='true' max='{RESUME_WITHIN_S}'" if to_resume else ""
         self._write(f"<enable xmlns='{NAMESPACE}'{wish}/>")
+        # What we send counts from here on, not from the server's answer (XEP-0198 §4).
         self.is_on = True
 
     async def resume(self) -> bool:
         """Go on with the stream that has dropped, if the server still has it."""
         self._decided = asyncio.get_running_loop().create_future()
         known = f"previd={quoteattr(self._id)} h='{self._handled}'"
+        # The `h` of `<resume/>` acknowledges, too: a later `<a/>` must not go back behind it.
         self._acknowledged_in = self._handled
         self._write(f"<resume xmlns='{NAMESPACE}' {known}/>")
         try:
@@ -119,6 +121,8 @@ class StreamManagement:
         """Discard the stream: unacknowledged stanzas are forgotten; pending receipts become
         False."""
         self._id = ""
+        # A mark of the old stream must not acknowledge in the new one, whose counters begin at
+        # zero.
         self._stream += 1
         self.is_on = self._is_counting_in = self._has_overflown = False
         self._handled = self._acknowledged_in = self._sent = self._acked = self._unacked_chars = 0
@@ -168,6 +172,7 @@ class StreamManagement:
 
     def flush_ack_request(self) -> None:
         """Once for all that want it now."""
+        # Not again if the server was asked after the last stanza.
         if self._is_ack_requested and self._sent != self._asked_for:
             self.ask()
         self._is_ack_requested = False
@@ -198,6 +203,7 @@ class StreamManagement:
         self._unacked.append(text)
         self._unacked_chars += len(text)
         if len(self._unacked) > MAX_UNACKED or self._unacked_chars > MAX_UNACKED_CHARS:
+            # A stream with a gap cannot be resumed without loss, so its copies are of no use.
             self._has_overflown = True
             self._unacked.clear()
 
@@ -210,8 +216,10 @@ class StreamManagement:
             self._id = xml.get("id", "")
 
     def _resumed(self, xml: Element) -> None:
+        # First, to drop what has arrived before the rest is sent again.
         self._arrived(xml)
         self.is_on = self._is_counting_in = True
+        # Past `note_sent`: these were counted when they were first sent.
         for text in self._unacked:
             self._write(text)
         self.ask()
@@ -228,11 +236,14 @@ class StreamManagement:
             _set(self._decided, has_arrived=is_resumed)
 
     def _arrived(self, xml: Element) -> None:
-        """`h` counts modulo 2³²; a server that counts more than was sent is not believed."""
+        """Process the server's acknowledgement."""
         said = xml.get("h", "")
+        # Bounded before `int`, which raises ValueError above 4300 digits.
         if not said.isdecimal() or len(said) > len(str(_MODULO)):
             return
+        # `h` counts modulo 2³² (XEP-0198 §4).
         new = (int(said) - self._acked) % _MODULO
+        # A server that counts more than was sent is not believed.
         if new > self._sent - self._acked:
             return
         self._acked += new
@@ -287,6 +298,7 @@ class Acknowledger:
         task.add_done_callback(self._tasks.discard)
 
     async def _acknowledge(self, management: StreamManagement) -> None:
+        # Before the wait: what comes during it is not yet safe.
         mark = management.mark()
         await self.until_safe()
         management.acknowledge(mark)

@@ -51,8 +51,7 @@ class XmppConnection:
     """Keeps one stream up until `close()`.
 
     The first connection is made by `open()`, which fails with the reason; later ones by
-    themselves, with jittered back-off, except after a `conflict` (another process took our full
-    JID: coming back would make both kick each other for ever). They resume the stream where the
+    themselves, with jittered back-off, except after a `conflict`. They resume the stream where the
     server still has it (XEP-0198): nothing that was sent or came meanwhile is lost then.
     """
 
@@ -134,6 +133,7 @@ class XmppConnection:
             await self.acknowledger.finish(self.client.management)
             await self._disconnect()
         finally:
+            # Also after a failed goodbye: who waits for a receipt must get an answer.
             self.client.management.give_up()
             self._end_sender()
 
@@ -141,7 +141,7 @@ class XmppConnection:
         """Write one stanza, waiting a while for a connection that is coming back.
 
         Raises:
-            PeerUnavailable: not connected, and not back within SEND_PATIENCE_S.
+            PeerUnavailable: not connected, and not back within SEND_TIMEOUT_S.
         """
         if not self.connected.is_set():
             await self._wait_connected()
@@ -167,6 +167,7 @@ class XmppConnection:
     async def _wait_for(self, receipt: asyncio.Future[bool]) -> None:
         connection = self._connections
         await asyncio.wait({receipt}, timeout=PING_TIMEOUT_S)
+        # Silence on an old connection says nothing about the one that has replaced it.
         if not receipt.done() and self.connected.is_set() and connection == self._connections:
             self.client.abort()
 
@@ -215,8 +216,11 @@ class XmppConnection:
         while (failure := await self._attempt_in_time()) is not None:
             self._last_failure = failure
             were_all_tried = self._endpoints.move_on()
+            # A wrong password is wrong at every address of the server.
             if isinstance(failure, AuthenticationRejected):
                 raise failure
+            # A wrong certificate may be that of one address: a verdict only when all have been
+            # tried.
             if were_all_tried and not isinstance(failure, ServerUnreachable):
                 raise failure
             await self._disconnect()
@@ -288,6 +292,7 @@ class XmppConnection:
         try:
             await self.client["xep_0199"].send_ping(self.client.boundjid.host, PING_TIMEOUT_S)
         except IqError:
+            # An error is an answer: the connection is alive.
             return True
         except IqTimeout:
             return False
@@ -332,6 +337,7 @@ class XmppConnection:
     def _session_started(self, _event: object) -> None:
         if not self._is_trusted():
             return
+        # Before our presence: the server then sends what it has stored, and that has to be counted.
         if self.client.management.is_offered:
             self.client.management.enable(to_resume=self._is_resumed)
         else:
@@ -388,6 +394,7 @@ class XmppConnection:
         condition = str(error["condition"])  # type: ignore[index]  # slixmpp stanza, untyped
         if condition == "conflict" and not self.closed_for_good.done():
             logger.error("%s was replaced by another process with the same full JID", self.address)
+            # RFC 6120 §4.9.3.3. Coming back would make the two replace each other for ever.
             self.closed_for_good.set_result("conflict")
         if condition == "see-other-host":
             is_verified = isinstance(self.client.socket, ssl.SSLObject)

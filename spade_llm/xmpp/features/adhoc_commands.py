@@ -99,6 +99,7 @@ class CommandSessions:
         """Ends it: each form is filled in once. None: there is none of this visitor's."""
         self._expire()
         session = self._by_id.get(id)
+        # It stays: another client that names its id must not end it.
         if session is None or (session.jid, session.node) != (jid, node):
             return None
         return self._by_id.pop(id)

@@ -138,6 +138,7 @@ class MessageArchive:
         """Collect a result of a pending query; results not sent by our own account are ignored."""
         result = stanza.xml.find(_RESULT)
         page = self._open.get(result.get("queryid", "")) if result is not None else None
+        # Anybody can send a `<result/>`, with words of others in it.
         if page is None or stanza.xml.get("from", self._me) != self._me or len(page) >= PAGE_SIZE:
             return
         forwarded = result.find(_FORWARDED)
@@ -238,6 +239,7 @@ class MissedMessages:
             return
         position = self._load_position()
         if position is None:
+            # A new agent, or a lost folder: what was said before it came is not answered.
             self._save_position(await self._archive.newest())
             return
         await self._read_from(self._archive, *position)
@@ -275,6 +277,7 @@ class MissedMessages:
             await asyncio.sleep(0)
             await dispatcher.written_down()
         self._live.pop(one.id, None)
+        # One by one: a kill −9 repeats one message at most, which the answer log knows.
         self._save_position(one.id)
 
     def _is_for_us(self, message: Element) -> bool:

@@ -73,6 +73,7 @@ class BouncedAnswers:
         """The pieces of a long one are called by its id and a number."""
         id = bounce.message_id
         answer = self._sent.get(id) or self._sent.get(id.rpartition(".")[0])
+        # An error of anybody else with a known id must not make us send again.
         is_it = answer is not None and bare(answer.receiver) == bare(bounce.peer)
         return answer if is_it and bounce.condition in TRANSIENT_CONDITIONS else None
 

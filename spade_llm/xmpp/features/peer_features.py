@@ -166,6 +166,7 @@ class PeerFeatures:
         if key in self._known:
             self._known.move_to_end(key)
             return self._known[key]
+        # Others wait for the same query: who gives up first must not cancel it.
         return await asyncio.shield(self._asking(jid))
 
     async def close(self) -> None:
@@ -221,6 +222,7 @@ class PeerFeatures:
             self._seen[person] = clients
             return
         clients.pop(seen.jid, None)
+        # Only clients without a `ver` are known by full JID: the next one there may be another.
         self._known.pop(seen.jid, None)
         if not clients:
             self._seen.pop(person, None)

@@ -63,10 +63,13 @@ class LoadLevel:
         return True
 
     def _level(self, open_requests: int) -> LoadState:
+        # Hysteresis: a level is left at half of what it was entered at, as each change is a stanza
+        # to every contact.
         saturated = self._busy_at if self.now is not LoadState.SATURATED else self._busy_at / 2
         busy = self._busy_at / 4 if self.now is LoadState.FREE else self._busy_at / 8
         if open_requests >= saturated:
             return LoadState.SATURATED
+        # 1.5: a single request is never busy, however small `busy_at` is.
         return LoadState.BUSY if open_requests >= max(busy, 1.5) else LoadState.FREE
 
 

@@ -116,6 +116,7 @@ class Profile:
         try:
             await self._ask("set", _publication(node, id, payload, with_options=True))
         except IqError as error:
+            # XEP-0060 §7.1.5: the node exists with other options than those of `publish-options`.
             if error.condition != "conflict":
                 raise
             await self._ask("set", _publication(node, id, payload, with_options=False))
@@ -133,6 +134,7 @@ class Profile:
         if presence.find(f"{{{UPDATE}}}x") is None:
             update = ET.SubElement(presence, f"{{{UPDATE}}}x")
             avatar = self._identity.avatar
+            # An empty `<photo/>` says that there is no picture (XEP-0153).
             ET.SubElement(update, f"{{{UPDATE}}}photo").text = avatar.hash if avatar else ""
 
 

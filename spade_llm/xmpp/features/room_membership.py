@@ -175,6 +175,7 @@ class RoomMembership:
         (XEP-0421) removes forged ones."""
         room = self._room
         asking = asyncio.create_task(self._ask())
+        # A room that is lost meanwhile never answers.
         leaving = asyncio.create_task(room.is_out.wait())
         await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
         asking.cancel()

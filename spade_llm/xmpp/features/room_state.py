@@ -151,6 +151,7 @@ class RoomState:
         self.is_settled.clear()
         self.exit = RoomExit()
         self._occupants.clear()
+        # The room sends its history again at each join.
         self._talk.clear()
         self.join_result = asyncio.get_running_loop().create_future()
         return self.join_result
@@ -220,6 +221,7 @@ class RoomState:
         known = self._occupants.get(seen.nick)
         if known is None and len(self._occupants) >= MAX_OCCUPANTS:
             return
+        # Another JID or id under the same nick is another person.
         if known is None or (known.real, known.stated_id) != (seen.real, seen.occupant):
             known = Occupant(nick=seen.nick, real=seen.real, stated_id=seen.occupant)
             self._occupants[seen.nick] = known
@@ -243,7 +245,9 @@ class RoomState:
             self._occupants[new] = occupant
 
     def _put_out(self, seen: RoomPresence) -> None:
+        # Kicked (307), no member any more (321), members only from now on (322).
         was_wanted = bool(seen.statuses & {BANNED, "307", "321", "322"}) or seen.is_destroyed
+        # The service shuts down (332): the room will be there again.
         is_passing = SHUT_DOWN in seen.statuses
         self.is_in = False
         codes = ", ".join(sorted(seen.statuses - {SELF}))

@@ -160,6 +160,7 @@ class Rooms:
             return
         seen = muc.read_presence(presence.xml)
         room.see(seen)
+        # A new room stays locked until its owner accepts the configuration (XEP-0045 §10.1.2).
         if muc.CREATED in seen.statuses:
             unlocking = muc.unlock(room.address, f"unlock-{room.nick}")
             self._agent.send_now(unlocking)
@@ -170,6 +171,7 @@ class Rooms:
         kind = xml.get("type", "normal")
         if kind == "error":
             return room is not None and self._handle_bounce(room, xml)
+        # Until it has let us in, the address may be a person's.
         if room is not None and not room.has_joined_once:
             room = None
         if (invitation := muc.read_invitation(xml)) is not None:
@@ -263,6 +265,7 @@ class Rooms:
     async def _accept(
         self, room: RoomState, message: AclMessage, occupant: Occupant, hops: int
     ) -> None:
+        # Occupant ids count only once the room is known to announce them.
         await room.settled()
         is_program = bool(hops) or await self._is_program(room, occupant)
         counted = max(hops, 1) if is_program else 0

@@ -88,6 +88,7 @@ class Roster:
     async def _look_at_roster(self) -> None:
         await self._get_roster()
         if self._is_own_account:
+            # In this order: who may not see us any more must not get our presence.
             self._take_off()
             self._show()
         self._subscribe(frozenset(self._watched))

@@ -160,6 +160,7 @@ async def send_file(agent: XmppAgent, message: AclMessage, text: str, name: str)
 def _headers(put: Element) -> dict[str, str]:
     found = {one.get("name", ""): one.text or "" for one in put}
     return {
+        # XEP-0363 §5: a line break would begin another header.
         name: value.replace("\r", "").replace("\n", "")
         for name, value in found.items()
         if name.lower() in HEADERS
@@ -214,6 +215,7 @@ async def _put(
     size: int,
 ) -> None:
     _check_url(slot.put_url, service)
+    # Without a length httpx sends an iterator in chunks, and a slot is for this size.
     headers = {**slot.headers, "Content-Length": str(size)}
     context = tls_context(agent.options.connection.ca_path)
     try:

@@ -84,6 +84,7 @@ def dns_names(certificate: x509.Certificate) -> list[str]:
 def write_file(path: Path, content: bytes, *, mode: int) -> None:
     """Replace the file in one step: a reader sees the old file or the new one, never a half."""
     new_path = path.with_name(path.name + ".new")
+    # Always a new file (O_EXCL): one that exists would keep its mode, and a link would be followed.
     new_path.unlink(missing_ok=True)
     with open(os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
         file.write(content)
@@ -171,6 +172,7 @@ def _load(cert_path: Path, key_path: Path) -> _Identity | None:
         return None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         return None
+    # So after a kill between the two writes of `_save`: both are then made again.
     if certificate.public_key() != key.public_key():
         return None
     return _Identity(certificate=certificate, key=key)
@@ -195,6 +197,7 @@ def _new_ca(now: datetime) -> _Identity:
     name = _x509_name("spade-llm local CA")
     builder = (
         _builder(name, name, key.public_key(), now, days=CA_DAYS)
+        # It signs servers only, no other CA.
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_key_usage(signs_certificates=True), critical=True)
         .add_extension(_key_identifier(key), critical=False)
@@ -212,6 +215,7 @@ def _new_server(ca: _Identity, names: tuple[str, ...], now: datetime) -> _Identi
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(_alternative_names(names), critical=False)
         .add_extension(_key_identifier(key), critical=False)
+        # Python 3.13 verifies strictly, and refuses a certificate without it.
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(ca.key.public_key()), critical=False
         )
@@ -240,6 +244,7 @@ def _builder(
 
 
 def _x509_name(common_name: str) -> x509.Name:
+    # The upper bound of RFC 5280 (ub-common-name); clients look at the alternative names.
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name[:64])])
 
 

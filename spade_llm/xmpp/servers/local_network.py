@@ -39,6 +39,7 @@ class LocalNetwork:
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="spade-llm-"))
         self._directory = Path(folder)
         self._server = choose_server(self._kind, self._directory)
+        # Before the start, so that one that fails half-way leaves no process.
         self._stack.push_async_callback(self._server.stop)
         self._endpoint = await self._server.start()
         return self

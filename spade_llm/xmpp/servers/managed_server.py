@@ -103,6 +103,7 @@ def choose_server(
     Raises:
         ConfigurationError: the kind is unknown, or Prosody is asked for by name and missing.
     """
+    # Imported here, because both modules import this one.
     if _wants_prosody(kind):
         from spade_llm.xmpp.servers.prosody import ProsodyServer
 

@@ -19,6 +19,7 @@ PR_SET_PDEATHSIG = 1
 def main() -> None:
     """Bind to the parent given as first argument, then run the rest as a command."""
     bind_to_parent(int(sys.argv[1]))
+    # The signal that was asked for stays set across `execve` (prctl(2)).
     os.execvp(sys.argv[2], sys.argv[2:])
 
 
@@ -26,6 +27,7 @@ def bind_to_parent(parent_pid: int) -> None:
     """Ask for SIGTERM when the parent ends; exits at once if it already has."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    # After `prctl`: a parent that ended before sends no signal.
     if os.getppid() != parent_pid:
         sys.exit(0)
 

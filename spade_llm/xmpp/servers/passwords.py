@@ -72,6 +72,7 @@ class AccountPasswords:
 
     def keep(self, jid: str, password: str) -> str:
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # With its mode from the start: `chmod` afterwards would leave a moment for other readers.
         descriptor = os.open(self.path(jid), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.fchmod(descriptor, 0o600)  # The file may have been there, open to others.
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

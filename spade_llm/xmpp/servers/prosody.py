@@ -1,8 +1,5 @@
 """Prosody server: start, stop and accounts of a private instance.
 
-`prosodyctl` takes 0.2 s of processor for each, and none in bulk. Prosody looks into the file at
-each login, so that it may run meanwhile (0.12 and 13, `storage = "internal"`, `internal_hashed`).
-
 Does not touch a Prosody that the system runs. What it is told is in prosody_config.py.
 """
 
@@ -61,6 +58,8 @@ def write_accounts(data: Path, domain: str, passwords: Mapping[str, str]) -> Non
     """
     names = {jid: _name(jid, password, domain) for jid, password in passwords.items()}
     account_path(data, domain, "").parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # `prosodyctl` takes 0.2 s of processor for each account. Prosody reads the file at each login,
+    # so it may run meanwhile (0.12 and 13, `storage = "internal"`, `internal_hashed`).
     write = partial(_write, data, domain)
     # hashlib leaves the interpreter to others while it hashes.
     with ThreadPoolExecutor(os.cpu_count()) as threads:
@@ -176,6 +175,7 @@ class ProsodyServer:
         await asyncio.to_thread(write_accounts, self._directory / "data", self._domain, passwords)
 
     async def _started(self, endpoint: Endpoint) -> Endpoint:
+        # `-F`: as a daemon it would leave the process that we watch.
         await self._process.start(["prosody", "-F", "--config", str(self._config_path)])
         try:
             await wait_ready(self._process, endpoint)
@@ -202,6 +202,7 @@ class ProsodyServer:
                 process.communicate(answer.encode()), ACCOUNT_TIMEOUT_S
             )
         except TimeoutError:
+            # The timeout has ended our wait, not the program.
             process.kill()
             await process.wait()
             return f"no answer from prosodyctl within {ACCOUNT_TIMEOUT_S:.0f} s"

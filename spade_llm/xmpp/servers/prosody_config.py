@@ -206,6 +206,7 @@ def prosody_config(
     """Return the configuration file of an instance that keeps everything in `directory`."""
     host = hosting.web_url if hosting else "https://localhost"
     return CONFIG_TEMPLATE.format(
+        # Prosody refuses to run as root without it.
         run_as_root="run_as_root = true\n" if os.getuid() == 0 else "",
         data_path=_lua(directory / "data"),
         pid_path=_lua(directory / "prosody.pid"),
@@ -221,6 +222,7 @@ def prosody_config(
         federation=_federated(directory, federation) if federation else _federation(hosting),
         server_trust=f", cafile = {_lua(trust_path(directory))}" if federation else "",
         server_rate=_lua("2mb/s" if federation else "256kb/s"),
+        # Debian's default, 10 kB/s, would delay agents without any error.
         rate=_lua(hosting.people_rate if hosting else "2mb/s"),
         hosting=_hosting(hosting),
         http_host=_lua(urlsplit(host).hostname or domain),
@@ -271,6 +273,7 @@ def _modules(hosting: HostingOptions | None) -> tuple[str, ...]:
 def _federation(hosting: HostingOptions | None) -> str:
     """Other servers prove their names by certificates, not by dialback."""
     if hosting is None or hosting.federation_port is None:
+        # Prosody loads these modules unless they are disabled by name.
         return f"s2s_ports = {{ }}\nmodules_disabled = {{ {_lua_list(SERVER_TO_SERVER)} }}"
     port = hosting.federation_port
     return f"s2s_ports = {{ {port} }}\ns2s_require_encryption = true\ns2s_secure_auth = true"
@@ -311,5 +314,6 @@ def _lua_list(values: Iterable[str]) -> str:
 
 def _lua(value: str | Path) -> str:
     """A Lua string that means exactly this text."""
+    # Unescaped, a quotation mark in a path or domain could add settings.
     text = str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{text}"'

@@ -39,6 +39,7 @@ class RunRecord(BaseModel):
 
 def read_run_record(data: Path) -> RunRecord | None:
     """The record of the `up` that runs on this data now; None if none does."""
+    # A killed `up` leaves its record behind; its lock ends with it.
     if not is_locked(data):
         return None
     try:

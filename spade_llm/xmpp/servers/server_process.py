@@ -32,6 +32,7 @@ LOG_LIMIT_BYTES = 5 * 1024 * 1024
 """Maximum log size in bytes; a larger log is rotated at a start, so at most two files of it exist.
 """
 TAIL_LINES = 8
+# What is passed on, not what is held back: a secret of an unknown name stays here.
 _PASSED_ON = re.compile(
     r"PATH|HOME|USER|LOGNAME|TZ|TMPDIR|LANG|LANGUAGE|LC_\w+|LUA_\w+|PYTHON\w*|LD_LIBRARY_PATH"
     r"|PROSODY_\w+|SSL_CERT_\w+|VIRTUAL_ENV"
@@ -83,6 +84,7 @@ class ServerProcess:
         """End it: politely, and after STOP_TIMEOUT_S by force."""
         if self._process is None or self._watcher is None:
             return
+        # Before the signal: else `_watch` would report the end as a failure.
         self._is_stopping = True
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
@@ -127,12 +129,14 @@ class ServerProcess:
         self._pid_path.unlink(missing_ok=True)
 
     async def _spawn(self, command: Sequence[str]) -> asyncio.subprocess.Process:
+        # `-I -S`: nothing is imported from the working directory or from site-packages.
         wrapper = [sys.executable, "-I", "-S", parent_bound.__file__, str(os.getpid())]
         with self.log_path.open("ab") as log:
             try:
                 return await asyncio.create_subprocess_exec(
                     *wrapper,
                     *command,
+                    # Never written to: the embedded server ends when it is closed, so with us.
                     stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=log,
@@ -261,6 +265,7 @@ def _free_port() -> int:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             probe.bind(("127.0.0.1", 0))
             port = int(probe.getsockname()[1])
+        # A port that is free on 127.0.0.1 may be taken on ::1, which is `localhost`, too.
         if _is_free(port):
             return port
     raise ConfigurationError("no free port on this machine; end some programs that listen")

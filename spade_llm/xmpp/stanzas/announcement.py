@@ -47,6 +47,7 @@ class Announcement:
     @property
     def ver(self) -> str:
         """XEP-0115 §5.1, with SHA-1 as every client expects it."""
+        # Between the two slashes would be the language, which our identity does not have.
         parts = [f"{CATEGORY}/{TYPE}//{self.name}", *sorted(self.features)]
         if self.facts:
             parts.append(FORM_TYPE)

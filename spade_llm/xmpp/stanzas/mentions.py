@@ -36,6 +36,7 @@ def text_for_nick(nick: str, body: str) -> str | None:
     """Return the text addressed to this nick: by the nick at the beginning, which is removed, or by
     `@nick` anywhere outside a quotation. None if the nick is not addressed."""
     name = re.escape(nick)
+    # Not where a longer name goes on: `Ann` is not meant by `Anna`, `Ann-Marie` or `Ann's`.
     front = re.match(rf"\s*@?{name}(?![\w'’-])\s*[,:;]?\s*", body, re.IGNORECASE)
     if front is not None:
         return body[front.end() :] or body
@@ -93,6 +94,7 @@ def without_quotation(xml: Element, body: str) -> tuple[str, str]:
     which is in the body for older clients."""
     for part in xml.iterfind(f"{_FALLBACK}[@for='{REPLY}']/{_FALLBACK_BODY}"):
         start, end = part.get("start", "0"), part.get("end", "0")
+        # The length is checked before `int`: both are the sender's text.
         if start.isdecimal() and end.isdecimal() and len(start + end) < 12:
             said = body[: int(start)] + body[max(int(start), int(end)) :]
             return said, _without_markers(body[int(start) : int(end)])

@@ -65,6 +65,7 @@ _CLIENT = "{jabber:client}"
 _BODY = f"{_CLIENT}body"
 _THREAD = f"{_CLIENT}thread"
 _FORM = f"{{{DATA_FORM}}}"
+# XEP-0203, and XEP-0091 before it.
 _DELAYS = frozenset({f"{{{DELAY}}}delay", "{jabber:x:delay}x"})
 _TITLE = "spade:x:metadata"
 _REPLY = f"{{{REPLY}}}reply"
@@ -105,6 +106,7 @@ def encode(message: AclMessage) -> str:
         f"<body>{_text(content)}</body>{thread}{_WRITERS[message.encoding](message)}"
         f"{mention}</message>"
     )
+    # A character takes four bytes at most: a short stanza is not encoded to be measured.
     if len(stanza) * 4 > MAX_STANZA_BYTES and len(stanza.encode()) > MAX_STANZA_BYTES:
         raise MalformedContent(f"the message has over {MAX_STANZA_BYTES} bytes")
     return stanza
@@ -127,6 +129,7 @@ def encode_mark(message: AclMessage) -> str:
     mark = f"<{message.said.wants} xmlns='{namespace}' id={_attribute(message.reply_with)}/>"
     return (
         f"<message type='chat' to={_attribute(message.sender)} id='{new_id()}'>"
+        # Without a body, servers store it for an offline sender only if they are told (XEP-0334).
         f"{mark}<store xmlns='{HINTS}'/></message>"
     )
 
@@ -176,9 +179,9 @@ def decode(xml: Element) -> AclMessage | Bounce | None:
 
 
 def is_delayed(xml: Element) -> bool:
-    """True for delayed delivery (XEP-0203): the message is old. Stanzas that Prosody (mod_smacks
-    0.12) sends again in a resumed stream have a delay from our own JID; these do not count: they
-    are seconds old, and their sender still waits."""
+    """True for delayed delivery (XEP-0203): the message is old."""
+    # Prosody (mod_smacks 0.12) marks what it sends again in a resumed stream as delayed by our own
+    # JID: that is seconds old, and its sender still waits.
     marks = [child for child in xml if child.tag in _DELAYS]
     return any(mark.get("from") != bare(xml.get("to", "")) for mark in marks)
 
@@ -337,6 +340,7 @@ def _acl(message: AclMessage) -> str:
 def _form(message: AclMessage) -> str:
     fields = to_metadata(message)
     if message.conversation_id:
+        # SPADE 4.1.4 has the thread in its form only, and drops `<thread/>`.
         fields["_thread_node"] = message.conversation_id
     rows = "".join(
         f"<field var={_attribute(key)} type='text-single'><value>{_text(value)}</value></field>"

@@ -25,6 +25,7 @@ def split_text(text: str, *, max_chars: int = MAX_MESSAGE_CHARS) -> Iterator[str
     """All of the text, but white space where it was cut; one at least."""
     opened, rest, has_begun = "", text, False
     while len(opened) + len(rest) > max_chars:
+        # Each piece may have to be closed: a line break and a fence.
         room = max_chars - len(opened) - len(_FENCE) - 1
         cut = _cut_point(rest, room)
         piece, rest = opened + rest[:cut].rstrip(), _without_break(rest[cut:])

@@ -180,6 +180,7 @@ class _Document:
         rows = [_cells(line) for line in takewhile(lambda line: "|" in line, lines)]
         # A line without borders is a row for Markdown; models write on below a table.
         rest = [self._spans(line) for line in lines[len(rows) :]]
+        # The delimiter row (`|---|`).
         del rows[1]
         texts = [[self._plain(cell).replace("`", "") for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip_longest(*texts, fillvalue="")]

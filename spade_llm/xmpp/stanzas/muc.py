@@ -21,6 +21,7 @@ MUC = "http://jabber.org/protocol/muc"
 USER = f"{MUC}#user"
 DIRECT = "jabber:x:conference"
 OCCUPANT_ID = "urn:xmpp:occupant-id:0"
+# Status codes of XEP-0045.
 SELF, CREATED, NEW_NICK = "110", "201", "303"
 SHUT_DOWN = "332"
 BANNED = "301"

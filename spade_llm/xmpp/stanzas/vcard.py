@@ -121,6 +121,7 @@ class Avatar:
 
     @property
     def hash(self) -> str:
+        # XEP-0084 and XEP-0153 name a picture by its SHA-1; nothing has to be secure by it.
         return hashlib.sha1(self.content, usedforsecurity=False).hexdigest()
 
     @property
@@ -201,6 +202,7 @@ def is_same_vcard(vcard: ET.Element | None, card: Mapping[str, str], avatar: Ava
     if vcard is None:
         return False
     lines = {key: _line(vcard, key) or _line(vcard, other) for key, other in _READ.items()}
+    # Base64 may come back in lines (RFC 2045).
     picture = "".join((vcard.findtext(f"{{{VCARD}}}PHOTO/{{{VCARD}}}BINVAL") or "").split())
     wanted = avatar.base64 if avatar else ""
     return picture == wanted and lines == {key: card.get(key, "") for key in lines}
@@ -231,10 +233,12 @@ def _png(rows: list[list[bool]], jid: str) -> bytes:
     """Encode as PNG with 1 bit per pixel: 0 background, 1 glyph. Each row is repeated SCALE
     times."""
     side = len(rows) * SCALE
+    # Each row of a PNG begins with its filter type; 0 is none.
     lines = b"".join((b"\0" + _bits(row)) * SCALE for row in rows)
     return b"".join(
         (
             b"\x89PNG\r\n\x1a\n",
+            # Bit depth 1, colour type 3: an index into the palette.
             _chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 1, 3, 0, 0, 0)),
             _chunk(b"PLTE", _ground(jid) + b"\xff\xff\xff"),
             _chunk(b"IDAT", zlib.compress(lines, 9)),

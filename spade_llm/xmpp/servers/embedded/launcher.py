@@ -1,8 +1,7 @@
 """Launcher of the embedded server: starts it in a child process and makes accounts.
 
-This is the parent's side. The child is xmpp/servers/embedded/main.py; the two share the
-directory only: the
-child reads the accounts that we write, and ends when its standard input does.
+This is the parent's side. The child is xmpp/servers/embedded/main.py; the two share the directory
+only: the child reads the accounts that we write, and ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.servers.certificates import Certificates
 
 PACKAGE_PARENT = Path(__file__).resolve().parents[4]
+# The child runs in the server's directory, where an uninstalled package would not be found.
 LAUNCH = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {module} import main; main()"
 
 

@@ -91,8 +91,10 @@ def _configure_pyjabber(directory: Path, domain: str, certificates: Certificates
         database_in_memory=False,
         database_purge=False,
         database_debug=False,
+        # Ours keeps offline messages: pyjabber's come in the wrong order, or not at all.
         message_persistence=False,
         semaphore=asyncio.Semaphore(LOGIN_THREADS),
+        # No processes: after a kill −9 pyjabber's workers hold the sockets.
         process_pool_exe=ThreadPoolExecutor(LOGIN_THREADS),
         verbose=False,
         plugins=[],
@@ -104,4 +106,5 @@ def _log_to_stderr() -> None:
     """Our parent keeps it in a file. At INFO there are no bodies; tracebacks show no values."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     pyjabber_logger.remove()
+    # `diagnose` would write the values of variables into the log, passwords included.
     pyjabber_logger.add(sys.stderr, level="INFO", diagnose=False, backtrace=False)

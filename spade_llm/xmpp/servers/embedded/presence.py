@@ -36,6 +36,7 @@ class PresenceService:
         session.presence = presence if presence.get("type") is None else None
         self._tell_watchers(session, presence)
         if session.presence is None:
+            # Receivers of directed presence are told, too (RFC 6121 §4.6).
             self._tell_directed(session, presence)
         elif not was_available:
             self._introduce(session)
@@ -102,6 +103,7 @@ class PresenceService:
     def _ask(self, user: str, contact: str) -> None:
         self._change(user, contact, is_asked=True)
         theirs = self._store.contact(contact, user)
+        # A contact that has approved before is not asked again (RFC 6121 §3.1.3).
         if theirs is not None and theirs.is_from:
             self._grant(contact, user)
             return
@@ -111,6 +113,7 @@ class PresenceService:
     def _grant(self, user: str, contact: str) -> None:
         asked = self._store.contact(contact, user)
         self._store.forget_request(user, contact)
+        # An approval that was not asked for is ignored (RFC 6121 §3.1.6).
         if asked is None or not (asked.is_asked or asked.is_to):
             return
         self._change(user, contact, is_from=True)
@@ -120,6 +123,7 @@ class PresenceService:
 
     def _end_own(self, user: str, contact: str) -> None:
         self._store.forget_request(contact, user)
+        # Before the change: only who still sees the user is told.
         self._hide(contact, user)
         self._change_known(user, contact, is_to=False, is_asked=False)
         self._change_known(contact, user, is_from=False)
@@ -127,6 +131,7 @@ class PresenceService:
 
     def _end_theirs(self, user: str, contact: str) -> None:
         self._store.forget_request(user, contact)
+        # Before the change: only who still sees the user is told.
         self._hide(user, contact)
         self._change_known(user, contact, is_from=False)
         self._change_known(contact, user, is_to=False, is_asked=False)
@@ -143,6 +148,7 @@ class PresenceService:
     def _tell_watchers(self, session: ClientSession, presence: ET.Element) -> None:
         user = session.jid.user
         watchers = [contact.user for contact in self._store.contacts(user) if contact.is_from]
+        # The user's own resources see each other without a subscription (RFC 6121 §4.2.2).
         for watcher in [*watchers, user]:
             for receiver in self._sessions.available(watcher):
                 self._send_addressed(receiver, presence)

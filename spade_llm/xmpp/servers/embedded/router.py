@@ -1,9 +1,8 @@
 """Stanza router of the embedded server: sessions, offline messages, service discovery.
 
-Replaces pyjabber's plugins. A request that is not in the table gets `service-unavailable`.
-
-Replaces pyjabber's StanzaHandler. Does not know sockets or streams: a session is something that
-takes text. Every request gets an answer; a message is delivered, stored, or comes back.
+Replaces pyjabber's plugins and StanzaHandler. Does not know sockets or streams: a session is
+something that takes text. Every request gets an answer, `service-unavailable` if it is not in the
+table; a message is delivered, stored, or comes back.
 """
 
 from __future__ import annotations
@@ -147,6 +146,7 @@ class ClientSession:
 
     @property
     def takes_messages(self) -> bool:
+        # A negative priority asks for no messages to the bare JID (RFC 6121 §8.5.2).
         return self.presence is not None and self.priority >= 0
 
     def send(self, stanza: ET.Element) -> None:
@@ -200,6 +200,7 @@ class EmbeddedRouter:
         """A client has bound its resource; an older one with the same full JID has to go."""
         replaced = self._sessions.add(session)
         if replaced is not None:
+            # The newer one wins (RFC 6120 §7.7.2.2): a killed client's next process must get in.
             replaced.stream.end("conflict")
 
     def close(self, session: ClientSession) -> None:
@@ -218,6 +219,7 @@ class EmbeddedRouter:
         if handler is None:
             logger.info("ignored an element %s of %s", stanza.tag[:80], session.jid)
             return
+        # Whatever the client wrote: all checks of identity rest on it, and pyjabber stamps none.
         stanza.set("from", str(session.jid))
         to = self._addressee(session, stanza)
         if to is not None:
@@ -226,6 +228,7 @@ class EmbeddedRouter:
     def _addressee(self, session: ClientSession, stanza: ET.Element) -> JidParts | None:
         """Return the receiver's JID, or None if the stanza was bounced to its sender."""
         try:
+            # Without `to` it is for the sender's own account (RFC 6120 §10.3).
             to = JidParts.parse(stanza.get("to") or session.jid.bare)
         except ValueError:
             self._bounce(session, stanza, "jid-malformed")
@@ -239,6 +242,7 @@ class EmbeddedRouter:
         receivers = self._receivers(to)
         for receiver in receivers:
             receiver.send(message)
+        # These are neither stored nor returned (RFC 6121 §8.5.2.2).
         if receivers or message.get("type") in ("error", "headline"):
             return
         if not self._keep(message, to):
@@ -283,6 +287,7 @@ class EmbeddedRouter:
 
     def _route_iq(self, session: ClientSession, iq: ET.Element, to: JidParts) -> None:
         is_request = iq.get("type") in ("get", "set")
+        # RFC 6120 §8.2.3: a request has an id and exactly one child.
         if is_request and (len(iq) != 1 or not iq.get("id")):
             self._bounce(session, iq, "bad-request")
         elif to.resource and to.user:

@@ -93,6 +93,7 @@ def set_password(directory: Path, user: str, password: str) -> None:
     """
     try:
         with contextlib.closing(_open_database(directory)) as database, database:
+            # pyjabber's table has no unique `jid`, so there is nothing to upsert on.
             database.execute(DELETE_ACCOUNT, (user,))
             database.execute(INSERT_ACCOUNT, (user, _password_hash(password)))
     except sqlite3.Error as error:
@@ -132,6 +133,7 @@ class EmbeddedStore:
         rows = self._database.execute(SELECT_STORED, (user,)).fetchall()
         for _, stanza in rows:
             yield stanza
+        # Afterwards: a kill in between repeats messages instead of losing them.
         if rows:
             with self._database:
                 self._database.execute(DELETE_STORED, (user, rows[-1][0]))
@@ -187,7 +189,10 @@ def _contact(row: tuple[str, str, str, int, int, int]) -> RosterContact:
 def _open_database(directory: Path) -> sqlite3.Connection:
     path = directory / DATABASE_NAME
     database = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+    # It holds messages and password hashes.
     path.chmod(0o600)
+    # The parent writes accounts while the child has the file open: neither blocks the other's
+    # reads.
     database.execute("PRAGMA journal_mode=WAL")
     database.executescript(SCHEMA)
     return database

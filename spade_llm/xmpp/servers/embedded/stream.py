@@ -47,6 +47,7 @@ STARTTLS = "{urn:ietf:params:xml:ns:xmpp-tls}starttls"
 STREAM_ERRORS = "urn:ietf:params:xml:ns:xmpp-streams"
 WRITE_LIMIT_BYTES = 16 * 1024 * 1024
 """A client that lets more than this pile up does not read any more; its stream is ended."""
+# RFC 7622 §3.4.
 RESOURCE_LIMIT_BYTES = 1023
 
 
@@ -86,6 +87,7 @@ class ClientProtocol(XMLProtocol):
         """Unlike the original: bounded, without every body in the log, and never a dead server."""
         self._pending_bytes += len(data)
         try:
+            # Since the last complete stanza: one that never ends must not fill the memory.
             if self._pending_bytes > STANZA_LIMIT_BYTES:
                 raise BrokenStream("policy-violation")
             self._xml_parser.feed(data)
@@ -112,6 +114,7 @@ class ClientProtocol(XMLProtocol):
         """A stream starts anew as its own document, so that it may begin with `<?xml ...?>`."""
         parser = ExpatParser()
         parser.setFeature(sax.handler.feature_namespaces, True)
+        # No file or URL that a client names is read (XXE).
         parser.setFeature(sax.handler.feature_external_ges, False)
         parser.setProperty(property_lexical_handler, RestrictedXml())
         if self._content is not None:
@@ -214,6 +217,7 @@ class StreamParser(XMLParser):
 
     def start_over(self) -> None:
         """A new stream begins. What came before it must not count as said in it."""
+        # Else plaintext that was put in front of the handshake would count as said behind TLS.
         self._stack.clear()
         queue = self._stream_negotiator._queue
         while not queue.empty():
