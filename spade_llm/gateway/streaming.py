@@ -116,14 +116,14 @@ class EventStream(StreamedAnswer):
     """Server-sent events (WHATWG HTML §9.2)."""
 
     media_type = EVENT_STREAM
-    beat = ": still at work\n\n"
+    keepalive_text = ": still at work\n\n"
 
 
 class JsonLines(StreamedAnswer):
     """An object on each line; an empty line is a sign of life."""
 
     media_type = JSON_LINES
-    beat = "\n"
+    keepalive_text = "\n"
 
 
 def sse_event(name: str, content: Mapping[str, object]) -> str:

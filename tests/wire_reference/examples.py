@@ -78,7 +78,7 @@ CHAT_EXAMPLES = (
         when_asked=Example(
             request=messages.ApproveRequest(id="$question", is_approved=True),
             answer=Empty,
-            about="Answers a request for approval (`Asked`) of a running `say`.",
+            about="Answers a request for approval (`ApprovalPrompt`) of a running `say`.",
         ),
         thread=THREAD,
     ),

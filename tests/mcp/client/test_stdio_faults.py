@@ -257,7 +257,7 @@ from pathlib import Path
 from spade_llm.tools.mcp import McpServer, McpToolbox, Pins, StdioServer
 
 async def main():
-    server = McpServer(name="srv", where=StdioServer(command=tuple(sys.argv[2:])))
+    server = McpServer(name="srv", endpoint=StdioServer(command=tuple(sys.argv[2:])))
     async with McpToolbox(server, Pins(Path(sys.argv[1]))):
         await asyncio.sleep(1000)
 
