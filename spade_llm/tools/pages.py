@@ -105,7 +105,8 @@ class ResultPages:
             self._check.check(arguments)
         except InvalidArguments as error:
             return _failed(f"Invalid arguments for {self.spec.name!r}: {error}")
-        number = int(str(arguments["page"]))
+        # JSON Schema counts 2.0 as an integer, too.
+        number = int(float(str(arguments["page"])))
         return self._page((caller, person), str(arguments["result"]), number)
 
     def _page(self, owner_key: tuple[str, str], id: str, number: int) -> ToolResult:

@@ -167,3 +167,13 @@ def test_a_page_beyond_the_last_is_an_error_that_says_how_many_there_are() -> No
     id = id_in(pages.first(ADA, ToolResult(text="x" * 1000), page_chars=500).text)
 
     assert "has 4 pages" in pages.call(ADA, {"result": id, "page": 9}).text
+
+
+def test_a_page_number_may_be_written_as_a_float() -> None:
+    pages = ResultPages()
+    note = NOTE.search(pages.first(ADA, ToolResult(text="word " * 500), page_chars=1000).text)
+    assert note is not None
+
+    found = pages.call(ADA, {"result": note[3], "page": 2.0})
+
+    assert found.text == pages.call(ADA, {"result": note[3], "page": 2}).text
