@@ -87,6 +87,7 @@ def config_from_keywords(
 
 
 def _given_or(value: T | None, otherwise: T) -> T:
+    # Not `value or otherwise`: 0 and "" are given on purpose.
     return otherwise if value is None else value
 
 

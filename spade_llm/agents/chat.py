@@ -47,6 +47,7 @@ class ChatAgent(XmppAgent):
 
     def send_message(self, message: str) -> None:
         """Say it to the target; nothing is awaited."""
+        # Before the task runs: wait_for_response() must not see an earlier answer.
         self._talk.expect()
         self.submit(self.send_message_async(message))
 

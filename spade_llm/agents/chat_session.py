@@ -48,6 +48,7 @@ class ChatSession:
 
     async def say(self, text: str) -> None:
         """Raises PeerUnavailable: not connected, and not back in time."""
+        # Before the message leaves: its answer may arrive while `send` still waits.
         self._answered.clear()
         if self.keywords.get("verbose"):
             logger.info("to %s: %d characters", self.peer, len(text))
@@ -60,6 +61,7 @@ class ChatSession:
         self._answered.clear()
 
     async def hear(self, message: AclMessage) -> None:
+        # Ids are unique for each sender only.
         if (key := (message.sender, message.reply_with)) in self._shown:
             return
         self._shown.append(key)
@@ -118,6 +120,7 @@ async def _exchange(chat_agent: InteractiveChat, line: str, timeout_s: float) ->
 async def safe_input(prompt: str = "") -> str | None:
     """A line, read beside the event loop; None: there are no more."""
     try:
+        # input() would block the event loop, and the connection with it.
         return await asyncio.to_thread(input, prompt)
     except EOFError:
         return None

@@ -63,6 +63,7 @@ class CoordinatorAgent(LLMAgent):
             jid, subagent_ids, coordination_session, subagent_response_timeout
         )
         if not (conduct and conduct.termination_markers):
+            # setdefault: an explicit None or () switches the markers off.
             program.setdefault("termination_markers", MARKERS)
         super().__init__(
             jid,
@@ -77,6 +78,7 @@ class CoordinatorAgent(LLMAgent):
             routing_function=routing_function,
             **program,
         )
+        # After super().__init__: add_tool needs the turn handler.
         for tool in coordination_tools(self._subagents):
             self.add_tool(tool)
         standings = PresenceTracker(self, self._subagents.jids)
@@ -107,11 +109,13 @@ class CoordinatorAgent(LLMAgent):
 def _subagents(
     jid: str, subagent_ids: Sequence[str], session: str | None, timeout_s: float
 ) -> SubAgents:
+    # A string is a sequence, too: each character would be taken for a JID.
     if not subagent_ids or isinstance(subagent_ids, str):
         raise ConfigurationError(f"subagent_ids is {subagent_ids!r}: give a list of JIDs")
     for one in subagent_ids:
         if not is_jid(one):
             raise ConfigurationError(f"subagent_ids: {one!r} is no JID: write name@domain")
+    # Not `timeout_s <= 0`, which is false for NaN.
     if not timeout_s > 0:
         raise ConfigurationError(f"subagent_response_timeout is {timeout_s}: give seconds above 0")
     session = session or f"coordination_{jid.partition('@')[0]}"

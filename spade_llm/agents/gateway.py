@@ -62,6 +62,7 @@ class GatewayAgent(XmppAgent):
     @property
     def url(self) -> str:
         """Base URL of the HTTP server, valid after the start."""
+        # An IPv6 address stands in brackets in a URL (RFC 3986 §3.2.2).
         host = f"[{self._http.host}]" if ":" in self._http.host else self._http.host
         return f"http://{host}:{self._server.port}"
 

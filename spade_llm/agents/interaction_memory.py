@@ -52,6 +52,7 @@ class AgentInteractionMemory:
         self.agent_id = agent_id
         folder = Path(memory_path) if memory_path is not None else DATA_OF_SPADE_LLM
         folder.mkdir(parents=True, exist_ok=True)
+        # The file name of spade_llm 0.2 and 0.3, whose notes are taken over.
         name = agent_id.replace("@", "_").replace("/", "_") + "_interactions.json"
         self.storage_path = migrate_legacy_file(folder / name, folder / f"{name}{MIGRATED_SUFFIX}")
         self._file = BlockingMemory(self.storage_path)
@@ -130,6 +131,7 @@ class AgentMemoryTool(LLMTool):
         self._conversation_id = conversation_id
 
     def _remember(self, information: str) -> str:
+        # The context is the calling turn's own; the attribute is shared by all turns.
         peer = current_context.get().on_behalf_of
         conversation = peer or self._conversation_id or "unknown_conversation"
         return self.interaction_memory.add_information(conversation, information)
@@ -137,4 +139,5 @@ class AgentMemoryTool(LLMTool):
 
 def _is_with(peer: str, conversation: str) -> bool:
     """Ours are named by the peer's bare JID; spade_llm's by both JIDs, with `_` between."""
+    # A separator must follow, since `ada@home` also begins `ada@homestead`.
     return conversation == peer or conversation.startswith((f"{peer}/", f"{peer}_"))

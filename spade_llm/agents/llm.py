@@ -161,10 +161,12 @@ class LLMAgent(XmppAgent):
         self.model_health = model.health
         is_offline = isinstance(provider, OfflineProvider)
         files = FileSharing(self, documents, rules=conduct.files)
+        # Raises while the RAG agent is away: then nothing is reported as forgotten.
         self.memory_behaviour.on_forget.append(files.forget)
         if self.rooms is not None:
             self.memory_behaviour.on_forget.append(self.rooms.forget)
         taking = files.taking(model, is_offline=is_offline)
+        # Quota outermost: what it refuses costs nothing and reaches no guardrail's model.
         layers = [*self._watch.layers, *self._layers(conduct, taking)]
         self._sending = files.sending()
         self._reactions = ReactionHandler(self, self.memory_behaviour, data=data)
@@ -268,6 +270,7 @@ class LLMAgent(XmppAgent):
 
     def _serve_sessions(self) -> None:
         behaviour, dispatcher = self.llm_behaviour, self.node.dispatcher
+        # Answers are remembered for requests that are repeated, and may quote what is forgotten.
         self.memory_behaviour.on_forget.append(dispatcher.scrub_asked)
         clearing = ConversationDeletion(
             dispatcher=dispatcher,
@@ -374,8 +377,11 @@ class LLMAgent(XmppAgent):
         """Turn middleware inside quota and usage recording, outermost first."""
         ending = self._ending(conduct)
         routing = routing_middleware(conduct, self.letters, run=self.submit)
+        # An empty marker would match the end of every answer.
         markers = [one for one in conduct.termination_markers if one.strip()]
         innermost = [TerminationMarkers(markers)] if markers else []
+        # Routing stands outside the guardrails: what it passes on has been judged. Markers are
+        # removed first, so that no other layer sees one.
         return [ending, *routing, self._guarding, taking, *innermost]
 
     def _ending(self, conduct: AssistantConfig) -> ConversationEndMiddleware:
@@ -387,8 +393,10 @@ class LLMAgent(XmppAgent):
     async def _answer(self, utterance: ChatTurnInput) -> ChatReply:
         if self.rooms is not None:
             utterance = with_room_context(utterance, self.rooms)
+        # Programs and SPADE agents see no styling, bubbles or files: those are for clients.
         if utterance.message.encoding is not Encoding.PLAIN:
             return await self.llm_behaviour.answer(utterance)
+        # Inside the presenter: a file holds the answer's Markdown, before it is styled.
         answer = partial(self._sending.answer, handler=self.llm_behaviour.answer)
         return await self._manners.answer(utterance, answer)
 
@@ -409,8 +417,8 @@ class LLMAgent(XmppAgent):
 
 def provider_kind(provider: ChatModel) -> str:
     """Provider name derived from the model's class: `OpenAI` (any server with its protocol),
-    `Offline`, or the name of a custom class. It compares names, since importing the model's class
-    would import openai."""
+    `Offline`, or the name of a custom class."""
+    # By names: importing the model's class would import openai.
     names = [kind.__name__ for kind in type(provider).__mro__]
     name = "OpenAIModel" if "OpenAIModel" in names else names[0]
     return name.removesuffix("Provider").removesuffix("Model")
@@ -431,8 +439,8 @@ def _guardrail_middleware(conduct: AssistantConfig) -> GuardrailMiddleware:
 
 
 def _presentation_options(conduct: AssistantConfig) -> PresentationOptions:
-    """Disable streaming if answers are routed: the recipient is known only when the answer is
-    complete."""
+    """Presentation options of an assistant, without streaming if answers are routed."""
+    # The recipient of a routed answer is known only when the answer is complete.
     is_routed = bool(conduct.reply_to or conduct.routing_function)
     return replace(conduct.manners, streaming=conduct.manners.streaming and not is_routed)
 

@@ -73,6 +73,7 @@ class MemoryAgent(XmppAgent):
         )
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
+        # First in, last out: purge and learner use it until they have ended.
         await stack.enter_async_context(self._backend)
         await stack.enter_async_context(DailyPurge(self._backend))
         if self._learns:
@@ -86,6 +87,7 @@ class MemoryAgent(XmppAgent):
 
     async def _answer_text(self, text: str, peer: str) -> str:
         answer = await self._own_memories.answer(text, subject=peer)
+        # Answers to agents are remembered for repeated requests, and may quote what was changed.
         if parse_personal_command(text).verb in ("correct", "forget", "learn"):
             await self.node.dispatcher.scrub(ENTRY_SUBJECT, [peer])
         return answer

@@ -90,10 +90,11 @@ class RAGAgent(XmppAgent):
         await stack.enter_async_context(self._fetched)
 
     async def _allowed_hosts(self) -> Collection[str]:
-        """Asked of our server at each fetch: started again, it may take them at another port. None
-        if it takes no uploads."""
+        """Hosts that documents may be fetched from; none if our server takes no uploads."""
+        # A configured list replaces our own server's uploads, which it must name if wanted.
         if self._upload_hosts:
             return self._upload_hosts
+        # At each fetch: a server that was restarted may take uploads at another port.
         try:
             return frozenset({await upload_host(self)})
         except RequestError as error:

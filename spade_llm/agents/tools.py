@@ -63,6 +63,8 @@ class ToolAgent(XmppAgent):
         tools = builtin_tools() if tools is None else tools
         bind_tools(self, tools)
         tools = (*tools, *expert_tools(experts, self.experts))
+        # An MCP server may be away now and bring the tool later: then a misspelt rule is only
+        # logged.
         if not groups:
             _check_names(tools, rules)
         data = self.options.data
@@ -102,6 +104,7 @@ class ToolAgent(XmppAgent):
         offers = await self._tools.offers()
         if self._digested[1] and offers == self._digested[0]:
             return self._digested[1]
+        # Sorted: the order of a listing is no change.
         lines = sorted(
             repr((name, offer.spec, sorted(offer.terms.allowed or ()), offer.timeout_s))
             for name, offer in offers.items()
@@ -140,6 +143,7 @@ def _local(tools: Sequence[Tool], rules: ToolRules) -> ToolGroup:
         for tool in tools
     }
     terms_of = {name: rules.terms(name, NO_TERMS, own=terms) for name, terms in own.items()}
+    # Results stay whole here: SharedTools hands them out in pages.
     toolbox = LocalToolbox(tools, terms_of=terms_of, max_result_chars=None)
     return ToolGroup(name="local", toolbox=toolbox, terms_of=own, enforces_limits=True)
 
