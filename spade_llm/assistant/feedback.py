@@ -43,6 +43,7 @@ _SHADES = {ord(char): None for char in "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe
 def verdict_of(emojis: Collection[str]) -> int:
     """1, -1, or 0: neither, or both."""
     worth = {_EMOJI_VERDICTS.get(one.translate(_SHADES), 0) for one in emojis}
+    # A set: one verdict in two colours counts once, and both cancel out.
     return sum(worth)
 
 
@@ -95,6 +96,7 @@ class AnswerFeedback:
 
     async def settle(self) -> None:
         """Memories bear what their readers think. What cannot be told now is told with the next."""
+        # A confidence is read and written back: two at once would count a verdict twice.
         async with self._settling:
             try:
                 for answer in self._log.unsettled():
@@ -122,7 +124,9 @@ class AnswerFeedback:
         entries = await self._memory.peek(answer.memories)
         shifts: dict[str, float] = {}
         for entry in entries:
+            # The noted shift is taken back first: nothing is left of an earlier verdict.
             before = _within(entry.confidence - answer.shifts.get(entry.id, 0.0), 0.0)
+            # min: a memory below the bound is not raised to it.
             after = _within(before + answer.verdict * STEP, min(LOWEST, before))
             if after != entry.confidence:
                 await self._memory.update(MemoryChange(id=entry.id, confidence=after))

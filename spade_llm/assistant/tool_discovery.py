@@ -71,6 +71,7 @@ class ToolAgentDiscovery:
             return
         vers[seen.jid] = seen.ver
         if jid in self._clients:
+            # Another version or connection: the cached listing may be out of date.
             self._toolbox.forget(self._clients[jid])
         elif len(self._clients) - len(self._named) < MAX_DISCOVERED:
             self._run(self._look_at(jid, seen))
@@ -79,6 +80,7 @@ class ToolAgentDiscovery:
         """Query a newly discovered agent, and add its tools if it announces any."""
         client = ToolsClient(self._agent.node.requester, jid)
         has_tools = await self._has_tools(client, seen)
+        # It may have left, or been added, while it was asked.
         is_still_there = seen.jid in self._vers.get(jid, {})
         if has_tools and is_still_there and jid not in self._clients:
             logger.info("%s was discovered; its tools are used", jid)
@@ -108,6 +110,7 @@ class ToolAgentDiscovery:
             return
         del self._vers[jid]
         if jid in self._named:
+            # Not removed: another agent's tool of the same name must not take its place.
             self._toolbox.mark_unavailable(self._clients[jid], jid)
         elif jid in self._clients:
             self._toolbox.remove(self._clients.pop(jid))

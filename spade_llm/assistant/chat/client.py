@@ -130,6 +130,7 @@ class ChatClient:
         answers = self._peer.stream(
             body, id=id, conversation_id=conversation_id, timeout_s=timeout_s, is_news=can_approve
         )
+        # Closed when the caller leaves, which sends the `cancel`; the garbage collector is late.
         async with aclosing(answers):
             async for message in answers:
                 if not message.is_terminal:
@@ -209,8 +210,8 @@ def _say(
 
 
 def _unstreamed(body: B, id: str | None) -> B:
-    """Disable streaming for a caller that takes the whole answer. A request with an id stays
-    unchanged: it may be repeated as a stream, and must then be equal."""
+    """Body without streaming, for a caller that takes the whole answer."""
+    # A request with an id may be repeated as a stream, and must then be equal.
     return body if id else body.model_copy(update={"is_streamed": False})
 
 

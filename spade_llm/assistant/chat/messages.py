@@ -26,6 +26,7 @@ ONTOLOGY = "spade-llm.chat/1"
 MAX_TOOLS = 200
 
 
+# The upper bound of OpenAI's API.
 MAX_TEMPERATURE = 2.0
 
 
@@ -42,6 +43,7 @@ def _checked(sampling: Sampling | None) -> Sampling | None:
 class SayRequest(Body):
     op: ClassVar[str] = "say"
     text: str = Field(min_length=1)
+    # OpenAI's format for names of functions.
     tool_choice: str = Field(default=AUTO, pattern=r"^[a-zA-Z0-9_-]{1,64}$")
     """`auto`, `none`, `required`, or the name of the tool to call; the last two in the first round
     only."""
@@ -242,6 +244,7 @@ class ReplyPagination:
         self._kept: LruDict[str, _StoredRemainder] = LruDict(MAX_STORED)
 
     def add_to(self, service: RpcService) -> None:
+        # Diverted: pages need not wait behind the next turn of the conversation.
         service.on(ReplyPageRequest, self._page, is_diverted=True)
 
     def fitting(self, reply: ChatReply, *, peer: str) -> ChatReply:
@@ -273,6 +276,7 @@ class ReplyPagination:
 
     async def _page(self, request: Request, body: ReplyPageRequest) -> ReplyPage:
         kept = self._kept.get(body.id)
+        # An id of somebody else's answer gets the words of an unknown one.
         if kept is None or kept.peer != request.message.asker or kept.until <= self._clock():
             raise NotFound(f"id: there is no rest {body.id!r} of an answer to you, or no longer")
         begin = body.page * PAGE_CHARS
@@ -311,6 +315,7 @@ async def _fetched(reply: ChatReply, peer: RpcClient) -> ReplyRemainder:
         await peer.ask(
             ReplyPageRequest(id=reply.rest, page=page), ReplyPage, timeout_s=PAGE_TIMEOUT_S
         )
+        # The number is the peer's word: it must not make us ask for ever.
         for page in range(min(reply.rest_pages, MAX_CHARS // PAGE_CHARS))
     ]
     return _read("".join(page.text for page in pages), peer)

@@ -24,6 +24,7 @@ async def describe_stop(stopped: StoppedRequests, _request: Request) -> str:
     """The one sentence for all that was stopped."""
     if not stopped.requests:
         return NOTHING_TO_STOP
+    # Only plain chat is a person's own words; other requests are JSON.
     said = next((one.content for one in stopped.requests if one.ontology == CHAT_TEXT), "")
     texts = _STOPPED[language_of(said)]
     has_ended = await stopped.has_ended(timeout_s=STOP_S)

@@ -64,6 +64,7 @@ class ReportService:
         service.on(ExplanationRequest, self._explain)
 
     async def _report(self, request: Request, body: UsageRequest) -> UsageReport:
+        # By the stamped JID: no field of the request can name another peer.
         days = self._usage(request.message.owner, body.days)
         return UsageReport(days=tuple(days), limits=self._limits)
 

@@ -148,6 +148,7 @@ class ChatService:
         self._handler = handler
         self._quota_groups_of = quota_groups_of
         self._generate = generate
+        # Not so for plain chat: a person's server keeps the answer until they are back.
         self.service = RpcService(ONTOLOGY, ends_with_asker=True)
         """Further ops are added to it before `attach`."""
         self._questions = PendingApprovals()
@@ -158,6 +159,7 @@ class ChatService:
         self._dispatcher = dispatcher
         text = Route(
             handler=self._answer_text,
+            # A turn that a kill has interrupted is taken up again at the next start.
             effect_of=lambda _message: Idempotency.RESUME,
             divert=self._divert_text,
         )
@@ -168,6 +170,7 @@ class ChatService:
             made = partial(self._answer_prompt, self._generate)
             service.on(CompletionRequest, made, effect=Idempotency.RESUME)
         self._rests.add_to(service)
+        # Diverted: the turn that asks runs in this conversation, and waits for it.
         service.on(ApproveRequest, self._approve, effect=Idempotency.WRITE, is_diverted=True)
         service.attach(dispatcher)
 
@@ -229,6 +232,7 @@ class ChatService:
     async def _ask_program(
         self, request: Request, parts: _DeltaSender, question: ApprovalQuestion
     ) -> ApprovalVerdict:
+        # A program's own deadline holds on while it is asked.
         left_s = _seconds_left(request.message)
         question = replace(question, expires_s=min(question.expires_s, left_s))
         return await self._ask(question, request, question.id, partial(parts.ask, question))
@@ -283,6 +287,7 @@ class ChatService:
             return None
         if read_answer(message.content) is not None:
             return partial(self._settle_text, question)
+        # The turn goes on with a no; this message is then answered as what it is.
         self._questions.settle(place, ApprovalVerdict.OTHER, peer=peer)
         return None
 
@@ -347,7 +352,7 @@ def _seconds_left(message: AclMessage) -> float:
 
 
 class _DeltaSender:
-    """Sends the first piece of an answer at once and later ones together, every PART_EVERY_S."""
+    """Sends the first piece of an answer at once and later ones together, every DELTA_EVERY_S."""
 
     def __init__(self, request: Request, *, is_sent: bool) -> None:
         """Create the sender. `is_sent=False`: only questions are sent, and the caller takes the
@@ -363,6 +368,7 @@ class _DeltaSender:
     async def __aexit__(self, *_: object) -> None:
         if self._flusher is not None:
             self._flusher.cancel()
+            # Not awaited itself: that would raise its CancelledError here.
             await asyncio.wait([self._flusher])
         await self._flush()
 
@@ -393,6 +399,7 @@ class _DeltaSender:
 
     async def _flush(self) -> None:
         if self._waiting:
+            # Cleared before the await: what is added meanwhile belongs to the next part.
             text = "".join(self._waiting)
             self._waiting.clear()
             # A part that cannot leave is no loss: the terminal answer repeats the whole text.

@@ -80,6 +80,8 @@ class AssistantMenu:
         return await self._behaviour.memory_commands.entries(peer, limit)
 
     async def obey(self, verb: str, argument: str, visit: AdHocRequest) -> str:
+        # A menu does not wait in the conversation's queue: a turn that runs there would write again
+        # what is deleted.
         if (verb, argument) == ("forget", self.all):
             await self._stop_in_all(bare(visit.jid))
         return await self._obey(f"/{verb} {argument}", visit, self._latest(visit))
@@ -155,6 +157,7 @@ class AssistantMenu:
         filled: FormValues,
     ) -> CommandStep:
         verdict = ApprovalVerdict.YES if filled["answer"] == ("yes",) else ApprovalVerdict.NO
+        # It may have been answered in the chat, or have expired, while the form was open.
         settled = self._chat.answer_question(question.id, verdict, peer=bare(visit.jid))
         not_open = MENU_TEXTS[visit.language].not_open
         said = settled_text(question, verdict, visit.language) if settled else not_open
@@ -240,6 +243,7 @@ class PersonalMemoryMenu:
         return (await self._subjects.about(peer).list(limit=limit)).entries
 
     async def obey(self, verb: str, argument: str, visit: AdHocRequest) -> str:
+        # Here consent is only shown or withdrawn; it is given to one assistant, in its chat.
         if verb == "learn":
             argument = argument if argument == "off" else ""
         if visit.language == "es":

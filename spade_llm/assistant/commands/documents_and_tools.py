@@ -74,6 +74,7 @@ class DocumentsCommand:
                 namespace=personal_namespace(utterance.peer), source=name[:MAX_SOURCE_CHARS]
             )
         except RequestError as error:
+            # Who has shared nothing has no namespace.
             if error.wire_code != NotFound.code:
                 return DOCUMENTS_UNAVAILABLE
             count = 0
@@ -85,6 +86,7 @@ class DocumentsCommand:
     ) -> str:
         lines = [
             line
+            # Not strict: pages were fetched for the first LISTED_NAMESPACES names only.
             for one, page in zip(names, pages, strict=False)
             for line in _namespace_lines(one, page)
         ]

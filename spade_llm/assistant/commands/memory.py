@@ -67,6 +67,7 @@ class MemoryCommands:
         return list(page.entries)
 
     async def _begin_anew(self, _argument: str, utterance: ChatTurnInput) -> str:
+        # Memory first: where it is away this raises, and the conversation goes on in both places.
         await self._memory.close(utterance.conversation)
         self._conversations.drop(utterance.conversation)
         return "A new conversation. What I remember about you stays; /forget all removes it."
@@ -78,6 +79,7 @@ class MemoryCommands:
         if words:
             query = MemoryQuery(text=words, which=about, limit=LISTED_MEMORIES)
             hits = (await self._memory.memory.search(query)).hits
+            # A search ranks by relevance; the list promises the newest first.
             entries = sorted((hit.entry for hit in hits), key=_made, reverse=True)
             total = len(entries)
         else:
@@ -225,6 +227,7 @@ async def _provenance(memory: OwnedMemory, peer: str, number: str) -> str:
 async def _patterns(memory: OwnedMemory, peer: str) -> list[MemoryEntry]:
     which = MemoryFilter(subject=peer, category=Category.PATTERN)
     page = await memory.list(which, limit=LISTED)
+    # A tool may store a memory of this category, too; only the learner's have sources.
     return [one for one in page.entries if one.origin is Origin.PATTERN]
 
 

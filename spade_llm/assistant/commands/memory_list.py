@@ -54,6 +54,7 @@ def plain_item(
 ) -> str:
     """Format a memory as one line without markup, so that it cannot pass for another memory. A
     conversation is shown by its date and beginning; invalidated memories are marked."""
+    # Cut before the regular expressions, with room for the markup and links that they remove.
     text, head = entry.content[: 8 * max_chars], ""
     if entry.origin is Origin.EPISODE and (found := _EPISODE.match(text)):
         head = f"{say.conversation.format(found[1])} "
@@ -90,6 +91,7 @@ class ListNumbers:
     def full_number(self, peer: str, number: str) -> str:
         """The id at this place of the list; any other number as it is."""
         place, ids = number.strip("#.()"), self._ids.get(peer, ())
+        # Not isdigit(): int() refuses "²".
         if len(place) < MIN_NUMBER_CHARS and place.isdecimal() and 1 <= int(place) <= len(ids):
             return ids[int(place) - 1]
         return number

@@ -238,6 +238,7 @@ class MemoryMenu:
             return CommandForm(form=form, then=partial(self._forget_all, visit))
         chosen = _chosen(entries, filled.get("memory", ()))
         said = [await self._shelf.obey("forget", one.id, visit) for one in chosen]
+        # Several deletions give the same sentence, which is said once.
         return CommandResult(text="\n".join(dict.fromkeys(said)) or say.not_done)
 
     async def _forget_all(self, visit: AdHocRequest, filled: FormValues) -> CommandStep:
@@ -261,8 +262,9 @@ def _choice(
     *,
     is_required: bool = False,
 ) -> FormField:
-    """profanity 0.13 shows the values of choices and not their labels, and of one choice nothing
-    unless something is chosen before."""
+    """Field to choose memories from."""
+    # profanity 0.13 shows the values of choices and not their labels, and of a single choice
+    # nothing unless something is chosen before.
     options = tuple(
         FormOption(value=numbered_line(one), label=_label(one, visit)) for one in entries
     )

@@ -184,6 +184,7 @@ def parse_personal_command(text: str) -> PersonalCommand:
     """The command that a message is, also without its `/` or with two; anything else wishes for
     help."""
     head, _, rest = text.strip().partition(" ")
+    # Clients that keep `/help` for themselves need `//help`, which Converse.js sends as it is.
     head = head.removeprefix("/").removeprefix("/")
     if not rest:
         head = head.strip("¿?¡!.")
@@ -253,7 +254,7 @@ class PersonalMemoryCommands:
         """Find a memory by its position in the list shown last, or by the beginning of its id."""
         number = self._shown.full_number(subject, number)
         if len(number) < MIN_NUMBER_CHARS:
-            # It costs no reading.
+            # Too short for an id, and no place in the list: nothing has to be read for it.
             return None
         return find_by_number(await _entries(store), number)
 
@@ -283,7 +284,7 @@ async def _export(store: SubjectStore, wish: PersonalCommand) -> str:
 
 
 async def _entries(store: SubjectStore) -> list[MemoryEntry]:
-    """Newest first, at most MAX_LOOKED_AT."""
+    """Newest first, at most MAX_SCANNED."""
     entries: list[MemoryEntry] = []
     while len(entries) < MAX_SCANNED:
         page = await store.list(limit=PAGE, offset=len(entries))

@@ -120,13 +120,15 @@ class CommandRegistry:
             return "My memory cannot be reached right now. Please try again in a moment."
 
     def _find(self, utterance: ChatTurnInput) -> Command | None:
-        """A word without a slash is one in a person's own chat only, and not if it answers a
-        message (XEP-0461): the model may have asked for it."""
+        """The command that this message is; None: it is none."""
         message = utterance.message
+        # A word without a slash counts in a person's own chat only, and not in a reply (XEP-0461):
+        # the model may have asked for it.
         is_private = message.encoding is Encoding.PLAIN and not message.said.room
         command = parse_command(utterance.text, self._handlers)
         if command is None and is_private and not message.in_reply_to:
             command = parse_plain_word(utterance.text)
+        # COMMAND_WORDS is the same for all, also where no such command is registered.
         return command if command and command.name in self._handlers else None
 
     async def _help(self, _argument: str, _utterance: ChatTurnInput) -> str:

@@ -163,6 +163,7 @@ class WhyCommand:
             return {}
         try:
             async with asyncio.timeout(PEEK_DEADLINE_S):
+                # peek() counts as no access, and does not show what was forgotten since.
                 entries = await self._memory.memory.peek(ids)
         except (RequestError, ServiceError, TimeoutError) as error:
             logger.info("memories of an answer cannot be shown: %s", error)

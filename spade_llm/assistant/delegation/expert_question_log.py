@@ -128,6 +128,7 @@ def _line(text: str) -> str:
 
 
 def _visible(text: str) -> str:
+    # Marks that turn the direction of writing could disguise the quotation.
     return "".join(char for char in text if not is_invisible(char))
 
 

@@ -159,6 +159,7 @@ class ExpertQuestions:
         self._forget_old()
         named = [self._asked.get(one) for one in (message.in_reply_to, message.conversation_id)]
         for asked in filter(None, named):
+            # By the stamped sender: others may know the thread.
             if asked.row.expert == message.owner:
                 self._take(asked, message)
                 return True
@@ -188,6 +189,7 @@ class ExpertQuestions:
             question=question.text,
             expires_at=self._clock() + question.seconds,
         )
+        # On disk before it is sent: an answer after a restart finds its question.
         self._log.add(row)
         self._listen()
         self._asked[id] = asked = _OpenExpertQuestion(row)
@@ -222,6 +224,7 @@ class ExpertQuestions:
         self, asked: _OpenExpertQuestion, question: ExpertQuestion, context: CallContext
     ) -> None:
         """Once for its id, also when it is asked again after a kill."""
+        # Before the first await: the same question, asked twice at once, is sent once.
         asked.is_sent = True
         text = expert_question_text(
             question.text,
@@ -243,12 +246,15 @@ class ExpertQuestions:
         left_s = asked.row.expires_at - self._clock()
         try:
             async with asyncio.timeout(max(left_s, 0.0)):
+                # Shielded: this timeout must not cancel the future that other calls wait for.
                 answer = await asyncio.shield(asked.answer)
+        # RequestTimeout is a TimeoutError, too, and must not be taken for our own.
         except RequestError:
             raise
         except TimeoutError:
             expert = asked.row.expert
             raise RequestTimeout(f"{expert} did not answer in time", peer=expert) from None
+        # Outside a turn nothing is resumed, so the answer is not needed again.
         if not is_kept:
             asked.is_taken = True
             self._remove(asked)
@@ -286,8 +292,10 @@ class ExpertQuestions:
         index = int(number[1]) - 1 if number else -1
         asked = self._asked.get(unclear.ids[index]) if 0 <= index < len(unclear.ids) else None
         if asked is not None and not asked.answer.done():
+            # The number only chooses: the answer is what was written before.
             self._take(asked, replace(message, content=unclear.text))
             return
+        # Text instead of a number belongs to the answer.
         more = "" if number else f"\n{message.content}"
         meant = [one for one in self._asked.values() if self._may_be_meant(one, message.owner)]
         ids = [one.row.id for one in meant]
@@ -318,6 +326,7 @@ class ExpertQuestions:
 
     def _settle(self, asked: _OpenExpertQuestion, text: str) -> None:
         answer = text[:MAX_ANSWER_CHARS]
+        # Before it is written: the turn goes on, even if the disk refuses.
         asked.answer.set_result(answer)
         try:
             self._log.answer(asked.row.id, answer)

@@ -62,6 +62,7 @@ def expert_tool(expert: Expert, experts: ExpertQuestions) -> LLMTool:
         PARAMETERS,
         partial(_ask, expert, experts),
         timeout_s=expert.seconds + EXPERT_MARGIN_S,
+        # The turn leaves its slot to others meanwhile, and its time limit stands still.
         asks_others=True,
     )
 

@@ -61,6 +61,7 @@ class SubAgents:
 
     def __init__(self, jids: Sequence[str], *, session: str, timeout_s: float = TIMEOUT_S) -> None:
         """`session`: a name that all of a coordinator's messages carry."""
+        # Lower case, as servers stamp senders.
         self.jids = tuple(dict.fromkeys(bare(jid).lower() for jid in jids))
         self.session = session
         self.timeout_s = timeout_s
@@ -82,6 +83,7 @@ class SubAgents:
         if office is None:
             raise RuntimeError("the sub-agents have not joined an agent")
         standing = await office.look(jid)
+        # Reported at once instead of after the timeout.
         if standing is PresenceStatus.AWAY:
             raise PeerUnavailable(f"{jid} is away", peer=jid)
         conversation = f"{self.session}.{_digest(asker)}"
@@ -110,6 +112,7 @@ class SubAgents:
         self, office: _Coordinator, jid: str, text: str, conversation: str
     ) -> str:
         metadata = {**FOR_MODELS_METADATA, "coordination_session": self.session}
+        # A thread for each question: a plain agent answers in it, and answers must not cross.
         thread = f"{conversation}.{new_id()[:12]}"
         message = chat_message(jid, text, thread=thread, metadata=metadata)
         return (await office.letters.ask(message, timeout_s=self.timeout_s)).content
@@ -161,6 +164,7 @@ class PresenceTracker:
     async def of(self, jid: str) -> PresenceStatus:
         await self._wait_once(jid)
         if there := self._there[jid].values():
+            # A message to the bare JID may reach any connection (RFC 6121 §8.5.2.1).
             return PresenceStatus.OURS if all(there) else PresenceStatus.THERE
         return PresenceStatus.AWAY if self._agent.is_subscribed_to(jid) else PresenceStatus.UNKNOWN
 

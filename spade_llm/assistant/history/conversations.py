@@ -74,6 +74,7 @@ class Conversation:
         """True if this peer takes part in it, also in a room; True if that is unknown."""
         if self.peer == peer or peer in self.askers or len(self.askers) >= MAX_ASKERS:
             return True
+        # An occupant of a room is known as `JID in ROOM`.
         return any(asker.startswith(peer + " in ") for asker in self.askers)
 
     def drop_last_exchange(self) -> None:
@@ -94,7 +95,8 @@ class Conversation:
         self.interactions, self.ended, self.is_told_over = 0, "", False
 
     def _drop_first_exchange(self) -> None:
-        """Drop up to the next user message: a tool call never loses its results."""
+        """Drop the oldest messages up to the next one of a user."""
+        # Whole exchanges: OpenAI-compatible servers refuse a tool call without its results.
         self.messages.popleft()
         while self.messages and self.messages[0]["role"] != "user":
             self.messages.popleft()
@@ -124,6 +126,7 @@ class ConversationCache:
 
     def get(self, key: str, *, peer: str) -> Conversation:
         """The conversation of this key, made if it is new."""
+        # Taken out and put back: the order of the mapping is the order of use.
         conversation = self._by_key.pop(key, None) or Conversation(key, peer)
         conversation.used_at_s = self._clock()
         self._by_key[key] = conversation
@@ -143,6 +146,7 @@ class ConversationCache:
 
     def next_expiry_s(self) -> float:
         """Seconds until the next can expire: nothing has to be looked at before."""
+        # The first is the least recently used, and so the next to expire.
         for oldest in self._by_key.values():
             return max(0.0, oldest.used_at_s + self._idle_s - self._clock())
         return self._idle_s
@@ -222,6 +226,7 @@ class ConversationLocks:
         """Hold the locks of all names within the block; they are acquired together."""
         await self.are_free(names)
         is_over = asyncio.Event()
+        # No await since the check: nobody can have taken a name meanwhile.
         self._held.update(dict.fromkeys(names, is_over))
         try:
             yield
@@ -232,5 +237,6 @@ class ConversationLocks:
 
     async def are_free(self, names: Collection[str]) -> None:
         """Return once none of them is held."""
+        # Another name may be taken while one is waited for: all are looked at again.
         while held := [self._held[name] for name in names if name in self._held]:
             await held[0].wait()

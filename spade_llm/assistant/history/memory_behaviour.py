@@ -178,12 +178,14 @@ class MemoryBehaviour(Behaviour):
         try:
             await self._hand_over()
             await self._tell_of_use()
+        # SPADE ends a behaviour for ever when run() raises.
         except (RequestError, ServiceError) as error:
             await self._pause(error)
 
     async def recall(self, question: str, *, subject: str) -> RecallResult:
         """Recall from memory and documents; the result names services that were unavailable."""
         recalled = await self._recall.about(question, subject=subject)
+        # Notes first: the quotation's budget is spent in this order.
         return replace(recalled, memories=(*await self._noted(subject), *recalled.memories))
 
     async def recall_wished(
@@ -281,6 +283,7 @@ class MemoryBehaviour(Behaviour):
             conversation=conversation.key, subject=conversation.peer, messages=messages
         )
         try:
+            # Through the outbox, behind the exchange itself: not lost while memory is away.
             await self._outbox.put(taken_back)
             async with asyncio.timeout(RETRACT_S):
                 await self._handing_over.of(conversation.key)
@@ -313,6 +316,7 @@ class MemoryBehaviour(Behaviour):
     async def clear_peer(self, peer: str) -> RemovedCounts:
         """The same, and it says what there was."""
         async with self._paused():
+            # Paused: what is on its way to memory would come back after the deletion.
             await self._outbox.forget(peer)
             for forget in self.on_forget:
                 await forget(peer)
@@ -382,6 +386,7 @@ async def _is_reachable(probe: Probe) -> bool:
 
 
 def _observed(id: str, role: str, text: str, at: datetime) -> ObservedMessage:
+    # "ignore" drops a character that the cut went through.
     kept = text.encode()[:MAX_KEPT_BYTES].decode(errors="ignore")
     note = f"\n[{len(text) - len(kept)} characters were cut]" if len(kept) < len(text) else ""
     return ObservedMessage(id=id, role=role, content=kept + note, at=at)

@@ -37,6 +37,7 @@ MAX_QUEUED = 100_000
 RETRACTED = "retracted"
 """The role of what stands for a message that was said otherwise; it has its id."""
 
+# AUTOINCREMENT: SQLite would reuse the id of a deleted row, and failures are counted by id.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS observations (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -57,7 +58,9 @@ _OLDEST_ABOUT = (
     " ORDER BY id LIMIT ?"
 )
 _OF = "SELECT messages FROM observations WHERE conversation = ? ORDER BY id DESC LIMIT ?"
+# json_each: SQLite bounds the number of `?` in a statement.
 _DONE = "DELETE FROM observations WHERE id IN (SELECT value FROM json_each(?))"
+# By number instead of count(*), which would scan; gaps only make the bound stricter.
 _BOUND = "DELETE FROM observations WHERE id <= (SELECT max(id) FROM observations) - ?"
 _FORGET_CONVERSATIONS = (
     "DELETE FROM observations WHERE conversation IN (SELECT value FROM json_each(?))"
@@ -86,6 +89,7 @@ class MemoryOutbox:
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
         self._db.open()
+        # The file may hold observations of the process before.
         self.has_mail.set()
         return self
 
@@ -102,6 +106,7 @@ class MemoryOutbox:
     async def oldest(self, limit: int = 100) -> list[QueuedObservation]:
         """Oldest observations, in order; if there are none, `has_mail` is cleared until the next
         `put`."""
+        # Before the query: a `put` during it sets it again.
         self.has_mail.clear()
         rows = await self._db.execute(_OLDEST, limit)
         if rows:
@@ -221,6 +226,7 @@ class OutboxFlusher:
         return self._underway
 
     async def _groups(self, groups: Sequence[Sequence[QueuedObservation]]) -> None:
+        # All have ended when an error is raised: the caller then gives the lock back.
         outcomes = await asyncio.gather(*map(self._deliver, groups), return_exceptions=True)
         for outcome in outcomes:
             if outcome is not None:

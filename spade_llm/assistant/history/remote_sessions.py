@@ -265,6 +265,7 @@ class SessionsService:
         history = await _memory_errors_as_refusals(asked)
         count = len(history.messages)
         return truncated_to_message(
+            # Reversed, since the end is cut: the oldest messages are left out.
             history.messages[::-1],
             lambda some: SessionHistoryResponse(
                 history=replace(history, messages=tuple(some[::-1]), left=count - len(some))
@@ -386,6 +387,7 @@ class SessionsClient:
             body = SessionHistoryRequest(session=session, limit=limit - len(messages), before=first)
             page = (await self._peer.ask(body, SessionHistoryResponse)).history
             messages[:0] = page.messages
+            # An empty page ends it, too: a peer that always has more must not hold us.
             if not (page.left and page.messages):
                 return replace(page, messages=tuple(messages), left=0)
 

@@ -157,6 +157,7 @@ class StoredSessions(ClearableSessions):
         return replace(page, entries=tuple(map(self._named, page.entries)))
 
     async def correct(self, id: str, content: str) -> MemoryEntry:
+        # Another person's id gets the words of an unknown one.
         if not [one for one in await self._memory.peek([id]) if one.subject == self._peer]:
             raise NotFound(f"id: there is no memory {id[:64]!r}")
         return self._named(await self._memory.update(MemoryChange(id=id, content=content)))
@@ -195,6 +196,7 @@ class StoredSessions(ClearableSessions):
         return None
 
     async def _settle(self) -> None:
+        # What was said a moment ago is still in the outbox.
         await self._clearing.memory.hand_over(self._peer)
 
     def _named(self, entry: MemoryEntry) -> MemoryEntry:
@@ -335,6 +337,7 @@ class ConversationDeletion:
         names = (
             [peer] if sessions is None else [conversation_key_for(peer, one) for one in sessions]
         )
+        # Held before the stop: no new turn can begin and write again what is deleted.
         async with self.held.hold(names):
             for session in [None] if sessions is None else sessions:
                 stopped = self.dispatcher.stop(peer, session, TURN_ONTOLOGIES)

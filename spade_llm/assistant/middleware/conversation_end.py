@@ -54,6 +54,7 @@ class ConversationEndMiddleware:
         if conversation.ended:
             return _ended_outcome(utterance, conversation)
         outcome = await proceed(utterance)
+        # Apologies and refusals do not count as answers.
         if outcome.is_kept and not outcome.result.is_apology:
             conversation.interactions += 1
             try:
@@ -162,6 +163,7 @@ def markers_start(text: str, markers: Sequence[str]) -> int:
 
 def safe_length(text: str, markers: Sequence[str]) -> int:
     """Length of the prefix that cannot be part of trailing markers, while the text still grows."""
+    # Every beginning of a marker: it may be cut anywhere between two pieces.
     begun = {marker[:length] for marker in markers for length in range(1, len(marker))}
     ends = [len(text) - len(one) for one in begun if text.endswith(one)]
     return min(markers_start(text[:end], markers) for end in (len(text), *ends))

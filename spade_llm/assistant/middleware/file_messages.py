@@ -87,6 +87,7 @@ def is_supported_file(name: str) -> bool:
 
 
 def _plain(reason: str) -> str:
+    # Text of others: one line, without marks that turn the direction of writing.
     words = " ".join(reason.split())
     return "".join(char for char in words if char.isprintable())[:MAX_REASON_CHARS].rstrip(".")
 

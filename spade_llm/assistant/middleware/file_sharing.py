@@ -65,6 +65,7 @@ class SharedFile:
 def shared_file(text: str, *, file: str) -> SharedFile | None:
     """`file`: the address that the client says is one. None: there is none."""
     if not file:
+        # An address inside a text is talked about; one that stands alone may be a file.
         is_address = _ADDRESS.fullmatch(text.strip()) is not None
         return _parse_address(text.strip(), "") if is_address else None
     return _parse_address(file, text.replace(file, "").strip())
@@ -74,6 +75,7 @@ def host_of(url: str) -> str:
     """`HOST:PORT`; empty: it is no address."""
     parts = _split(url)
     try:
+        # `port` raises for what is no number, or is above 65535.
         port = parts.port or _PORTS.get(parts.scheme, 0)
     except ValueError:
         return ""
@@ -116,6 +118,7 @@ async def summarize_document(model: ChatModel, beginning: str, *, name: str, lan
     messages = _messages(beginning, name=name, language=language)
     try:
         async with asyncio.timeout(TIMEOUT_S):
+            # No tools: the document is somebody's text, and must not cause a call.
             completion = await model.complete(messages, tool_choice="none")
     except (ModelError, TimeoutError) as error:
         logger.warning("no summary of a file: %s", error or "too late")
@@ -216,6 +219,7 @@ class FileSharingMiddleware:
             return texts.in_private
         if self._library is None:
             return texts.no_documents
+        # Judged by its name: what cannot be read is not fetched.
         if not is_supported_file(file.name):
             return texts.kind.format(file.name or "it")
         try:
@@ -244,6 +248,7 @@ class FileSharingMiddleware:
                 reading.file.url,
                 source=reading.file.name,
                 namespace=mine,
+                # The turn's id: resumed after a kill, it takes up the same ingestion.
                 id=f"{utterance.id}.file",
             )
 
@@ -284,6 +289,7 @@ async def _progress_messages(reading: _FileIngestion) -> AsyncIterator[None]:
         yield
     finally:
         task.cancel()
+        # Waits for a message on its way; the task's CancelledError is not raised here.
         await asyncio.gather(task, return_exceptions=True)
 
 

@@ -55,6 +55,7 @@ def _scalars(value: object) -> Iterator[Scalar]:
         case list():
             for inner in value:
                 yield from _scalars(inner)
+        # Before int, of which bool is a subclass.
         case bool() | None:
             return
         case str() | int() | float():
@@ -98,6 +99,7 @@ class GuardrailMiddleware:
             _note("a guardrail, which withheld your message")
             if utterance.form is not None:
                 raise Refusal(said.text)
+            # What was blocked is stored nowhere: not even the question.
             return TurnOutcome(question="", result=_answer(said.text), is_kept=False)
         if said.text != utterance.text:
             _note("a guardrail, which changed your message")
@@ -109,6 +111,7 @@ class GuardrailMiddleware:
         try:
             return await turn.judged(await proceed(turn.utterance))
         except InvalidAnswer as fault:
+            # from None: the original error may quote what is blocked.
             raise await turn.judged_fault(fault) from None
 
     async def _with_judged_quotations(self, utterance: ChatTurnInput) -> ChatTurnInput:
@@ -120,6 +123,7 @@ class GuardrailMiddleware:
         return replace(
             utterance,
             replied_to="" if replied_to.is_blocked else replied_to.text,
+            # "".split("\n") would give one empty message.
             heard=() if heard.is_blocked or not heard.text else tuple(heard.text.split("\n")),
         )
 
@@ -155,6 +159,7 @@ class _GuardedTurn:
     async def judged(self, outcome: TurnOutcome) -> TurnOutcome:
         answer = await self._judged_answer(outcome.result.text)
         if (recorder := current_recorder()) is not None:
+            # Why a tool failed is text that no guardrail has judged.
             recorder.leave_reasons_out()
         if answer.is_blocked:
             _note("a guardrail, which withheld my answer")
@@ -195,6 +200,7 @@ class _GuardedTurn:
     async def _judged_object(self, answer: str, form: AnswerSchema) -> ChainResult:
         """Check an object's texts; after replacements it must still match the schema."""
         texts = list(dict.fromkeys(json_texts(answer)))
+        # One run over all texts covers the usual case, in which nothing is found.
         whole = await self._judged("\n".join(texts))
         if whole.is_blocked or whole.text == "\n".join(texts):
             return whole if whole.is_blocked else ChainResult(text=answer)

@@ -119,6 +119,7 @@ class QuotaMiddleware:
     ) -> TurnOutcome:
         """Check the quotas and count the turn. Raises QuotaExceeded; StorageFailed if the ledger
         cannot be read."""
+        # All or none: a refusal gives back the places that were taken before it.
         with ExitStack() as places:
             for share in self._shares(utterance.peer, utterance.quota_groups):
                 self._check_day(share, utterance.text)
@@ -133,6 +134,8 @@ class QuotaMiddleware:
             limits = self._crowd.all_guests if is_all else self._crowd.domain
             yield _QuotaShare(name=group, limits=limits, texts=_OF_GROUP, is_group=True)
         if ALL_GUESTS in groups:
+            # Named apart for concurrent turns; _check_day looks up the peer's usage without the
+            # suffix.
             yield _QuotaShare(name=f"{peer}/guest", limits=self._crowd.guest, texts=_OF_PEER)
 
     def _check_day(self, share: _QuotaShare, said: str) -> None:
@@ -160,6 +163,7 @@ class QuotaMiddleware:
             yield
         finally:
             self._running[peer] -= 1
+            # Else a counter would stay for every peer that ever wrote.
             if not self._running[peer]:
                 del self._running[peer]
 

@@ -63,6 +63,7 @@ class RoutingDecider:
         """Call the routing function; None: it failed or timed out, as logged."""
         task = asyncio.create_task(self._decide(answer, utterance, conversation))
         try:
+            # asyncio.wait raises no TimeoutError: one that the function raises is told apart.
             await asyncio.wait({task}, timeout=self._decision_s)
         finally:
             is_late = not task.done()
@@ -83,6 +84,7 @@ class RoutingDecider:
     ) -> RoutingDecision:
         message = to_spade_message(utterance.message, body=utterance.text)
         call = partial(self._function, message, answer, _context(conversation))
+        # Only a coroutine function may run on the event loop: any other may block.
         routed = await self._ended(call, is_async=inspect.iscoroutinefunction(self._function))
         if not isinstance(routed, RoutingResponse):
             return RoutingDecision(text=answer, recipients=_listed(routed))
@@ -100,6 +102,7 @@ class RoutingDecider:
         await self._places.acquire()
         run = run_in_task if is_async else run_in_thread
         value = await run(call, on_done=self._places.release)
+        # An object with __call__ may return an awaitable without being a coroutine function.
         return await value if inspect.isawaitable(value) else value
 
 
@@ -202,6 +205,7 @@ class RoutingMiddleware:
         """Send the answer to one recipient; None if sent, else the recipient and the error code."""
         letter = way.letter(to)
         if HOPS_KEY in letter.extra:
+            # Before it leaves: an answer may come back while `say` still waits.
             self._hops.passed_on(bare(to), way.thread, way.hops + 1)
         try:
             if bare(to) == bare(way.message.receiver):

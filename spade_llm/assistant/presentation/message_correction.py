@@ -38,6 +38,7 @@ CREATE TABLE IF NOT EXISTS shown (
 CREATE INDEX IF NOT EXISTS shown_peer ON shown(peer);
 CREATE INDEX IF NOT EXISTS shown_request ON shown(place, request);
 """
+# REPLACE gives the row a new number: the answer is the latest of its place again.
 _PUT = "INSERT OR REPLACE INTO shown(peer, place, asked, request, turn, ids) VALUES (?,?,?,?,?,?)"
 _IDS = "UPDATE shown SET ids = ? WHERE place = ? AND asked = ?"
 _OF_REQUEST = """SELECT peer, place, asked, request, turn, ids FROM shown
@@ -173,6 +174,7 @@ class MessageCorrection:
             return pieces
         places = (*answer.ids, *(one.reply_with for one in pieces[len(answer.ids) :]))
         surplus = [_surplus(message, id) for id in places[len(pieces) :]]
+        # Written before they leave: after a kill the answer must find its bubble.
         self.show(answer, places)
         return [_in_place(one, id) for one, id in zip([*pieces, *surplus], places, strict=True)]
 
@@ -221,6 +223,7 @@ def _in_place(piece: AclMessage, id: str) -> AclMessage:
 
 
 def _surplus(message: AclMessage, id: str) -> AclMessage:
+    # Only the end of the id: whole, it would grow with each correction.
     return replace(
         message, content=REPLACED_TEXTS, reply_with=f"{message.reply_with}.no.{id[-64:]}"
     )

@@ -59,6 +59,7 @@ class LongAnswerSender:
         reply = await handler(utterance)
         if utterance.message.encoding is not Encoding.PLAIN or not reply.is_for_asker:
             return reply
+        # An export without memories is a sentence and no JSON.
         if (name := self._name_of(utterance.text)) and reply.text.startswith("{"):
             shown = await self._sent(utterance, reply.text, name)
             asked_for = _texts(utterance, reply).asked_for
@@ -196,6 +197,7 @@ class ReplyPresenter:
         self.shown = ShownAnswers(data / f"shown-{agent.jid.local}.db" if data else None)
         self._replacing = MessageCorrection(self.shown, retract)
         self._replies = QuotedReplies()
+        # Where every answer leaves, also one that was written down before a kill.
         agent.split_outgoing = self._pieces
         EncryptionHint(agent)
 
@@ -232,6 +234,7 @@ class ReplyPresenter:
         return pieces
 
     async def _announced(self, utterance: ChatTurnInput, handler: ChatHandler) -> ChatReply:
+        # One mark, displayed or receipt: two ticks for one message confuse.
         if mark := encode_mark(utterance.message):
             self._agent.send_now(mark)
         follows = self._agent.peer_features.knows_to_follow(utterance.message.sender)
@@ -261,6 +264,7 @@ class ReplyPresenter:
             try:
                 return await handler(replace(utterance, on_delta=bubble.add, ask=ask))
             except asyncio.CancelledError:
+                # At shutdown it is no stop: the resumed turn goes on in the same bubble.
                 if bubble.is_shown and not self._agent.node.dispatcher.is_closing:
                     shower.end(bubble.text, STOPPED_TEXTS[language_of(utterance.text)])
                 raise
@@ -323,9 +327,11 @@ class _ReplyProgress:
     def _edit(self, text: str) -> AclMessage:
         edit = self._asked.reply(Performative.INFORM, text)
         if not self._answer.ids:
+            # Begins with the question's id, by which a reaction to it is found (feedback.py).
             id = f"{self._asked.reply_with}.bubble"
             self._answer = self._replacing.show(self._answer, (id,))
             return replace(edit, reply_with=id)
+        # XEP-0308: each correction names the original message, not the latest edit.
         said = replace(edit.said, corrects=self._answer.ids[0])
         return replace(edit, reply_with=new_id(), said=said)
 

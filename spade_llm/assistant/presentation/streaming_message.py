@@ -46,6 +46,7 @@ class StreamingMessage:
     async def __aexit__(self, *_: object) -> None:
         if self._task is not None:
             self._task.cancel()
+            # Ended before the answer leaves: a late edit would replace it.
             await asyncio.wait([self._task])
 
     async def add(self, piece: str) -> None:

@@ -64,6 +64,7 @@ class RoutingRule:
         self.name = name or getattr(func, "__name__", "routing rule")
         update_wrapper(self, func)
 
+    # Without it a decorated method would not be bound: only functions are by themselves.
     def __get__(self, instance: object, owner: type | None = None) -> RoutingRule:
         """The rule itself on the class; on an instance a rule over the bound method."""
         if instance is None:
@@ -91,6 +92,7 @@ def routing_rule(
 def first_of(*rules: RoutingRule) -> RoutingFunction:
     """Routing function that applies the rules by priority and follows the first that names a
     recipient."""
+    # Stable: of equal priority the first given goes first.
     in_order = sorted(rules, key=lambda rule: -rule.priority)
 
     async def route(message: RoutedMessage, answer: str, context: dict[str, object]) -> Routed:
@@ -123,6 +125,7 @@ class HopCounter:
     def of(self, sender: str, thread: str, metadata: Mapping[str, str]) -> int:
         """Hop count of a message; 0: it was not forwarded."""
         said = metadata.get(HOPS_KEY, "")
+        # Bounded: it is the peer's word, and int() refuses more than 4300 digits.
         if said.isdecimal() and len(said) <= 6:
             return int(said)
         return self._sent.get((sender, thread), 0)

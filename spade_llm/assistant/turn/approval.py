@@ -159,6 +159,7 @@ def read_answer(text: str) -> ApprovalVerdict | None:
 
 def _normalized(text: str) -> str:
     """Lower case, without accents, punctuation and double spaces."""
+    # NFKD takes accents off their letters: "sí" becomes "si".
     folded = unicodedata.normalize("NFKD", text.casefold())
     letters = (char for char in folded if not unicodedata.combining(char))
     return " ".join(re.sub(r"[.,;:!¡?¿'\"*_`\ufe0f-]", " ", "".join(letters)).split())
@@ -202,11 +203,13 @@ class PendingApprovals:
         waiting = self._open[key] = _PendingApproval(question, self._yes_counts_from(key))
         try:
             with suppress(TimeoutError):
+                # Sending counts, too: a question on a dead connection expires as well.
                 async with asyncio.timeout(question.expires_s):
                     await show()
                     return await waiting.verdict
             return ApprovalVerdict.EXPIRED
         finally:
+            # Another question may stand at this key by now.
             if self._open.get(key) is waiting:
                 del self._open[key]
 

@@ -87,6 +87,7 @@ class BudgetedList(Generic[T]):
             if (cost := self._cost(shorter)) <= room:
                 self._waiting.pop()
                 return self._keep(shorter, cost)
+            # In proportion to the cost, and at least one character less, so that it ends.
             chars = min(chars - 1, chars * room // cost)
         return 0
 
@@ -99,6 +100,7 @@ class BudgetedList(Generic[T]):
         """Written once, however often it is asked for; entries need not be hashable."""
         known = self._lines.get(id(entry))
         if known is None:
+            # The entry is kept with its line, so that no other object gets its id().
             known = self._lines[id(entry)] = (entry, self._write(entry))
         return known[1]
 
@@ -248,6 +250,7 @@ class _BudgetAllocator:
         )
 
     def fill(self, room: int) -> None:
+        # Tools first: one without its line in the text is not offered.
         room -= self._tools.take(int(room * TOOLS_SHARE), is_part_taken=True)
         memory = int(room * self._memory_share)
         memories = memory - int(memory * HISTORY_SHARE)
@@ -267,8 +270,9 @@ class _BudgetAllocator:
         self._memories.take(room)
 
     def built(self, max_tokens: int) -> AssembledContext:
-        """Texts may have some tokens more together than each alone: then the last one goes."""
+        """The context of what was kept, within `max_tokens`."""
         self._drop_repeated()
+        # Texts may have some tokens more together than each alone: then the last one goes.
         while (tokens := self._count(text := self._text())) > max_tokens:
             next(pile for pile in self._in_order_of_loss() if pile.kept).drop_last()
         recalled = replace(
@@ -379,7 +383,7 @@ def _shorter_message(message: ContextMessage, chars: int) -> ContextMessage:
 
 
 def _without_excess(there: ContextSources) -> list[ScoredMemory]:
-    """Memories with MAX_OTHER_TALK messages beside those of this conversation."""
+    """Memories with MAX_OTHER_MESSAGES messages beside those of this conversation."""
     said = {message["content"] for message in there.history}
     others = [
         found

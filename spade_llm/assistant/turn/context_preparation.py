@@ -109,6 +109,7 @@ async def _prepared(
 async def _worked_ahead(strategy: ContextManagement, conversation: Conversation) -> None:
     try:
         async with asyncio.timeout(AHEAD_DEADLINE_S):
+            # A copy: a turn may extend the deque meanwhile.
             await strategy.work_ahead(tuple(conversation.messages))
     except (ModelError, TimeoutError) as error:
         key = conversation.key
@@ -126,6 +127,7 @@ class TokenCounterCache:
         """Exact where the table is at hand; else an estimate on the large side."""
         if self._first is None:
             self._first = asyncio.ensure_future(asyncio.to_thread(_count_for, model))
+        # Shielded: other turns need the counter when this one is stopped.
         return await asyncio.shield(self._first)
 
 

@@ -48,9 +48,11 @@ class PersonDocumentRetriever:
         options = options or RetrievalOptions()
         check_namespace_access(options.namespaces, person=self._person)
         seen = replace(options, personal=self._mine, person=self._person)
+        # None would mean whatever any owner has granted to the agent.
         if self._person and options.shared is None:
             seen = replace(seen, shared=())
         found = await self._retriever.retrieve(query, k=k, options=seen)
+        # Once more: a RAG agent of an earlier version knows no personal namespaces.
         chunks = (one for one in found.chunks if _is_visible(one.chunk.namespace, self._mine))
         return replace(found, chunks=tuple(chunks))
 

@@ -101,6 +101,7 @@ def _list_tool(listing: DocumentListing, shared: Collection[str] | None) -> Tool
 
 
 def _current_person() -> str:
+    # Never an argument: a model could be talked into another person's name.
     return current_context.get().on_behalf_of
 
 

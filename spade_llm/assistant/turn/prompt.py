@@ -171,11 +171,13 @@ class CachedContext(ContextManagement):
     def apply_context_strategy(
         self, messages: list[ContextMessage], system_prompt: str | None = None
     ) -> list[ContextMessage]:
+        # A copy: the caller's own list would grow, and still be equal to itself.
         asked = (list(messages), system_prompt)
         if self._asked != asked:
             kept = self._strategy.apply_context_strategy(messages, system_prompt)
             self._kept = ensure_system_prompt(kept, system_prompt)
             self._asked = asked
+        # A copy: build_prompt() inserts the quoted context into it.
         return list(self._kept)
 
     def get_stats(self, total_messages: int) -> ContextStats:

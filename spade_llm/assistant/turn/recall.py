@@ -168,6 +168,7 @@ class Recall:
         self._clock = clock
         self._away_until: dict[str, float] = {}
         self._places = {
+            # No bound of its own: the wait ends after SLOT_TIMEOUT_S.
             name: ConcurrencyLimiter(MAX_CONCURRENT, name=name, max_waiting=None)
             for name in _PHASES
         }

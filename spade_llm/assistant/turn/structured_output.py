@@ -92,6 +92,7 @@ def schema_message(form: AnswerSchema) -> UserMessage:
 def _read_object(text: str) -> Mapping[str, object]:
     try:
         value = json.loads(text)
+    # Deeply nested JSON raises RecursionError.
     except (ValueError, RecursionError) as error:
         raise AnswerSchemaError(
             f"it is not valid JSON ({str(error)[:MAX_SCHEMA_ERROR_CHARS]})"

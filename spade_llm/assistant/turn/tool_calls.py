@@ -56,6 +56,7 @@ class PausableTimeout:
         self._scope.reschedule(None)
 
     def _go_on(self) -> None:
+        # An expired timeout cannot be rescheduled: RuntimeError.
         if not self._scope.expired():
             self._scope.reschedule(asyncio.get_running_loop().time() + self._left_s)
 
@@ -156,6 +157,7 @@ class ToolCallRunner:
     def so_far(self, calls: Sequence[ToolCall], *, round: int) -> Sequence[ExecutedToolCall]:
         """Results of a round that was stopped, one for every call, including those that were not
         run."""
+        # A call that was cut off may have taken effect, which its text says.
         ran = [
             stopped if task.cancelled() or not task.done() or task.exception() else task.result()
             for stopped, task in self._running
@@ -198,9 +200,11 @@ class ToolCallRunner:
 
     @contextmanager
     def _traced(self, called: ExecutedToolCall) -> Iterator[tracing.Span]:
-        """A name that the model made up is text of its own, and not noted."""
+        """Span and usage of a call."""
         if of_turn := turn_recorder.current_recorder():
+            # Before the call: a kill in its middle does not lose the count.
             of_turn.spend(UsageTotals(tool_calls=1))
+        # A name that the model made up is text of its own, and not noted.
         name = called.name if called.name in self._names else "unknown"
         with tracing.span(f"execute_tool {name}") as span:
             if span.is_recorded:
@@ -250,6 +254,7 @@ class _ApprovalGate:
         """Get the approval of a call. Questions are asked one at a time; the time limit is
         suspended meanwhile, also for calls that wait in the queue."""
         async with self._one_question:
+            # sort_keys: in another order they are the same call, declined before.
             wish = json.dumps([tool, arguments], sort_keys=True)
             if self._final is not None:
                 return self._final
@@ -260,6 +265,7 @@ class _ApprovalGate:
     async def _ask(self, tool: str, arguments: Mapping[str, object], wish: str) -> ApprovalVerdict:
         self._asked += 1
         question = ApprovalQuestion(
+            # Asked again by the resumed turn it has the same id; every other call has another.
             id=_digest(self._person.turn_id, wish, str(self._asked)),
             tool=tool,
             arguments=shown_arguments(arguments),

@@ -88,6 +88,7 @@ def _expression(question: str) -> str:
     if isinstance(wish, CalculateIntent):
         return wish.expression
     found = (one.group().strip() for one in _ARITHMETIC.finditer(question))
+    # People write powers with ^, which is XOR in Python.
     return max(filter(_OPERATOR.search, found), key=len, default="").replace("^", "**")
 
 
@@ -107,6 +108,7 @@ def _missing(names: Sequence[str]) -> str:
 
 def _fault(spec: ToolSpec, arguments: Mapping[str, object]) -> str:
     try:
+        # Foreign: a tool of another agent may bring a hostile regular expression.
         ArgumentValidator(spec.name, spec.parameters, is_foreign=True).check(arguments)
     except InvalidArguments as error:
         return str(error)

@@ -100,6 +100,7 @@ class ToolLoop:
                 completion = await self._complete_with_choice(messages)
             else:
                 completion = await self._complete_round(messages, tools)
+            # Calls of tools that were not offered are not made, whatever the model writes.
             if not (completion.tool_calls and tools):
                 break
             if reached := self._used_up():
@@ -169,6 +170,7 @@ class ToolLoop:
         pieces = self._model.stream(
             messages, tools, tool_choice=AUTO, sampling=self._wanted.sampling
         )
+        # Reading may stop early: the model's request is closed then, not when collected.
         async with closing_stream(pieces):
             async for piece in pieces:
                 if isinstance(piece, Completion):
@@ -203,6 +205,7 @@ class ToolLoop:
 
     def _counted(self, completion: Completion) -> Completion:
         self._result.usage += completion.usage
+        # Models write lone surrogates, which neither UTF-8 nor SQLite takes.
         calls = (
             replace(one, arguments=replace_lone_surrogates(one.arguments))
             for one in completion.tool_calls
@@ -340,6 +343,7 @@ class Turn:
                 loop = await self._tool_loop(asker, result, scope)
                 await loop.run(build)
         except TimeoutError:
+            # Somebody else's TimeoutError is not the turn's limit.
             if not scope.expired():
                 raise
             late = f"it took longer than {self._limits.seconds:g} seconds"

@@ -134,6 +134,7 @@ class LLMBehaviour(Behaviour):
             if obeyed is not None:
                 return ChatReply(text=obeyed, context=_context_of(None, utterance))
         utterance = replace(utterance, form=utterance.form or self._form)
+        # A turn beside a deletion would write again what is removed.
         await self.held.are_free([utterance.message.owner, utterance.conversation])
         conversation = self.conversations.get(utterance.conversation, peer=utterance.message.owner)
         conversation.heard_from(utterance.peer)
@@ -148,6 +149,7 @@ class LLMBehaviour(Behaviour):
         try:
             outcome = await proceed(utterance)
         finally:
+            # In `finally`, since a stopped turn (CancelledError) leaves its calls, too.
             if outcome is None:
                 attempt.leave_in(conversation, utterance.id)
         unkept = await self._keep(conversation, utterance, outcome) if outcome.is_kept else ()
@@ -158,6 +160,7 @@ class LLMBehaviour(Behaviour):
         """The exchange that a turn left, the last in its conversation, was meant otherwise: neither
         history nor memory have it any more."""
         conversation = self.conversations.get(place, peer=peer)
+        # After a restart, `last_turn` is known from memory only.
         await self._memory.load(conversation)
         if conversation.last_turn == turn_id:
             conversation.drop_last_exchange()

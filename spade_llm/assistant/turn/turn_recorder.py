@@ -303,11 +303,14 @@ class InstrumentedModel:
     ) -> Iterator[_MeasuredCall]:
         call = _MeasuredCall(self.name, messages, tools)
         if call.recorder is not None:
+            # Before the call: a kill loses its tokens, and never the call.
             call.recorder.spend(UsageTotals(model_calls=1))
+        # Detached: stream() yields inside, where a span must not become current.
         with tracing.detached_span(f"chat {self.name}", tracing.SpanKind.CLIENT) as span:
             try:
                 yield call
                 self._note_success()
+            # Also stopped (CancelledError) or not read to its end (GeneratorExit), it costs tokens.
             except BaseException as error:
                 if isinstance(error, ModelError):
                     self.health.fail(error)
@@ -361,6 +364,7 @@ class _MeasuredCall:
         if counted != Usage():
             return counted, False
         if (
+            # Failed before its first character: a call without tokens.
             self.completion is None
             and not self._text_chars
             and self.error not in _ENDED_EARLY.values()

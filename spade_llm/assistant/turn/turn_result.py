@@ -86,11 +86,13 @@ class AnswerBuffer:
 
 def _encoded_bytes(text: str) -> int:
     written = json.dumps(text, ensure_ascii=False).encode(errors="surrogatepass")
+    # XML on top of JSON: `&` becomes five characters, `<` and `>` four.
     escapes = 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))
     return len(written) - 2 + escapes
 
 
 def _truncated(text: str, room: int) -> str:
+    # Bisection: a character costs one to six bytes.
     low, high = 0, min(len(text), room)
     while low < high:
         middle = (low + high + 1) // 2
@@ -162,6 +164,7 @@ class TurnResult:
 
     def stop(self) -> None:
         """Finish a stopped turn, which has no answer, with a mark for the model."""
+        # Closed before: the mark takes the place of that answer.
         if self.text:
             self.added.pop()
         self.close_as(prompt_template("turn_stopped"))

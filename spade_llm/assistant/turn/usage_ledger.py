@@ -39,6 +39,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     PRIMARY KEY (day, peer)
 ) WITHOUT ROWID;
 """
+# Groups apart: peers that are dropped beyond the bound still count in theirs.
 _SCHEMA = _TABLE.format(name="usage") + _TABLE.format(name="usage_together")
 _ADD = """INSERT INTO {table} VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET
     turns = turns + excluded.turns,
@@ -57,7 +58,10 @@ _OF_PEER = f"""SELECT day, peer, {_USAGE_COLUMNS} FROM usage
     WHERE peer = ? AND day > ? AND day <= ? ORDER BY day DESC"""
 _OF_ALL = f"SELECT day, peer, {_USAGE_COLUMNS} FROM usage WHERE day > ? ORDER BY day DESC, peer"
 _DROP_DAYS = "DELETE FROM usage WHERE day <= ?"
+# Totals of groups are needed for today's quotas only.
 _DROP_OLD_GROUPS = "DELETE FROM usage_together WHERE day < ?"
+# Those with the least usage: who makes up accounts buys no room. SQLite takes OFFSET only behind
+# LIMIT; -1 is none.
 _DROP_PEERS = """DELETE FROM usage WHERE day = :day AND peer IN (
     SELECT peer FROM usage WHERE day = :day
     ORDER BY model_calls DESC, turns DESC LIMIT -1 OFFSET :kept)"""
