@@ -136,6 +136,7 @@ class MemoryClient(RpcClient):
         """
 
         async def send(some: Sequence[MemoryDraft], number: int) -> BatchResult:
+            # With one key for all messages, the second would be taken for the first one again.
             id = f"{key}.{number}" if key and number else key
             return await self._add_many(some, key=id, on_error=on_error)
 
@@ -163,6 +164,7 @@ class MemoryClient(RpcClient):
         while True:
             answer = await self._peek(ids, skip=len(entries))
             entries.extend(answer.entries)
+            # An answer without entries brings nothing further: asking again would never end.
             if not (answer.left and answer.entries):
                 return entries
 

@@ -156,6 +156,7 @@ class MemoryEndpoint:
     ) -> MessagesResponse:
         messages = await self._store.history(conversation, limit=limit, before=before)
         return truncated_to_message(
+            # What does not fit is cut from the end: reversed, so that the latest messages stay.
             messages[::-1],
             lambda some: MessagesResponse(
                 messages=tuple(some[::-1]), left=len(messages) - len(some)
@@ -237,6 +238,7 @@ class MemoryEndpoint:
 
     async def forget(self, ids: Sequence[str], *, subject: str | None = None) -> int:
         count = await self._store.forget(ids, subject=subject)
+        # Answers are kept for retries. They name ids in the usual form; a caller may use capitals.
         await self._dispatcher.scrub(ENTRY_ID, [str(UUID(id)) for id in ids])
         return count
 

@@ -102,6 +102,7 @@ async def send_in_batches(
         InvalidArguments: `rollback`, and one message cannot carry all of them.
     """
     sizes = [size(item) for item in items]
+    # Each message is a transaction of its own: only within one can all be undone.
     if on_error is OnError.ROLLBACK:
         _check_fits(sizes)
         return await send(items, 0)

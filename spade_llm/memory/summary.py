@@ -202,6 +202,7 @@ def _gain_per_character(one: _SourceSentence, weights: dict[str, float], said: s
     """Weight of a sentence's new words, divided by the square root of its length, so that length
     alone decides nothing. New facts come first."""
     new = (one.words | one.facts) - said
+    # Sorted: a sum of floats depends on its order, and that of a set on the process's hash seed.
     worth = sum(weights[word] for word in sorted(new)) / math.sqrt(len(one.text) + 1)
     return worth + (1000.0 if one.facts - said else 0.0)
 

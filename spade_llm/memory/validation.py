@@ -129,6 +129,8 @@ def check_text(field: str, text: str, max_chars: int) -> None:
     if len(text) > max_chars:
         raise InvalidArguments(f"{field} must have at most {max_chars} characters")
     try:
+        # SQLite's binding refuses lone surrogates: here it is one bad request, there a failed
+        # write.
         text.encode()
     except UnicodeEncodeError:
         raise InvalidArguments(f"{field} must be valid Unicode text") from None
@@ -173,6 +175,7 @@ def check_time(field: str, at: datetime | None) -> None:
     if at.utcoffset() is None:
         raise InvalidArguments(f"{field} must have a time zone (an offset from UTC)")
     try:
+        # At the ends of the calendar the offset leads beyond what datetime can hold.
         at.astimezone(UTC)
     except OverflowError:
         raise InvalidArguments(f"{field} must be within the years 1 to 9999 of UTC") from None
@@ -189,6 +192,7 @@ def check_sources(field: str, ids: Sequence[str]) -> None:
 def check_metadata(metadata: Mapping[str, object]) -> None:
     """Raises InvalidArguments if it is no JSON, or too large."""
     try:
+        # NaN and Infinity are no JSON (RFC 8259, section 6), although Python writes them.
         text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         raise InvalidArguments("metadata must be a JSON object") from None
@@ -222,6 +226,7 @@ def check_grantee(to: str, *, owner: str) -> None:
     """Raises InvalidArguments if it is neither a bare JID nor a domain, or the owner itself."""
     check_name("to", to)
     name, at, domain = to.rpartition("@")
+    # Nothing that looks like a pattern: a grant is to exactly one bare JID or domain.
     if not domain or (at and not name) or any(char in "/*% \t\n" for char in to):
         raise InvalidArguments(f"to must be a bare JID or a domain, not {to[:64]!r}")
     if to.lower() == owner.lower():
@@ -255,6 +260,7 @@ def normalize_subject(subject: str | None) -> str | None:
 def room_subject_range(subject: str) -> tuple[str, str]:
     """Range of a person's subjects in all rooms (start, exclusive end). They are separate from the
     person's private subject, so that a room never finds private memories."""
+    # The separator ends with a space, and "!" is the character after it.
     return subject + ROOM_SEPARATOR, subject + ROOM_SEPARATOR[:-1] + "!"
 
 

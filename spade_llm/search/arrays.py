@@ -49,10 +49,8 @@ class GrowableArray(Generic[T]):
 
 
 def top_k(scores: NDArray[np.float32], count: int) -> NDArray[np.intp]:
-    """Places of the `count` highest, in no order; of equal ones the first. There must be as many.
-
-    argpartition compares one by one.
-    """
+    """Places of the `count` highest, unordered; of equal ones the first. There must be as many."""
+    # Not argpartition, which compares one by one.
     least = np.partition(scores, -count)[-count]
     above = np.flatnonzero(scores > least)
     at_least = np.flatnonzero(scores == least)[: count - len(above)]

@@ -66,6 +66,8 @@ class MemoryBm25:
         self, postings: Sequence[PostingList], spread: Mapping[int, float]
     ) -> NDArray[np.float32]:
         """0…1 + K1 for each row; 1 is a row of mean length that has each word once."""
+        # One more for a missing neighbour, which is index -1; not 0, so that the division is
+        # defined.
         norm = np.append(self._parts.lengths(spread, self._universe), np.float32(1))
         times, total = np.zeros((2, len(norm)), np.float32)
         possible = 0.0
@@ -73,12 +75,14 @@ class MemoryBm25:
             rarity = self._rarity(posting)
             possible += rarity
             rows, heard = self._heard(posting, spread, times)
+            # A row that stands in `rows` twice is added once: numpy writes the same value again.
             total[rows] += np.float32(rarity * (K1 + 1)) * heard / (heard + norm[rows])
         total /= np.float32(possible or 1.0)
         return total[:-1]
 
     def _rarity(self, posting: PostingList) -> float:
         among = len(posting.rows)
+        # The form of BM25's inverse document frequency that is never negative.
         return float(np.log1p((self._count - among + 0.5) / (among + 0.5)))
 
     def _heard(
@@ -98,6 +102,7 @@ class MemoryBm25:
             places.append(rows)
         rows = np.concatenate(places)
         heard = times[rows]
+        # Only what was touched, instead of the whole array for each word.
         times[rows] = 0
         return rows, heard
 

@@ -92,6 +92,7 @@ def fuse_scores(*, keyword: Row, vector: Row, near: Row, bonus: Row, date: Row |
     speaks = (keyword > 0) | (vector > 0)
     if date is not None:
         speaks |= date > 0
+    # Questions are penalised and cosines may be negative; x / (x + 5) needs x ≥ 0.
     np.maximum(total, 0, out=total)
     total *= speaks
     total /= np.add(total, np.float32(HALF_SATURATION), out=part)

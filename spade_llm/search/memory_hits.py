@@ -79,6 +79,7 @@ def _top_rows(table: MemoryRows, query: MemoryQuery, rows: Rows, values: Values)
     """The first ones in order."""
     count = OVERSAMPLING * query.limit
     while count < len(rows):
+        # With all that equal the last one, since ties are ordered afterwards.
         high = np.flatnonzero(values >= np.partition(values, -count)[-count])
         part = _deduplicate_rows(table, query, order_rows(table, rows[high], values[high]))
         if len(part) >= query.limit:

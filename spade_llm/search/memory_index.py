@@ -145,6 +145,7 @@ class OwnerIndex:
         rows = self._table.known_rows(keys)
         if len(rows):
             self._bury(rows)
+            # Erased, not only hidden: what is forgotten must leave RAM, too.
             self._vectors.drop(rows)
 
     def set_vectors(self, keys: Sequence[int], vectors: NDArray[np.float32]) -> None:
@@ -249,11 +250,13 @@ class OwnerIndex:
         terms: Sequence[bytes],
     ) -> None:
         first, replaced = len(self._table), old != NO_ROW
+        # First: it takes the keys of the old rows away, and append() gives them to the new ones.
         self._bury(old[replaced])
         rows = self._table.append(values)
         self._table.add_terms(read_items(terms, first))
         self._vectors.extend(len(rows))
         self._keep_vectors(old[replaced], rows[replaced])
+        # After they were moved: what was replaced must not stay in RAM.
         self._vectors.drop(old[replaced])
         self._neighbours.add(rows)
         self._parts = self._new_parts()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from spade_llm.search.postings import PostingList
 
 DAY_S = 86_400.0
+# FSRS 6's default; by the factor, 0.9 is kept after as many days as the stability says.
 FSRS_DECAY = 0.1542
 FSRS_FACTOR = 0.9 ** (-1 / FSRS_DECAY) - 1
 INITIAL_STABILITY = 2.3
@@ -172,10 +173,12 @@ class MemorySearch:
         score = np.float32(1 - (importance + newness) / whole) * relevance
         score += np.float32(importance / whole) * self._parts.table.importance.rows[rows]
         score += np.float32(newness / whole) * recency(self._parts.table, rows, self._now)
+        # Importance and newness alone are no match.
         return np.where(relevance > 0, score, np.float32(0))
 
     def _relevance(self, rows: Rows | None) -> Row:
         """Relevance of these rows, or of all (None)."""
+        # For all rows a slice is a view; indexing would copy every array.
         if rows is self.rows and self._has_all:
             rows = None
         at = slice(None) if rows is None else rows

@@ -143,6 +143,7 @@ class MemoryRows(KeywordTable):
 
 
 def _time_column(values: Sequence[float | None], absent: float) -> NDArray[np.float64]:
+    # None becomes NaN.
     times = np.array(values, np.float64)
     return np.where(np.isnan(times), absent, times)
 

@@ -73,6 +73,7 @@ def make_keyword_record(passages: Sequence[IndexedText], ids: Sequence[int] = ()
 
 def assign_chunk_ids(record: KeywordRecord, ids: Sequence[int]) -> KeywordRecord:
     """The same passages under the ids that they were given since."""
+    # np.frombuffer gives a read-only view.
     rows = join_chunk_rows([record]).copy()
     rows["id"] = ids
     return KeywordRecord(chunks=rows.tobytes(), terms=record.terms)

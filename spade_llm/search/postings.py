@@ -122,6 +122,7 @@ INLINE_ITEMS = 32_768
 MANY_SEGMENTS = 12
 """More than these are worth a job."""
 
+# The layout of TERM_ITEM: five bytes, without padding.
 _ITEM = np.dtype([("term", "<u4"), ("weight", "u1")])
 
 
@@ -143,6 +144,7 @@ class InvertedIndex:
     def merge_small_segments(self, is_alive: NDArray[np.bool_]) -> None:
         """Merge the newest segments while that is quick."""
         parts = self._segments
+        # Each segment at least twice the next: an item is merged few times, and segments stay few.
         while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):
             if len(parts[-2]) + len(parts[-1]) > INLINE_ITEMS:
                 return
@@ -151,6 +153,7 @@ class InvertedIndex:
     def merge_job(self, is_alive: NDArray[np.bool_]) -> Callable[[], Callable[[], None]]:
         """Create a job that merges all current segments in another thread. It returns a function
         that puts the result in place."""
+        # Copies: rows may be removed here while the other thread merges.
         before, alive = tuple(self._segments), is_alive.copy()
 
         def run() -> Callable[[], None]:
@@ -175,6 +178,7 @@ class InvertedIndex:
 
     def _replace(self, before: tuple[PostingSegment, ...], merged: PostingSegment) -> None:
         """Unless others were merged meanwhile."""
+        # Segments are compared by identity (eq=False), not by their arrays.
         if before and tuple(self._segments[: len(before)]) == before:
             self._segments[: len(before)] = [merged]
 
@@ -194,6 +198,7 @@ def split_items(
     items = np.frombuffer(joined, _ITEM)
     rows = np.repeat(np.arange(first_row, first_row + len(counts), dtype=np.int32), counts)
     is_term = np.ones(len(items), np.bool_)
+    # The first item of each record is its head.
     is_term[np.cumsum(counts) - counts] = False
     return items["term"][is_term], rows[is_term], items["weight"][is_term]
 

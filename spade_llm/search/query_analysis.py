@@ -143,6 +143,7 @@ def _is_name(said: str) -> bool:
 
 @lru_cache(256)
 def _name_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
+    # The longest first: an alternation takes the first form that fits.
     forms = sorted({form for name in names for form in _name_forms(name)}, key=len, reverse=True)
     if not forms:
         return None

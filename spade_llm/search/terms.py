@@ -35,6 +35,7 @@ QUESTION_FLAG, TIME_FLAG = 1, 2
 
 CONTENT_WEIGHT, METADATA_WEIGHT = 2, 1
 """Context and tags count half."""
+# A weight is one byte of its item, the length two bytes of the head.
 MAX_WEIGHT = 255
 MAX_LENGTH = 0xFFFF
 MAX_WORDS = 64
@@ -93,6 +94,7 @@ def content_hash(content: str) -> int:
     """Equal for the same content but for spaces; 63 bits."""
     text = " ".join(content.split())
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    # SQLite's integers are signed.
     return int.from_bytes(digest) >> 1
 
 

@@ -30,6 +30,7 @@ def unpack_vectors(records: Sequence[bytes]) -> NDArray[np.float32]:
 
 def quantize_vectors(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     peaks = np.abs(vectors).max(axis=1, initial=0.0)
+    # A vector of zeros must not divide by zero.
     scales = (np.maximum(peaks, np.float32(1e-12)) / np.float32(127)).astype(np.float32)
     return np.rint(vectors / scales[:, None]).astype(np.int8), scales
 
@@ -134,6 +135,7 @@ class QuantizedVectors:
         cosines = np.empty(self._rows, np.float32)
         for start in range(0, self._rows, CHUNK_ROWS):
             part = slice(start, start + CHUNK_ROWS)
+            # With `out`, mode "raise" would buffer the result; the counts are always within bounds.
             np.take(cosine_of, self._differing(asked, part), out=cosines[part], mode="clip")
         cosines *= self.has
         return cosines
@@ -169,8 +171,9 @@ class QuantizedVectors:
 
 
 def _dot_products(values: NDArray[np.int8], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Multiply without `@`: its BLAS uses all cores at once and waits for busy ones (10 ms instead
-    of 0.1 with two busy cores)."""
+    """Dot product of each row with the query."""
+    # Not `@`: its BLAS uses all cores at once and waits for busy ones (10 ms instead of 0.1 with
+    # two busy cores).
     return np.asarray(np.vecdot(values.astype(np.float32), query), np.float32)
 
 
@@ -182,5 +185,6 @@ def _scales_of(values: NDArray[np.int8]) -> NDArray[np.float32]:
 
 def _bit_sketch(values: NDArray[np.int8] | NDArray[np.float32]) -> NDArray[np.uint64]:
     bits = np.packbits(values > 0, axis=1)
+    # Padding is zero in every sketch, so it never differs.
     room = -bits.shape[1] % (WORD_BITS // 8)
     return np.ascontiguousarray(np.pad(bits, ((0, 0), (0, room)))).view(np.uint64)

@@ -118,4 +118,5 @@ def _stemmer(language: str) -> _Stemmer:
 
 
 def _hash(text: str) -> int:
+    # Not hash(), which is seeded anew in each process: these numbers are kept in files.
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())

@@ -173,9 +173,11 @@ def _speakers(spoken: Sequence[SpokenText]) -> str:
 
 
 def _is_idle(messages: Sequence[ObservedMessage], now: datetime) -> bool:
-    """A date far ahead is a clock that goes wrong: it must not keep an episode open for years."""
+    """Check whether the conversation has rested for a soft gap."""
     if not messages or len(messages) >= MAX_RANGE_MESSAGES:
         return False
+    # abs(): a date far ahead is a clock that goes wrong, and must not keep an episode open for
+    # years.
     return abs(now - messages[-1].at) >= SOFT_GAP
 
 

@@ -201,6 +201,7 @@ class Learner:
             return 0
 
     async def _extract_batch(self) -> int:
+        # Only reading pauses with the model; cutting needs none.
         if self._clock() < self._retry_at:
             return 0
         episodes = await self._store.unread_episodes(limit=self._schedule.episode_batch)
@@ -240,6 +241,7 @@ class Learner:
 
     async def _read_groups(self, groups: Sequence[Sequence[MemoryEntry]]) -> int:
         """All of them end before one's failure is raised."""
+        # Without return_exceptions the others would run on after the first failure.
         outcomes = await asyncio.gather(*map(self._read_group, groups), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
@@ -293,6 +295,7 @@ class Learner:
             await self._store.save_facts(episode, learned.drafts, invalid=learned.invalid)
         except InvalidArguments as error:
             logger.error("facts of episode %s cannot be stored: %s", episode.id, error)
+            # Read all the same: tried for ever, it would hold up all episodes behind it.
             await self._store.save_facts(episode, ())
 
 

@@ -118,6 +118,7 @@ def build_extraction_prompt(
         ],
         "conversation": _conversation(reading),
     }
+    # As JSON in one message: nothing that was said can end it and pass for an instruction.
     text = json.dumps(data, ensure_ascii=False, indent=1)
     return [
         {
@@ -191,6 +192,7 @@ async def _related_known(reading: EpisodeReading, known: KnownMemories) -> list[
     )
     until = max(message.at for message in reading.messages)
     entries = current_about_subject(reading, [hit.entry for hit in found.hits])
+    # A conversation that is read late must not close what was learned after it.
     return [entry for entry in entries if (entry.valid_at or entry.created_at) <= until]
 
 

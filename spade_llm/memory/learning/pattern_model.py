@@ -93,6 +93,7 @@ def build_pattern_prompt(sessions: Sequence[TalkSession]) -> list[ContextMessage
     """The instruction, and the newest conversations, numbered from 1 among all."""
     lines: list[dict[str, object]] = []
     room = MAX_CHARS
+    # From the newest back: what finds no room is the oldest.
     for number in range(len(sessions), max(0, len(sessions) - MAX_CONVERSATIONS), -1):
         session = sessions[number - 1]
         text = _session_text(session)[: min(MAX_CONVERSATION_CHARS, room)]

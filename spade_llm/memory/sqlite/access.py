@@ -50,6 +50,7 @@ SELECT_GRANTS_TO = f"""
     WHERE {OWNED_GRANT} AND grantee IN (:asker, :domain) AND access >= :access ORDER BY seq
 """
 
+# Several grants may hold one entry: the one that allows most counts.
 SELECT_GRANTED_ENTRY = """
     SELECT jid, entry.seq, max(access)
     FROM access_grant JOIN entry ON entry.owner = access_grant.owner
@@ -245,7 +246,10 @@ def accessible_entry(
         logger.warning(
             "%s requested a memory that does not exist or is not accessible to it", caller
         )
+        # The same error whether it is hidden, another's or not there: it must not tell which ids
+        # exist.
         raise queries.entry_not_found(id)
+    # Who may read the entry knows that it is there, so the reason can be named.
     if access is MemoryAccess.WRITE and granted[2] is not MemoryAccess.WRITE:
         logger.warning("%s has no write access to a memory of %s", caller, granted[0])
         raise Unauthorised("the grant allows reading this memory, not writing it")

@@ -59,6 +59,7 @@ class AccessCounter:
         read = entry
         for written, counts in self._in_flight:
             uses = counts.get((owner, key))
+            # Between the commit in its thread and its future here, the row has the uses already.
             if uses is not None and not written.done() and not _includes_accesses(read, uses):
                 entry = _with_accesses(entry, uses, now=now)
         pending = self._pending.get((owner, key))
@@ -84,6 +85,7 @@ class AccessCounter:
     async def wait_written(self) -> None:
         """Return once what `write` was called for is committed, or was refused."""
         if self._last_write is not None and not self._last_write.done():
+            # wait() neither raises its failure nor cancels it: lost counts must fail no reader.
             await asyncio.wait([self._last_write])
 
 
@@ -95,6 +97,7 @@ class MessageAliases:
         """Record the ids under which messages were returned to their owner. `found`: entries by
         key."""
         for key, entry in found.items():
+            # Odd keys are messages: the ids under which they are found lead to no row.
             if key & 1:
                 self._keys[owner, entry.id] = key
 

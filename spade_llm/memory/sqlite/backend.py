@@ -51,8 +51,11 @@ READERS = 2
 """Connections that read. More would not be faster: rows become objects one thread at a time."""
 
 WRITER_PRAGMAS = (
+    # Readers go on while the writer commits.
     "PRAGMA journal_mode = WAL",
+    # In WAL mode NORMAL syncs at checkpoints only: a power cut would lose acknowledged writes.
     "PRAGMA synchronous = FULL",
+    # Overwrites what is deleted: what is forgotten must not stay in free pages.
     "PRAGMA secure_delete = ON",
 )
 
@@ -176,6 +179,7 @@ class SQLiteMemoryBackend:
         """Commit what is queued, let running reads finish, close the file."""
         async with self._opening:
             self.access_counter.write()
+            # At once: whatever is asked while the rest ends is refused.
             self._writer = self._readers = self._inline_connection = self._worker = None
             await self._resources.aclose()
 
@@ -197,6 +201,7 @@ class SQLiteMemoryBackend:
             StorageFailed: the file is closed or could not be read.
             ServiceError: whatever the operation refuses with.
         """
+        # Lists and counts must show every use so far.
         await self.access_counter.flush()
         return await self._read(operation)
 
@@ -209,6 +214,7 @@ class SQLiteMemoryBackend:
             ServiceError: whatever the operation refuses with.
         """
         if self._inline_connection is not None:
+            # A locked file must not stop the loop: a reader's thread waits for the lock instead.
             with suppress(BlockingIOError):
                 return self._inline_connection.read(operation)
         return await self._read(operation)
@@ -223,6 +229,7 @@ class SQLiteMemoryBackend:
         """
         if self._writer is None:
             raise StorageFailed("the memory store is closed")
+        # Into the queue ahead of this write, which sees the counts then.
         self.access_counter.write()
         return await self._writer.write(operation)
 
@@ -256,10 +263,14 @@ class SQLiteMemoryBackend:
             logger.warning("%s could not be purged: %s", self.path, error)
 
     async def _open(self, stack: AsyncExitStack) -> None:
+        # SQLite's own memory databases cannot be read beside a writer without blocking it.
         path = self.path if str(self.path) != IN_MEMORY else _temporary_path(stack)
+        # Before SQLite makes it by the umask; log and shared memory get the rights of the file.
         make_file_private(path)
         thread = await _open_thread(stack, path, "memory-writer", WRITER_PRAGMAS)
         await thread.run(partial(migrate, path=str(path)))
+        # After the migration: foreign keys must be off while tables are rebuilt, and cannot be
+        # switched inside its transaction.
         await thread.run(_enable_foreign_keys)
         readers = ReaderPool(
             [
@@ -268,10 +279,12 @@ class SQLiteMemoryBackend:
             ]
         )
         writer = GroupCommit(thread, on_commit=self._changed)
+        # Undone in reverse: reads end, queued writes are committed, then the threads close.
         stack.push_async_callback(writer.close)
         stack.push_async_callback(readers.drain)
         inline_reader = InlineReader(path, pragmas=READER_PRAGMAS)
         stack.callback(inline_reader.close)
+        # Before what follows, which reads through them.
         self._readers, self._writer, self._inline_connection = readers, writer, inline_reader
         await stack.enter_async_context(self.ranker)
         if self._embedder is not None:
@@ -302,12 +315,12 @@ class SQLiteMemoryBackend:
 
 
 def _enable_foreign_keys(connection: sqlite3.Connection) -> None:
-    """Enable foreign keys; after the migration, since they must be off while tables are rebuilt."""
+    """Enable foreign keys, which SQLite leaves off."""
     connection.execute("PRAGMA foreign_keys = ON")
 
 
 def _temporary_path(stack: AsyncExitStack) -> Path:
-    """SQLite's own memory databases cannot be read beside a writer without blocking it."""
+    """Path of a file in a folder that goes with the stack."""
     return Path(stack.enter_context(TemporaryDirectory())) / "memory.db"
 
 

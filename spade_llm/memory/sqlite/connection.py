@@ -54,6 +54,7 @@ def storage_failed(error: sqlite3.Error) -> StorageFailed:
 
 def explain_error(error: sqlite3.Error) -> str:
     """Explain the error in one clause; empty if there is nothing that a user could act on."""
+    # Only errors that come from SQLite itself have a code.
     code = getattr(error, "sqlite_errorcode", None)
     return "" if code is None else ERROR_EXPLANATIONS.get(code & PRIMARY_CODE_MASK, "")
 
@@ -68,6 +69,7 @@ def make_file_private(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, PRIVATE_MODE))
     except OSError:
         return
+    # O_CREAT leaves the rights of a file that was there as they are.
     if path.stat().st_mode & 0o077 and path.stat().st_uid == os.getuid():
         path.chmod(PRIVATE_MODE)
 
@@ -103,6 +105,7 @@ class Transaction:
 
     def count(self, sql: str, parameters: Mapping[str, SqlValue] = {}) -> int:
         """Execute a statement; return the number of changed rows."""
+        # rowcount is -1 for all but INSERT, UPDATE, DELETE and REPLACE.
         return max(self._connection.execute(sql, parameters).rowcount, 0)
 
     def each(self, sql: str, parameters: Iterable[Mapping[str, SqlValue]]) -> int:
@@ -128,6 +131,7 @@ class SqliteThread:
     @classmethod
     async def open(cls, path: Path, *, name: str, pragmas: Sequence[str]) -> Self:
         """Raises sqlite3.Error."""
+        # One worker: sqlite3 refuses a connection outside the thread that opened it.
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
         opening = asyncio.get_running_loop().run_in_executor(
             executor, open_connection, path, pragmas
@@ -135,6 +139,7 @@ class SqliteThread:
         try:
             return cls(await opening, executor)
         except BaseException:
+            # Waiting for the thread here would block the event loop.
             executor.shutdown(wait=False)
             raise
 
@@ -150,6 +155,7 @@ class SqliteThread:
 
 
 def open_connection(path: Path, pragmas: Sequence[str]) -> sqlite3.Connection:
+    # isolation_level None: by default Python begins transactions itself, before each change.
     connection = sqlite3.connect(
         path, timeout=LOCK_WAIT_S, isolation_level=None, cached_statements=CACHED_STATEMENTS
     )
@@ -187,6 +193,7 @@ class ReaderPool:
     async def drain(self) -> None:
         """Refuse new reads and wait for running ones. The connections are not closed."""
         self._is_closed = True
+        # A connection is free when its read has ended: who holds all of them has waited for all.
         for _ in range(self._free.maxsize):
             await self._free.get()
 
@@ -202,10 +209,12 @@ class ReaderPool:
 
 
 def read_snapshot(connection: sqlite3.Connection, operation: Callable[[Transaction], T]) -> T:
+    # Without a transaction each statement would see a state of the file of its own.
     connection.execute("BEGIN")
     try:
         return operation(Transaction(connection))
     finally:
+        # Ends the snapshot: an open one would keep the write-ahead log from being emptied.
         connection.rollback()
 
 
@@ -222,6 +231,7 @@ class InlineReader:
         try:
             return read_snapshot(self._connection, operation)
         except sqlite3.Error as error:
+            # The beginning, for SQLITE_BUSY_RECOVERY and SQLITE_BUSY_SNAPSHOT, too.
             if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
                 raise BlockingIOError from error
             raise storage_failed(error) from error

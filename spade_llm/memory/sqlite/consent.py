@@ -248,6 +248,7 @@ def save_patterns(
 ) -> Sequence[str]:
     """The ids of what is a pattern of this person now."""
     who: dict[str, SqlValue] = {"owner": person.owner, "subject": person.subject}
+    # Withdrawn while the patterns were being looked for.
     if transaction.first(CONSENT_EXISTS, who) is None:
         return []
     refused = rejected_pattern_ids(transaction, person.owner, person.subject)
@@ -259,6 +260,7 @@ def save_patterns(
         and _save_pattern(transaction, person, key, draft, now=now)
     ]
     remove_stale_patterns(transaction, person.owner, person.subject, set(kept), now=now)
+    # Up to the count that was read: what is new since then is looked at again.
     transaction.count(UPDATE_LEARNED, {**who, "changed": person.changed})
     return [str(UUID(bytes=id)) for id in kept]
 

@@ -162,6 +162,7 @@ def clear_messages(
     )
     if count:
         audit_log.record_count(transaction, owner, "clear_messages", count, now=now)
+        # -1 is SQLite's value for no limit.
         purge_cleared(transaction, now=now, is_learned_from=is_learned_from, limit=-1)
     return count
 

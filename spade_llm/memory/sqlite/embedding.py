@@ -196,6 +196,7 @@ class EmbeddingWorker:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
+        # The last run may have left rows without their vectors.
         self._is_woken.set()
         self._task = asyncio.create_task(self._run(), name="memory-embedding")
         self._task.add_done_callback(self._note_end)
@@ -217,6 +218,7 @@ class EmbeddingWorker:
         self._idle.clear()
         self._is_woken.set()
         self._written_at = asyncio.get_running_loop().time()
+        # What is not remembered is found in vector_wanted, the oldest first.
         if len(self._new_keys) + len(keys) <= MAX_NEW_KEYS:
             self._new_keys.update(dict.fromkeys(keys))
 
@@ -236,6 +238,7 @@ class EmbeddingWorker:
         pause_s = MIN_BACKOFF_S
         while True:
             await self._is_woken.wait()
+            # Kept while attempts fail: it says how long rows have waited.
             self._behind_since = self._behind_since or asyncio.get_running_loop().time()
             try:
                 await self._wait_until_quiet()
@@ -267,6 +270,7 @@ class EmbeddingWorker:
             ModelUnavailable, StorageFailed, Busy: some are still missing.
         """
         async with self._lock:
+            # Before the work: what is written meanwhile sets it again.
             self._is_woken.clear()
             try:
                 await self._embed_all(progress)
@@ -274,6 +278,7 @@ class EmbeddingWorker:
                 self._is_woken.set()
                 raise
             self._behind_since = None
+            # Else rows came meanwhile, and the waiters wait for them, too.
             if not self._is_woken.is_set():
                 self._has_waiters.clear()
                 self._idle.set()

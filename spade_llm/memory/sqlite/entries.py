@@ -43,6 +43,7 @@ SELECT_SEQ_BY_KEY = """
     WHERE owner = :owner AND key_id = :id
 """
 
+# The hash finds candidates by an index; it ignores spaces and may collide, so content is compared.
 SELECT_SAME_CONTENT = f"""
     SELECT seq, sources, tags FROM entry
     WHERE owner = :owner AND content_hash = :content_hash AND content = :content
@@ -50,6 +51,7 @@ SELECT_SAME_CONTENT = f"""
     ORDER BY seq LIMIT 1
 """
 
+# max(): a clock that was set back does not make updated_at earlier.
 REINFORCE_ENTRY = """
     UPDATE entry SET
         confidence = 1 - (1 - confidence) * (1 - :confidence),
@@ -118,6 +120,7 @@ def add_entry(
 ) -> SqlRow:
     """The ENTRY_COLUMNS of the entry that is new, says the same, or that this id led to before."""
     owned = {**row, "owner": owner_number(transaction, jid)}
+    # First of all: a request that comes twice must not strengthen what it stored itself.
     seq = _existing_entry(transaction, owned)
     if seq is None:
         seq = _reinforce_entry(transaction, owned) if merge else None
@@ -209,6 +212,7 @@ def _reinforce_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) ->
         "new_terms": _entry_terms(owned, tags) if owned["context"] else None,
     }
     transaction.count(REINFORCE_ENTRY, {**owned, **changed})
+    # The same key again must lead here, although this entry has another id.
     if owned["is_keyed"]:
         transaction.count(INSERT_ENTRY_KEY, {**owned, **changed})
     return int(seq)

@@ -109,6 +109,7 @@ def next_review_state(
     A clock that was set back counts as no time passed.
     """
     before = None if reviewed_at is None else min(from_microseconds(reviewed_at), at)
+    # With an id, since Card sleeps for a millisecond to make one of the time.
     card = Card(
         card_id=0,
         state=State.Learning if before is None else State.Review,
@@ -116,6 +117,7 @@ def next_review_state(
         difficulty=difficulty,
         last_review=before,
     )
+    # fsrs accepts UTC only.
     after, _ = FSRS_SCHEDULER.review_card(card, Rating.Good, at.astimezone(UTC))
     return float(after.stability or 0.0), float(after.difficulty or 0.0)
 
@@ -148,6 +150,7 @@ def update_entries(
     ttl_s: float,
 ) -> BatchResult:
     """Each with its index; with ROLLBACK all or none."""
+    # Not ROLLBACK: the transaction is shared with the writes of other callers.
     transaction.all("SAVEPOINT changes")
     done: list[str] = []
     errors: list[BatchError] = []
@@ -271,6 +274,7 @@ def _changed_columns(
     context = entry.context if wanted.context is None else wanted.context
     tags = entry.tags if wanted.tags is None else wanted.tags
     metadata = {**entry.metadata, **(wanted.metadata or {})}
+    # Checked when merged: old and new may be too large only together.
     check_metadata(metadata)
     check_entry_size(wanted.content or entry.content, context, tags, metadata)
     tier = wanted.tier or entry.tier
@@ -317,6 +321,7 @@ def _merged_columns(entries: Sequence[MemoryEntry]) -> Mapping[str, SqlValue]:
     """The columns of the first one, with what the others add."""
     first = entries[0]
     tags = tuple(dict.fromkeys(tag for entry in entries for tag in entry.tags))[:MAX_TAGS]
+    # Reversed: of equal keys the value of the first entry wins.
     metadata = {key: value for entry in reversed(entries) for key, value in entry.metadata.items()}
     check_metadata(metadata)
     check_entry_size(first.content, first.context, tags, metadata)

@@ -54,10 +54,12 @@ class _QueuedWrite(Generic[T]):
             self._result = [self._operation(self.transaction)]
         except ServiceError as refusal:
             self._refusal = refusal
+            # What it changed before it refused can only be undone together with the whole group.
             if connection.total_changes != before:
                 raise
 
     def acknowledge(self) -> None:
+        # The caller was cancelled; what it asked for is committed all the same.
         if self.done.done():
             return
         if self._refusal is not None:
@@ -116,6 +118,7 @@ class GroupCommit:
         """Commit what is queued, then refuse everything."""
         if not self._is_closed:
             self._is_closed = True
+            # Waits for room if the queue is full: the end stands behind every accepted write.
             await self._queue.put(None)
         await self._task
 
@@ -139,6 +142,8 @@ class GroupCommit:
             while batch := await self._next_batch():
                 await self._commit(batch)
         finally:
+            # Whatever ends this task, no caller waits for ever; finished writes are skipped by
+            # `fail`.
             for write in (*batch, *self._drained()):
                 write.fail(StorageFailed("the memory store was stopped"))
 
@@ -153,6 +158,7 @@ class GroupCommit:
                 return batch
             item = self._queue.get_nowait()
         if batch:
+            # The end was met behind writes: the next round must see it again.
             self._queue.put_nowait(None)
         return batch
 
@@ -178,6 +184,7 @@ class GroupCommit:
         failure = attempt.exception()
         if failure is None:
             await self._acknowledge(writes)
+        # If another program has the file, each write alone would wait for it as often, in vain.
         elif len(writes) == 1 or _is_locked(failure):
             for write in writes:
                 write.fail(_error_for_caller(failure))
@@ -188,6 +195,7 @@ class GroupCommit:
     async def _acknowledge(self, writes: Sequence[_QueuedWrite[Any]]) -> None:
         transactions = [write.transaction for write in writes if write.transaction is not None]
         for transaction in transactions:
+            # Before any acknowledgement: a search that follows a write must find it.
             self._on_commit(transaction)
         if any(transaction.is_erasing for transaction in transactions):
             await self._truncate_wal(timeout_ms=BUSY_TIMEOUT_MS)
@@ -204,16 +212,19 @@ class GroupCommit:
 def _commit_together(connection: sqlite3.Connection, writes: Sequence[_QueuedWrite[Any]]) -> None:
     """Commit them together. Raises whatever one of them raises, after undoing all."""
     try:
+        # Takes the lock at once: a transaction that reads first and then writes may fail with
+        # SQLITE_BUSY_SNAPSHOT, for which no timeout helps.
         connection.execute("BEGIN IMMEDIATE")
         for write in writes:
             write.run(connection)
         connection.execute("COMMIT")
     finally:
+        # No effect after COMMIT; one that failed may leave the transaction open.
         connection.rollback()
 
 
 def _is_locked(failure: BaseException) -> bool:
-    """Another program has the file: to try each write alone would wait as often in vain."""
+    """Check whether another program has the file."""
     return getattr(failure, "sqlite_errorname", "").startswith("SQLITE_BUSY")
 
 

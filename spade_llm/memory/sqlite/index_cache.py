@@ -128,6 +128,7 @@ class IndexRanker:
             self._refresh_task.cancel()
             await asyncio.wait([self._refresh_task])
         if threads is not None:
+            # shutdown() blocks until running searches have ended.
             await asyncio.to_thread(threads.shutdown)
 
     def clear(self) -> None:
@@ -154,6 +155,7 @@ class IndexRanker:
 
     def changed(self, owner: str, keys: Set[int]) -> None:
         cached = self._cached.get(owner)
+        # Not in RAM: it is read whole when it is asked for.
         if cached is None:
             return
         cached.stale |= keys
@@ -171,10 +173,12 @@ class IndexRanker:
         self.searched_at = asyncio.get_running_loop().time()
         async with self._using(owner) as cached:
             if query.mode is SearchMode.SEMANTIC:
+                # Not under the lock: the embedding worker takes it too, to compute the surprise.
                 await self._await_new_vectors(cached)
             vector = await self._query_vector(cached.index, query)
             async with cached.lock:
                 if ranks_by_importance(query):
+                    # Every search counts uses; only queries like this one depend on them.
                     cached.stale |= cached.accessed
                 await self._refresh(cached)
                 search = partial(
@@ -232,6 +236,7 @@ class IndexRanker:
         """The owner's index, loaded; it is not let go of before the block ends."""
         cached = self._cached.setdefault(owner, _LoadedIndex(owner))
         self._cached.move_to_end(owner)
+        # Before the first await, so that no other task evicts it meanwhile.
         cached.users += 1
         try:
             async with cached.lock:
@@ -254,6 +259,7 @@ class IndexRanker:
         """Bring it up to what is committed."""
         if not (cached.is_loaded and cached.stale):
             return
+        # Taken before the read: what is committed during it goes into the new set.
         keys, cached.stale = cached.stale, set()
         cached.accessed -= keys
         now = to_microseconds(self._source.now())
@@ -280,6 +286,7 @@ class IndexRanker:
             )
 
     def _measure(self, cached: _LoadedIndex) -> None:
+        # Evicted meanwhile: its size is no longer in the sum.
         if self._cached.get(cached.owner) is not cached:
             return
         size = EMPTY_BYTES + cached.index.size_bytes
@@ -311,6 +318,7 @@ class IndexRanker:
             return
         cached.needs_merge = False
         async with cached.lock:
+            # Only this needs the lock: the job works on immutable segments and a copy of the mask.
             job = cached.index.merge_job()
         finish = await asyncio.get_running_loop().run_in_executor(self._threads, job)
         async with cached.lock:
@@ -416,5 +424,6 @@ def _load_index(transaction: Transaction, *, owner: str, model: str, now: int) -
     for rows in all_index_rows(transaction, owner, model=model, now=now):
         put_rows(index, rows)
     if len(index) > PAGE_ROWS:
+        # Made, run and put in place at once: nobody else has this index yet.
         index.merge_job()()()
     return index

@@ -159,6 +159,7 @@ def _importance(
     idle_days = np.maximum((now - np.array(last_used, np.float64)) / DAY_US, 0.0)
     counts = np.array(uses, np.float64)
     computed = (np.exp2(-idle_days / HALF_LIFE_DAYS) + counts / (counts + HALF_IMPORTANCE_USES)) / 2
+    # None becomes NaN.
     found = np.array(given, np.float64)
     importances: list[float] = np.where(np.isnan(found), computed.round(3), found).tolist()
     return importances

@@ -220,6 +220,7 @@ def _message_range(
         conversation=name,
         subject=subjects[-1] if subjects else None,
         messages=tuple(message_from_row(row[:-1]) for row in rows),
+        # A full range may go on behind its last message.
         is_closed=0 < len(hidden) < MAX_RANGE,
     )
 
@@ -246,6 +247,7 @@ def _save_episode(
     last = _message_position(transaction, message_range, episode.last_message)
     if first is None or last is None:
         return None
+    # The key follows from the first message: a second attempt finds what the first one stored.
     key = f"episode\0{message_range.conversation}\0{episode.first_message}"
     row = _add_draft(transaction, episode.draft, message_range.owner, key, database, merge=False)
     marks = {
@@ -282,6 +284,7 @@ def _save_learned(
 ) -> Sequence[str]:
     now = to_microseconds(database.now())
     read: dict[str, SqlValue] = {"owner": episode.owner, "id": UUID(episode.id).bytes, "now": now}
+    # Nothing is kept of an episode that was forgotten meanwhile.
     if not transaction.count(MARK_READ, read):
         return []
     at = to_microseconds(episode.valid_at or episode.created_at)

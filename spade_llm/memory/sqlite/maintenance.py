@@ -112,6 +112,7 @@ def due_decay(
     )
     return [
         (seq, id)
+        # Importance that nobody set is computed when it is read: SQL cannot compare it.
         for seq, id, importance, count, last_used in idle
         if effective_importance(importance, count, last_used, now=now) < policy.below_importance
     ]
@@ -142,6 +143,7 @@ async def purge_memory(database: MemoryDatabase, *, keep_deleted_days: float) ->
     """Let go of what owners' policies say, remove what is due; how many memories were removed."""
     now = to_microseconds(database.now())
     await _purge_cleared(database, now=now)
+    # A memory that is opened without need should not write.
     if not await database.read(partial(_is_anything_due, now=now, days=keep_deleted_days)):
         return 0
     await database.write(partial(_run_due_decay, now=now))
@@ -187,10 +189,12 @@ class DailyPurge:
     ) -> None:
         if self._task is not None:
             self._task.cancel()
+            # Unlike await, wait() does not raise the task's CancelledError here.
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
         while True:
+            # Sleeps first: opening the file has purged it already.
             await self._sleep(PURGE_INTERVAL_S)
             try:
                 count = await self._memory.purge()
@@ -223,7 +227,7 @@ async def _purge_cleared(database: MemoryDatabase, *, now: int) -> None:
 
 
 def _is_anything_due(transaction: Transaction, *, now: int, days: float) -> bool:
-    """A memory that is opened without need should not write."""
+    """Check whether a purge would find anything."""
     due = {"deleted_before": now - round(days * DAY_US), "now": now, "limit": 1}
     return bool(transaction.all(removal.SELECT_DUE, due) or transaction.all(SELECT_DECAYING_OWNERS))
 

@@ -152,6 +152,7 @@ class _DietEpisode:
 
 
 def reopen_facts(connection: sqlite3.Connection) -> None:
+    # A list: entries are changed below, while the query over them would still be running.
     for closing in list(_diet_episodes(connection)):
         _reopen_fact(connection, closing)
 
@@ -175,13 +176,16 @@ def migrate(connection: sqlite3.Connection, *, path: str) -> None:
         raise ConfigurationError(
             f"SQLite {sqlite3.sqlite_version} is too old for the memory: use {needed} or newer"
         )
+    # Without a lock: a file that is up to date can be opened while another process writes.
     if _checked_version(connection, path=path) == SCHEMA_VERSION:
         return
+    # For the INSERT … SELECT statements of TO_NEWEST.
     connection.create_function("content_hash", 1, content_hash, deterministic=True)
     connection.create_function("known_as", 1, normalize_subject, deterministic=True)
     connection.create_function("encode_terms", 3, _encode_text, deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
     try:
+        # Read again under the lock: another process may have migrated the file meanwhile.
         _apply_migration(connection, _checked_version(connection, path=path))
         connection.execute("COMMIT")
     finally:
@@ -243,6 +247,7 @@ def _apply_migration(connection: sqlite3.Connection, version: int) -> None:
             else:
                 step(connection)
         version = VERSION_AFTER[version]
+    # A pragma takes no bound parameters. Both belong to the transaction, as the tables do.
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
@@ -250,6 +255,7 @@ def _apply_migration(connection: sqlite3.Connection, version: int) -> None:
 def _checked_version(connection: sqlite3.Connection, *, path: str) -> int:
     version = _read_number(connection, "PRAGMA user_version")
     tables = _read_number(connection, "SELECT count(*) FROM sqlite_schema")
+    # A file without tables is new, and has no application_id yet.
     if tables and _read_number(connection, "PRAGMA application_id") != APPLICATION_ID:
         raise ConfigurationError(
             f"{path!r} is a database of another program: give the memory a file of its own"

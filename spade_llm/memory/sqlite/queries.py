@@ -152,6 +152,7 @@ def scope_condition(scopes: Sequence[GrantScope] | None) -> SqlCondition:
         return join_conditions([])
     parts = [_one_scope(number, scope) for number, scope in enumerate(scopes)]
     return SqlCondition(
+        # No scope holds nothing: an empty list must not mean everything.
         sql="(" + (" OR ".join(part.sql for part in parts) or "false") + ")",
         parameters={name: value for part in parts for name, value in part.parameters.items()},
     )
@@ -233,6 +234,7 @@ def entries_by_key(
         entry_key(row[0]): entry_from_row(row, now=now)
         for row in transaction.all(SELECT_BY_KEYS, which)
     }
+    # Odd keys are messages; without one the second query is spared.
     if any(key & 1 for key in keys):
         for *message, seq, conversation, subject in transaction.all(SELECT_MESSAGES_BY_KEYS, which):
             found[message_key(seq)] = message_as_entry(
@@ -280,6 +282,7 @@ def _equality(column: str, value: SqlValue) -> SqlCondition:
 
 
 def _tag_condition(number: int, tag: str) -> SqlCondition:
+    # The tag itself is bound as a parameter: text of others never becomes SQL.
     name = f"tag_{number}"
     return SqlCondition(sql=HAS_TAG.format(name=name), parameters={name: tag})
 

@@ -174,6 +174,7 @@ def forget_entries(
     rows_to_delete = [
         one for condition in conditions for one in _entries_to_delete(transaction, owner, condition)
     ]
+    # While the rows are there: ids and subjects of patterns are read from them.
     _reject_patterns(transaction, owner, [one.seq for one in rows_to_delete])
     return _erase_entries(
         transaction, owner, rows_to_delete, message_scope_condition(scopes), now=now
@@ -200,6 +201,8 @@ def forget_session(
 ) -> RemovedCounts:
     of_session = _column_condition("session", session)
     rows_to_delete = _entries_to_delete(transaction, owner, of_session)
+    # Before the entries: erasing an episode removes its messages, too, and they would not be
+    # counted.
     messages = _erase_messages(
         transaction,
         owner,
@@ -229,6 +232,7 @@ def purge_entries(transaction: Transaction, *, deleted_before: int, now: int, li
         SELECT_DUE, {"deleted_before": deleted_before, "now": now, "limit": limit}
     )
     for owner, seq, _ in rows:
+        # Its messages stay; 0 keeps them from being cut into an episode again.
         transaction.count(RELEASE_MESSAGES, {"episode": seq})
         transaction.count(DELETE_ENTRY, {"owner": owner, "seq": seq})
         transaction.mark_changed(owner, [entry_key(seq)])
@@ -290,6 +294,7 @@ def _erase_entries(
                 transaction, owner, condition, which, rows_to_delete=rows_to_delete, now=now
             )
             transaction.count(RELEASE_MESSAGES, which)
+        # Before the row goes: both conditions read its content.
         for saying in (SAME_CONTENT, CONTAINING_CONTENT):
             condition = f"{saying} AND {messages.sql}"
             _erase_messages(

@@ -74,6 +74,7 @@ class EnumCodes(Generic[T]):
         return None if number is None else self._values[number - 1]
 
 
+# The numbers are in the files: new values can only be appended.
 TYPE_CODES = EnumCodes(
     (MemoryType.SEMANTIC, MemoryType.EPISODIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
 )
@@ -109,6 +110,7 @@ def new_id(owner: str, key: str | None) -> bytes:
 def message_id(owner: str, conversation: str, id: str) -> str:
     """Id of a message in search results: a UUID derived from owner, conversation and message id."""
     name = f"{owner}\0{conversation}\0{id}".encode()
+    # Version 5 is defined with SHA-1 (RFC 9562, section 5.5); nothing secret depends on it.
     return _uuid5_from_digest(sha1(MESSAGE_NAMESPACE.bytes + name, usedforsecurity=False).digest())
 
 
@@ -121,6 +123,7 @@ def message_key(seq: int) -> int:
 
 
 def to_microseconds(at: datetime) -> int:
+    # Integers throughout: a float of seconds does not hold every microsecond.
     return (at - EPOCH) // MICROSECOND
 
 

@@ -65,6 +65,7 @@ ENTRY_INDEXES = (
     CREATE INDEX entry_by_age ON entry (owner, created_at, category, tier, deleted_at, expires_at,
         valid_at, invalid_at)
     """,
+    # Not unique: an entry that is hidden, or told without merging, may say the same.
     "CREATE INDEX entry_by_content ON entry (owner, content_hash)",
     "CREATE INDEX entry_by_subject ON entry (subject, owner, created_at) WHERE subject IS NOT NULL",
     "CREATE INDEX entry_by_session ON entry (session, owner) WHERE session IS NOT NULL",
@@ -152,6 +153,7 @@ VECTOR = """
 # Rows whose vector is still to be computed: kept by the triggers, so that a crash loses none.
 VECTOR_WANTED = "CREATE TABLE vector_wanted (row INTEGER PRIMARY KEY) STRICT"
 
+# The key of a row is seq * 2 for an entry and seq * 2 + 1 for a message.
 VECTOR_TRIGGERS = (
     """
     CREATE TRIGGER entry_added AFTER INSERT ON entry BEGIN

@@ -177,6 +177,7 @@ class SqliteMemoryStore:
         asked = await self._asked(query.which.of)
         if asked.is_denied:
             return SearchResult(outcome=SearchOutcome.DENIED)
+        # The index reads importance from the file: uses that are only gathered must be there.
         if ranks_by_importance(query):
             await self._database.access_counter.flush()
         query = replace(query, which=_normalized_filter(query.which))

@@ -77,6 +77,7 @@ def are_duplicates(one: MemoryEntry, other: MemoryEntry) -> bool:
     return (
         one.subject == other.subject
         and one.content_type == other.content_type
+        # Vectors of "due on 3 May" and "due on 4 May" are nearly equal.
         and extract_facts(one.content) == extract_facts(other.content)
         and _negations(one.content) == _negations(other.content)
     )

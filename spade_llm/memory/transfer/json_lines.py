@@ -125,11 +125,13 @@ def _unchanged(value: SqlValue) -> object:
 def _read_text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
+    # JSON can escape a lone surrogate, which SQLite's binding refuses.
     value.encode()
     return value
 
 
 def _read_integer(value: object) -> int:
+    # bool is a subclass of int, and SQLite's integers have 64 bits.
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**63:
         raise TypeError
     return value

@@ -154,6 +154,7 @@ def migrate_legacy_file(source: Path, target: Path) -> Path:
     """
     if target.exists() or not source.exists():
         return target
+    # Filled under another name: whoever is killed meanwhile leaves no half memory behind.
     unfinished = target.with_name(f".{target.name}.unfinished")
     unfinished.unlink(missing_ok=True)
     try:
@@ -182,6 +183,7 @@ def _has_table(path: Path) -> bool:
 
 
 def _open_read_only(path: Path) -> sqlite3.Connection:
+    # as_uri() escapes `?` and `#`, which would end the path; mode=ro never makes a file.
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
 
 
@@ -198,6 +200,7 @@ def _interactions(path: Path) -> tuple[str, Mapping[str, object]]:
         raise InvalidArguments(f"it has over {MAX_JSON_BYTES} bytes")
     try:
         found = json.loads(path.read_bytes())
+    # JSON that is nested too deep raises RecursionError.
     except (ValueError, RecursionError):
         raise InvalidArguments("it is not JSON") from None
     match found:
@@ -304,6 +307,7 @@ def _parse_time(field: str, text: str) -> datetime:
 
 
 def _import_into(path: Path, source: Path) -> None:
+    # Does nothing but make the file and its tables.
     BlockingMemory(path).run(lambda _transaction: None)
     records = read_legacy_file(source, ImportTarget())
     if records is None:

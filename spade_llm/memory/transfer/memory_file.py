@@ -273,6 +273,7 @@ def backup_file(path: Path, target: Path, progress: OnTransferProgress) -> None:
         source.backup(
             copy, pages=PAGES_AT_ONCE, progress=lambda _, left, total: progress(total - left, total)
         )
+        # The copied header says WAL, which would need two more files beside it to be read.
         copy.execute("PRAGMA journal_mode = DELETE")
 
 
@@ -297,6 +298,7 @@ def statistics_lines(path: Path) -> Iterator[str]:
 @contextmanager
 def open_memory_file(path: Path, *, is_read_only: bool = False) -> Iterator[sqlite3.Connection]:
     """A memory's file of this version. Raises StorageFailed, also for what the block does."""
+    # Without `c` for create: a wrong path is an error, not a new and empty memory.
     mode = "ro" if is_read_only else "rw"
     try:
         with closing(
@@ -307,6 +309,7 @@ def open_memory_file(path: Path, *, is_read_only: bool = False) -> Iterator[sqli
                 isolation_level=None,
             )
         ) as connection:
+            # Off by default, for each connection.
             connection.execute("PRAGMA foreign_keys = ON")
             _check_version(connection, path)
             yield connection
@@ -344,6 +347,7 @@ def _insert_record(
     """1, or 0 if it was there."""
     if "owner" in values:
         connection.execute(ADD_OWNER, values)
+    # The record of its conversation comes later, since `closed_after` names a message.
     if kind == "message":
         connection.execute(ADD_CONVERSATION, values)
     row = {**values, **_derived_columns(kind, values)}
