@@ -52,8 +52,7 @@ class SayRequest(Body):
     """Names of the tools offered to the model; None: all."""
     can_approve: bool = False
     """The caller answers requests for approval (`ApprovalPrompt`) with `approve`; without it,
-    tools that
-    need approval are not run."""
+    tools that need approval are not run."""
     is_streamed: bool = True
     """True if parts of the answer are sent while it is generated; False: the answer arrives whole.
     """
