@@ -249,10 +249,6 @@ _ABOUT_ME = re.compile(
 _MINE = re.compile(r"\b(?:my|i|me|mis?|m[ií])\b", _I)
 _SELF = re.compile(r"^(?:me|myself|m[ií]|m[ií] mismo|my self|i)$", _I)
 
-_ASKS = re.compile(
-    r"[¿\s]*(?:what|where|when|who|how|which|do|am|qu[eé]|d[oó]nde|cu[aá]l|c[oó]mo)\b", _I
-)
-
 _STATEMENT_SPLIT = re.compile(
     r"(?<=;)\s+|,?\s+(?:and|y|but|pero)\s+"
     r"(?=(?:my|i|i'm|me|mi|vivo|soy|tengo|prefiero|trabajo|odio)\b)",
