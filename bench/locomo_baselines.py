@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.locomo_score import Answered
-from spade_llm.search.words import ENGLISH_STOP_WORDS
+from spade_llm.search.terms import ENGLISH_STOP_WORDS
 
 if TYPE_CHECKING:
     from bench.talk import Conversation

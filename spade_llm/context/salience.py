@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from spade_llm.search import words
 from spade_llm.search.sentences import split_sentences
-from spade_llm.search.words import STOP_WORDS, split_words, strip_accents
+from spade_llm.search.terms import (
+    ENGLISH,
+    SPANISH,
+    STOP_WORDS,
+    split_words,
+    stem_hash,
+    strip_accents,
+)
 
 if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage
@@ -145,4 +151,4 @@ def _word_term(word: str) -> int | None:
     """Return the stem hash, the smaller of English and Spanish; None for a stop word."""
     if strip_accents(word) in STOP_WORDS:
         return None
-    return min(words.stem_hash(word, words.ENGLISH), words.stem_hash(word, words.SPANISH))
+    return min(stem_hash(word, ENGLISH), stem_hash(word, SPANISH))

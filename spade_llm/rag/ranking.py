@@ -11,7 +11,7 @@ import numpy as np
 
 from spade_llm.core.text import estimate_tokens
 from spade_llm.rag.contract import ScoredChunk
-from spade_llm.search.arrays import NO_ROW, top_k
+from spade_llm.search.table import NO_ROW, top_k
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

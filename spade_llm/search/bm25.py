@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from spade_llm.search.terms import CONTENT_WEIGHT, query_words
-from spade_llm.search.words import PREFIX_CHARS, prefix_hash
+from spade_llm.search.terms import CONTENT_WEIGHT, PREFIX_CHARS, prefix_hash, query_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spade_llm.search.memory_query import MemoryFilter
-    from spade_llm.search.memory_records import GrantScope
+    from spade_llm.search.memory_query import GrantScope, MemoryFilter
     from spade_llm.search.memory_table import MemoryRows
 
     Mask = NDArray[np.bool_]

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spade_llm.search.memory_filters import scope_mask
-from spade_llm.search.memory_query import ScoreExplanation, SearchMode, SortBy
-from spade_llm.search.memory_records import IndexHit
+from spade_llm.search.memory_query import IndexHit, ScoreExplanation, SearchMode, SortBy
 from spade_llm.search.memory_search import SCORE_DECIMALS, recency, retrievability
 
 if TYPE_CHECKING:
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spade_llm.search.memory_query import MemoryQuery
-    from spade_llm.search.memory_records import GrantScope
+    from spade_llm.search.memory_query import GrantScope, MemoryQuery
     from spade_llm.search.memory_search import MemorySearch
     from spade_llm.search.memory_table import MemoryRows
 

@@ -1,4 +1,4 @@
-"""Memory query: kinds and categories of memories, filter, search mode, order, score explanation."""
+"""Memory query: kinds and categories of memories, filter, search mode, order, hits, grant scope."""
 
 from __future__ import annotations
 
@@ -149,3 +149,22 @@ class ScoreExplanation:
     age_s: float = 0.0
     grant: str | None = None
     """Id of the grant that lets us see it; None: it is ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexHit:
+    key: int
+    score: float
+    """0…1."""
+    why: ScoreExplanation | None = None
+    """Explanation of the score, if the query asked for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantScope:
+    """A row is in it if it has the tag and is of the session; neither given: all rows are."""
+
+    grant: str
+    """Id of the grant, for `ScoreExplanation`."""
+    tag: str | None = None
+    session: str | None = None

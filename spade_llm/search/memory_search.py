@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spade_llm.search import bm25, memory_fusion
-from spade_llm.search.arrays import top_k
 from spade_llm.search.bm25 import K1, MemoryBm25
 from spade_llm.search.memory_query import SearchMode, SortBy
 from spade_llm.search.query_analysis import find_names
+from spade_llm.search.table import top_k
 from spade_llm.search.terms import query_words
 from spade_llm.search.vectors import COMPUTED_ROWS, EXACT_ROWS
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from spade_llm.search.terms import MAX_LENGTH, TERM_ITEM, TERMS_VERSION
-from spade_llm.search.words import REST_BITS
+from spade_llm.search.terms import MAX_LENGTH, REST_BITS, TERM_ITEM, TERMS_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,7 +57,7 @@ class PostingSegment:
         return [self._posting(place) for place in places[self.terms[places] == terms].tolist()]
 
     def find_beginning(self, beginning: int) -> list[PostingList]:
-        """Posting lists of all terms that share a prefix (`words.prefix_hash`)."""
+        """Posting lists of all terms that share a prefix (`terms.prefix_hash`)."""
         edges = np.array([beginning << REST_BITS, (beginning + 1 << REST_BITS) - 1], np.uint32)
         first = int(np.searchsorted(self.terms, edges[0], "left"))
         last = int(np.searchsorted(self.terms, edges[1], "right"))

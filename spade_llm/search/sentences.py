@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from spade_llm.search.words import STOP_WORDS, strip_accents
+from spade_llm.search.terms import STOP_WORDS, strip_accents
 
 _SENTENCE_END = re.compile(
     # Followed by a space: not in 3.14 or example.org. Only from the start of a run of marks: a

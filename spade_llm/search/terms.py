@@ -1,29 +1,132 @@
-"""Index terms of a text (stems with weights, encoded as bytes) and the words of a query.
-
-Queries are plain text: there is no query syntax. Ownership and ranking are handled elsewhere.
-"""
+"""Text analysis for search: words, stop words, stems, encoded index terms, words of a query."""
 
 from __future__ import annotations
 
 import re
 import struct
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING
-
-from spade_llm.search import words as stems
-from spade_llm.search.words import (
-    ENGLISH_STOP_WORDS,
-    SPANISH_STOP_WORDS,
-    STOP_WORDS,
-    split_words,
-    strip_accents,
-)
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+)
+"""Thai, Lao, Burmese, Khmer, Kana, Han."""
+
+_WORD = re.compile(
+    rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])[^\W_]|[\u0300-\u036f\u0900-\u0963\u0966-\u0dff])+"
+)
+"""Vowel signs of Indic scripts are marks to Python, and parts of words to their readers."""
+
+_IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
+
+
+def split_words(text: str) -> list[str]:
+    """Words in order, case folded, with their accents."""
+    folded = unicodedata.normalize("NFC", text).casefold()
+    if folded.isascii():
+        return _WORD.findall(folded)
+    return [word for run in _WORD.findall(folded) for word in _split_unspaced(run)]
+
+
+def strip_accents(word: str) -> str:
+    """Latin, Greek and Cyrillic letters without their marks."""
+    if word.isascii():
+        return word
+    decomposed = unicodedata.normalize("NFD", word)
+    bare = "".join(char for char in decomposed if not "\u0300" <= char <= "\u036f")
+    return unicodedata.normalize("NFC", bare)
+
+
+def _split_unspaced(run: str) -> list[str]:
+    if len(run) < 2 or not _IS_UNSPACED.match(run):
+        return [run]
+    return [run[start : start + 2] for start in range(len(run) - 1)]
+
+
+_ENGLISH_STOP_WORDS = """
+a about am an and any are as at be been but by can could did do does for from had has have he her
+here him his how i if in into is it its just me my not of on or our shall she should so some than
+that the their them then there these they this those to us was we were what when where which who
+whom whose why will with would you your
+ain aren couldn d didn doesn don hadn hasn haven isn ll m re s shan shouldn t ve wasn weren won
+wouldn
+"""
+
+# Without those that are English words of content (son, sin, era, sea, once, come), accents folded.
+_SPANISH_STOP_WORDS = """
+a al algo algun alguna ante antes como con cual cuales cuando cuanto de del desde donde dos e el
+ella ellas ellos en entre eres es esa ese eso esta estas este esto estos estoy fue ha han hasta hay
+la las le les lo los mas me mi mis mucho muy nada ni no nos nosotros o os otra otro para pero por
+porque que quien quienes se ser si sobre somos soy su sus tambien te tengo ti tiene tienes tu tus
+un una uno unos y ya yo
+"""
+
+ENGLISH_STOP_WORDS = frozenset(_ENGLISH_STOP_WORDS.split())
+"""English stop words, with the remains of their contractions, cut at the apostrophe."""
+
+SPANISH_STOP_WORDS = frozenset(_SPANISH_STOP_WORDS.split())
+
+STOP_WORDS = ENGLISH_STOP_WORDS | SPANISH_STOP_WORDS
+
+
+PREFIX_CHARS = 4
+REST_BITS = 14
+CACHED_WORDS = 50_000
+"""Number of cached stems per language, about 100 bytes each; computing a stem takes 22 µs."""
+
+ENGLISH, SPANISH = "english", "spanish"
+
+
+class _Stemmer(Protocol):
+    def stemWord(self, word: str) -> str: ...
+
+
+_STEMMER_LOCK = Lock()
+"""A stemmer keeps the word that it works on."""
+
+
+@lru_cache(CACHED_WORDS)
+def stem_hash(word: str, language: str) -> int:
+    """The number of a word of a text in this language, 32 bits."""
+    stem = _stem(word, language)
+    return prefix_hash(stem) << REST_BITS | _hash(f"{language[0]}:{stem}") % (1 << REST_BITS)
+
+
+def prefix_hash(word: str) -> int:
+    """The number that words with these first letters share, 18 bits."""
+    return _hash(strip_accents(word)[:PREFIX_CHARS]) % (1 << 32 - REST_BITS)
+
+
+def _stem(word: str, language: str) -> str:
+    """English words lose their accents first (resumé), Spanish ones last (they tell endings)."""
+    if any(char.isdigit() for char in word):
+        return strip_accents(word)
+    if language == ENGLISH:
+        word = strip_accents(word)
+    with _STEMMER_LOCK:
+        return strip_accents(_stemmer(language).stemWord(word))
+
+
+@cache
+def _stemmer(language: str) -> _Stemmer:
+    import snowballstemmer
+
+    stemmer: _Stemmer = snowballstemmer.stemmer(language)
+    return stemmer
+
+
+def _hash(text: str) -> int:
+    # Not hash(), which is seeded anew in each process: these numbers are kept in files.
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+
 
 TERMS_VERSION = 1
 """Version of the encoding; terms of another version must be encoded again."""
@@ -105,14 +208,14 @@ def _count_terms(weights: Counter[int], words: Iterable[str], language: str, wei
             weights[term] += weight
 
 
-@lru_cache(stems.CACHED_WORDS)
+@lru_cache(CACHED_WORDS)
 def _stem_hash_of(word: str, language: str) -> int | None:
     """Hash of the stem; None for a stop word."""
-    return None if _is_stop_word(word) else stems.stem_hash(word, language)
+    return None if _is_stop_word(word) else stem_hash(word, language)
 
 
 def _query_word(word: str) -> QueryWord:
-    terms = dict.fromkeys(stems.stem_hash(word, way) for way in (stems.ENGLISH, stems.SPANISH))
+    terms = dict.fromkeys(stem_hash(word, way) for way in (ENGLISH, SPANISH))
     return QueryWord(text=word, terms=tuple(terms))
 
 
@@ -123,22 +226,22 @@ def _is_stop_word(word: str) -> bool:
 def _language_of(text: str, words: Sequence[str]) -> str:
     """Spanish if it has more of its small words than of the English ones."""
     small = [_stop_word_language(word) for word in words]
-    spanish = small.count(stems.SPANISH) + small.count(_BOTH)
-    english = small.count(stems.ENGLISH) + small.count(_BOTH)
+    spanish = small.count(SPANISH) + small.count(_BOTH)
+    english = small.count(ENGLISH) + small.count(_BOTH)
     marks = 0 if text.isascii() else sum(map(text.count, "ñ¿¡"))
-    return stems.SPANISH if spanish + marks > english else stems.ENGLISH
+    return SPANISH if spanish + marks > english else ENGLISH
 
 
 _BOTH = "both"
 
 
-@lru_cache(stems.CACHED_WORDS)
+@lru_cache(CACHED_WORDS)
 def _stop_word_language(word: str) -> str | None:
     """Language of a stop word (`both` if it is one in both languages); None for other words."""
     bare = strip_accents(word)
     if bare in SPANISH_STOP_WORDS:
-        return _BOTH if bare in ENGLISH_STOP_WORDS else stems.SPANISH
-    return stems.ENGLISH if bare in ENGLISH_STOP_WORDS else None
+        return _BOTH if bare in ENGLISH_STOP_WORDS else SPANISH
+    return ENGLISH if bare in ENGLISH_STOP_WORDS else None
 
 
 def _flags_of(content: str, words: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.search.arrays import GrowableArray
+from spade_llm.search.table import GrowableArray
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

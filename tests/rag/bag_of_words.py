@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spade_llm.core.errors import ModelUnavailable
-from spade_llm.search.words import STOP_WORDS, split_words
+from spade_llm.search.terms import STOP_WORDS, split_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spade_llm.search.memory_records import IndexColumns
+from spade_llm.search.memory_table import IndexColumns
 from spade_llm.search.terms import content_hash, encode_terms
 
 NOW = 1_700_000_000.0

@@ -11,6 +11,7 @@ from spade_llm.search.memory_index import OwnerIndex
 from spade_llm.search.memory_query import (
     Category,
     ContentType,
+    GrantScope,
     MemoryFilter,
     MemoryQuery,
     MemoryType,
@@ -18,7 +19,6 @@ from spade_llm.search.memory_query import (
     SortBy,
     Tier,
 )
-from spade_llm.search.memory_records import GrantScope
 from tests.search.memory_rows import NOW, Row, columns
 
 DAY_S = 86_400.0

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_llm.search import arrays, memory_search, postings
+from spade_llm.search import memory_search, postings, table
 from spade_llm.search.memory_index import OwnerIndex
-from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode, SortBy
-from spade_llm.search.memory_records import GrantScope
+from spade_llm.search.memory_query import GrantScope, MemoryFilter, MemoryQuery, SearchMode, SortBy
 from tests.conftest import at_most
 from tests.search.memory_rows import NOW, Row, columns
 
@@ -183,7 +182,7 @@ def test_small_bounds_change_no_answer(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory_search, "EXACT_ROWS", 0)
-        patch.setattr(arrays, "MAX_RECENT", 2)
+        patch.setattr(table, "MAX_RECENT", 2)
         patch.setattr(postings, "INLINE_ITEMS", 8)
         index = index_of(before)
         for row in after:

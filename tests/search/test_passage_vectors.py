@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from spade_llm.core.errors import StorageFailed
 from spade_llm.rag.store.vector_cache import VectorCache
-from spade_llm.search import passage_vectors
-from spade_llm.search.passage_vectors import PassageVectors
+from spade_llm.search import passage_index
+from spade_llm.search.passage_index import PassageVectors
 from tests.conftest import at_most
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def test_the_nearest_are_those_of_a_look_at_all(
 
 
 def test_sketches_find_what_is_near_among_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passage_vectors, "EXACT_ROWS", 100)
-    monkeypatch.setattr(passage_vectors, "COMPUTED_ROWS", 200)
+    monkeypatch.setattr(passage_index, "EXACT_ROWS", 100)
+    monkeypatch.setattr(passage_index, "COMPUTED_ROWS", 200)
     held, vectors = held_of(3000), some_vectors(3000)
 
     for number in (3, 1500, 2999):

@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from spade_llm.search.postings import read_heads
 from spade_llm.search.terms import (
     QUESTION_FLAG,
+    REST_BITS,
     TERM_ITEM,
     TIME_FLAG,
     content_hash,
     encode_terms,
     is_when_question,
+    prefix_hash,
     query_words,
 )
-from spade_llm.search.words import REST_BITS, prefix_hash
 
 
 def items_of(terms: bytes) -> dict[int, int]:

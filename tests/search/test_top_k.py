@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.search.arrays import top_k
+from spade_llm.search.table import top_k
 
 FEW_VALUES = st.lists(st.integers(0, 3), min_size=1, max_size=20)
 """So few that most examples have several scores equal to the lowest one chosen."""

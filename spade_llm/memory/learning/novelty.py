@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from spade_llm.providers.quoted_context import DOCUMENTS, FIRST_LINE, MEMORIES, UNAVAILABLE
 from spade_llm.search.memory_query import MemoryQuery, SearchMode
 from spade_llm.search.sentences import split_sentences
-from spade_llm.search.words import ENGLISH, STOP_WORDS, split_words, stem_hash, strip_accents
+from spade_llm.search.terms import ENGLISH, STOP_WORDS, split_words, stem_hash, strip_accents
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence, Set

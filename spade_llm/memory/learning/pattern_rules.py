@@ -13,7 +13,7 @@ from spade_llm.memory.contract import TOPIC_METADATA_KEY, MemoryDraft
 from spade_llm.memory.learning.novelty import strip_quotes
 from spade_llm.memory.validation import MAX_SOURCES
 from spade_llm.search.memory_query import Category, Origin
-from spade_llm.search.words import ENGLISH, STOP_WORDS, stem_hash, strip_accents
+from spade_llm.search.terms import ENGLISH, STOP_WORDS, stem_hash, strip_accents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

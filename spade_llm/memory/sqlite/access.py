@@ -12,7 +12,7 @@ from spade_llm.memory.contract import MemoryAccess, MemoryGrant
 from spade_llm.memory.sqlite import audit_log, queries, removal
 from spade_llm.memory.sqlite.entries import owner_number
 from spade_llm.memory.sqlite.rows import ACCESS_CODES, entry_from_row, from_microseconds
-from spade_llm.search.memory_records import GrantScope
+from spade_llm.search.memory_query import GrantScope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

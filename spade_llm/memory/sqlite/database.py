@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from spade_llm.memory.contract import SearchOutcome
     from spade_llm.memory.sqlite.access_counter import AccessCounter, MessageAliases
     from spade_llm.memory.sqlite.connection import Transaction
-    from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
-    from spade_llm.search.memory_records import GrantScope, IndexHit
+    from spade_llm.search.memory_query import GrantScope, IndexHit, MemoryFilter, MemoryQuery
 
 T = TypeVar("T")
 

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from spade_llm.memory.sqlite.connection import Transaction
     from spade_llm.memory.sqlite.index_rows import IndexRows
     from spade_llm.providers.embedder import Embedder
-    from spade_llm.search.memory_query import MemoryFilter
-    from spade_llm.search.memory_records import GrantScope, IndexHit
+    from spade_llm.search.memory_query import GrantScope, IndexHit, MemoryFilter
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from spade_llm.memory.sqlite.rows import (
     TYPE_CODES,
 )
 from spade_llm.search.memory_query import Category, ContentType, MemoryType, Tier
-from spade_llm.search.memory_records import IndexColumns
+from spade_llm.search.memory_table import IndexColumns
 from spade_llm.search.terms import TERMS_VERSION, encode_terms
 
 if TYPE_CHECKING:

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
-    from spade_llm.search.memory_query import MemoryFilter
-    from spade_llm.search.memory_records import GrantScope
+    from spade_llm.search.memory_query import GrantScope, MemoryFilter
 
 VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
 """Neither deleted nor expired; from the second on at which it expires."""

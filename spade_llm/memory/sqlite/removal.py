@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
-    from spade_llm.search.memory_query import MemoryFilter
-    from spade_llm.search.memory_records import GrantScope
+    from spade_llm.search.memory_query import GrantScope, MemoryFilter
 
 HIDE_ENTRIES = f"""
     UPDATE entry SET deleted_at = :now WHERE seq IN (

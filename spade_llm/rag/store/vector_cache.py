@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from spade_llm.search.passage_vectors import PassageVectors
+    from spade_llm.search.passage_index import PassageVectors
 
     Vectors = NDArray[np.float32]
     Change = tuple[Sequence[int], Vectors | None]
