@@ -19,7 +19,6 @@ from spade_llm.core.errors import (
     ServiceError,
 )
 from spade_llm.gateway.schemas.openai import ErrorEnvelope, OpenAIErrorDetail
-from spade_llm.gateway.shutdown import SHUTTING_DOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,6 +93,7 @@ NEEDS_OPERATOR = ModelDenied.code
 """The assistant's own key, quota or model name is refused: the same request fails again until its
 operator has acted. Not 401, which would say that the *caller's* token is bad."""
 DENIED_RETRY_AFTER_S = 60
+SHUTTING_DOWN = "The gateway is stopping; try again in a few seconds."
 INTERNAL_ERROR = "Internal error; the gateway's log has it under this answer's X-Request-ID."
 
 

@@ -1,8 +1,10 @@
-"""Gateway: state shared by all routes, with rate limit and concurrency quotas."""
+"""Gateway: state shared by all routes; rate limit, concurrency quotas, graceful shutdown."""
 
 from __future__ import annotations
 
+import asyncio
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from spade_llm.core.limits import ConcurrencyQuota, Rate, TokenBuckets
@@ -15,11 +17,10 @@ from spade_llm.gateway.middleware.idempotency import AnswerStore
 from spade_llm.gateway.network import Network
 from spade_llm.gateway.options import OriginPolicy
 from spade_llm.gateway.sessions import ConversationIndex, GatewaySessions
-from spade_llm.gateway.shutdown import GracefulShutdown
 from spade_llm.gateway.tokens import TokenStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from typing import Self
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from spade_llm.gateway.options import HttpOptions
     from spade_llm.messaging import RequestSender
 
+GRACE_S = 5.0
+"""Grace period in seconds for requests in flight when the gateway stops."""
 MAX_LARGE_BODIES = 64
 """Quota of request bodies in RAM, counted in bodies of the maximum size; one principal may use
 half."""
@@ -53,6 +56,39 @@ class RequestRateLimiter:
             return True
         now_s = self._clock()
         return self._buckets.of(principal, self._rate, now_s).take(now_s)
+
+
+class GracefulShutdown:
+    """Counts requests in flight, and drains them when the gateway stops."""
+
+    def __init__(self, end: Callable[[], None]) -> None:
+        """`end`: makes what still runs after the grace period fail."""
+        self._end = end
+        self._running = 0
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+        self.has_begun = False
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count a request as in flight, from its head to the end of its response."""
+        self._running += 1
+        self._is_idle.clear()
+        try:
+            yield
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._is_idle.set()
+
+    async def drain(self) -> None:
+        """Return when no request is in flight, or GRACE_S later, when they were told to end."""
+        self.has_begun = True
+        try:
+            async with asyncio.timeout(GRACE_S):
+                await self._is_idle.wait()
+        except TimeoutError:
+            self._end()
 
 
 class Gateway:

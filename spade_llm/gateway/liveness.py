@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from spade_llm.core.errors import Interrupted, PeerUnavailable, RequestError, RequestFailed
-from spade_llm.gateway.shutdown import SHUTTING_DOWN
+from spade_llm.gateway.errors import SHUTTING_DOWN
 from spade_llm.messaging.agent_status import AgentStatus, ask_status
 
 if TYPE_CHECKING:

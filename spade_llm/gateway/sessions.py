@@ -18,14 +18,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from spade_llm.core.limits import LruDict
-from spade_llm.gateway.configuration import (
+from spade_llm.gateway.database import enforce_bounds
+from spade_llm.gateway.schemas.configuration import (
     EMPTY_LAYER,
     ConfigurationLayer,
     EffectiveConfiguration,
     effective_configuration,
     merge_layers,
 )
-from spade_llm.gateway.database import enforce_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

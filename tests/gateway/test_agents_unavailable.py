@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spade_llm.core import sqlite_file
-from spade_llm.gateway import liveness, shutdown
+from spade_llm.gateway import gateway, liveness
 from spade_llm.providers import OfflineProvider
 from spade_llm.xmpp.servers.embedded.launcher import EmbeddedServer
 from tests.conftest import Provisioner
@@ -180,7 +180,7 @@ async def test_a_chat_that_is_repeated_after_a_crash_runs_once(
 async def test_who_leaves_stops_the_turn_and_the_end_of_a_gateway_is_bounded(
     embedded: Provisioner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shutdown, "GRACE_S", 0.1)
+    monkeypatch.setattr(gateway, "GRACE_S", 0.1)
     async with started(embedded, tmp_path, model=(model := GatedModel())) as web:
         leaving = asyncio.create_task(web.http.post("/llm/chat", json=asking("wait")))
         await asyncio.wait_for(model.was_asked.wait(), PATIENCE_S)

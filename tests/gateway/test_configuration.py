@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spade_llm.gateway.configuration import (
+from spade_llm.gateway.database import gateway_database, open_gateway_database
+from spade_llm.gateway.schemas.configuration import (
     ConfigurationLayer,
     EffectiveConfiguration,
     effective_configuration,
     merge_layers,
 )
-from spade_llm.gateway.database import gateway_database, open_gateway_database
 from spade_llm.gateway.sessions import MAX_SESSIONS, MAX_TITLE_CHARS, GatewaySessions
 
 if TYPE_CHECKING:

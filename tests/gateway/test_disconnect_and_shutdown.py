@@ -10,7 +10,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from spade_llm.gateway import shutdown
+from spade_llm.gateway import errors, gateway
 from spade_llm.providers.model import Completion
 from tests.gateway.web import started
 from tests.integration.gated_model import GatedModel
@@ -167,7 +167,7 @@ async def test_a_body_that_still_comes_is_answered_when_a_gateway_stops(
     embedded: Provisioner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits for its client, and for no agent."""
-    monkeypatch.setattr(shutdown, "GRACE_S", 0.1)
+    monkeypatch.setattr(gateway, "GRACE_S", 0.1)
     async with started(embedded, tmp_path) as web:
         host, _, port = web.agent.url.partition("://")[2].rpartition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
@@ -181,7 +181,7 @@ async def test_a_body_that_still_comes_is_answered_when_a_gateway_stops(
 
     assert answer.startswith(b"HTTP/1.1 503 ")
     assert b"x-request-id: slow\r\n" in answer.lower()
-    assert json.loads(answer.partition(b"\r\n\r\n")[2])["detail"] == shutdown.SHUTTING_DOWN
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["detail"] == errors.SHUTTING_DOWN
 
 
 async def _are_running(web: Web, requests: int) -> bool:

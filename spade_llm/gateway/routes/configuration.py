@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter
 
 from spade_llm.core.errors import RequestError
-from spade_llm.gateway.configuration import ConfigurationLayer, EffectiveConfiguration, RagPart
 from spade_llm.gateway.dependencies import CurrentRequest
 from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
 from spade_llm.gateway.openapi import API_VERSION
 from spade_llm.gateway.schemas.common import SessionId
 from spade_llm.gateway.schemas.configuration import (
     ConfigStatus,
+    ConfigurationLayer,
     ConfiguredParts,
     ContextDefaults,
     Defaults,
+    EffectiveConfiguration,
     LlmService,
     MemoryConfig,
     MemoryDefaults,
@@ -26,6 +27,7 @@ from spade_llm.gateway.schemas.configuration import (
     Preferences,
     RagConfig,
     RagDefaults,
+    RagPart,
     RagServiceStatus,
     RagUpdated,
     ServicesStatus,

@@ -1,20 +1,32 @@
-"""Routes /llm/rag: questions to documents, adding documents, namespaces."""
+"""Routes of documents: /llm/rag (questions, ingestion, namespaces), /api/v0 (upload, passages)."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Query
+from starlette.requests import ClientDisconnect
 
-from spade_llm.core.errors import NotFound, PathNotFound, RequestRefused
+from spade_llm.core.errors import (
+    InvalidArguments,
+    NotFound,
+    PathNotFound,
+    RequestError,
+    RequestRefused,
+    ServiceError,
+)
 from spade_llm.gateway.dependencies import ApiRequest, CurrentRequest
-from spade_llm.gateway.document_uploads import DocumentUploads
-from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
+from spade_llm.gateway.document_uploads import DocumentUploads, sanitize_file_name
+from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError, http_error
 from spade_llm.gateway.schemas.common import Namespace
 from spade_llm.gateway.schemas.documents import (
     MAX_OFFSET,
     AddDirectory,
     AddDocuments,
+    DocumentDeleted,
+    DocumentLine,
     DocumentList,
     DocumentsAdded,
     LeftOutFile,
@@ -22,15 +34,48 @@ from spade_llm.gateway.schemas.documents import (
     NamespaceFigures,
     NamespaceLine,
     NamespaceList,
+    NotUploaded,
+    QuotableDocuments,
     RagAnswer,
     RagQuery,
+    RetrieveRequest,
+    RetrieveResponse,
+    Uploaded,
+    UploadProgress,
     rag_source,
 )
+from spade_llm.gateway.streaming import JSON_LINES, JsonLines, json_line
 from spade_llm.rag.contract import DEFAULT_NAMESPACE, MAX_PAGE, DocumentPage, RetrievalOptions
 from spade_llm.rag.loading.chunking import Splitting
+from spade_llm.rag.loading.file_kinds import FileKind, file_kind, unsupported_reason
+from spade_llm.rag.loading.text import parse_text
+from spade_llm.rag.names import MAX_SOURCE_CHARS, is_personal_namespace
 from spade_llm.rag.remote import RagClient
 
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import AsyncGenerator
+
+    from spade_llm.rag.contract import DocumentSummary, Ingested
+
+
 router = APIRouter(prefix="/llm/rag", tags=["rag"], responses=ERROR_RESPONSES)
+console_router = APIRouter(prefix="/api/v0", tags=["console"], responses=ERROR_RESPONSES)
+
+MAX_TEXT_BYTES = 60_000
+"""Maximum size in bytes of a file that is sent as text; it leaves room for escaping in the message.
+"""
+MAX_SHARED = 100
+"""Documents of the assistant's that are listed."""
+_LINES = """{"done": 0, "total": 1, "chunks": 0}
+{"success": true, "id": "…", "source": "manual.md", "namespace": "docs", "chunks": 12}
+"""
+_RAW_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
 
 NamespaceOfPath = Annotated[Namespace, Path()]
 
@@ -137,6 +182,83 @@ async def delete_namespace(
     )
 
 
+@console_router.post(
+    "/documents",
+    status_code=200,
+    response_class=JsonLines,
+    openapi_extra=_RAW_BODY,
+    responses={200: {"content": {JSON_LINES: {"schema": {"type": "string"}, "example": _LINES}}}},
+)
+async def upload_document(
+    api_request: CurrentRequest,
+    name: Annotated[str, Query(min_length=1, max_length=1000, examples=["manual.md"])],
+    namespace: Annotated[Namespace | None, Query()] = None,
+) -> JsonLines:
+    """The body is the file, and `name` what it is called from now on.
+
+    Lines of JSON tell how far it is (`done`, `total`, `chunks`); the last one has `success`, and
+    what was added, or `detail` and `status`.
+    """
+    source = sanitize_file_name(name)
+    if file_kind(source) is None:
+        raise InvalidArguments(f"name: {source[:80]!r} is {unsupported_reason(source)}")
+    uploads, stack = document_uploads(api_request, namespace, None), AsyncExitStack()
+    async with stack:
+        path = await stack.enter_async_context(
+            api_request.gateway.uploads.file(api_request.principal.jid)
+        )
+        size = await _receive_file(api_request, path)
+        if not size:
+            raise InvalidArguments("the body is empty: it is the file's content")
+        return JsonLines(_progress_lines(uploads, path, source, size), resources=stack.pop_all())
+
+
+@console_router.get("/documents")
+async def quotable_documents(api_request: CurrentRequest) -> QuotableDocuments:
+    """Documents that answers to the caller can quote: how many of their own there are, and those
+    that were added for the assistant, which it quotes to every caller."""
+    own, network = api_request.clients.rag, api_request.gateway.network
+    library = network.clients_for(network.addresses.assistants[0]).rag
+    if own is None or library is None:
+        return QuotableDocuments(own_count=0, shared_count=0, shared=[])
+    mine, theirs = await asyncio.gather(own.namespaces(), library.namespaces())
+    # A slash marks another owner; a personal namespace is one person's, not shared.
+    shared = [one for one in theirs if "/" not in one.name and not is_personal_namespace(one.name)]
+    documents: list[DocumentSummary] = []
+    for one in shared:
+        if left := MAX_SHARED - len(documents):
+            page = await library.documents(namespace=one.name, limit=left)
+            documents.extend(page.documents)
+    return QuotableDocuments(
+        own_count=sum(one.documents for one in mine if "/" not in one.name),
+        shared_count=sum(one.documents for one in shared),
+        shared=[DocumentLine.of(one) for one in documents],
+    )
+
+
+@console_router.delete("/documents")
+async def delete_document(
+    api_request: CurrentRequest,
+    source: Annotated[str, Query(min_length=1, max_length=MAX_SOURCE_CHARS, pattern=r"\S")],
+    namespace: Annotated[Namespace, Query()],
+) -> DocumentDeleted:
+    """Delete one document. To delete a whole namespace, use /llm/rag/namespace."""
+    await rag_client(api_request).delete(namespace=namespace, source=source)
+    return DocumentDeleted(namespace=namespace, source=source)
+
+
+@console_router.post("/retrieve")
+async def retrieve_passages(api_request: CurrentRequest, body: RetrieveRequest) -> RetrieveResponse:
+    """Passages that fit a query, with their scores."""
+    options = RetrievalOptions(namespaces=tuple(body.namespaces or ()))
+    found = await rag_client(api_request).retrieve(body.query, k=body.top_k or 5, options=options)
+    return RetrieveResponse(
+        query=body.query,
+        chunks=[rag_source(one) for one in found.chunks],
+        degraded=[found.degraded] if found.degraded else [],
+    )
+
+
 def rag_client(api_request: ApiRequest) -> RagClient:
     """Raises HttpError, NetworkUnavailable."""
     rag = api_request.clients.rag
@@ -157,3 +279,62 @@ def document_uploads(
         owner=api_request.principal.jid,
         readers=api_request.gateway.addresses.assistants,
     )
+
+
+async def _receive_file(api_request: ApiRequest, path: pathlib.Path) -> int:
+    """Bytes that were written to the file."""
+    size = 0
+    with await asyncio.to_thread(path.open, "wb") as file:
+        try:
+            # BodyLimitMiddleware bounds size and rate of this stream.
+            async for part in api_request.request.stream():
+                await asyncio.to_thread(file.write, part)
+                size += len(part)
+        except ClientDisconnect:
+            raise HttpError(400, "The client left before its file was there") from None
+    return size
+
+
+async def _progress_lines(
+    uploads: DocumentUploads, path: pathlib.Path, source: str, size: int
+) -> AsyncGenerator[str]:
+    yield _line(UploadProgress(done=0, total=1, chunks=0))
+    try:
+        done = await _add_file(uploads, path, source, size)
+    except (RequestError, ServiceError) as error:
+        answer = http_error(error)
+        yield _line(NotUploaded(detail=answer.detail, status=answer.status_code))
+        return
+    yield _line(UploadProgress(done=1, total=1, chunks=done.chunks))
+    yield _line(
+        Uploaded(
+            id=done.id,
+            source=done.source,
+            namespace=done.namespace,
+            chunks=done.chunks,
+            unchanged=done.was_unchanged,
+        )
+    )
+
+
+async def _add_file(
+    uploads: DocumentUploads, path: pathlib.Path, source: str, size: int
+) -> Ingested:
+    """The file is gone afterwards, before its client is told anything."""
+    try:
+        return await _ingest_file(uploads, path, source, size)
+    finally:
+        await asyncio.to_thread(path.unlink, missing_ok=True)
+
+
+async def _ingest_file(
+    uploads: DocumentUploads, path: pathlib.Path, source: str, size: int
+) -> Ingested:
+    if file_kind(source) is FileKind.TEXT and size <= MAX_TEXT_BYTES:
+        content = await asyncio.to_thread(path.read_bytes)
+        return await uploads.add_text(parse_text(content).text, source=source)
+    return await uploads.add_file(path, source=source)
+
+
+def _line(body: UploadProgress | Uploaded | NotUploaded) -> str:
+    return json_line(body.model_dump(mode="json"))

@@ -15,15 +15,15 @@ from spade_llm.assistant.chat.messages import AnswerDelta, ChatReply
 from spade_llm.assistant.chat.messages import ApprovalPrompt as AskedBack
 from spade_llm.assistant.turn.options import AUTO, NONE, ContextOptions, ToolOptions
 from spade_llm.core.errors import InvalidArguments, RequestError, RequestRefused, ServiceError
-from spade_llm.gateway.configuration import (
+from spade_llm.gateway.dependencies import ApiRequest, CurrentRequest, encode_session_header
+from spade_llm.gateway.errors import ERROR_RESPONSES, http_error
+from spade_llm.gateway.schemas.configuration import (
     ConfigurationLayer,
     MemoryPart,
     PreferencesPart,
     RagPart,
     ToolsPart,
 )
-from spade_llm.gateway.dependencies import ApiRequest, CurrentRequest, encode_session_header
-from spade_llm.gateway.errors import ERROR_RESPONSES, http_error
 from spade_llm.gateway.schemas.llm import (
     AgentStep,
     ChatResponse,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from spade_llm.assistant.chat.service import ChatClient
-    from spade_llm.gateway.configuration import EffectiveConfiguration
+    from spade_llm.gateway.schemas.configuration import EffectiveConfiguration
 
 _TEMPERATURE, _MAX_TOKENS, _ROUNDS = 0.7, 500, 5
 

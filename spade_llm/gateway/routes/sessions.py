@@ -1,4 +1,4 @@
-"""Routes of sessions: list, reset, answer explanation, tool approval."""
+"""Routes of sessions, with their schemas: list, reset, answer explanation, tool approval."""
 
 from __future__ import annotations
 
@@ -8,29 +8,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path
+from pydantic import Field
 
 from spade_llm.assistant.commands.usage_and_why import explanation_text
 from spade_llm.assistant.history.remote_sessions import MAX_SESSIONS
 from spade_llm.core.errors import RequestError
 from spade_llm.core.text import pluralize
-from spade_llm.gateway.configuration import EMPTY_LAYER
 from spade_llm.gateway.dependencies import CurrentAdminRequest, CurrentRequest
 from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
 from spade_llm.gateway.network import jids_by_model
-from spade_llm.gateway.schemas.common import SessionId
+from spade_llm.gateway.schemas.common import HttpBody, SessionId, Timestamp
+from spade_llm.gateway.schemas.configuration import EMPTY_LAYER
 from spade_llm.gateway.schemas.memory import SessionCleared
-from spade_llm.gateway.schemas.sessions import (
-    ActionDone,
-    AnswerExplanation,
-    Approval,
-    CurrentPrincipal,
-    DeletedCounts,
-    EverythingReset,
-    ResetAll,
-    SessionLine,
-    SessionList,
-    SessionReset,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -38,17 +27,87 @@ if TYPE_CHECKING:
     from spade_llm.assistant.history.remote_sessions import CallerSessions
     from spade_llm.gateway.gateway import Gateway
     from spade_llm.gateway.network import AgentClients
+    from spade_llm.gateway.sessions import SessionRow
     from spade_llm.rag.remote import RagClient
+
 
 logger = logging.getLogger(__name__)
 
 router = APIRouter(prefix="/session", tags=["session"], responses=ERROR_RESPONSES)
+console_router = APIRouter(prefix="/api/v0", tags=["console"], responses=ERROR_RESPONSES)
 
 CONFIRMATION = "DELETE"
 
-console_router = APIRouter(prefix="/api/v0", tags=["console"], responses=ERROR_RESPONSES)
-
 SessionOfPath = Annotated[SessionId, Path()]
+
+
+class SessionReset(HttpBody):
+    success: bool = True
+    new_session_id: str
+    message: str
+
+
+class ResetAll(HttpBody):
+    confirmation: str
+
+
+class DeletedCounts(HttpBody):
+    sessions: int
+    messages: int
+    memory_entries: int
+    rag_documents: int
+    vector_count: int
+
+
+class EverythingReset(HttpBody):
+    success: bool
+    """False: the message names what could not be deleted."""
+    message: str
+    deleted: DeletedCounts
+
+
+class CurrentPrincipal(HttpBody):
+    principal: str = Field(description="Bare JID: sessions, memories and documents are its own.")
+    is_admin: bool
+    token: str = Field(description="Its name; empty: none was needed.")
+    models: list[str] = Field(description="Of /v1; the first one answers /llm/chat.")
+    language: str = Field(description="Of the headings in `context_text`.")
+    has_documents: bool
+    has_tools: bool
+
+
+class SessionLine(HttpBody):
+    session_id: str
+    title: str = Field(description="Beginning of its first question.")
+    created: Timestamp
+    updated: Timestamp
+
+    @classmethod
+    def of(cls, row: SessionRow) -> SessionLine:
+        return cls(
+            session_id=row.session_id, title=row.title, created=row.created, updated=row.updated
+        )
+
+
+class SessionList(HttpBody):
+    sessions: list[SessionLine] = Field(description="The latest first.")
+    total_count: int
+
+
+class AnswerExplanation(HttpBody):
+    session_id: str
+    text: str = Field(description="What the last answer was built from, a line for each thing.")
+
+
+class Approval(HttpBody):
+    id: Annotated[str, Field(min_length=1, max_length=64)] = Field(
+        description="`question` of the event `asked`."
+    )
+    is_approved: bool
+
+
+class ActionDone(HttpBody):
+    success: bool = True
 
 
 @dataclass(slots=True, kw_only=True)

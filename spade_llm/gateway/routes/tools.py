@@ -1,4 +1,4 @@
-"""Routes of tools: tools of all tool agents, direct tool calls."""
+"""Routes of tools, with their schemas: tools of all tool agents, direct tool calls."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path
+from pydantic import Field
 
 from spade_llm.core.errors import RequestError
 from spade_llm.gateway.dependencies import CurrentRequest
 from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
-from spade_llm.gateway.schemas.common import ToolName
-from spade_llm.gateway.schemas.documents import ToolCallRequest, ToolCallResponse
-from spade_llm.gateway.schemas.tools import ToolInformation, ToolLine, ToolList, ToolNames
+from spade_llm.gateway.schemas.common import HttpBody, ToolName
 from spade_llm.tools.toolbox import CallContext
 
 if TYPE_CHECKING:
@@ -23,11 +22,70 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ToolSpec
     from spade_llm.tools.remote import ToolsClient
 
+
 router = APIRouter(prefix="/mpc/tools", tags=["tools"], responses=ERROR_RESPONSES)
+console_router = APIRouter(prefix="/api/v0/tools", tags=["console"], responses=ERROR_RESPONSES)
 
 NameOfPath = Annotated[ToolName, Path()]
 
-console_router = APIRouter(prefix="/api/v0/tools", tags=["console"], responses=ERROR_RESPONSES)
+
+class ToolLine(HttpBody):
+    name: str
+    description: str
+    input_schema: dict[str, object] = Field(description="JSON Schema of the arguments.")
+    needs_approval: bool = Field(default=False, description="A person is asked before each call.")
+
+    @classmethod
+    def of(cls, spec: ToolSpec) -> ToolLine:
+        return cls(
+            name=spec.name,
+            description=spec.description,
+            input_schema=dict(spec.parameters),
+            needs_approval=spec.needs_approval,
+        )
+
+
+class ToolList(HttpBody):
+    tools: list[ToolLine]
+    count: int
+    degraded: list[str] = Field(default=[], description="Agents whose tools are not known now.")
+
+
+class ToolNames(HttpBody):
+    tool_names: list[str]
+    count: int
+    degraded: list[str] = Field(default=[], description="Agents whose tools are not known now.")
+
+
+class ToolUsageExample(HttpBody):
+    input: dict[str, object]
+    output: str
+
+
+class ToolInformation(ToolLine):
+    examples: list[ToolUsageExample] = Field(default=[], description="As far as the tool has some.")
+
+    @classmethod
+    def of(cls, spec: ToolSpec) -> ToolInformation:
+        examples = [
+            ToolUsageExample(input=dict(one.input), output=one.output) for one in spec.examples
+        ]
+        return cls(**ToolLine.of(spec).model_dump(), examples=examples)
+
+
+class ToolCallRequest(HttpBody):
+    arguments: dict[str, object] = {}
+    is_approved: bool = Field(
+        default=False, description="Say yes to this very call, of a tool that needs it."
+    )
+
+
+class ToolCallResponse(HttpBody):
+    name: str
+    success: bool
+    result: str | None = Field(description="Of a success.")
+    error: str | None = Field(description="Why there is none.")
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +142,7 @@ async def get_tool(api_request: CurrentRequest, tool_name: NameOfPath) -> ToolIn
 
 @console_router.post("/{name}/call")
 async def call_tool(
-    api_request: CurrentRequest, name: Annotated[ToolName, Path()], body: ToolCallRequest
+    api_request: CurrentRequest, name: NameOfPath, body: ToolCallRequest
 ) -> ToolCallResponse:
     """Call a tool and return its result. An error of the tool is a result, too: `success` is
     false."""

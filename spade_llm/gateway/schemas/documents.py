@@ -261,18 +261,3 @@ class RetrieveResponse(HttpBody):
     query: str
     chunks: list[RagSource] = Field(description="Best first.")
     degraded: list[str] = []
-
-
-class ToolCallRequest(HttpBody):
-    arguments: dict[str, object] = {}
-    is_approved: bool = Field(
-        default=False, description="Say yes to this very call, of a tool that needs it."
-    )
-
-
-class ToolCallResponse(HttpBody):
-    name: str
-    success: bool
-    result: str | None = Field(description="Of a success.")
-    error: str | None = Field(description="Why there is none.")
-    seconds: float
