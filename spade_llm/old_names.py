@@ -101,7 +101,7 @@ MOVED_PACKAGES = {
     "structured_output": {"compat.tools": "ReadyForStructuredOutputTool"},
     "tools.mcp": {
         "mcp.client.pins": "Pins",
-        "mcp.client.servers": "HttpServer McpServer StdioServer",
+        "mcp.server_configs": "HttpServer McpServer StdioServer",
         "mcp.client.toolbox": "McpToolbox",
     },
     "utils": {

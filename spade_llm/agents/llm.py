@@ -49,7 +49,7 @@ from spade_llm.assistant.turn.usage_ledger import QuotaGroups
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
-from spade_llm.mcp.agent_servers import McpServers
+from spade_llm.mcp.sessions import McpServers
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.memory.tools.toolset import MAX_BATCH
 from spade_llm.messaging import Encoding, agent_status, bare

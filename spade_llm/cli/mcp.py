@@ -115,9 +115,8 @@ def main(options: argparse.Namespace) -> int:
 def _builders(
     requester: Requester, owner: str, peers: ServiceJids
 ) -> dict[str, Callable[[], list[OfferedTool]]]:
-    from spade_llm.mcp.server.agent_tools import AgentTools
-    from spade_llm.mcp.server.document_tools import DocumentTools
-    from spade_llm.mcp.server.memory_tools import McpMemoryTools
+    from spade_llm.mcp.server.network_tools import AgentTools, DocumentTools
+    from spade_llm.mcp.server.offered_tools import McpMemoryTools
     from spade_llm.memory.remote import MemoryClient
     from spade_llm.rag.remote import RagClient
 

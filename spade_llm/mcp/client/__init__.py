@@ -8,8 +8,8 @@ from spade_llm.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from spade_llm.mcp.client.pins import Pins
-    from spade_llm.mcp.client.servers import HttpServer, McpServer, StdioServer
     from spade_llm.mcp.client.toolbox import McpToolbox
+    from spade_llm.mcp.server_configs import HttpServer, McpServer, StdioServer
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)
 

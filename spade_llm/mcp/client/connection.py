@@ -28,11 +28,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from spade_llm.mcp.client.definitions import ToolDefinition, parse_definition
 from spade_llm.mcp.client.flow_control import FlowControl, TrafficBudget
-from spade_llm.mcp.client.http_transport import http_streams
 from spade_llm.mcp.client.sanitize import sanitize_line
-from spade_llm.mcp.client.servers import StdioServer
-from spade_llm.mcp.client.stdio_transport import stdio_streams
 from spade_llm.mcp.client.tool_listing import ConnectionLost, ToolListings
+from spade_llm.mcp.client.transports import http_streams, stdio_streams
+from spade_llm.mcp.server_configs import StdioServer
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -42,8 +41,8 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientSession, IncomingMessage
     from mcp_types import Tool
 
-    from spade_llm.mcp.client.servers import McpServer, ServerTimeouts
-    from spade_llm.mcp.client.stdio_transport import McpServerProcess
+    from spade_llm.mcp.client.transports import McpServerProcess
+    from spade_llm.mcp.server_configs import McpServer, ServerTimeouts
 
 _log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from spade_llm.mcp.client.definitions import ToolDefinition
     from spade_llm.mcp.client.pins import Pins
-    from spade_llm.mcp.client.servers import McpServer
+    from spade_llm.mcp.server_configs import McpServer
     from spade_llm.providers.model import ToolSpec
 
 _log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""Offered tools: effects, results, registry, tools forwarded from the tool agent.
+"""Offered tools: effects, results, registry; memory tools (specs/3), tools of the tool agent.
 
 Tools that need a person's approval are not offered: MCP does not tell which person has approved.
 """
@@ -21,14 +21,24 @@ from spade_llm.core.errors import (
     UnknownTool,
 )
 from spade_llm.memory.tools.entry_tool import answer_as_text, error_type
+from spade_llm.memory.tools.toolset import (
+    MAX_BATCH,
+    EntryTool,
+    SubjectScope,
+    entry_tools,
+    further_tools,
+    owner_tools,
+)
 from spade_llm.providers.model import ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from spade_llm.memory.remote import MemoryClient
     from spade_llm.memory.tools.arguments import ToolArguments
     from spade_llm.memory.tools.toolset import EntryTool
     from spade_llm.tools.toolbox import Toolbox
+
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +68,33 @@ ADDS_ONCE = ToolEffects(idempotent=True)
 REPLACES = ToolEffects(destructive=True, idempotent=True)
 REMOVES = ToolEffects(destructive=True)
 ACTS = ToolEffects(destructive=True, open_world=True)
+
+# A search counts an access and is read-only all the same (docs/design/mcp.md).
+EFFECTS: dict[str, ToolEffects] = {
+    "memory_store": ADDS,
+    "memory_search": READS,
+    "memory_get": READS,
+    "memory_update": REPLACES,
+    "memory_delete": REPLACES,
+    "memory_list": READS,
+    "memory_batch_store": ADDS,
+    "memory_batch_update": REPLACES,
+    "memory_get_score": READS,
+    "memory_set_score": REPLACES,
+    "memory_consolidate": REMOVES,
+    "memory_explain": READS,
+    "memory_similar": READS,
+    "memory_deduplicate": REMOVES,
+    "memory_link": ADDS_ONCE,
+    "memory_unlink": REPLACES,
+    "memory_get_links": READS,
+    "memory_decay_configure": REPLACES,
+    "memory_decay_run": REMOVES,
+    "memory_decay_status": READS,
+    "memory_grant": ADDS_ONCE,
+    "memory_revoke": REPLACES,
+    "memory_grants": READS,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,3 +204,27 @@ class ToolRegistry:
         if self._passed is None:
             raise UnknownTool(name)
         return await self._passed.call(name, arguments)
+
+
+class McpMemoryTools:
+    """Memory tools of the owner, which is the logged-in account."""
+
+    def __init__(self, memory: MemoryClient, owner: str, *, max_batch: int = MAX_BATCH) -> None:
+        self._memory = memory
+        self._scope = SubjectScope(store=memory, owner=owner)
+        self._max_batch = max_batch
+
+    def specified_tools(self) -> list[OfferedTool]:
+        """The eleven."""
+        return _offered(entry_tools(self._scope, max_batch=self._max_batch))
+
+    def further_tools(self) -> list[OfferedTool]:
+        return _offered(further_tools(self._scope, self._memory))
+
+    def owner_tools(self) -> list[OfferedTool]:
+        """Tools for decay and grants; the logged-in account is the owner."""
+        return _offered(owner_tools(self._memory))
+
+
+def _offered(tools: Iterable[EntryTool]) -> list[OfferedTool]:
+    return [offer_entry_tool(tool, EFFECTS[tool.name]) for tool in tools]

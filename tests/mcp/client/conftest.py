@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from spade_llm.mcp.client import HttpServer, McpServer, McpToolbox, Pins, StdioServer
-from spade_llm.mcp.client.servers import ServerTimeouts
+from spade_llm.mcp.server_configs import ServerTimeouts
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process

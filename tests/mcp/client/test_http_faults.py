@@ -11,7 +11,7 @@ import pytest
 
 from spade_llm.mcp.client import HttpServer, McpServer, McpToolbox
 from spade_llm.mcp.client.flow_control import MAX_LINE_BYTES
-from spade_llm.mcp.client.servers import ServerTimeouts
+from spade_llm.mcp.server_configs import ServerTimeouts
 from spade_llm.tools.toolbox import ToolResult
 from tests.mcp.client.conftest import (
     QUICK,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.core.errors import NotFound
-from spade_llm.mcp.client.servers import ServerTimeouts
+from spade_llm.mcp.server_configs import ServerTimeouts
 from spade_llm.tools.toolbox import ToolResult
 from tests.mcp.client.conftest import START_S, Servers, Transport, eventually
 

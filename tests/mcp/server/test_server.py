@@ -12,11 +12,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
 from spade_llm.core.errors import ApprovalRequired, RequestTimeout, UnknownTool
-from spade_llm.mcp.server.memory_tools import EFFECTS, McpMemoryTools
 from spade_llm.mcp.server.offered_tools import (
     ADDS,
+    EFFECTS,
     READS,
     ForwardedTools,
+    McpMemoryTools,
     McpToolResult,
     OfferedTool,
     ToolRegistry,

@@ -1,7 +1,7 @@
-"""Stdio transport: JSON lines to and from a child process.
+"""Transports to a server: stdio of a child process, streamable HTTP and SSE, all bounded.
 
-Not the SDK's own `stdio_client`: that one holds a line of any length, and its program's helpers
-outlive a kill −9 of ours.
+Stdio is not the SDK's own `stdio_client`: that one holds a line of any length, and its program's
+helpers outlive a kill −9 of ours.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
+import httpx2
+from mcp.client.sse import sse_client
 from mcp.client.stdio import get_default_environment
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
@@ -33,7 +36,8 @@ if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
 
     from spade_llm.mcp.client.flow_control import TrafficBudget
-    from spade_llm.mcp.client.servers import McpServer, StdioServer
+    from spade_llm.mcp.server_configs import HttpServer, McpServer, StdioServer
+
 
 _log = logging.getLogger(__name__)
 
@@ -51,6 +55,12 @@ PIPE_BYTES = 256 * 1024
 MAX_UNSENT = 64
 """Messages that wait for the program to read them."""
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[\w-]{1,64}")')
+
+CONNECT_TIMEOUT_S = 10.0
+SESSION_END_TIMEOUT_S = 2.0
+READ_TIMEOUT_S = 3600.0
+"""Read timeout between two events in seconds. A call has its own deadline, and an idle stream may
+be silent for long."""
 
 
 class McpServerProcess:
@@ -253,3 +263,92 @@ async def _write(
                 await child.stdin.drain()
     except (ConnectionError, RuntimeError):
         to_session.close()
+
+
+@asynccontextmanager
+async def http_streams(where: HttpServer, budget: TrafficBudget) -> AsyncIterator[TransportStreams]:
+    """Raises httpx2.HTTPError, also in groups."""
+    if where.transport == "sse":
+
+        def make_client(
+            headers: dict[str, str] | None = None,
+            timeout: httpx2.Timeout | None = None,
+            auth: httpx2.Auth | None = None,
+        ) -> httpx2.AsyncClient:
+            del headers, timeout, auth  # The SDK's defaults: ours are set below.
+            return _client(where.headers, budget)
+
+        async with sse_client(where.url, httpx_client_factory=make_client) as streams:
+            yield streams
+    else:
+        async with (
+            _client(where.headers, budget) as client,
+            streamable_http_client(
+                where.url, http_client=client, max_sse_event_size=MAX_LINE_BYTES
+            ) as streams,
+        ):
+            yield streams
+
+
+class BoundedTransport(httpx2.AsyncHTTPTransport):
+    """An answer that is no event stream ends with an error above MAX_LINE_BYTES, and so does any
+    that is compressed: its size would be known too late. Of events the SDK bounds each."""
+
+    def __init__(self, budget: TrafficBudget) -> None:
+        super().__init__(limits=httpx2.Limits(max_connections=128))
+        self._budget = budget
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        # Streamable HTTP ends a session by DELETE.
+        if request.method == "DELETE":
+            return await self._say_goodbye(request)
+        response = await super().handle_async_request(request)
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            await response.aclose()
+            raise httpx2.DecodingError("the server compresses what was asked for plain")
+        is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+        assert isinstance(response.stream, httpx2.AsyncByteStream)  # Of an async transport.
+        response.stream = _BoundedStream(
+            response.stream, self._budget, None if is_stream else MAX_LINE_BYTES
+        )
+        return response
+
+    async def _say_goodbye(self, request: httpx2.Request) -> httpx2.Response:
+        """The end of a session is not waited for long, nor what is said to it."""
+        try:
+            async with asyncio.timeout(SESSION_END_TIMEOUT_S):
+                response = await super().handle_async_request(request)
+                await response.aclose()
+        except TimeoutError:
+            raise httpx2.ReadTimeout("no answer to the end of the session") from None
+        return httpx2.Response(response.status_code)
+
+
+def _client(headers: Mapping[str, str], budget: TrafficBudget) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
+        headers={**headers, "accept-encoding": "identity"},
+        timeout=httpx2.Timeout(CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S),
+        transport=BoundedTransport(budget),
+    )
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    def __init__(
+        self, stream: httpx2.AsyncByteStream, budget: TrafficBudget, max_bytes: int | None
+    ) -> None:
+        self._stream = stream
+        self._budget = budget
+        self._left = max_bytes
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            await self._budget.spend_bytes(len(chunk))
+            if self._left is not None:
+                self._left -= len(chunk)
+                if self._left < 0:
+                    # The one kind of error that the SDK takes for that of a single request.
+                    raise httpx2.StreamError(f"the answer is longer than {MAX_LINE_BYTES} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
