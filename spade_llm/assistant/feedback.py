@@ -12,7 +12,8 @@ from spade_llm.core.errors import RequestError, ServiceError, StorageFailed
 from spade_llm.core.sqlite_file import SqliteFile
 from spade_llm.memory.contract import MemoryChange
 from spade_llm.messaging import Encoding, bare
-from spade_llm.xmpp.stanzas.reactions import NAMESPACE, read_reactions
+from spade_llm.xmpp.stanza_router import on_extension
+from spade_llm.xmpp.stanzas.reactions import NAMESPACE, REACTIONS, read_reactions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -270,7 +271,7 @@ class ReactionHandler:
         memory.on_clear.append(self._log.forget_conversation)
         memory.on_use.append(self.feedback.note)
         agent.features.add(NAMESPACE)
-        agent.message_filters.append(self._take)
+        agent.message_filters.append(on_extension((REACTIONS,), self._take))
         agent.on_session.append(self._settle)
 
     async def open(self, stack: AsyncExitStack) -> None:

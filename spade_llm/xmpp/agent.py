@@ -138,12 +138,13 @@ class XmppAgent(Agent):
         self._router = StanzaRouter(self)
         self.on_peer_presence: list[Callable[[PeerPresence], None]] = []
         """Called with each presence of others; must not raise."""
-        self.on_stanza_received: list[Callable[[Element], None]] = []
+        self.on_stanza_received: list[Callable[[Element], object]] = []
         """Told each stanza that comes by the stream, also one that is refused then; must not
         raise."""
         self.message_filters: list[Callable[[Element], bool]] = []
-        """Asked with each `<message/>` of others before it is read; True: it is dealt with. They
-        must not raise."""
+        """Asked in turn with each `<message/>` of others before it is read; True: it is dealt with.
+        They must not raise. Wrap one that is for certain child elements in `on_extension`
+        (xmpp/stanza_router.py)."""
         self.admission = admission_control_of(self)
         self.on_client: list[Callable[[ClientXMPP], None]] = []
         """Called with the client of a connection that is about to be opened: handlers, plugins."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from slixmpp.stanza import Message
 from slixmpp.xmlstream.handler import Callback
@@ -27,6 +27,7 @@ from spade_llm.xmpp.stanzas import message as codec
 from spade_llm.xmpp.stanzas.message import MAX_NAME_CHARS, encoding_of, read_metadata
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from xml.etree.ElementTree import Element
 
     from slixmpp import ClientXMPP
@@ -34,6 +35,23 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.agent import XmppAgent
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+def on_extension(
+    tags: Iterable[str], handle: Callable[[Element], T]
+) -> Callable[[Element], T | Literal[False]]:
+    """Stanza handler that is called only for stanzas with a child element of one of these tags;
+    False for all others."""
+    wanted = frozenset(tags)
+
+    def handle_extension(xml: Element) -> T | Literal[False]:
+        # Most messages have none of a feature's elements: one pass over a handful of children is
+        # cheaper than to ask the feature.
+        return False if wanted.isdisjoint([child.tag for child in xml]) else handle(xml)
+
+    return handle_extension
 
 
 def not_understood_reply(xml: Element, error: MalformedContent) -> AclMessage | None:

@@ -112,14 +112,12 @@ def test_an_answer_says_whom_it_is_for_and_a_block_keeps_its_line() -> None:
 
     text, xml = with_mention("yes", said)
     block, _ = with_mention("```\ncode\n```", said)
-    elsewhere = with_mention("yes", ChatMetadata())
 
     assert text == "ada b: yes"
     assert f'uri="xmpp:{ROOM}/ada%20b"' in xml
     assert "end='5'" in xml
     assert 'count="2"' in xml
     assert block == "ada b:\n```\ncode\n```"
-    assert elsewhere == ("yes", "")
 
 
 def test_a_nick_that_turns_the_direction_of_writing_is_shown_without_that() -> None:

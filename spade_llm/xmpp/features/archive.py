@@ -26,6 +26,7 @@ from slixmpp.xmlstream.matcher.base import MatcherBase
 from spade_llm.core.errors import PeerUnavailable, RequestError, RequestTimeout
 from spade_llm.core.limits import LruDict
 from spade_llm.messaging import CHAT_TEXT, bare
+from spade_llm.xmpp.stanza_router import on_extension
 from spade_llm.xmpp.stanzas import message as codec
 from spade_llm.xmpp.stanzas.forms import typed_form
 from spade_llm.xmpp.stanzas.namespaces import DELAY, HINTS
@@ -171,7 +172,7 @@ class MissedMessages:
         self._is_keeping = False
         self._live: LruDict[str, None] = LruDict(MAX_LIVE_IDS)
         # What was refused, or a code that was used, is not to be read again later.
-        agent.on_stanza_received.append(self._note)
+        agent.on_stanza_received.append(on_extension((_STANZA_ID,), self._note))
         agent.on_client.append(self._listen)
         agent.on_session.append(self._begin)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.limits import LruDict
 from spade_llm.messaging import CHAT_TEXT, AclMessage, Bounce, Encoding, Performative, bare
 from spade_llm.xmpp.admission_policy import domain_of
+from spade_llm.xmpp.stanza_router import on_extension
 from spade_llm.xmpp.stanzas import message as codec
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ TRANSIENT_CONDITIONS = frozenset({"remote-server-not-found", "remote-server-time
 """Error conditions that are temporary. The answer is retried for as long as the answer log keeps
 it."""
 
+_ERROR = "{jabber:client}error"
+
 
 class BouncedAnswers:
     def __init__(self, agent: XmppAgent) -> None:
@@ -42,7 +45,7 @@ class BouncedAnswers:
         self._pause_s = FIRST_PAUSE_S
         self._tried_s = float("-inf")
         agent.on_sent.append(self._note_sent)
-        agent.message_filters.append(self._take)
+        agent.message_filters.append(on_extension((_ERROR,), self._take))
 
     def _note_sent(self, message: AclMessage) -> None:
         if self._is_for_elsewhere(message):

@@ -13,6 +13,7 @@ from spade_llm.core.errors import RequestError
 from spade_llm.core.limits import LruDict
 from spade_llm.messaging import AclMessage, Encoding, Performative
 from spade_llm.xmpp.connection.jids import is_jid
+from spade_llm.xmpp.stanza_router import on_extension
 from spade_llm.xmpp.stanzas.namespaces import client_language
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class EncryptionHint:
         self._clock = clock
         self._told: LruDict[tuple[str, str], float] = LruDict(MAX_CONVERSATIONS)
         """Time of the last hint, by bare JID and thread; the latest last."""
-        agent.message_filters.append(self._take)
+        agent.message_filters.append(on_extension(_ENCRYPTED, self._take))
 
     def _take(self, xml: Element) -> bool:
         """Keys that are exchanged without a text (XEP-0384 §5.5) say nothing to a person."""

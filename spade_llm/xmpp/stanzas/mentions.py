@@ -66,13 +66,10 @@ def read_hops(xml: Element) -> int:
 
 def with_mention(text: str, said: ChatMetadata) -> tuple[str, str]:
     """Return the text of a room message with the addressed nick in front, and the XML of the
-    mention. Outside rooms: the unchanged text, and no XML."""
-    if not said.room:
-        return text, ""
+    mention."""
     hops = f"<hops xmlns='{HOPS}' count={quoteattr(said.hops or '0')}/>"
-    if (
-        not said.nick or said.file
-    ):  # Clients show an address as a file where it is all that is said.
+    # Clients show an address as a file only where it is all that is said.
+    if not said.nick or said.file:
         return text, hops
     nick = visible_nick(said.nick)
     uri = quoteattr(f"xmpp:{quote(said.room, safe='@')}/{quote(said.nick)}")

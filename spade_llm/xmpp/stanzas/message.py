@@ -99,7 +99,9 @@ def encode(message: AclMessage) -> str:
     """
     if not is_jid(message.receiver):
         raise MalformedContent(f"{message.receiver[:MAX_SHOWN]!r} is no JID: write name@domain")
-    content, mention = with_mention(message.content, message.said)
+    content, mention = message.content, ""
+    if message.said.room:
+        content, mention = with_mention(content, message.said)
     thread = f"<thread>{_text(message.conversation_id)}</thread>" if message.conversation_id else ""
     stanza = (
         f"<message {_address(message)} id={_attribute(message.reply_with)}>"

@@ -17,7 +17,7 @@ MAX_REACTIONS = 20
 """Maximum number of reactions of a person to a message; the first are kept."""
 MAX_CHARS = 16
 """Maximum length of a reaction in characters; an emoji may have several."""
-_REACTIONS = f"{{{NAMESPACE}}}reactions"
+REACTIONS = f"{{{NAMESPACE}}}reactions"
 _REACTION = f"{{{NAMESPACE}}}reaction"
 _FALLBACK = f"{{{FALLBACK}}}fallback"
 _UNREAD = frozenset({"error", "groupchat", "headline"})
@@ -36,7 +36,7 @@ class MessageReactions:
 def read_reactions(xml: Element) -> MessageReactions | None:
     """Read the reactions to a message; None without any, without a valid message id, or in a
     room."""
-    found = xml.find(_REACTIONS)
+    found = xml.find(REACTIONS)
     if found is None or xml.get("type") in _UNREAD:
         return None
     message_id = found.get("id", "")
