@@ -1,4 +1,4 @@
-"""Admission control and rate limits (token bucket) per stamped sender of a stanza.
+"""Admission control: trust levels, and rate limits (token bucket) per stamped sender of a stanza.
 
 What comes too fast is refused with a stanza error (`resource-constraint`), programs' requests with
 `refuse` once per second, strangers in one sentence per minute; beyond that there is silence. A
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.core.errors import Busy, MalformedContent, StorageFailed, Unauthorised
@@ -23,7 +25,6 @@ from spade_llm.messaging import (
     bare,
 )
 from spade_llm.messaging.principals import parse_principal
-from spade_llm.xmpp.admission_policy import TrustLevel, domain_of
 from spade_llm.xmpp.features.encryption_hint import encryption_of
 from spade_llm.xmpp.invitations import FILES, Invitations, is_code
 from spade_llm.xmpp.stanzas import message as codec
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from spade_llm.core.errors import SpadeLLMError
-    from spade_llm.xmpp.admission_policy import AdmissionPolicy
     from spade_llm.xmpp.agent import XmppAgent
 
 logger = logging.getLogger(__name__)
@@ -61,9 +61,9 @@ MAX_SENDERS = 10_000
 """Maximum number of senders with a rate-limit state; the least recently active is evicted."""
 MAX_DOMAINS = 1000
 MAX_REQUESTED_PEERS = 1024
-"""Peers that we asked something: they may answer."""
+"""Maximum number of remembered peers that were sent a request; their answers are admitted."""
 MAX_KNOWN_REQUESTS = 20_000
-"""Questions of programs that are known when they are asked again."""
+"""Maximum number of remembered requests of programs, to recognise repetitions."""
 MAX_PAUSE_S = 10.0
 """Maximum delay of a paced chat message in seconds; a message that would wait longer is refused."""
 TURN_START_RATE = Rate(per_s=10.0, burst=4)
@@ -76,6 +76,7 @@ REFUSAL_RATE = Rate(per_s=50.0, burst=200)
 JOIN_RATE = Rate(per_s=0.1, burst=5)
 """Rate limit of answered invitation codes, per sender."""
 JOIN_COMMAND = "join"
+ANY_JID = "*"
 TALK_ONTOLOGY = "spade-llm.chat/1"
 """A program's question to a model."""
 
@@ -88,6 +89,53 @@ _UNREAD = frozenset({"error", "groupchat"})
 """
 _BUSY = "too many messages at once; ask again later, and more slowly"
 _UNAUTHORISED = "this agent talks only with those who are let in; ask whoever runs it"
+
+
+class TrustLevel(Enum):
+    KNOWN = auto()
+    GUEST = auto()
+    """May talk, within limits of their own."""
+    STRANGER = auto()
+    """May not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionPolicy:
+    """A rate that is None is no limit."""
+
+    allow: tuple[str, ...] = (ANY_JID,)
+    """JIDs and domains that may talk; `*`: all, with JIDs of other domains as guests."""
+    guests: tuple[str, ...] = ()
+    """JIDs and domains that may talk as guests."""
+    talk: Rate | None = None
+    """Rate limit of messages to a model, per JID: texts of people, and chat requests of programs.
+    """
+    guest_talk: Rate | None = None
+    """The same, of a guest."""
+    domain_talk: Rate | None = None
+    """Rate limit of messages to a model, per foreign domain; JIDs in `allow` are exempt."""
+    requests: Rate | None = None
+    """Programs' other requests, of one JID."""
+    signals: Rate | None = None
+    """Rate limit of stanzas that reach no model and no service, per JID: IQ requests, presences,
+    marks, chat states and reactions."""
+
+    @property
+    def is_open(self) -> bool:
+        return ANY_JID in self.allow
+
+    @property
+    def has_no_limits(self) -> bool:
+        rates = (self.talk, self.guest_talk, self.domain_talk, self.requests, self.signals)
+        return self.is_open and not any(rates)
+
+    def trust_level(self, jid: str, own_domain: str) -> TrustLevel:
+        """Return the trust level of a bare JID, without regard to invitations."""
+        domain = domain_of(jid)
+        if {jid, domain} & {*self.allow} or (self.is_open and domain == own_domain):
+            return TrustLevel.KNOWN
+        is_guest = self.is_open or {jid, domain} & {*self.guests}
+        return TrustLevel.GUEST if is_guest else TrustLevel.STRANGER
 
 
 class AdmissionControl:
@@ -108,6 +156,8 @@ class AdmissionControl:
         `is_answered`: returns whether all messages of a bare JID are answered, so that it can be
         paced."""
         self._admission = admission
+        self._is_open = admission.is_open
+        self._has_no_limits = admission.has_no_limits
         self._gateways = frozenset(gateways)
         self._own = own
         self._never_counted = frozenset({"", own, own_domain, *gateways})
@@ -137,7 +187,7 @@ class AdmissionControl:
 
     def __enter__(self) -> Self:
         """Raises ConfigurationError: the file of invitations cannot be used."""
-        if not self._admission.is_open:
+        if not self._is_open:
             self._invitations.__enter__()
         return self
 
@@ -159,7 +209,7 @@ class AdmissionControl:
 
     def is_admitted(self, jid: str) -> bool:
         """True if this bare JID may talk; an empty JID may if the policy is open."""
-        if self._admission.is_open:
+        if self._is_open:
             return True
         return bool(jid) and self._trust_level(jid) is not TrustLevel.STRANGER
 
@@ -175,9 +225,11 @@ class AdmissionControl:
         """Rate-limit a stanza of the stream that is not a response to one of our IQs. True: it is
         too fast and is dropped, after an error response where that is due."""
         self._pause = ("", 0.0)
+        if self._has_no_limits:
+            return False
         jid, now_s = bare(xml.get("from", "")), self._clock()
         is_iq = xml.tag == _IQ
-        if self._admission.has_no_limits or (self.is_room(jid) and not is_iq):
+        if self.is_room(jid) and not is_iq:
             return False
         if xml.tag == _MESSAGE:
             return jid != self._own and self._is_message_limited(xml, now_s)
@@ -194,10 +246,14 @@ class AdmissionControl:
         if kind == "groupchat":
             return not self._admit_signal(jid, now_s)
         sender = self._sender(jid, trust, now_s)
-        is_admitted = self._admit_message(jid, sender, xml, now_s)
-        if not is_admitted:
-            self._refuse_excess(xml, sender, now_s)
-        return not is_admitted
+        if self._admit_message(jid, sender, xml, now_s):
+            return False
+        if codec.encoding_of(xml) is not Encoding.PLAIN:
+            self._refuse(xml, sender, Busy(_BUSY), TOO_FAST)
+        elif _is_talk(xml):
+            # A chat client shows the error beside its message; a message without text gets none.
+            self._answer_overload(codec.encode_overload(xml, text=TOO_FAST), now_s)
+        return True
 
     def pause_s(self, message: AclMessage) -> float:
         """Delay in seconds of the message that was just admitted."""
@@ -208,14 +264,21 @@ class AdmissionControl:
         """True if this `<message/>` is dropped because its sender is not let in, or because it
         carries an invitation code; a response is sent where that is due. Applies to messages from
         the archive, too, which no rate limit delays."""
-        if self._admission.is_open or xml.get("type") in _UNREAD:
+        if self._is_open or xml.get("type") in _UNREAD:
             return False
         jid, trust = self._counted_sender(xml)
         sender = self._sender(jid, trust, self._clock())
         if _invitation_code(xml) is not None:
             self._join(xml, jid, sender)
             return True
-        return trust is TrustLevel.STRANGER and self._block(xml, sender)
+        if trust is not TrustLevel.STRANGER:
+            return False
+        # Marks and chat states need no answer, and `Rooms` has read invitations to a room. An
+        # encrypted message is blocked, as the encryption hint would answer it.
+        if xml.find(_BODY) is None and codec.encoding_of(xml) is Encoding.PLAIN:
+            return bool(encryption_of(xml))
+        self._refuse(xml, sender, Unauthorised(_UNAUTHORISED), STRANGER)
+        return True
 
     def _counted_sender(self, xml: Element) -> tuple[str, TrustLevel]:
         """Return the bare JID and trust level that a stanza counts for; a gateway's principal is at
@@ -258,10 +321,12 @@ class AdmissionControl:
         return found
 
     def _admit_message(self, jid: str, sender: _Sender, xml: Element, now_s: float) -> bool:
-        is_talk = _is_talk(xml)
-        if not is_talk and xml.find(codec.ACL_TAG) is None:
+        is_talk, is_acl = _is_talk(xml), xml.find(codec.ACL_TAG) is not None
+        if not is_talk and not is_acl:
             return self._admit_signal(jid, now_s)
-        if not is_talk or self._is_repeated(xml):
+        # A program that gets no answer repeats its request; that costs no turn.
+        request = _request_fingerprint(xml) if is_talk and is_acl else None
+        if not is_talk or request in self._seen_requests:
             # What we asked for may come as fast as it can.
             return (
                 sender.requests is None
@@ -279,7 +344,8 @@ class AdmissionControl:
         self._pause = (xml.get("from", ""), _longest_wait_s(buckets, now_s))
         for one in buckets:
             one.borrow(now_s)
-        self._note_request(xml)
+        if request is not None:
+            self._seen_requests[request] = None
         return True
 
     def _admit_signal(self, jid: str, now_s: float) -> bool:
@@ -289,37 +355,12 @@ class AdmissionControl:
             return True
         return self._signals.of(jid, rate, now_s).take(now_s)
 
-    def _is_repeated(self, xml: Element) -> bool:
-        """A program that is not answered asks again; that costs no turn."""
-        return (
-            xml.find(codec.ACL_TAG) is not None and _request_fingerprint(xml) in self._seen_requests
-        )
-
-    def _note_request(self, xml: Element) -> None:
-        if xml.find(codec.ACL_TAG) is not None:
-            self._seen_requests[_request_fingerprint(xml)] = None
-
     def _domain(self, jid: str, now_s: float) -> TokenBucket | None:
         """Return the rate limit of a sender's foreign domain; None if no limit applies."""
         rate, domain = self._admission.domain_talk, domain_of(jid)
         if rate is None or domain == self._own_domain or jid in self._admission.allow:
             return None
         return self._domains.of(domain, rate, now_s)
-
-    def _block(self, xml: Element, sender: _Sender) -> bool:
-        """Marks and states ask for nothing, and invitations to a room are read elsewhere; what is
-        encrypted without any words would be answered."""
-        if xml.find(_BODY) is None and codec.encoding_of(xml) is Encoding.PLAIN:
-            return bool(encryption_of(xml))
-        self._refuse(xml, sender, Unauthorised(_UNAUTHORISED), STRANGER)
-        return True
-
-    def _refuse_excess(self, xml: Element, sender: _Sender, now_s: float) -> None:
-        """A chat client shows the error beside the very message; what has no words gets none."""
-        if codec.encoding_of(xml) is not Encoding.PLAIN:
-            self._refuse(xml, sender, Busy(_BUSY), TOO_FAST)
-        elif _is_talk(xml):
-            self._answer_overload(codec.encode_overload(xml, text=TOO_FAST), now_s)
 
     def _answer_overload(self, error: str, now_s: float) -> None:
         if error and self._refusals.take(now_s):
@@ -344,7 +385,7 @@ class AdmissionControl:
             if isinstance(message, AclMessage) and message.performative is Performative.REQUEST:
                 self._send(codec.encode(message.reply(performative, content)))
         except MalformedContent as unreadable:
-            logger.debug("nobody is told: %s", unreadable)
+            logger.debug("no refusal can be sent: %s", unreadable)
 
     def _join(self, xml: Element, jid: str, sender: _Sender) -> None:
         # Before the file is read: a flood of codes costs no access to the database.
@@ -362,8 +403,12 @@ class AdmissionControl:
         self._answer(xml, Performative.INFORM, WELCOME if is_admitted else NOT_VALID)
 
 
+def domain_of(jid: str) -> str:
+    return bare(jid).rpartition("@")[2]
+
+
 def admission_control_of(agent: XmppAgent) -> AdmissionControl:
-    """The agent's, as its options say."""
+    """Admission control of an agent, from its options; registers its message filter."""
     options, name = agent.options, FILES.replace("*", str(agent.jid.local))
     dispatcher = agent.node.dispatcher
     admission = AdmissionControl(

@@ -27,8 +27,7 @@ from spade_llm.messaging import (
     VolatileAnswerLog,
     bare,
 )
-from spade_llm.xmpp.admission_control import admission_control_of
-from spade_llm.xmpp.admission_policy import AdmissionPolicy
+from spade_llm.xmpp.admission_control import AdmissionPolicy, admission_control_of
 from spade_llm.xmpp.connection.iq_handlers import answer_software_queries
 from spade_llm.xmpp.connection.jids import resource_of
 from spade_llm.xmpp.connection.settings import ConnectionSettings

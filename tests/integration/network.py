@@ -21,7 +21,7 @@ from spade_llm.agents import (
 )
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedProvider
-from spade_llm.xmpp.admission_policy import AdmissionPolicy
+from spade_llm.xmpp.admission_control import AdmissionPolicy
 from spade_llm.xmpp.connection.settings import tls_context
 from tests.rag.bag_of_words import BagOfWords
 from tests.xmpp.client import Client

@@ -14,7 +14,7 @@ from spade_llm.memory import MemoryDraft
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.tools import tool
-from spade_llm.xmpp.admission_policy import AdmissionPolicy
+from spade_llm.xmpp.admission_control import AdmissionPolicy
 from spade_llm.xmpp.features.room_membership import KnownRoom
 from spade_llm.xmpp.features.rooms import RoomsOptions
 from tests.integration.gated_model import GatedModel

@@ -17,8 +17,7 @@ from spade_llm.assistant.middleware.quota import GroupQuotas, PeerQuota
 from spade_llm.core.errors import RequestRefused
 from spade_llm.core.limits import Rate
 from spade_llm.providers.scripted import ScriptedProvider
-from spade_llm.xmpp.admission_control import STRANGER, TOO_FAST, WELCOME
-from spade_llm.xmpp.admission_policy import AdmissionPolicy
+from spade_llm.xmpp.admission_control import STRANGER, TOO_FAST, WELCOME, AdmissionPolicy
 from spade_llm.xmpp.invitations import Invitations
 from tests.integration.network import WAIT_S, answer_to, jid_of
 

@@ -9,8 +9,7 @@ import pytest
 import pytest_asyncio
 
 from spade_llm.core.limits import Rate
-from spade_llm.xmpp.admission_control import STRANGER, TOO_FAST, WELCOME
-from spade_llm.xmpp.admission_policy import AdmissionPolicy
+from spade_llm.xmpp.admission_control import STRANGER, TOO_FAST, WELCOME, AdmissionPolicy
 from spade_llm.xmpp.features import archive
 from spade_llm.xmpp.invitations import Invitations
 from spade_llm.xmpp.servers.prosody import ProsodyServer

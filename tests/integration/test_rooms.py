@@ -15,7 +15,7 @@ from spade_llm.context import WindowSizeContext
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.providers.model import Completion
 from spade_llm.providers.scripted import ScriptedProvider
-from spade_llm.xmpp.admission_policy import AdmissionPolicy
+from spade_llm.xmpp.admission_control import AdmissionPolicy
 from spade_llm.xmpp.features import room_membership
 from spade_llm.xmpp.features.room_membership import KnownRoom, is_occupant
 from spade_llm.xmpp.features.room_state import MAX_HOPS

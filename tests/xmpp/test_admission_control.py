@@ -21,8 +21,9 @@ from spade_llm.xmpp.admission_control import (
     TOO_FAST,
     WELCOME,
     AdmissionControl,
+    AdmissionPolicy,
+    TrustLevel,
 )
-from spade_llm.xmpp.admission_policy import AdmissionPolicy, TrustLevel
 from spade_llm.xmpp.invitations import Invitations
 from spade_llm.xmpp.stanzas.message import ACL_TAG, decode, encode
 

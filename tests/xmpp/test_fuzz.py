@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from spade_llm.core.errors import MalformedContent
 from spade_llm.messaging import AclMessage
 from spade_llm.messaging.transport import Bounce
-from spade_llm.xmpp.admission_control import AdmissionControl
-from spade_llm.xmpp.admission_policy import AdmissionPolicy
+from spade_llm.xmpp.admission_control import AdmissionControl, AdmissionPolicy
 from spade_llm.xmpp.connection.client import PrologueCheck, XmppClient
 from spade_llm.xmpp.connection.settings import ConnectionSettings
 from spade_llm.xmpp.invitations import Invitations

@@ -8,11 +8,11 @@ from spade_llm.assistant.config import FileSharingOptions
 from spade_llm.assistant.middleware.quota import GroupQuotas, PeerQuota
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.limits import Rate
-from spade_llm.xmpp.admission_policy import AdmissionPolicy
 
 if TYPE_CHECKING:
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.core.settings import AdmissionTable, AgentSettings, FilesTable, LimitsTable
+    from spade_llm.xmpp.admission_control import AdmissionPolicy
     from spade_llm.xmpp.features.rooms import RoomsOptions
     from spade_llm.xmpp.stanzas.vcard import Avatar, Identity
 
@@ -28,6 +28,8 @@ _DESCRIPTIONS = {
 
 
 def build_admission(table: AdmissionTable) -> AdmissionPolicy:
+    from spade_llm.xmpp.admission_control import AdmissionPolicy
+
     return AdmissionPolicy(
         allow=tuple(map(str.lower, table.allow)),
         guests=tuple(map(str.lower, table.guests)),

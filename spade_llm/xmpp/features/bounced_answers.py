@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.limits import LruDict
 from spade_llm.messaging import CHAT_TEXT, AclMessage, Bounce, Encoding, Performative, bare
-from spade_llm.xmpp.admission_policy import domain_of
+from spade_llm.xmpp.admission_control import domain_of
 from spade_llm.xmpp.stanza_router import on_extension
 from spade_llm.xmpp.stanzas import message as codec
 
