@@ -23,10 +23,10 @@ MOVED_PACKAGES = {
         "messaging.body": (
             "MAX_BODY_BYTES Body Empty ErrorBody RequestBody glimpse_op=peek_op read_request"
         ),
-        "messaging.chat_metadata": "NOTHING_SAID=NO_CHAT_METADATA Said=ChatMetadata",
         "messaging.message": (
-            "CHAT_TEXT CHAT_TYPE FOR_MODELS=FOR_MODELS_METADATA MESSAGE_TYPE PRINCIPAL "
-            "TERMINAL AclMessage Encoding Performative bare from_metadata new_id to_metadata"
+            "CHAT_TEXT CHAT_TYPE FOR_MODELS=FOR_MODELS_METADATA MESSAGE_TYPE "
+            "NOTHING_SAID=NO_CHAT_METADATA PRINCIPAL Said=ChatMetadata TERMINAL AclMessage "
+            "Encoding Performative bare from_metadata new_id to_metadata"
         ),
     },
     "agent": {
@@ -80,10 +80,13 @@ MOVED_PACKAGES = {
         "messaging.answer_log": "AnswerLog SqliteAnswerLog VolatileAnswerLog fingerprint",
         "messaging.dispatcher": "Dispatcher Limits=DispatcherLimits Load=DispatcherLoad",
         "messaging.node": "Asker=ReplyListener Node",
-        "messaging.principals": "SpeakingFor=PrincipalRequester",
-        "messaging.request": "Effect=Idempotency Handler Request Route Stopped=StoppedRequests",
-        "messaging.request_history": "Answered=HandledRequest",
-        "messaging.requester": "Asks=RequestSender Question=OutgoingRequest Requester",
+        "messaging.request": (
+            "Answered=HandledRequest Effect=Idempotency Handler Request Route "
+            "Stopped=StoppedRequests"
+        ),
+        "messaging.requester": (
+            "Asks=RequestSender Question=OutgoingRequest Requester SpeakingFor=PrincipalRequester"
+        ),
         "messaging.transport": "Bounce InMemoryNetwork InMemoryTransport Receiver Send Transport",
     },
     "services": {},

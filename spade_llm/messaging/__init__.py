@@ -22,16 +22,17 @@ if TYPE_CHECKING:
         peek_op,
         read_request,
     )
-    from spade_llm.messaging.chat_metadata import NO_CHAT_METADATA, ChatMetadata
     from spade_llm.messaging.dispatcher import Dispatcher, DispatcherLimits, DispatcherLoad
     from spade_llm.messaging.message import (
         CHAT_TEXT,
         CHAT_TYPE,
         FOR_MODELS_METADATA,
         MESSAGE_TYPE,
+        NO_CHAT_METADATA,
         PRINCIPAL,
         TERMINAL,
         AclMessage,
+        ChatMetadata,
         Encoding,
         Performative,
         bare,
@@ -40,10 +41,20 @@ if TYPE_CHECKING:
         to_metadata,
     )
     from spade_llm.messaging.node import Node, ReplyListener
-    from spade_llm.messaging.principals import PrincipalRequester
-    from spade_llm.messaging.request import Handler, Idempotency, Request, Route, StoppedRequests
-    from spade_llm.messaging.request_history import HandledRequest
-    from spade_llm.messaging.requester import OutgoingRequest, Requester, RequestSender
+    from spade_llm.messaging.request import (
+        HandledRequest,
+        Handler,
+        Idempotency,
+        Request,
+        Route,
+        StoppedRequests,
+    )
+    from spade_llm.messaging.requester import (
+        OutgoingRequest,
+        PrincipalRequester,
+        Requester,
+        RequestSender,
+    )
     from spade_llm.messaging.transport import (
         Bounce,
         InMemoryNetwork,

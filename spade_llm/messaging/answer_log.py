@@ -26,7 +26,7 @@ from spade_llm.messaging import (
     from_metadata,
     to_metadata,
 )
-from spade_llm.messaging.chat_metadata import SEAT_SEPARATOR
+from spade_llm.messaging.message import SEAT_SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Typed JSON bodies (pydantic): encoding, validation, size limits and request parsing."""
+"""Typed JSON bodies (pydantic): encoding, validation, size limits, requests, error answers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,24 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
+from spade_llm.core.errors import (
+    InvalidArguments,
+    MalformedContent,
+    ModelError,
+    PeerUnavailable,
+    ProtocolError,
+    RateLimited,
+    Refusal,
+    RequestFailed,
+    RequestNotUnderstood,
+    RequestRefused,
+    ServiceError,
+    SpadeLLMError,
+)
+from spade_llm.messaging.message import CHAT_TEXT, AclMessage, Performative, bare
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-from spade_llm.core.errors import InvalidArguments, MalformedContent
 
 MAX_BODY_BYTES = 128 * 1024
 """Cap of one encoded body. Servers close the sender's stream above 256 KB of XML, and JSON grows
@@ -231,3 +245,65 @@ def _validation_error(error: ValidationError) -> MalformedContent | InvalidArgum
         return MalformedContent("the body is not a JSON object")
     where = ".".join(str(part) for part in first["loc"]) or "body"
     return InvalidArguments(f"{where[:MAX_DETAIL]}: {first['msg'][:MAX_DETAIL]}")
+
+
+ERROR_BY_PERFORMATIVE = {
+    Performative.REFUSE: RequestRefused,
+    Performative.FAILURE: RequestFailed,
+    Performative.NOT_UNDERSTOOD: RequestNotUnderstood,
+}
+
+_PUBLIC_DETAIL = "something went wrong here; it has been logged"
+
+
+def error_answer(request: AclMessage, error: SpadeLLMError) -> AclMessage:
+    """The answer to a request that failed; the error's family decides the performative."""
+    if isinstance(error, ProtocolError):
+        performative = Performative.NOT_UNDERSTOOD
+    elif isinstance(error, Refusal):
+        performative = Performative.REFUSE
+    else:
+        performative = Performative.FAILURE
+    return request.reply(performative, error_content(request, error))
+
+
+def error_content(message: AclMessage, error: SpadeLLMError) -> str:
+    """Content of an error answer: a plain sentence in a chat, else an ErrorBody.
+
+    Only errors that are written for peers show their text.
+    """
+    if isinstance(error, ModelError):
+        detail = error.told
+    else:
+        is_public = isinstance(error, ServiceError | ProtocolError)
+        detail = str(error) if is_public else _PUBLIC_DETAIL
+    # Bounded, and text in any encoding: an error must never fail to be answered.
+    detail = detail[:MAX_DETAIL].encode(errors="replace").decode()
+    if message.ontology == CHAT_TEXT:
+        return detail
+    retry_after_s = error.retry_after if isinstance(error, RateLimited) else None
+    return ErrorBody(code=error.code, detail=detail, retry_after_s=retry_after_s).encode()
+
+
+def is_error_source(jid: str, peer: str) -> bool:
+    """Errors come from the peer's address, from its server, or (no address) from our own server."""
+    # Otherwise anybody could end our requests with a forged error.
+    return bare(jid) in ("", bare(peer), bare(peer).rpartition("@")[2])
+
+
+def unsendable_error(message: AclMessage, error: ProtocolError) -> RequestRefused:
+    return RequestRefused(
+        str(error),
+        peer=message.receiver,
+        conversation_id=message.conversation_id,
+        wire_code=error.code,
+    )
+
+
+def unavailable_error(message: AclMessage, condition: str) -> PeerUnavailable:
+    return PeerUnavailable(
+        f"{message.receiver} cannot be reached: {condition}",
+        peer=message.receiver,
+        conversation_id=message.conversation_id,
+        wire_code=condition,
+    )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import Failure, ProtocolError, RequestError, StorageFailed
 from spade_llm.messaging import CHAT_TEXT, Performative
-from spade_llm.messaging.error_answers import error_content
+from spade_llm.messaging.body import error_content
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

@@ -38,11 +38,10 @@ from spade_llm.core.errors import (
 )
 from spade_llm.core.tracing import Tracer
 from spade_llm.messaging import CHAT_TEXT, MAX_BODY_BYTES, AclMessage, Encoding, Performative, bare
+from spade_llm.messaging.body import error_answer
 from spade_llm.messaging.delivery import Delivery
-from spade_llm.messaging.error_answers import error_answer
-from spade_llm.messaging.principals import with_checked_principal
-from spade_llm.messaging.request import Idempotency, Job, Request, StoppedRequests
-from spade_llm.messaging.request_history import RequestHistory
+from spade_llm.messaging.message import with_checked_principal
+from spade_llm.messaging.request import Idempotency, Job, Request, RequestHistory, StoppedRequests
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Coroutine, Hashable, Iterator, Sequence

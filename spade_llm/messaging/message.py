@@ -1,20 +1,90 @@
-"""ACL message (FIPA): performatives, encodings, and its flat metadata form on the wire."""
+"""ACL message (FIPA) and chat metadata: performatives, encodings, flat form on the wire."""
 
 from __future__ import annotations
 
+import re
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from spade_llm.core.errors import MalformedContent
+from spade_llm.core.errors import MalformedContent, Unauthorised
 from spade_llm.core.tracing import read_trace_parent
-from spade_llm.messaging.chat_metadata import NO_CHAT_METADATA, ChatMetadata
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
+
+_CHAT_PREFIX = "said."
+SEAT_SEPARATOR = " in "
+"""Separator between occupant and room in a seat; a JID contains no spaces."""
+OCCUPANT_PREFIX = "occupant:"
+TRANSIENT_PREFIX = "~"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMetadata:
+    """Stamped by servers are `room`, `real` and `occupant`; all else is the sender's own word.
+
+    Only plain messages carry it: nothing of it is ever read from a peer's metadata.
+    """
+
+    corrects: str = ""
+    """Id of the sender's own earlier message that this one replaces (XEP-0308)."""
+    file: str = ""
+    """Address of a file that was shared with it (XEP-0066)."""
+    room: str = ""
+    """Bare JID of the room that it was said in (XEP-0045)."""
+    nick: str = ""
+    """Nickname of the author in the room."""
+    real: str = ""
+    """Bare JID of the author, if the room discloses it to us."""
+    occupant: str = ""
+    """Occupant id of the author, which survives nickname changes (XEP-0421). If the room provides
+    none, it is an id of ours that lasts for one stay and begins with TRANSIENT_PREFIX."""
+    hops: str = ""
+    """Number of program-generated answers that led to this message, as text."""
+    quotes: str = ""
+    """Text that the client quotes from the message that this one replies to (XEP-0461)."""
+    wants: str = ""
+    """Receipt that the client requests: `displayed` (XEP-0333), `received` (XEP-0184), or empty. If
+    it requests both, `displayed`: one marker is enough."""
+
+    @property
+    def seat(self) -> str:
+        """Identifier of the author within this room, which equals no JID. Empty: not in a room."""
+        if not self.room:
+            return ""
+        occupant = OCCUPANT_PREFIX + (self.occupant or TRANSIENT_PREFIX + self.nick)
+        return f"{self.real or occupant}{SEAT_SEPARATOR}{self.room}"
+
+    @property
+    def is_passing(self) -> bool:
+        """True if the author cannot be recognized after leaving the room and returning."""
+        return bool(self.room) and not self.real and self.occupant[:1] in ("", TRANSIENT_PREFIX)
+
+    def of_answer(self) -> ChatMetadata:
+        """Return the metadata of an answer: its room and the occupant that it addresses."""
+        if not self.room:
+            return NO_CHAT_METADATA
+        hops = str(int(self.hops or "0") + 1)
+        return replace(self, corrects="", file="", quotes="", wants="", hops=hops)
+
+    def to_fields(self) -> dict[str, str]:
+        """Flat text, as the log of requests keeps it."""
+        pairs = ((one.name, getattr(self, one.name)) for one in fields(self))
+        return {_CHAT_PREFIX + name: value for name, value in pairs if value}
+
+    @classmethod
+    def from_fields(cls, values: Mapping[str, str]) -> ChatMetadata:
+        """Inverse of `to_fields`; anything else in it is left out."""
+        names = [one.name for one in fields(cls)]
+        return cls(**{name: values.get(_CHAT_PREFIX + name, "") for name in names})
+
+
+NO_CHAT_METADATA = ChatMetadata()
+
 
 CHAT_TEXT = "chat"
 """Ontology of what a person's chat client sends: plain text that came without metadata."""
@@ -83,7 +153,7 @@ class AclMessage:
     """Parent span of a request, in the format of W3C Trace Context."""
     acts_for: str = ""
     """Bare JID that the sender claims to act for, unverified. An agent that trusts the sender
-    copies it to `principal` (messaging/principals.py). Sent in ACL encoding only."""
+    copies it to `principal` (`with_checked_principal`). Sent in ACL encoding only."""
     principal: str = ""
     """Bare JID that a trusted gateway acts for. Never read from the wire."""
     encoding: Encoding = Encoding.ACL
@@ -257,3 +327,39 @@ def _sequence(text: str | None) -> int | None:
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
         raise MalformedContent(f"sequence {text[:40]!r} is not a number from 0")
     return int(text)
+
+
+_BARE_JID = re.compile(r"[^@/\s]{1,1023}@[^@/\s#]{1,1023}")
+"""RFC 7622. No `#`: it ends a JID in names of conversations
+(assistant/history/conversations.py)."""
+
+
+def with_checked_principal(message: AclMessage, gateways: Collection[str]) -> AclMessage:
+    """Authorize the claim to act for another JID; return the message with its principal, if any.
+
+    A gateway states in each request the JID that it acts for (`acts_for`). An agent accepts this
+    claim only from its configured gateways, `gateways` (bare JIDs). After the check, `owner` is
+    that JID.
+
+    Raises:
+        Unauthorised: another sender makes the claim, or it is not valid.
+    """
+    if not message.acts_for:
+        return message
+    if bare(message.sender) not in gateways:
+        raise Unauthorised(
+            "principal: only a gateway may speak for others, and"
+            f" {bare(message.sender)} is none of this agent's (`gateways` in its agent.toml)"
+        )
+    if message.ontology == CHAT_TEXT:
+        raise Unauthorised("principal: a chat message cannot be sent for another JID")
+    principal = parse_principal(message.acts_for)
+    if not principal or principal == bare(message.receiver):
+        raise Unauthorised(f"principal: {message.acts_for[:80]!r} is not the bare JID of a user")
+    return replace(message, principal=principal)
+
+
+def parse_principal(text: str) -> str:
+    """Normalize a bare JID as servers do; empty if the text is not a bare JID."""
+    # One spelling for each person: owners are compared literally.
+    return text.lower() if _BARE_JID.fullmatch(text) else ""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.errors import ProtocolError, RequestError, RequestRefused, RequestTimeout
 from spade_llm.core.limits import LruDict
 from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, Performative, bare, new_id
-from spade_llm.messaging.error_answers import (
+from spade_llm.messaging.body import (
     ERROR_BY_PERFORMATIVE,
     is_error_source,
     unavailable_error,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,10 +19,10 @@ from spade_llm.core.errors import (
     RequestTimeout,
 )
 from spade_llm.messaging import TERMINAL, AclMessage, Encoding, Performative, bare, new_id, peek_op
-from spade_llm.messaging.body import read_error
-from spade_llm.messaging.error_answers import (
+from spade_llm.messaging.body import (
     ERROR_BY_PERFORMATIVE,
     is_error_source,
+    read_error,
     unavailable_error,
     unsendable_error,
 )
@@ -259,6 +259,24 @@ class Requester:
                 await self._send(cancel)
         except (RequestError, TimeoutError):
             logger.debug("cancel of %s could not be sent", request.reply_with)
+
+
+class PrincipalRequester:
+    """RequestSender for one principal, a bare JID: the requester of a gateway."""
+
+    def __init__(self, requester: RequestSender, principal: str) -> None:
+        self._requester = requester
+        self._principal = principal
+
+    async def ask(self, question: OutgoingRequest, *, timeout_s: float) -> AclMessage:
+        """Send a request for the principal; see Requester.ask."""
+        question = replace(question, acts_for=self._principal)
+        return await self._requester.ask(question, timeout_s=timeout_s)
+
+    def stream(self, question: OutgoingRequest, *, timeout_s: float) -> AsyncGenerator[AclMessage]:
+        """Stream a request for the principal; see Requester.stream."""
+        question = replace(question, acts_for=self._principal)
+        return self._requester.stream(question, timeout_s=timeout_s)
 
 
 def _addressed(question: OutgoingRequest, timeout_s: float, span: tracing.Span) -> AclMessage:

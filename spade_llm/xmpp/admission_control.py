@@ -24,7 +24,7 @@ from spade_llm.messaging import (
     Performative,
     bare,
 )
-from spade_llm.messaging.principals import parse_principal
+from spade_llm.messaging.message import parse_principal
 from spade_llm.xmpp.features.encryption_hint import encryption_of
 from spade_llm.xmpp.invitations import FILES, Invitations, is_code
 from spade_llm.xmpp.stanzas import message as codec

@@ -96,7 +96,7 @@ class AgentOptions:
     """False: no presence, so that the server brings us answers only, and none of the messages
     that are for the account's other clients (RFC 6121 §8.5.2)."""
     gateways: tuple[str, ...] = ()
-    """Bare JIDs of gateways, which ask for others (messaging/principals.py)."""
+    """Bare JIDs of gateways, which ask for others (docs/design/principals.md)."""
     admission: AdmissionPolicy = AdmissionPolicy()
     """Admission policy: allowed senders and rate limits."""
     telemetry: TracingConfig | None = None

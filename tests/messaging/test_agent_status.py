@@ -19,7 +19,7 @@ from spade_llm.messaging import (
     RequestSender,
     agent_status,
 )
-from spade_llm.messaging.request_history import MAX_KEPT, RequestHistory
+from spade_llm.messaging.request import MAX_KEPT, RequestHistory
 from spade_llm.messaging.rpc import RpcClient, RpcService
 from spade_llm.providers import LLMProvider, OfflineProvider
 from tests.messaging.node_harness import PATIENCE_S, Member, network_of, request

@@ -23,7 +23,7 @@ from spade_llm.messaging import (
     from_metadata,
     to_metadata,
 )
-from spade_llm.messaging.principals import with_checked_principal
+from spade_llm.messaging.message import with_checked_principal
 from tests.messaging.node_harness import (
     PATIENCE_S,
     TEST,

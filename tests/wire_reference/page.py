@@ -236,7 +236,7 @@ def _types_by_name() -> Mapping[str, type]:
     from spade_llm.assistant.turn import options, turn_recorder, usage_ledger
     from spade_llm.memory import contract as memory_contract
     from spade_llm.memory import sessions
-    from spade_llm.messaging import request_history
+    from spade_llm.messaging import request
     from spade_llm.providers import model
     from spade_llm.rag import answers
     from spade_llm.rag import contract as rag_contract
@@ -246,7 +246,7 @@ def _types_by_name() -> Mapping[str, type]:
 
     modules = (
         *(quota, turn_recorder, usage_ledger, options, sessions, memory_contract, memory_query),
-        *(model, answers, rag_contract, chunking, request_history, messages, toolbox),
+        *(model, answers, rag_contract, chunking, request, messages, toolbox),
     )
     return {
         name: value
