@@ -19,7 +19,7 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions:
-    """`[http]`; core/settings/access_tables.py says what each is, and its default."""
+    """`[http]`; core/settings/tables.py says what each is, and its default."""
 
     host: str = "127.0.0.1"
     port: int = 8000

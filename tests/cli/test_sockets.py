@@ -12,7 +12,7 @@ from spade_llm.cli.command_line import build_parser
 from spade_llm.cli.factory.deployment_spec import DeploymentSpec, read_deployment
 from spade_llm.cli.sockets import inherited_socket, open_sockets, with_allowed_hosts
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.core.settings.access_tables import HttpTable
+from spade_llm.core.settings.tables import HttpTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

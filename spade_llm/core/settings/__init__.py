@@ -1,6 +1,5 @@
 """Settings: one agent.toml per agent, and environment variables."""
 
-from spade_llm.core.settings.access_tables import AdmissionTable, HttpTable
 from spade_llm.core.settings.agent_toml import (
     AgentSettings,
     ContextTable,
@@ -21,7 +20,6 @@ from spade_llm.core.settings.agent_toml import (
     read_password,
     read_prompt,
 )
-from spade_llm.core.settings.chat_tables import FilesTable, IdentityTable, MannersTable, RoomTable
 from spade_llm.core.settings.environment import (
     Environment,
     get_variable,
@@ -29,12 +27,20 @@ from spade_llm.core.settings.environment import (
     read_environment,
     variable,
 )
-from spade_llm.core.settings.model_tables import FallbackTable, GuardrailTable, ProviderTable
-from spade_llm.core.settings.tool_tables import (
+from spade_llm.core.settings.tables import (
     MAX_HUMAN_SECONDS_OF_TOOLS,
+    AdmissionTable,
+    FallbackTable,
+    FilesTable,
+    GuardrailTable,
+    HttpTable,
     HumanTable,
+    IdentityTable,
+    MannersTable,
     McpTable,
+    ProviderTable,
     PythonTable,
+    RoomTable,
     TermsTable,
 )
 

@@ -14,28 +14,29 @@ from pydantic import (
 )
 
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.core.settings.access_tables import AdmissionTable, HttpTable
-from spade_llm.core.settings.chat_tables import (
-    FilesTable,
-    IdentityTable,
-    MannersTable,
-    RoomTable,
-)
 from spade_llm.core.settings.environment import CollectorUrl, variable
-from spade_llm.core.settings.model_tables import (
-    FallbackTable,
-    GuardrailTable,
-    ProviderTable,
-)
-from spade_llm.core.settings.table import Count, Name, Seconds, Table, read_text
-from spade_llm.core.settings.tool_tables import (
+from spade_llm.core.settings.tables import (
     MAX_HUMAN_SECONDS_OF_TOOLS,
+    AdmissionTable,
+    Count,
+    FallbackTable,
+    FilesTable,
+    GuardrailTable,
+    HttpTable,
     HumanName,
     HumanTable,
+    IdentityTable,
+    MannersTable,
     McpName,
     McpTable,
+    Name,
+    ProviderTable,
     PythonTable,
+    RoomTable,
+    Seconds,
+    Table,
     TermsTable,
+    read_text,
 )
 
 if TYPE_CHECKING:
@@ -392,7 +393,11 @@ def load_agent(path: Path) -> AgentSettings:
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path}: not valid TOML: {error}") from None
     except ValidationError as error:
-        raise ConfigurationError(_complaints(path, error)) from None
+        lines = [
+            f"{path}: {_key(problem['loc'])}{_fix(problem['type'], problem['msg'])}"
+            for problem in error.errors(include_url=False, include_input=False)
+        ]
+        raise ConfigurationError("\n".join(lines)) from None
 
 
 def read_prompt(path: Path, settings: AgentSettings) -> str | None:
@@ -425,14 +430,6 @@ def read_password(path: Path, settings: AgentSettings) -> str | None:
     if not password:
         raise ConfigurationError(f"{path}: password_file {settings.password_file!r} is empty")
     return password
-
-
-def _complaints(path: Path, error: ValidationError) -> str:
-    lines = [
-        f"{path}: {_key(problem['loc'])}{_fix(problem['type'], problem['msg'])}"
-        for problem in error.errors(include_url=False, include_input=False)
-    ]
-    return "\n".join(lines)
 
 
 def _key(location: tuple[int | str, ...]) -> str:

@@ -19,15 +19,12 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.core.settings.table import read_text
+from spade_llm.core.settings.tables import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pydantic_core import ErrorDetails
-
     from spade_llm.core.settings.agent_toml import AgentSettings
-    from spade_llm.core.settings.model_tables import ProviderTable
 
 _VARIABLES = {
     "data": "SPADE_LLM_DATA",
@@ -108,7 +105,11 @@ def read_environment() -> Environment:
     try:
         return Environment.model_validate({field: value for field, value in found.items() if value})
     except ValidationError as error:
-        raise ConfigurationError("; ".join(map(_complaint, error.errors()))) from None
+        problems = (
+            f"the environment variable {_VARIABLES[str(one['loc'][0])]}: {one['msg']}"
+            for one in error.errors()
+        )
+        raise ConfigurationError("; ".join(problems)) from None
 
 
 def load_env_vars(env_file: str = ".env") -> dict[str, str]:
@@ -131,30 +132,22 @@ def secret_variables(settings: AgentSettings) -> frozenset[str]:
     names = {settings.password_env, settings.embeddings.api_key_env}
     for server in settings.mcp.values():
         names |= {*server.env, *server.headers_env.values()}
-    for provider in _providers(settings):
+    providers = [settings.fallback, settings.learning.provider]
+    providers += [guardrail.provider for guardrail in settings.guardrails]
+    if settings.kind in ("assistant", "rag"):
+        providers.append(settings.provider)
+    for provider in filter(None, providers):
         names.add(provider.api_key_env)
         if provider.kind in ("auto", "openai", "openai_compatible"):
             names |= MODEL_VARIABLES
     return frozenset(name for name in names if name)
 
 
-def _complaint(error: ErrorDetails) -> str:
-    return f"the environment variable {_VARIABLES[str(error['loc'][0])]}: {error['msg']}"
-
-
 def _assignments(path: Path) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        said = _ASSIGNMENT.fullmatch(line)
-        if said is None:
+        found = _ASSIGNMENT.fullmatch(line)
+        if found is None:
             raise ConfigurationError(f"{path}, line {number}: write NAME=value")
-        yield said["name"], said["double"] or said["single"] or said["bare"] or ""
-
-
-def _providers(settings: AgentSettings) -> Iterator[ProviderTable]:
-    if settings.kind in ("assistant", "rag"):
-        yield settings.provider
-    others = (settings.fallback, settings.learning.provider)
-    yield from (one for one in others if one is not None)
-    yield from (one.provider for one in settings.guardrails if one.provider is not None)
+        yield found["name"], found["double"] or found["single"] or found["bare"] or ""
