@@ -13,7 +13,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from spade_llm.core.event_loop import run_event_loop
+from spade_llm.core.concurrency import run_event_loop
 from tests.openai_rules import BadRequest, check_request
 from tests.openai_server import USAGE, Say, choice, completion, deltas, event
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from bench.account import Audience
 from bench.lean_client import LeanClient
 from bench.row import WrongAnswer
-from spade_llm.core.event_loop import run_event_loop
+from spade_llm.core.concurrency import run_event_loop
 from spade_llm.xmpp.connection.settings import tls_context
 
 LOGINS_AT_ONCE = 32

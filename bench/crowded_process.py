@@ -20,7 +20,7 @@ from bench.account import Account
 from bench.echo import EchoAgent, EchoClient
 from bench.process import running
 from bench.timing import Samples
-from spade_llm.core.event_loop import freeze_gc, gc_paused, run_event_loop
+from spade_llm.core.concurrency import freeze_gc, gc_paused, run_event_loop
 from spade_llm.xmpp.stanzas.vcard import Identity
 
 if TYPE_CHECKING:

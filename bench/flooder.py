@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bench.account import Account
 from bench.raw import RawClient
-from spade_llm.core.event_loop import run_event_loop
+from spade_llm.core.concurrency import run_event_loop
 
 TICK_S = 0.01
 STANZAS = {

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bench.account import MEMORY, RAG, TOOLS, Part
-from spade_llm.core.event_loop import freeze_gc, gc_paused, run_event_loop
+from spade_llm.core.concurrency import freeze_gc, gc_paused, run_event_loop
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

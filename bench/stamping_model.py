@@ -11,7 +11,7 @@ import time
 
 from aiohttp import web
 
-from spade_llm.core.event_loop import run_event_loop
+from spade_llm.core.concurrency import run_event_loop
 
 FIRST_S = 0.05
 """Of thinking before the first token."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from spade_llm.core.event_loop import run_event_loop
+from spade_llm.core.concurrency import run_event_loop
 from tests.openai_embeddings import WordModel
 from tests.openai_rules import BadRequest, check_embeddings_request, check_request
 

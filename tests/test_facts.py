@@ -93,7 +93,7 @@ def test_spade_accepts_unverified_servers_and_registers_by_default() -> None:
 
 
 def test_spades_container_delivers_inside_the_process() -> None:
-    # xmpp/wire_container.py stands in for it; `_xmpp_send` is the way over the wire.
+    # xmpp/spade_adapters.py stands in for it; `_xmpp_send` is the way over the wire.
     assert ".dispatch(msg)" in inspect.getsource(Container.send)
     assert parameters(CyclicBehaviour._xmpp_send) == ["self", "msg"]
     assert parameters(Container.send) == ["self", "msg", "behaviour"]
@@ -102,7 +102,7 @@ def test_spades_container_delivers_inside_the_process() -> None:
 
 @pytest.mark.thorough
 def test_spade_changes_the_event_loop_policy_of_the_whole_process() -> None:
-    # own_event_loop_policy in xmpp/wire_container.py puts it back.
+    # preserved_event_loop_policy in xmpp/spade_adapters.py puts it back.
     code = (
         "import asyncio; before = type(asyncio.get_event_loop_policy())\n"
         "from spade.container import Container; Container()\n"

@@ -15,8 +15,8 @@ from spade_llm.cli.logs import log_to_stderr
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.sockets import inherited_socket, open_sockets, with_allowed_hosts
 from spade_llm.cli.startup_messages import web_lines
+from spade_llm.core.concurrency import freeze_gc, gc_paused
 from spade_llm.core.errors import SpadeLLMError
-from spade_llm.core.event_loop import freeze_gc, gc_paused
 from spade_llm.core.settings import load_agent
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
+from spade_llm.core.concurrency import run_in_task, run_in_thread
 from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.core.text import is_encodable
-from spade_llm.core.threads import run_in_task, run_in_thread
 from spade_llm.providers.offline.language import language_of
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from spade_llm.core.concurrency import run_in_thread
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.redaction import is_invisible
-from spade_llm.core.threads import run_in_thread
 from spade_llm.guardrails.guardrail import (
     MAX_BUFFERED_CHARS,
     GuardrailAction,

@@ -8,8 +8,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, TypedDict
 
+from spade_llm.core.concurrency import run_in_thread
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.core.threads import run_in_thread
 from spade_llm.guardrails.guardrail import (
     MAX_BUFFERED_CHARS,
     GuardrailAction,

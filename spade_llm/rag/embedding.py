@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.core.background_task import BackgroundTask
+from spade_llm.core.concurrency import BackgroundTask
 from spade_llm.core.errors import InvalidArguments, ModelError, ModelUnavailable, StorageFailed
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spade_llm.core.background_task import BackgroundTask
+from spade_llm.core.concurrency import BackgroundTask
 from spade_llm.core.errors import StorageFailed
 from spade_llm.rag.store.chroma_index import current_collection
 from spade_llm.rag.store.index_records import PAGE_CHUNKS

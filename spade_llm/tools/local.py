@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 
+from spade_llm.core.concurrency import run_in_task, run_in_thread
 from spade_llm.core.errors import ConfigurationError, InvalidArguments, ServiceError, UnknownTool
 from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.core.redaction import redact_text
-from spade_llm.core.threads import run_in_task, run_in_thread
 from spade_llm.tools.terms import NO_TERMS, Terms
 from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult, current_context
 

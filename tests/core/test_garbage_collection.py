@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import gc
-from spade_llm.core.event_loop import freeze_gc, gc_paused
+from spade_llm.core.concurrency import freeze_gc, gc_paused
 with gc_paused():
     during = gc.isenabled()
     freeze_gc()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import pytest
 from pydantic import AfterValidator
 
-from spade_llm.core import threads
+from spade_llm.core import concurrency
 from spade_llm.core.errors import Busy, ConfigurationError
 from spade_llm.tools import CombinedToolbox, LLMTool, LocalToolbox, ToolResult, tool
 from spade_llm.tools.terms import Terms
@@ -205,7 +205,7 @@ def test_two_tools_of_one_name_are_a_configuration_error() -> None:
 async def test_a_coroutine_that_will_not_be_cancelled_is_left_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(threads, "CANCEL_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(concurrency, "CANCEL_TIMEOUT_S", 0.05)
     go = asyncio.Event()
 
     async def stubborn() -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.core.concurrency import run_event_loop
 from spade_llm.core.errors import ServerUnreachable
-from spade_llm.core.event_loop import run_event_loop
 from spade_llm.xmpp.connection.settings import ConnectionSettings
 from spade_llm.xmpp.connection.xmpp_connection import XmppConnection
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.routing import RoutingResponse
 from spade_llm.assistant.routing.rules import HOPS_KEY, MAX_HOPS, HopCounter
+from spade_llm.core.concurrency import run_in_task, run_in_thread
 from spade_llm.core.errors import RequestError, RequestRefused
 from spade_llm.core.limits import ConcurrencyLimiter
-from spade_llm.core.threads import run_in_task, run_in_thread
 from spade_llm.messaging import CHAT_TEXT, FOR_MODELS_METADATA, Encoding, bare
 from spade_llm.messaging.outgoing_messages import chat_message
 from spade_llm.xmpp.spade_adapters import to_spade_message

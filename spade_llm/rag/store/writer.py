@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.core.background_task import BackgroundTask
+from spade_llm.core.concurrency import BackgroundTask
 from spade_llm.core.errors import Refusal, StorageFailed
 from spade_llm.rag.contract import Access, Ingested
 from spade_llm.rag.embedding import check_model
