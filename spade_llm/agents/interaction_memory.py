@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypedDict
 from spade_llm.core.text import single_line
 from spade_llm.memory.agent_memory import DATA_OF_SPADE_LLM
 from spade_llm.memory.contract import MemoryDraft, MemoryEntry
-from spade_llm.memory.sqlite import access, entries, removal
-from spade_llm.memory.sqlite.blocking_memory import BlockingMemory
+from spade_llm.memory.sqlite import entries, relations, removal
+from spade_llm.memory.sqlite.connection import BlockingMemory
 from spade_llm.memory.sqlite.rows import entry_row, to_microseconds
 from spade_llm.memory.transfer.legacy_files import INTERACTION, MIGRATED_SUFFIX, migrate_legacy_file
 from spade_llm.memory.validation import check_draft
@@ -105,7 +105,7 @@ class AgentInteractionMemory:
 
     def _newest(self, which: MemoryFilter) -> Sequence[MemoryEntry]:
         operation = partial(
-            access.list_accessible,
+            relations.list_accessible,
             caller=self.agent_id,
             which=which,
             now=self._now(),

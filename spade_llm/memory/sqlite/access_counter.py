@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from spade_llm.core.limits import LruDict
 from spade_llm.memory.sqlite.entry_changes import add_accesses
 from spade_llm.memory.sqlite.rows import effective_importance, from_microseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spade_llm.memory.contract import MemoryEntry
-    from spade_llm.memory.sqlite.connection import Transaction
+    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
 
 FLUSH_DELAY_S = 1.0
 MAX_ENTRIES = 4096
@@ -27,16 +27,8 @@ MAX_ALIASES = 16_384
 """The latest ones, of all owners: 3 MB."""
 
 
-class DeferredWriter(Protocol):
-    def write_later(
-        self, operation: Callable[[Transaction], object]
-    ) -> asyncio.Future[object] | None:
-        """Queue a write; None if it is dropped."""
-        ...
-
-
 class AccessCounter:
-    def __init__(self, writing: DeferredWriter) -> None:
+    def __init__(self, writing: SQLiteMemoryBackend) -> None:
         self._writing = writing
         self._pending: AccessCounts = {}
         """Number of accesses and time of the last one, by owner and key."""

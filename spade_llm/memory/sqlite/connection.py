@@ -1,4 +1,4 @@
-"""SQLite connections: writer thread, reader pool, transactions, error explanations."""
+"""SQLite connections: writer thread, reader pool, blocking access, transactions, errors."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import asyncio
 import os
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from spade_llm.core.errors import StorageFailed
+from spade_llm.memory.sqlite.migrations import migrate
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,6 +47,14 @@ CACHED_STATEMENTS = 256
 
 # In the event loop's thread a locked file must fail at once instead of blocking.
 NO_BUSY_TIMEOUT = "PRAGMA busy_timeout = 0"
+
+
+BLOCKING_PRAGMAS = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA foreign_keys = ON",
+)
 
 
 def storage_failed(error: sqlite3.Error) -> StorageFailed:
@@ -235,3 +245,43 @@ class InlineReader:
             if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
                 raise BlockingIOError from error
             raise storage_failed(error) from error
+
+
+class BlockingMemory:
+    """The file is made when it is first used; its folder is not. Nothing stays open."""
+
+    def __init__(
+        self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self.path = path
+        self.now = now
+
+    def run(self, operation: Callable[[Transaction], T]) -> T:
+        """Its result; what it changed is synced.
+
+        Raises:
+            ConfigurationError: the file is newer than this version, or no memory.
+            StorageFailed: it could not be opened, read or written.
+            ServiceError: whatever the operation refuses with.
+        """
+        with self._opened() as connection:
+            transaction = Transaction(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            result = operation(transaction)
+            connection.execute("COMMIT")
+            if transaction.is_erasing:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            return result
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        make_file_private(self.path)
+        try:
+            with closing(open_connection(self.path, ())) as connection:
+                migrate(connection, path=str(self.path))
+                for pragma in BLOCKING_PRAGMAS:
+                    connection.execute(pragma)
+                yield connection
+        except sqlite3.Error as error:
+            reason = explain_error(error) or "SQLite cannot open it"
+            raise StorageFailed(f"{str(self.path)!r}: {reason}") from error

@@ -13,8 +13,8 @@ from spade_llm.memory.contract import (
     ConsentingPerson,
     EpisodeWithMessages,
 )
-from spade_llm.memory.sqlite import audit_log, entries
-from spade_llm.memory.sqlite.entries import owner_number
+from spade_llm.memory.sqlite import entries
+from spade_llm.memory.sqlite.entries import owner_number, record_action, record_count
 from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VALID_NOW, VISIBLE
 from spade_llm.memory.sqlite.rows import (
     ENTRY_COLUMNS,
@@ -211,7 +211,7 @@ def give_consent(transaction: Transaction, jid: str, subject: str, *, now: int) 
     """Store the consent; an existing one is kept."""
     owner = owner_number(transaction, jid)
     if transaction.count(INSERT_CONSENT, {"owner": owner, "subject": subject, "now": now}):
-        audit_log.record_count(transaction, jid, "consent_given", 1, now=now)
+        record_count(transaction, jid, "consent_given", 1, now=now)
     return consent_state(transaction, jid, subject)
 
 
@@ -220,7 +220,7 @@ def withdraw_consent(transaction: Transaction, jid: str, subject: str, *, now: i
     patterns."""
     which: dict[str, SqlValue] = {"jid": jid, "subject": subject}
     if transaction.count(DELETE_CONSENT, which):
-        audit_log.record_count(transaction, jid, "consent_withdrawn", 1, now=now)
+        record_count(transaction, jid, "consent_withdrawn", 1, now=now)
     remove_patterns_of_person(transaction, jid, subject, now=now)
     return Consent()
 
@@ -283,7 +283,7 @@ def _delete_patterns(
         transaction.count(DELETE_PATTERN, {"owner": owner, "seq": row[0]})
     if rows:
         transaction.mark_changed(owner, [entry_key(row[0]) for row in rows])
-        audit_log.record_action(transaction, owner, "forget", [row[1] for row in rows], now=now)
+        record_action(transaction, owner, "forget", [row[1] for row in rows], now=now)
         transaction.is_erasing = True
 
 

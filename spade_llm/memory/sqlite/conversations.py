@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.sqlite import audit_log
-from spade_llm.memory.sqlite.entries import owner_number
+from spade_llm.memory.sqlite.entries import owner_number, record_count
 from spade_llm.memory.sqlite.rows import DAY_US, MESSAGE_COLUMNS, message_from_row, message_key
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ def clear_messages(
         _hide_messages(transaction, owner, one, now=now) for one in dict.fromkeys(conversations)
     )
     if count:
-        audit_log.record_count(transaction, owner, "clear_messages", count, now=now)
+        record_count(transaction, owner, "clear_messages", count, now=now)
         # -1 is SQLite's value for no limit.
         purge_cleared(transaction, now=now, is_learned_from=is_learned_from, limit=-1)
     return count

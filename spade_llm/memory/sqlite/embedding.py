@@ -8,7 +8,7 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 from spade_llm.core.errors import Busy, ModelUnavailable, StorageFailed
 from spade_llm.search.memory_query import MemoryFilter
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
+    from spade_llm.memory.sqlite.index_cache import IndexRanker
     from spade_llm.providers.embedder import Embedder
 
     Progress = Callable[[int, int], None]
     """Told how many are done, and of how many."""
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 SELECT_NEW = """
     SELECT row FROM vector_wanted WHERE row IN (SELECT value FROM json_each(:keys)) LIMIT :limit
@@ -162,29 +162,12 @@ def other_vector_models(transaction: Transaction, model: str) -> list[str]:
     return [name for (name,) in transaction.all(SELECT_OTHER_MODELS, {"model": model})]
 
 
-class EmbeddingStorage(Protocol):
-    async def read(self, operation: Callable[[Transaction], T]) -> T: ...
-
-    async def write(self, operation: Callable[[Transaction], T]) -> T: ...
-
-
-class NearestSearch(Protocol):
-    @property
-    def searched_at(self) -> float:
-        """Time of the last search, by the event loop's clock."""
-        ...
-
-    async def nearest(
-        self, owner: str, vector: NDArray[np.float32], *, which: MemoryFilter, limit: int
-    ) -> Sequence[tuple[int, float]]:
-        """Keys of entries with their cosine, the nearest first."""
-        ...
-
-
 class EmbeddingWorker:
     """Open it with `async with`, inside the running loop."""
 
-    def __init__(self, storage: EmbeddingStorage, embedder: Embedder, known: NearestSearch) -> None:
+    def __init__(
+        self, storage: SQLiteMemoryBackend, embedder: Embedder, known: IndexRanker
+    ) -> None:
         self._storage, self._embedder, self._nearest_search = storage, embedder, known
         self._new_keys: dict[int, None] = {}
         self._is_woken = asyncio.Event()
@@ -350,7 +333,7 @@ class EmbeddingWorker:
         return 1.0 - min(max([0.0, *before, *in_batch]), 1.0)
 
 
-async def rebuild_terms(storage: EmbeddingStorage) -> None:
+async def rebuild_terms(storage: SQLiteMemoryBackend) -> None:
     """Page by page, so that other writes come in between."""
     for find, change in (
         (OLD_ENTRY_TERMS, SET_ENTRY_TERMS),

@@ -1,21 +1,16 @@
-"""Entries: insert, reinforce the same content; links between entries."""
+"""Entries: owners, insert, reinforce the same content; the audit log of actions."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
-from uuid import UUID
 
-from spade_llm.core.errors import InvalidArguments
-from spade_llm.memory.contract import MemoryLink
 from spade_llm.memory.sqlite.queries import (
-    OWNED_ENTRY,
     SELECT_BY_SEQ,
     VALID_NOW,
     VISIBLE,
-    entry_not_found,
 )
-from spade_llm.memory.sqlite.rows import entry_key, from_microseconds, pack_ids, unpack_ids
+from spade_llm.memory.sqlite.rows import entry_key, pack_ids, unpack_ids
 from spade_llm.search.terms import encode_terms
 
 if TYPE_CHECKING:
@@ -71,39 +66,13 @@ INSERT_ENTRY_KEY = """
 MAX_SOURCES = 64
 """Maximum number of sources of an entry; the latest are kept."""
 
-SELECT_LINKED_SEQ = f"SELECT seq FROM entry WHERE {OWNED_ENTRY} AND id = :id AND {VISIBLE}"
-
-INSERT_LINK = """
-    INSERT INTO link (source, target, relation, owner, created_at)
-    SELECT :source, :target, :relation, number, :now FROM owner WHERE jid = :owner
-    ON CONFLICT DO NOTHING
+INSERT_AUDIT_RECORD = """
+    INSERT INTO audit (at, owner, action, count, ids)
+    SELECT :now, number, :action, :count, :ids FROM owner WHERE jid = :owner
 """
 
-COUNT_LINKS = "SELECT count(*) FROM link WHERE source = :seq OR target = :seq"
-
-DELETE_LINKS = """
-    DELETE FROM link
-    WHERE owner = (SELECT number FROM owner WHERE jid = :owner)
-        AND ((source, target) = (:source, :target) OR (target, source) = (:source, :target))
-        AND (:relation IS NULL OR relation = :relation)
-"""
-
-# Ends that are deleted or expired are not shown.
-SELECT_ENTRY_LINKS = """
-    SELECT one.id, other.id, relation, link.created_at
-    FROM link JOIN entry AS one ON one.seq = source JOIN entry AS other ON other.seq = target
-    WHERE link.owner = (SELECT number FROM owner WHERE jid = :owner)
-        AND (source = :seq OR target = :seq)
-        AND one.deleted_at IS NULL AND (one.expires_at IS NULL OR one.expires_at > :now)
-        AND other.deleted_at IS NULL AND (other.expires_at IS NULL OR other.expires_at > :now)
-        {condition}
-    ORDER BY link.created_at, other.seq, one.seq
-"""
-
-ONE_LINK = "AND (source, target, relation) = (:source, :target, :relation)"
-
-MAX_LINKS = 1000
-"""Maximum number of links of an entry."""
+MAX_RECORDED_IDS = 1000
+"""Maximum number of ids in one audit record; `count` has the full number."""
 
 
 def owner_number(transaction: Transaction, jid: str) -> int:
@@ -143,49 +112,6 @@ def add_entries(transaction: Transaction, jid: str, rows: Sequence[Mapping[str, 
     transaction.each(INSERT_ENTRY, owned)
     keys = [transaction.all(SELECT_SEQ_BY_ID, row)[0][0] for row in owned]
     transaction.mark_changed(jid, map(entry_key, keys))
-
-
-def add_link(
-    transaction: Transaction, owner: str, ends: tuple[bytes, bytes], relation: str, *, now: int
-) -> MemoryLink:
-    """The link that is new, or there. Raises NotFound, InvalidArguments (too many)."""
-    source, target = (_linked_seq(transaction, owner, id, now=now) for id in ends)
-    for seq in (source, target):
-        if transaction.all(COUNT_LINKS, {"seq": seq})[0][0] >= MAX_LINKS:
-            raise InvalidArguments(f"a memory has at most {MAX_LINKS} links: unlink one first")
-    which: Mapping[str, SqlValue] = {
-        "owner": owner,
-        "seq": source,
-        "source": source,
-        "target": target,
-        "relation": relation,
-        "now": now,
-    }
-    transaction.count(INSERT_LINK, which)
-    return _select_links(transaction, ONE_LINK, which)[0]
-
-
-def remove_links(
-    transaction: Transaction,
-    owner: str,
-    ends: tuple[bytes, bytes],
-    relation: str | None,
-    *,
-    now: int,
-) -> int:
-    """Remove links; return their number. Raises NotFound."""
-    source, target = (_linked_seq(transaction, owner, id, now=now) for id in ends)
-    return transaction.count(
-        DELETE_LINKS, {"owner": owner, "source": source, "target": target, "relation": relation}
-    )
-
-
-def entry_links(
-    transaction: Transaction, owner: str, id: bytes, *, now: int
-) -> Sequence[MemoryLink]:
-    """Oldest first. Raises NotFound."""
-    seq = _linked_seq(transaction, owner, id, now=now)
-    return _select_links(transaction, "", {"owner": owner, "seq": seq, "now": now})
 
 
 def _existing_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> int | None:
@@ -228,24 +154,24 @@ def _merge_lists(there: bytes | None, new: SqlValue) -> bytes | None:
     return pack_ids(tuple(together)[-MAX_SOURCES:])
 
 
-def _linked_seq(transaction: Transaction, owner: str, id: bytes, *, now: int) -> int:
-    found = transaction.first(SELECT_LINKED_SEQ, {"owner": owner, "id": id, "now": now})
-    if found is None:
-        raise entry_not_found(id)
-    return int(found[0])
+def record_action(
+    transaction: Transaction, owner: str, action: str, ids: Sequence[bytes], *, now: int
+) -> None:
+    """`owner` did this to these entries."""
+    _insert_audit_record(
+        transaction, owner, action, len(ids), b"".join(ids[:MAX_RECORDED_IDS]), now=now
+    )
 
 
-def _select_links(
-    transaction: Transaction, condition: str, which: Mapping[str, SqlValue]
-) -> list[MemoryLink]:
-    return [
-        MemoryLink(
-            source=str(UUID(bytes=source)),
-            target=str(UUID(bytes=target)),
-            relation=relation,
-            created_at=from_microseconds(created_at),
-        )
-        for source, target, relation, created_at in transaction.all(
-            SELECT_ENTRY_LINKS.format(condition=condition), which
-        )
-    ]
+def record_count(
+    transaction: Transaction, owner: str, action: str, count: int, *, now: int
+) -> None:
+    """`owner` did this to so many of what has no id of ours."""
+    _insert_audit_record(transaction, owner, action, count, b"", now=now)
+
+
+def _insert_audit_record(
+    transaction: Transaction, owner: str, action: str, count: int, ids: bytes, *, now: int
+) -> None:
+    line: dict[str, SqlValue] = {"now": now, "owner": owner, "action": action}
+    transaction.count(INSERT_AUDIT_RECORD, {**line, "count": count, "ids": ids})

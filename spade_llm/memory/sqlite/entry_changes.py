@@ -9,9 +9,10 @@ from fsrs import Card, Rating, Scheduler, State
 
 from spade_llm.core.errors import InvalidArguments, ServiceError
 from spade_llm.memory.contract import BatchError, BatchResult, MemoryAccess, OnError
-from spade_llm.memory.sqlite import audit_log, entries, queries, removal
-from spade_llm.memory.sqlite.access import accessible_entry
+from spade_llm.memory.sqlite import entries, queries, removal
+from spade_llm.memory.sqlite.entries import record_action
 from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VISIBLE
+from spade_llm.memory.sqlite.relations import accessible_entry
 from spade_llm.memory.sqlite.rows import (
     TIER_CODES,
     encode_metadata,
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from spade_llm.memory.contract import MemoryChange, MemoryEntry
-    from spade_llm.memory.sqlite.access import AccessibleEntry
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
+    from spade_llm.memory.sqlite.relations import AccessibleEntry
 
 T = TypeVar("T")
 
@@ -178,7 +179,7 @@ def set_entry_importance(
     transaction.count(
         UPDATE_IMPORTANCE, {**which, "importance": float(score), "reason": reason or None}
     )
-    audit_log.record_action(transaction, there.owner, "set_importance", [id], now=now)
+    record_action(transaction, there.owner, "set_importance", [id], now=now)
     transaction.mark_changed(there.owner, [entry_key(there.seq)])
     return there.entry.importance
 

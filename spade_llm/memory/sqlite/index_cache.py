@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from spade_llm.core.errors import ModelUnavailable, StorageFailed
 from spade_llm.memory.contract import SearchOutcome
-from spade_llm.memory.sqlite.database import RankedRows, ranks_by_importance
 from spade_llm.memory.sqlite.index_rows import PAGE_ROWS, all_index_rows, index_rows_by_key
 from spade_llm.memory.sqlite.rows import to_microseconds
 from spade_llm.search.memory_index import OwnerIndex
-from spade_llm.search.memory_query import ANY_MEMORY, MemoryQuery, SearchMode
+from spade_llm.search.memory_query import ANY_MEMORY, MemoryQuery, SearchMode, SortBy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
@@ -65,6 +64,19 @@ class IndexSource(Protocol):
     async def read(self, operation: Callable[[Transaction], T]) -> T: ...
 
     async def read_inline(self, operation: Callable[[Transaction], T]) -> T: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedRows:
+    """Rows that were found, best first."""
+
+    outcome: SearchOutcome
+    hits: tuple[IndexHit, ...] = ()
+
+
+def ranks_by_importance(query: MemoryQuery) -> bool:
+    """Check whether the ranking depends on access counts, which are written with a delay."""
+    return query.importance_weight > 0 or query.sort_by is SortBy.IMPORTANCE
 
 
 @dataclass(slots=True)

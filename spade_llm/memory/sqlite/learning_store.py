@@ -32,8 +32,8 @@ if TYPE_CHECKING:
         MemoryEntry,
         ObservedMessage,
     )
+    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
-    from spade_llm.memory.sqlite.database import MemoryDatabase
 
 # Conversations with cleared messages come first (false sorts before true): their messages are
 # deleted only after they have been learned from.
@@ -96,7 +96,7 @@ MAX_SEQ = 2**63 - 1
 class SqliteLearningStore:
     """A LearningStore."""
 
-    def __init__(self, database: MemoryDatabase) -> None:
+    def __init__(self, database: SQLiteMemoryBackend) -> None:
         self._database = database
 
     async def unlearned_ranges(self, *, limit: int = 16) -> Sequence[MessageRange]:
@@ -230,7 +230,7 @@ def _save_episodes(
     *,
     message_range: MessageRange,
     episodes: Sequence[EpisodeDraft],
-    database: MemoryDatabase,
+    database: SQLiteMemoryBackend,
 ) -> Sequence[str]:
     kept = [_save_episode(transaction, message_range, one, database) for one in episodes]
     return [id for id in kept if id is not None]
@@ -240,7 +240,7 @@ def _save_episode(
     transaction: Transaction,
     message_range: MessageRange,
     episode: EpisodeDraft,
-    database: MemoryDatabase,
+    database: SQLiteMemoryBackend,
 ) -> str | None:
     """The entry's id; None if its messages have been forgotten meanwhile."""
     first = _message_position(transaction, message_range, episode.first_message)
@@ -280,7 +280,7 @@ def _save_learned(
     episode: MemoryEntry,
     drafts: Sequence[MemoryDraft],
     invalid: Sequence[bytes],
-    database: MemoryDatabase,
+    database: SQLiteMemoryBackend,
 ) -> Sequence[str]:
     now = to_microseconds(database.now())
     read: dict[str, SqlValue] = {"owner": episode.owner, "id": UUID(episode.id).bytes, "now": now}
@@ -310,7 +310,7 @@ def _add_draft(
     draft: MemoryDraft,
     owner: str,
     key: str,
-    database: MemoryDatabase,
+    database: SQLiteMemoryBackend,
     *,
     merge: bool,
 ) -> SqlRow:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from spade_llm.core.errors import ServiceError
 from spade_llm.memory.contract import DecayPolicy, DecayStatus
-from spade_llm.memory.sqlite import audit_log, consent, conversations, removal
-from spade_llm.memory.sqlite.entries import owner_number
+from spade_llm.memory.sqlite import consent, conversations, removal
+from spade_llm.memory.sqlite.entries import owner_number, record_action
 from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VISIBLE
 from spade_llm.memory.sqlite.rows import (
     DAY_US,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from types import TracebackType
 
+    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
     from spade_llm.memory.sqlite.connection import SqlRow, Transaction
-    from spade_llm.memory.sqlite.database import MemoryDatabase
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +63,10 @@ PURGE_BATCH = 500
 """Memories; other writes come between."""
 
 SELECT_DECAYING_OWNERS = "SELECT jid FROM decay JOIN owner ON number = owner WHERE is_enabled"
+
+DELETE_OLD_AUDIT_RECORDS = "DELETE FROM audit WHERE at < :before"
+
+AUDIT_KEPT_DAYS = 400
 
 PURGE_INTERVAL_S = 86_400.0
 
@@ -135,11 +139,11 @@ def run_decay(transaction: Transaction, owner: str, *, now: int) -> Sequence[byt
     transaction.count(UPDATE_LAST_RUN, {"owner": owner, "now": now, "count": len(rows)})
     ids = [id for _, id in rows]
     consent.remove_patterns_of_episodes(transaction, owner, set(ids), now=now)
-    audit_log.record_action(transaction, owner, "decay", ids, now=now)
+    record_action(transaction, owner, "decay", ids, now=now)
     return ids
 
 
-async def purge_memory(database: MemoryDatabase, *, keep_deleted_days: float) -> int:
+async def purge_memory(database: SQLiteMemoryBackend, *, keep_deleted_days: float) -> int:
     """Let go of what owners' policies say, remove what is due; how many memories were removed."""
     now = to_microseconds(database.now())
     await _purge_cleared(database, now=now)
@@ -215,7 +219,7 @@ def _policy_status(
     )
 
 
-async def _purge_cleared(database: MemoryDatabase, *, now: int) -> None:
+async def _purge_cleared(database: SQLiteMemoryBackend, *, now: int) -> None:
     """Messages; looked for before anything is written."""
     is_waiting = database.is_learned_from
     while await database.read(
@@ -235,4 +239,4 @@ def _is_anything_due(transaction: Transaction, *, now: int, days: float) -> bool
 def _run_due_decay(transaction: Transaction, *, now: int) -> None:
     for (owner,) in transaction.all(SELECT_DECAYING_OWNERS):
         run_decay(transaction, owner, now=now)
-    audit_log.purge_audit_log(transaction, now=now)
+    transaction.count(DELETE_OLD_AUDIT_RECORDS, {"before": now - AUDIT_KEPT_DAYS * DAY_US})

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.memory.contract import RemovedCounts
-from spade_llm.memory.sqlite import audit_log, consent
+from spade_llm.memory.sqlite import consent
 from spade_llm.memory.sqlite.consent import reject_patterns, remove_patterns_of_episodes
+from spade_llm.memory.sqlite.entries import record_action, record_count
 from spade_llm.memory.sqlite.queries import (
     OWNED_ENTRY,
     VISIBLE,
@@ -149,7 +150,7 @@ def hide_entries(
     if hidden:
         _reject_patterns(transaction, owner, [seq for seq, _ in rows])
         remove_patterns_of_episodes(transaction, owner, set(hidden), now=now)
-        audit_log.record_action(transaction, owner, "delete", hidden, now=now)
+        record_action(transaction, owner, "delete", hidden, now=now)
     return hidden
 
 
@@ -238,7 +239,7 @@ def purge_entries(transaction: Transaction, *, deleted_before: int, now: int, li
     for owner in {row[0] for row in rows}:
         ids = [id for o, _, id in rows if o == owner]
         remove_patterns_of_episodes(transaction, owner, set(ids), now=now)
-        audit_log.record_action(transaction, owner, "purge", ids, now=now)
+        record_action(transaction, owner, "purge", ids, now=now)
     transaction.is_erasing = transaction.is_erasing or bool(rows)
     return len(rows)
 
@@ -304,9 +305,7 @@ def _erase_entries(
         remove_patterns_of_episodes(transaction, owner, {one.id for one in rows_to_delete}, now=now)
         transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
         transaction.mark_changed(owner, [entry_key(one.seq) for one in rows_to_delete])
-        audit_log.record_action(
-            transaction, owner, "forget", [one.id for one in rows_to_delete], now=now
-        )
+        record_action(transaction, owner, "forget", [one.id for one in rows_to_delete], now=now)
         transaction.is_erasing = True
     return len(rows_to_delete)
 
@@ -331,7 +330,7 @@ def _erase_messages(
         _erase_episodes(transaction, owner, seqs, but={one.seq for one in rows_to_delete}, now=now)
         transaction.each(DELETE_MESSAGE, [{"owner": owner, "seq": seq} for seq in seqs])
         transaction.mark_changed(owner, [message_key(seq) for seq in seqs])
-        audit_log.record_count(transaction, owner, "forget_messages", len(seqs), now=now)
+        record_count(transaction, owner, "forget_messages", len(seqs), now=now)
         transaction.is_erasing = True
     return sum(is_shown for _, is_shown in found)
 
@@ -348,7 +347,7 @@ def _erase_episodes(
     if rows:
         remove_patterns_of_episodes(transaction, owner, {id for _, id in rows}, now=now)
         transaction.mark_changed(owner, [entry_key(seq) for seq, _ in rows])
-        audit_log.record_action(transaction, owner, "forget", [id for _, id in rows], now=now)
+        record_action(transaction, owner, "forget", [id for _, id in rows], now=now)
 
 
 def _reject_patterns(transaction: Transaction, owner: str, seqs: Sequence[int]) -> None:

@@ -18,21 +18,20 @@ from spade_llm.memory.contract import (
     SearchResult,
 )
 from spade_llm.memory.sqlite import (
-    access,
     consent,
     conversations,
     entries,
     entry_changes,
     maintenance,
     queries,
+    relations,
     removal,
     rows,
 )
-from spade_llm.memory.sqlite.access import add_grant, grant_row, list_grants, remove_grant
 from spade_llm.memory.sqlite.consent import behaviour_patterns
 from spade_llm.memory.sqlite.conversations import clear_messages
-from spade_llm.memory.sqlite.database import ranks_by_importance
 from spade_llm.memory.sqlite.entry_changes import validate_batch
+from spade_llm.memory.sqlite.index_cache import ranks_by_importance
 from spade_llm.memory.validation import normalize_subject
 from spade_llm.search.memory_query import ANY_MEMORY, Origin
 
@@ -53,9 +52,10 @@ if TYPE_CHECKING:
         ObservedMessage,
         RemovedCounts,
     )
-    from spade_llm.memory.sqlite.access import AccessibleEntry, AccessibleMemory
+    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
     from spade_llm.memory.sqlite.connection import SqlValue
-    from spade_llm.memory.sqlite.database import MemoryDatabase, RankedRows
+    from spade_llm.memory.sqlite.index_cache import RankedRows
+    from spade_llm.memory.sqlite.relations import AccessibleEntry, AccessibleMemory
     from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 
 
@@ -66,7 +66,7 @@ SIMILAR_CANDIDATES = 20
 class SqliteMemoryStore:
     """An OwnedMemory."""
 
-    def __init__(self, database: MemoryDatabase, owner: str) -> None:
+    def __init__(self, database: SQLiteMemoryBackend, owner: str) -> None:
         self._database = database
         self._owner = owner
 
@@ -215,7 +215,7 @@ class SqliteMemoryStore:
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
         validation.check_number("offset", offset, 0, validation.MAX_OFFSET)
         operation = partial(
-            access.list_accessible,
+            relations.list_accessible,
             caller=self._owner,
             which=_normalized_filter(which),
             now=self._now(),
@@ -234,7 +234,7 @@ class SqliteMemoryStore:
         validation.check_filter(which)
         validation.check_number("limit", limit or 0, 0, validation.MAX_OFFSET)
         operation = partial(
-            access.hide_accessible,
+            relations.hide_accessible,
             caller=self._owner,
             which=_normalized_filter(which),
             ids=None if ids is None else validation.parse_ids(ids),
@@ -246,7 +246,7 @@ class SqliteMemoryStore:
     async def forget(self, ids: Sequence[str], *, subject: str | None = None) -> int:
         validation.check_optional("subject", subject, validation.MAX_NAME_CHARS)
         operation = partial(
-            access.forget_accessible,
+            relations.forget_accessible,
             caller=self._owner,
             ids=validation.parse_ids(ids),
             subject=normalize_subject(subject),
@@ -360,7 +360,7 @@ class SqliteMemoryStore:
     async def link(self, source: str, target: str, *, relation: str = "related") -> MemoryLink:
         validation.check_relation(relation)
         operation = partial(
-            entries.add_link,
+            relations.add_link,
             owner=self._owner,
             ends=_link_ends(source, target),
             relation=relation,
@@ -371,7 +371,7 @@ class SqliteMemoryStore:
     async def unlink(self, source: str, target: str, *, relation: str | None = None) -> int:
         validation.check_optional("relation", relation, validation.MAX_RELATION_CHARS)
         operation = partial(
-            entries.remove_links,
+            relations.remove_links,
             owner=self._owner,
             ends=_link_ends(source, target),
             relation=relation,
@@ -381,7 +381,7 @@ class SqliteMemoryStore:
 
     async def links(self, id: str) -> Sequence[MemoryLink]:
         operation = partial(
-            entries.entry_links, owner=self._owner, id=validation.parse_id(id), now=self._now()
+            relations.entry_links, owner=self._owner, id=validation.parse_id(id), now=self._now()
         )
         return await self._database.read(operation)
 
@@ -396,17 +396,17 @@ class SqliteMemoryStore:
         validation.check_grantee(to, owner=self._owner)
         validation.check_optional("tag", tag, validation.MAX_TAG_CHARS)
         validation.check_optional("session", session, validation.MAX_NAME_CHARS)
-        row = grant_row(to, access=access, tag=tag, session=session, now=self._now())
-        return await self._database.write(partial(add_grant, jid=self._owner, row=row))
+        row = relations.grant_row(to, access=access, tag=tag, session=session, now=self._now())
+        return await self._database.write(partial(relations.add_grant, jid=self._owner, row=row))
 
     async def revoke(self, id: str) -> bool:
         operation = partial(
-            remove_grant, owner=self._owner, id=validation.parse_id(id), now=self._now()
+            relations.remove_grant, owner=self._owner, id=validation.parse_id(id), now=self._now()
         )
         return await self._database.write(operation)
 
     async def grants(self) -> Sequence[MemoryGrant]:
-        return await self._database.read(partial(list_grants, owner=self._owner))
+        return await self._database.read(partial(relations.list_grants, owner=self._owner))
 
     async def configure_decay(self, policy: DecayPolicy) -> DecayStatus:
         validation.check_policy(policy)
@@ -462,7 +462,7 @@ class SqliteMemoryStore:
 
     async def _reached(self, id: str) -> AccessibleEntry:
         operation = partial(
-            access.accessible_entry,
+            relations.accessible_entry,
             caller=self._owner,
             id=validation.parse_id(id),
             access=MemoryAccess.READ,
@@ -475,9 +475,11 @@ class SqliteMemoryStore:
 
     async def _asked(self, of: str | None) -> AccessibleMemory:
         if of is None or of == self._owner:
-            return access.AccessibleMemory(owner=self._owner, scopes=None)
+            return relations.AccessibleMemory(owner=self._owner, scopes=None)
         return await self._database.read(
-            partial(access.accessible_memory, caller=self._owner, of=of, access=MemoryAccess.READ)
+            partial(
+                relations.accessible_memory, caller=self._owner, of=of, access=MemoryAccess.READ
+            )
         )
 
     async def _read(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from spade_llm.memory import validation
 from spade_llm.memory.contract import MemoryChange, MemoryPage
-from spade_llm.memory.sqlite import audit_log, consent, entry_changes, removal
+from spade_llm.memory.sqlite import consent, entry_changes, removal
+from spade_llm.memory.sqlite.entries import record_action
 from spade_llm.memory.sqlite.queries import VISIBLE, entry_not_found
 from spade_llm.memory.sqlite.rows import ENTRY_COLUMNS, entry_from_row, to_microseconds
 from spade_llm.memory.validation import room_subject_range
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.memory.contract import MemoryEntry
+    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
     from spade_llm.memory.sqlite.connection import SqlValue, Transaction
-    from spade_llm.memory.sqlite.database import MemoryDatabase
 
 ABOUT_SUBJECT = "(subject = :subject OR (subject >= :first AND subject < :end))"
 """Condition for entries about a person, including the person's subjects in rooms."""
@@ -51,7 +52,7 @@ SELECT_CONSENTING = """
 class SqliteSubjectStore:
     """A SubjectStore."""
 
-    def __init__(self, database: MemoryDatabase, subject: str) -> None:
+    def __init__(self, database: SQLiteMemoryBackend, subject: str) -> None:
         self._database = database
         self._subject = subject
 
@@ -122,7 +123,7 @@ def _correct_entry(
     if owner is None:
         raise entry_not_found(id)
     changed = entry_changes.update_entry(transaction, owner[0], change, now=now, ttl_s=ttl_s)
-    audit_log.record_action(transaction, owner[0], "corrected_by_subject", [id], now=now)
+    record_action(transaction, owner[0], "corrected_by_subject", [id], now=now)
     return changed
 
 

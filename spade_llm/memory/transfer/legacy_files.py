@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.memory import validation
 from spade_llm.memory.contract import MemoryDraft
-from spade_llm.memory.sqlite.blocking_memory import BlockingMemory
+from spade_llm.memory.sqlite.connection import BlockingMemory
 from spade_llm.memory.sqlite.rows import new_id
 from spade_llm.memory.transfer.memory_file import import_legacy_records
 from spade_llm.memory.validation import normalize_subject

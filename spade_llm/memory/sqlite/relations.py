@@ -1,4 +1,4 @@
-"""Access control: grants of an owner, and the entries within reach of an agent."""
+"""Relations of entries: links between them, and access grants to other agents."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from spade_llm.core.errors import InvalidArguments, Unauthorised
-from spade_llm.memory.contract import MemoryAccess, MemoryGrant
-from spade_llm.memory.sqlite import audit_log, queries, removal
-from spade_llm.memory.sqlite.entries import owner_number
+from spade_llm.memory.contract import MemoryAccess, MemoryGrant, MemoryLink
+from spade_llm.memory.sqlite import queries, removal
+from spade_llm.memory.sqlite.entries import owner_number, record_action
+from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VISIBLE, entry_not_found
 from spade_llm.memory.sqlite.rows import ACCESS_CODES, entry_from_row, from_microseconds
 from spade_llm.search.memory_query import GrantScope
 
@@ -65,6 +66,84 @@ MAX_GRANTS = 1000
 """Maximum number of grants of an owner."""
 
 
+SELECT_LINKED_SEQ = f"SELECT seq FROM entry WHERE {OWNED_ENTRY} AND id = :id AND {VISIBLE}"
+
+INSERT_LINK = """
+    INSERT INTO link (source, target, relation, owner, created_at)
+    SELECT :source, :target, :relation, number, :now FROM owner WHERE jid = :owner
+    ON CONFLICT DO NOTHING
+"""
+
+COUNT_LINKS = "SELECT count(*) FROM link WHERE source = :seq OR target = :seq"
+
+DELETE_LINKS = """
+    DELETE FROM link
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND ((source, target) = (:source, :target) OR (target, source) = (:source, :target))
+        AND (:relation IS NULL OR relation = :relation)
+"""
+
+# Ends that are deleted or expired are not shown.
+SELECT_ENTRY_LINKS = """
+    SELECT one.id, other.id, relation, link.created_at
+    FROM link JOIN entry AS one ON one.seq = source JOIN entry AS other ON other.seq = target
+    WHERE link.owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND (source = :seq OR target = :seq)
+        AND one.deleted_at IS NULL AND (one.expires_at IS NULL OR one.expires_at > :now)
+        AND other.deleted_at IS NULL AND (other.expires_at IS NULL OR other.expires_at > :now)
+        {condition}
+    ORDER BY link.created_at, other.seq, one.seq
+"""
+
+ONE_LINK = "AND (source, target, relation) = (:source, :target, :relation)"
+
+MAX_LINKS = 1000
+"""Maximum number of links of an entry."""
+
+
+def add_link(
+    transaction: Transaction, owner: str, ends: tuple[bytes, bytes], relation: str, *, now: int
+) -> MemoryLink:
+    """The link that is new, or there. Raises NotFound, InvalidArguments (too many)."""
+    source, target = (_linked_seq(transaction, owner, id, now=now) for id in ends)
+    for seq in (source, target):
+        if transaction.all(COUNT_LINKS, {"seq": seq})[0][0] >= MAX_LINKS:
+            raise InvalidArguments(f"a memory has at most {MAX_LINKS} links: unlink one first")
+    which: Mapping[str, SqlValue] = {
+        "owner": owner,
+        "seq": source,
+        "source": source,
+        "target": target,
+        "relation": relation,
+        "now": now,
+    }
+    transaction.count(INSERT_LINK, which)
+    return _select_links(transaction, ONE_LINK, which)[0]
+
+
+def remove_links(
+    transaction: Transaction,
+    owner: str,
+    ends: tuple[bytes, bytes],
+    relation: str | None,
+    *,
+    now: int,
+) -> int:
+    """Remove links; return their number. Raises NotFound."""
+    source, target = (_linked_seq(transaction, owner, id, now=now) for id in ends)
+    return transaction.count(
+        DELETE_LINKS, {"owner": owner, "source": source, "target": target, "relation": relation}
+    )
+
+
+def entry_links(
+    transaction: Transaction, owner: str, id: bytes, *, now: int
+) -> Sequence[MemoryLink]:
+    """Oldest first. Raises NotFound."""
+    seq = _linked_seq(transaction, owner, id, now=now)
+    return _select_links(transaction, "", {"owner": owner, "seq": seq, "now": now})
+
+
 def grant_row(
     to: str, *, access: MemoryAccess, tag: str | None, session: str | None, now: int
 ) -> Mapping[str, SqlValue]:
@@ -87,7 +166,7 @@ def add_grant(transaction: Transaction, jid: str, row: Mapping[str, SqlValue]) -
             raise InvalidArguments(f"there are {MAX_GRANTS} grants: revoke one first")
         id = uuid4().bytes
         transaction.count(INSERT_GRANT, {**which, "id": id})
-        audit_log.record_action(transaction, jid, "grant", [id], now=int(str(row["now"])))
+        record_action(transaction, jid, "grant", [id], now=int(str(row["now"])))
         there = transaction.all(SELECT_SAME_GRANT, which)[0]
     return grant_from_row(there)
 
@@ -96,7 +175,7 @@ def remove_grant(transaction: Transaction, owner: str, id: bytes, *, now: int) -
     """False if there is no such grant."""
     is_gone = transaction.count(DELETE_GRANT, {"owner": owner, "id": id}) > 0
     if is_gone:
-        audit_log.record_action(transaction, owner, "revoke", [id], now=now)
+        record_action(transaction, owner, "revoke", [id], now=now)
     return is_gone
 
 
@@ -248,7 +327,7 @@ def accessible_entry(
         )
         # The same error whether it is hidden, another's or not there: it must not tell which ids
         # exist.
-        raise queries.entry_not_found(id)
+        raise entry_not_found(id)
     # Who may read the entry knows that it is there, so the reason can be named.
     if access is MemoryAccess.WRITE and granted[2] is not MemoryAccess.WRITE:
         logger.warning("%s has no write access to a memory of %s", caller, granted[0])
@@ -277,3 +356,26 @@ def _require_access(found: AccessibleMemory) -> AccessibleMemory:
 
 def _own_entry(owner: str, row: SqlRow, *, now: int) -> AccessibleEntry:
     return AccessibleEntry(owner=owner, seq=row[0], entry=entry_from_row(row, now=now))
+
+
+def _linked_seq(transaction: Transaction, owner: str, id: bytes, *, now: int) -> int:
+    found = transaction.first(SELECT_LINKED_SEQ, {"owner": owner, "id": id, "now": now})
+    if found is None:
+        raise entry_not_found(id)
+    return int(found[0])
+
+
+def _select_links(
+    transaction: Transaction, condition: str, which: Mapping[str, SqlValue]
+) -> list[MemoryLink]:
+    return [
+        MemoryLink(
+            source=str(UUID(bytes=source)),
+            target=str(UUID(bytes=target)),
+            relation=relation,
+            created_at=from_microseconds(created_at),
+        )
+        for source, target, relation, created_at in transaction.all(
+            SELECT_ENTRY_LINKS.format(condition=condition), which
+        )
+    ]
