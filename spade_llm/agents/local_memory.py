@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from spade_llm.agents.interaction_memory import AgentInteractionMemory
     from spade_llm.memory.agent_memory import AgentBaseMemory
-    from spade_llm.memory.categories import CategorisedMemory
+    from spade_llm.memory.tools.category_tools import CategorisedMemory
     from spade_llm.tools import Tool
 
 MemoryOption = bool | tuple[bool, str]

@@ -15,7 +15,7 @@ from spade_llm.assistant.presentation.reply_presenter import LongAnswerSender, e
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.remote import MemoryService
-from spade_llm.memory.remote_protocol import ENTRY_SUBJECT
+from spade_llm.memory.remote_endpoint import ENTRY_SUBJECT
 from spade_llm.memory.sqlite.maintenance import DailyPurge
 from spade_llm.messaging import agent_status
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent

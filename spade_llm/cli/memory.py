@@ -21,7 +21,7 @@ from spade_llm.core import directory_lock
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.transfer import legacy_files, memory_file
-from spade_llm.memory.transfer.verification import verify_memory_file
+from spade_llm.memory.transfer.memory_file import verify_memory_file
 
 if TYPE_CHECKING:
     import argparse

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypedDict
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory import contract as records
 from spade_llm.memory.agent_memory import AgentBaseMemory, local_time
-from spade_llm.memory.categories import parse_category
 from spade_llm.memory.contract import (
     MemoryDraft,
     MemoryPage,
@@ -23,13 +22,14 @@ from spade_llm.memory.contract import (
 )
 from spade_llm.memory.sqlite.backend import IN_MEMORY
 from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend as SqliteBackend
+from spade_llm.memory.tools.category_tools import parse_category
 from spade_llm.memory.transfer.legacy_files import migrated_path
 from spade_llm.search.memory_query import ANY_MEMORY, Category
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.memory.categories import CategoryStore
+    from spade_llm.memory.tools.category_tools import CategoryStore
     from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 
 

@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Protocol, Self, TypedDict, runtime_checkable
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.core.text import single_line
-from spade_llm.memory.categories import LIST_DEFAULT, LIST_MAX, SEARCH_DEFAULT, SubjectMemory
 from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
+from spade_llm.memory.tools.category_tools import (
+    LIST_DEFAULT,
+    LIST_MAX,
+    SEARCH_DEFAULT,
+    SubjectMemory,
+)
 from spade_llm.memory.transfer.legacy_files import migrated_path
 from spade_llm.search.memory_query import ANY_MEMORY, Category, MemoryFilter
 
@@ -20,8 +25,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from types import TracebackType
 
-    from spade_llm.memory.categories import CategoryBackend, CategoryStore
     from spade_llm.memory.contract import MemoryEntry, MemoryPage
+    from spade_llm.memory.tools.category_tools import CategoryBackend, CategoryStore
 
 DATA_OF_SPADE_LLM = Path("spade_llm/data/agent_memory")
 """Folder of spade_llm 0.3 for an agent's memory file without a configured path."""

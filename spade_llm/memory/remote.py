@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory.contract import (
+    BatchError,
+    BatchResult,
     ClearingStore,
     ConsentStore,
     DecayStore,
@@ -15,19 +20,18 @@ from spade_llm.memory.contract import (
     MemoryStore,
     OnError,
 )
-from spade_llm.memory.remote_endpoint import MemoryEndpoint
-from spade_llm.memory.remote_protocol import MAX_LIMIT, ONTOLOGY, MemoryBody, send_in_batches
+from spade_llm.memory.remote_endpoint import MAX_LIMIT, ONTOLOGY, MemoryBody, MemoryEndpoint
 from spade_llm.memory.validation import MAX_ROWS, check_number
+from spade_llm.messaging import MAX_BODY_BYTES
 from spade_llm.messaging.operation import Operation
 from spade_llm.messaging.request import Idempotency
 from spade_llm.messaging.rpc import RpcClient, RpcService
 from spade_llm.search.memory_query import ANY_MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from spade_llm.memory.contract import (
-        BatchResult,
         MemoryBackend,
         MemoryChange,
         MemoryDraft,
@@ -45,6 +49,13 @@ READ, WRITE = Idempotency.READ, Idempotency.WRITE
 
 MAX_AT_ONCE = 40
 """Conversations that one request clears: their names fit into it, however long."""
+
+
+T = TypeVar("T")
+
+ROOM_BYTES = MAX_BODY_BYTES - 2048
+"""Maximum size of the items of one message in bytes; the rest of the body is for the envelope and
+XML escapes."""
 
 
 class MemoryService:
@@ -231,6 +242,69 @@ class MemoryClient(RpcClient):
         """Run or simulate the decay. The ids are limited to one response (about 3000);
         `decay_status` has the full count."""
         return (await self._run_decay(dry_run=dry_run)).ids
+
+
+async def send_in_batches(
+    items: Sequence[T],
+    send: Callable[[Sequence[T], int], Awaitable[BatchResult]],
+    *,
+    size: Callable[[T], int],
+    on_error: OnError,
+) -> BatchResult:
+    """`send` gets each part and its number, from 0.
+
+    Raises:
+        InvalidArguments: `rollback`, and one message cannot carry all of them.
+    """
+    sizes = [size(item) for item in items]
+    # Each message is a transaction of its own: only within one can all be undone.
+    if on_error is OnError.ROLLBACK:
+        _check_fits(sizes)
+        return await send(items, 0)
+    ids: list[str] = []
+    errors: list[BatchError] = []
+    numbers = count()
+    for start, end in _parts(sizes):
+        part = await _sent(items[start:end], sizes[start:end], send, numbers)
+        ids.extend(part.ids)
+        errors.extend(replace(error, index=error.index + start) for error in part.errors)
+        if errors and on_error is OnError.STOP:
+            break
+    return BatchResult(ids=tuple(ids), errors=tuple(errors))
+
+
+async def _sent(
+    items: Sequence[T],
+    sizes: Sequence[int],
+    send: Callable[[Sequence[T], int], Awaitable[BatchResult]],
+    numbers: Iterator[int],
+) -> BatchResult:
+    if sizes[0] <= ROOM_BYTES:
+        return await send(items, next(numbers))
+    reason = f"the item has over {ROOM_BYTES} bytes, more than one message carries: shorten it"
+    error = BatchError(index=0, code=InvalidArguments.code, reason=reason)
+    return BatchResult(ids=(), errors=(error,))
+
+
+def _parts(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Ranges of items for each message; an item that is too large has a message of its own."""
+    start, total = 0, 0
+    for index, size in enumerate(sizes):
+        if index > start and (total + size > ROOM_BYTES or index - start >= MAX_LIMIT):
+            yield start, index
+            start, total = index, 0
+        total += size
+    if start < len(sizes):
+        yield start, len(sizes)
+
+
+def _check_fits(sizes: Sequence[int]) -> None:
+    if sum(sizes) > ROOM_BYTES or len(sizes) > MAX_LIMIT:
+        raise InvalidArguments(
+            f"{len(sizes)} items of {sum(sizes)} bytes are more than one message carries"
+            f" ({MAX_LIMIT} items, {ROOM_BYTES} bytes), and only within one can all be undone:"
+            " send fewer at a time, or say on_error continue or stop"
+        )
 
 
 if TYPE_CHECKING:

@@ -5,35 +5,25 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from uuid import UUID
 
 from pydantic import Field
 
 from spade_llm.memory.contract import (
     Consent,
+    MemoryEntry,
     MemoryPage,
     ObservedMessage,
     RemovedCounts,
+    ScoredMemory,
     SearchOutcome,
     SearchResult,
 )
-from spade_llm.memory.remote_protocol import (
-    ENTRY_ID,
-    ENTRY_SESSION,
-    ENTRY_SUBJECT,
-    MAX_LIMIT,
-    DeletedMemories,
-    EntriesResponse,
-    MemoryIds,
-    MemoryPageResponse,
-    MemorySearchResponse,
-    MessagesResponse,
-)
 from spade_llm.memory.retrieval import DEFAULT_LIMIT, retrieve_memory
-from spade_llm.memory.session_context import DEFAULT_TOKENS, Language, session_context
-from spade_llm.memory.sessions import SessionContext
+from spade_llm.memory.sessions import DEFAULT_TOKENS, Language, SessionContext, session_context
 from spade_llm.memory.validation import normalize_subject
+from spade_llm.messaging import Body
 from spade_llm.messaging.body import truncated_to_message
 from spade_llm.search.memory_query import (
     ANY_MEMORY,
@@ -48,6 +38,65 @@ if TYPE_CHECKING:
     from spade_llm.messaging import Dispatcher, Request
 
 logger = logging.getLogger(__name__)
+
+
+ONTOLOGY = "spade-llm.memory/1"
+MAX_LIMIT = 1000
+"""Most entries of one answer; fewer where they would not fit into one message."""
+
+ENTRY_ID, ENTRY_SUBJECT, ENTRY_SESSION = "$.entry.id", "$.entry.subject", "$.entry.session"
+"""JSON paths of entry ids, subjects and sessions in responses that have one entry."""
+
+
+class MemoryBody(Body):
+    """Records travel without their defaults, which are therefore a part of this version."""
+
+    skips_defaults: ClassVar[bool] = True
+
+
+class MemorySearchResponse(MemoryBody):
+    results: tuple[ScoredMemory, ...]
+    outcome: SearchOutcome = SearchOutcome.OK
+    left: int = 0
+    """Number of further hits that did not fit into one message."""
+
+    @classmethod
+    def of(
+        cls, outcome: SearchOutcome, hits: Sequence[ScoredMemory], *, count: int
+    ) -> MemorySearchResponse:
+        return cls(results=tuple(hits), outcome=outcome, left=count - len(hits))
+
+    def as_result(self) -> SearchResult:
+        return SearchResult(outcome=self.outcome, hits=self.results, left_out=self.left)
+
+
+class MemoryPageResponse(MemoryBody):
+    page: MemoryPage
+
+
+class EntriesResponse(MemoryBody):
+    entries: tuple[MemoryEntry, ...]
+    """Entries that fit into one message."""
+    left: int = 0
+    """Number of entries that do not fit."""
+
+
+class MessagesResponse(MemoryBody):
+    messages: tuple[ObservedMessage, ...]
+    left: int = 0
+    """Number of requested messages that did not fit into the response."""
+
+
+class DeletedMemories(MemoryBody):
+    ids: tuple[str, ...]
+    is_all: bool = True
+    """False: there may be more of them; ask again."""
+
+
+class MemoryIds(MemoryBody):
+    ids: tuple[str, ...]
+    """Ids that fit into one message."""
+    total: int
 
 
 def described(text: str) -> Any:

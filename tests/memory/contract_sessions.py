@@ -11,10 +11,10 @@ from spade_llm.core.errors import InvalidArguments
 from spade_llm.core.text import estimate_tokens
 from spade_llm.memory.contract import MemoryDraft, ObservedMessage
 from spade_llm.memory.retrieval import retrieve_memory
-from spade_llm.memory.session_context import session_context
 from spade_llm.memory.sessions import (
     clear_session,
     search_sessions,
+    session_context,
     session_history,
     session_statistics,
 )

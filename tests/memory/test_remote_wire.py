@@ -13,7 +13,7 @@ from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryChange, ObservedMessage, OnError
 from spade_llm.memory.remote import ONTOLOGY, MemoryClient, MemoryService
 from spade_llm.memory.retrieval import retrieve_memory
-from spade_llm.memory.session_context import session_context
+from spade_llm.memory.sessions import session_context
 from spade_llm.messaging import MAX_BODY_BYTES, Encoding, OutgoingRequest, new_id
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
 from tests.memory.contract import NOON, said

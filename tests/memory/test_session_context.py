@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spade_llm.core.text import estimate_tokens
 from spade_llm.memory.contract import ObservedMessage
-from spade_llm.memory.session_context import build_context
+from spade_llm.memory.sessions import build_context
 from spade_llm.search.memory_query import MemoryType
 
 AT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)

@@ -26,7 +26,7 @@ from spade_llm.core.errors import (
     Unavailable,
 )
 from spade_llm.memory.contract import MemoryEntry, MemoryPage, RemovedCounts
-from spade_llm.memory.remote_protocol import ENTRY_ID, ENTRY_SUBJECT
+from spade_llm.memory.remote_endpoint import ENTRY_ID, ENTRY_SUBJECT
 from spade_llm.memory.sessions import SessionContext, SessionCounts, SessionHistory, SessionSearch
 from spade_llm.messaging import Body, Idempotency
 from spade_llm.messaging.body import truncated_to_message

@@ -15,12 +15,15 @@ from spade_llm.core.text import estimate_tokens
 from spade_llm.memory import validation
 from spade_llm.memory.contract import MemoryChange, MemoryPage, RemovedCounts
 from spade_llm.memory.retrieval import retrieve_memory
-from spade_llm.memory.session_context import MAX_TOKENS, MIN_TOKENS, build_context, session_context
 from spade_llm.memory.sessions import (
     MAX_MESSAGES,
+    MAX_TOKENS,
+    MIN_TOKENS,
     SessionCounts,
     SessionHistory,
+    build_context,
     search_sessions,
+    session_context,
     session_counts,
     session_history,
     session_statistics,

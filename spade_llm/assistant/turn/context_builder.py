@@ -10,14 +10,14 @@ from spade_llm.assistant.turn.prompt import citation, is_message, speaker_of
 from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.context.truncation import truncate_middle
 from spade_llm.core.text import single_line
-from spade_llm.memory.session_context import SECTIONS
+from spade_llm.memory.sessions import SECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from spade_llm.assistant.turn.options import ContextOptions
     from spade_llm.memory.contract import ScoredMemory
-    from spade_llm.memory.session_context import Language
+    from spade_llm.memory.sessions import Language
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ToolSpec
     from spade_llm.rag.contract import ScoredChunk

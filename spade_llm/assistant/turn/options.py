@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from spade_llm.memory.session_context import MAX_TOKENS, MIN_TOKENS
+from spade_llm.memory.sessions import MAX_TOKENS, MIN_TOKENS
 from spade_llm.memory.validation import check_number
 from spade_llm.rag.names import check_namespace
 from spade_llm.search.memory_query import MemoryType

@@ -1,4 +1,4 @@
-"""Tools memory_store, memory_get, memory_update, memory_delete and memory_list."""
+"""Tools on single memories: store, get, update, delete, list, importance, links."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from spade_llm.memory.contract import MemoryChange, MemoryDraft
 from spade_llm.memory.tools.arguments import (
     FLOAT_AS_INT,
     Date,
+    Fraction,
     Id,
     Ids,
     JsonObject,
@@ -23,6 +24,8 @@ from spade_llm.memory.tools.entry_tool import (
     EntryTool,
     entry_object,
     format_date,
+    format_optional_date,
+    format_score,
     listed_object,
     memory_not_found,
     stored_object,
@@ -31,8 +34,9 @@ from spade_llm.memory.validation import MAX_OFFSET, MAX_ROWS
 from spade_llm.search.memory_query import ContentType, MemoryFilter, Tier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from spade_llm.memory.contract import LinkStore, MemoryLink
     from spade_llm.memory.tools.entry_tool import SubjectScope, ToolAnswer
 
 TierFilter = Annotated[Tier | None, Field(description="Only memories of this tier")]
@@ -234,3 +238,128 @@ class EntryTools:
         page = await self._store.list(which, limit=limit, offset=offset)
         memories = [listed_object(entry) for entry in page.entries]
         return {"memories": memories, "total": page.total, "limit": limit, "offset": offset}
+
+
+class SetScore(MemoryIdArguments):
+    score: Fraction = Field(description="New importance, 0.0 (none) to 1.0 (highest)")
+    reason: Text = Field(default="Manual override", description="Why it is set so; kept with it")
+
+
+class ScoreTools:
+    def __init__(self, scope: SubjectScope) -> None:
+        self._scope = scope
+
+    def __iter__(self) -> Iterator[EntryTool]:
+        yield EntryTool(
+            name="memory_get_score",
+            description="Get how important a memory is: 0.0 to 1.0, from how often and how lately"
+            " it was used, unless it was set.",
+            arguments=MemoryIdArguments,
+            run=self.get_score,
+        )
+        yield EntryTool(
+            name="memory_set_score",
+            description="Set how important a memory is. It stays so, however it is used.",
+            arguments=SetScore,
+            run=self.set_score,
+        )
+
+    async def get_score(self, arguments: MemoryIdArguments) -> ToolAnswer:
+        (entry,) = await self._scope.all_of([arguments.id])
+        return {
+            "success": True,
+            "memory_id": entry.id,
+            "importance_score": format_score(entry.importance),
+            "access_count": entry.access_count,
+            "last_accessed_at": format_optional_date(entry.last_accessed_at),
+        }
+
+    async def set_score(self, arguments: SetScore) -> ToolAnswer:
+        id, new = arguments.id, arguments.score
+        await self._scope.check(id)
+        before = await self._scope.store.set_importance(id, new, reason=arguments.reason)
+        return {
+            "success": True,
+            "memory_id": id,
+            "previous_score": format_score(before),
+            "new_score": format_score(new),
+        }
+
+
+class Ends(ToolArguments):
+    source_id: Id = Field(description="ID of the memory that the link comes from (UUID)")
+    target_id: Id = Field(description="ID of the memory that it points to (UUID)")
+
+
+class NewLink(Ends):
+    relation: Text = Field(
+        default="related", description="What they have to do with each other, in a word"
+    )
+
+
+class Unlink(Ends):
+    relation: Text | None = Field(
+        default=None, description="Only links of this relation; without: all between the two"
+    )
+
+
+class LinkTools:
+    def __init__(self, scope: SubjectScope, links: LinkStore) -> None:
+        self._scope = scope
+        self._links = links
+
+    def __iter__(self) -> Iterator[EntryTool]:
+        yield EntryTool(
+            name="memory_link",
+            description="Note that two memories belong together, and how.",
+            arguments=NewLink,
+            run=self.link,
+        )
+        yield EntryTool(
+            name="memory_unlink",
+            description="Remove the links between two memories, in either direction.",
+            arguments=Unlink,
+            run=self.unlink,
+        )
+        yield EntryTool(
+            name="memory_get_links",
+            description="List the links from and to a memory, oldest first.",
+            arguments=MemoryIdArguments,
+            run=self.get_links,
+        )
+
+    async def link(self, arguments: NewLink) -> ToolAnswer:
+        source, target = arguments.source_id, arguments.target_id
+        if source == target:
+            raise InvalidArguments("source_id and target_id must be different memories")
+        await self._scope.check(source, target)
+        return _link_object(await self._links.link(source, target, relation=arguments.relation))
+
+    async def unlink(self, arguments: Unlink) -> ToolAnswer:
+        source, target = arguments.source_id, arguments.target_id
+        await self._scope.check(source, target)
+        removed = await self._links.unlink(source, target, relation=arguments.relation)
+        return {"source_id": source, "target_id": target, "removed_count": removed}
+
+    async def get_links(self, arguments: MemoryIdArguments) -> ToolAnswer:
+        id = arguments.id
+        await self._scope.check(id)
+        links = [_link_object(link) for link in await self._visible(await self._links.links(id))]
+        return {"id": id, "links": links, "total": len(links)}
+
+    async def _visible(self, links: Sequence[MemoryLink]) -> Sequence[MemoryLink]:
+        """An owner may link memories about two people; neither sees the other's."""
+        if self._scope.subject is None or not links:
+            return links
+        ends = dict.fromkeys(end for link in links for end in (link.source, link.target))
+        ours = {entry.id for entry in await self._scope.there(list(ends))}
+        return [link for link in links if {link.source, link.target} <= ours]
+
+
+def _link_object(link: MemoryLink) -> dict[str, object]:
+    return {
+        "source_id": link.source,
+        "target_id": link.target,
+        "relation": link.relation,
+        "created_at": format_date(link.created_at),
+    }

@@ -1,26 +1,55 @@
-"""Tools memory_search and memory_explain."""
+"""Tools memory_search, memory_explain, memory_similar and memory_deduplicate."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool, StrictFloat
 
-from spade_llm.core.errors import InvalidArguments
+from spade_llm.core.errors import InvalidArguments, NotFound, RequestError
 from spade_llm.memory.contract import SearchOutcome
+from spade_llm.memory.summary import extract_facts
 from spade_llm.memory.tools.arguments import Fraction, Text, ToolArguments, Whole
-from spade_llm.memory.tools.entries import ContentTypeFilter, TagsFilter, TierFilter
-from spade_llm.memory.tools.entry_tool import EntryTool, format_score, result_object, search_answer
+from spade_llm.memory.tools.entries import (
+    ContentTypeFilter,
+    MemoryIdArguments,
+    TagsFilter,
+    TierFilter,
+)
+from spade_llm.memory.tools.entry_tool import (
+    NOT_FOUND_ERROR,
+    EntryTool,
+    error_type,
+    format_score,
+    result_object,
+    search_answer,
+)
 from spade_llm.memory.validation import MAX_ROWS
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode, SortBy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
-    from spade_llm.memory.contract import ScoredMemory
+    from spade_llm.memory.contract import MemoryEntry, ScoredMemory
     from spade_llm.memory.tools.entry_tool import SubjectScope, ToolAnswer
 
 DEGRADED_MESSAGE = "some memories have no vectors now: those were searched by words only"
+
+
+NEGATIONS = """
+no not never none nobody nothing without cannot n't nunca jamás nada nadie ninguno ninguna sin nicht
+kein keine keinen nie niemals ohne ne pas jamais sans aucun não nunca non
+"""
+"""English, Spanish, German, French, Portuguese, Italian; and Chinese and Japanese by character."""
+_NEGATIONS = frozenset(NEGATIONS.split())
+_NEGATION_CHARS = frozenset("不没沒无無非ない")
+_WORD = re.compile(r"n['’]t\b|[^\W\d_]+?(?=n['’]t\b)|[^\W\d_]+")
+
+MAX_SIMILAR_PER_ENTRY = 50
+"""Similar ones looked at for each memory."""
 
 
 class SearchArguments(ToolArguments):
@@ -121,4 +150,191 @@ def _explanation_object(hit: ScoredMemory) -> dict[str, object] | None:
         "bonuses": {name: format_score(bonus) for name, bonus in why.bonuses.items()},
         "age_seconds": round(why.age_s),
         "grant": why.grant,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateGroup:
+    """Memories that say the same."""
+
+    kept: MemoryEntry
+    """The oldest."""
+    others: tuple[MemoryEntry, ...]
+
+
+def group_duplicates(
+    entries: Sequence[MemoryEntry], similar: Mapping[str, Sequence[MemoryEntry]]
+) -> list[DuplicateGroup]:
+    """Groups of two and more, each entry in one at most.
+
+    `similar` has, by id, the entries that are similar enough. A group is one entry and what is
+    the same as it: what is only like its like is not drawn in.
+    """
+    taken: set[str] = set()
+    groups: list[DuplicateGroup] = []
+    by_text = _group_by_text(entries)
+    for entry in sorted(entries, key=_creation_order):
+        if entry.id in taken:
+            continue
+        others = [
+            *by_text[_text_key(entry)],
+            *(e for e in similar.get(entry.id, ()) if are_duplicates(entry, e)),
+        ]
+        members = {one.id: one for one in (entry, *others) if one.id not in taken}
+        if len(members) > 1:
+            taken |= members.keys()
+            kept, *rest = sorted(members.values(), key=_creation_order)
+            groups.append(DuplicateGroup(kept=kept, others=tuple(rest)))
+    return groups
+
+
+def are_duplicates(one: MemoryEntry, other: MemoryEntry) -> bool:
+    """Check whether one of two similar entries can replace the other."""
+    return (
+        one.subject == other.subject
+        and one.content_type == other.content_type
+        # Vectors of "due on 3 May" and "due on 4 May" are nearly equal.
+        and extract_facts(one.content) == extract_facts(other.content)
+        and _negations(one.content) == _negations(other.content)
+    )
+
+
+class Similar(MemoryIdArguments):
+    limit: Whole = Field(default=10, ge=1, le=MAX_ROWS, description="Maximum number of results")
+    min_similarity: Fraction = Field(default=0.5, description="Leave out what is less similar")
+
+
+class Deduplicate(ToolArguments):
+    min_similarity: StrictFloat = Field(
+        default=0.95,
+        ge=0.8,
+        le=1.0,
+        description="How similar two must be to be the same; those that differ in a name, a number"
+        " or a date are never the same",
+    )
+    memory_tier: TierFilter = None
+    tags: TagsFilter = None
+    limit: Whole = Field(
+        default=200, ge=1, le=MAX_ROWS, description="How many memories to examine, newest first"
+    )
+    dry_run: StrictBool = Field(default=True, description="true only says what would be merged")
+
+
+class SimilarTool:
+    def __init__(self, scope: SubjectScope) -> None:
+        self._scope = scope
+
+    def __iter__(self) -> Iterator[EntryTool]:
+        yield EntryTool(
+            name="memory_similar",
+            description="Find memories that say nearly the same as one.",
+            arguments=Similar,
+            run=self.similar,
+        )
+
+    async def similar(self, arguments: Similar) -> ToolAnswer:
+        id, limit, least = arguments.id, arguments.limit, arguments.min_similarity
+        await self._scope.check(id)
+        which = MemoryFilter(subject=self._scope.subject)
+        results = await self._scope.store.similar(id, limit=limit, min_score=least, which=which)
+        return {**search_answer(results), "outcome": results.outcome.value}
+
+
+class DeduplicateTool:
+    def __init__(self, scope: SubjectScope) -> None:
+        self._scope = scope
+
+    def __iter__(self) -> Iterator[EntryTool]:
+        yield EntryTool(
+            name="memory_deduplicate",
+            description="Find memories that say the same and make one of each such group: the"
+            " oldest stays, with all tags, metadata and uses. By default only say which.",
+            arguments=Deduplicate,
+            run=self.deduplicate,
+        )
+
+    async def deduplicate(self, arguments: Deduplicate) -> ToolAnswer:
+        least, dry_run, limit = arguments.min_similarity, arguments.dry_run, arguments.limit
+        which = MemoryFilter(
+            subject=self._scope.subject,
+            tier=arguments.memory_tier,
+            tags=arguments.tags or (),
+        )
+        page = await self._scope.store.list(which, limit=limit)
+        similar = await self._similar(page.entries, least, which)
+        groups = group_duplicates(page.entries, similar)
+        if not dry_run:
+            groups = [one for one in groups if await self._merged(one)]
+        return {
+            "dry_run": dry_run,
+            "examined_count": len(page.entries),
+            "merged_count": sum(len(one.others) for one in groups),
+            "groups": [_duplicates_object(one) for one in groups],
+        }
+
+    async def _similar(
+        self, entries: Sequence[MemoryEntry], least: float, which: MemoryFilter
+    ) -> dict[str, list[MemoryEntry]]:
+        """Find similar entries in sequence, not in parallel: the memory serves other callers
+        too."""
+        return {entry.id: await self._like(entry, least, which) for entry in entries}
+
+    async def _like(
+        self, entry: MemoryEntry, least: float, which: MemoryFilter
+    ) -> list[MemoryEntry]:
+        """Nothing, if it was deleted meanwhile, or if words alone say how similar it is: what is
+        merged cannot be told apart again."""
+        store = self._scope.store
+        try:
+            found = await store.similar(
+                entry.id, limit=MAX_SIMILAR_PER_ENTRY, min_score=least, which=which
+            )
+        except (NotFound, RequestError) as error:
+            if is_missing(error):
+                return []
+            raise
+        return [] if found.outcome is SearchOutcome.DEGRADED else [hit.entry for hit in found.hits]
+
+    async def _merged(self, one: DuplicateGroup) -> bool:
+        """False if one of them was deleted meanwhile: then nothing is merged."""
+        try:
+            await self._scope.store.merge(one.kept.id, [other.id for other in one.others])
+        except (NotFound, RequestError) as error:
+            if is_missing(error):
+                return False
+            raise
+        return True
+
+
+def is_missing(error: NotFound | RequestError) -> bool:
+    code = error.wire_code if isinstance(error, RequestError) else error.code
+    return error_type(code) == NOT_FOUND_ERROR
+
+
+def _group_by_text(entries: Iterable[MemoryEntry]) -> dict[object, list[MemoryEntry]]:
+    found: dict[object, list[MemoryEntry]] = {}
+    for entry in entries:
+        found.setdefault(_text_key(entry), []).append(entry)
+    return found
+
+
+def _text_key(entry: MemoryEntry) -> object:
+    """Case and space make no difference."""
+    return entry.subject, entry.content_type, " ".join(entry.content.casefold().split())
+
+
+def _creation_order(entry: MemoryEntry) -> tuple[datetime, str]:
+    return entry.created_at, entry.id
+
+
+def _negations(text: str) -> int:
+    words = sum(word.replace("’", "'") in _NEGATIONS for word in _WORD.findall(text.lower()))
+    return words + sum(char in _NEGATION_CHARS for char in text)
+
+
+def _duplicates_object(one: DuplicateGroup) -> dict[str, object]:
+    return {
+        "kept_id": one.kept.id,
+        "content": one.kept.content,
+        "duplicate_ids": [other.id for other in one.others],
     }

@@ -12,7 +12,7 @@ from spade_llm.memory.contract import ObservedMessage
 from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.retrieval import retrieve_memory
 from spade_llm.memory.transfer import memory_file
-from spade_llm.memory.transfer.verification import verify_memory_file
+from spade_llm.memory.transfer.memory_file import verify_memory_file
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType
 from tests.memory.learning.test_learner import Clock, entries
 from tests.memory.talks import ANA, OWNER, START, learn, patterns, talk

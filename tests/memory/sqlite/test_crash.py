@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.memory.transfer.verification import verify_memory_file
+from spade_llm.memory.transfer.memory_file import verify_memory_file
 from tests.memory.killed_writer import OWNER, conversation_of
 
 if TYPE_CHECKING:

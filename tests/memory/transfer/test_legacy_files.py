@@ -10,8 +10,7 @@ import pytest
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory import Category, MemoryType, SQLiteMemoryBackend
 from spade_llm.memory.transfer.legacy_files import ImportTarget, LegacyRecord, read_legacy_file
-from spade_llm.memory.transfer.memory_file import import_legacy_records
-from spade_llm.memory.transfer.verification import verify_memory_file
+from spade_llm.memory.transfer.memory_file import import_legacy_records, verify_memory_file
 from spade_llm.search.memory_query import MemoryQuery
 from tests.memory.old_files import AGENT, a_note, a_row, write_database, write_interactions
 

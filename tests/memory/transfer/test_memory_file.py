@@ -16,7 +16,7 @@ from spade_llm.core.errors import InvalidArguments, StorageFailed
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
 from spade_llm.memory.contract import DecayPolicy, MemoryAccess, ObservedMessage
 from spade_llm.memory.transfer import json_lines, memory_file
-from spade_llm.memory.transfer.verification import verify_memory_file
+from spade_llm.memory.transfer.memory_file import verify_memory_file
 from spade_llm.search.memory_query import Category, MemoryFilter, Tier
 from tests.memory.contract import NOON, said
 
