@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spade_llm.agents import ChatAgent
     from spade_llm.core.settings import AgentSettings
     from spade_llm.xmpp.connection.settings import ConnectionSettings
+    from spade_llm.xmpp.servers.run_record import RunRecord
 
 MIN_FREE_BYTES = 4_000_000
 """Minimum free disk space in bytes for databases, logs and passwords of a first start; an embedder
@@ -40,23 +41,29 @@ def agent_directories(data: Path) -> list[Path]:
 
 
 def agent_file(agent: str, name: str, data: Path, *, what: str) -> Path:
-    """`name` in the folder of the agent with this JID or local part. `what` is kept there.
+    """Path of the file `name` in the folder of the agent with this JID or local part. `what`
+    describes its content, for errors.
 
     Raises:
         ConfigurationError: no such agent has it, or several.
     """
     found = sorted((data / "agents").glob(f"*/{name}"))
-    named = [path for path in found if agent in (path.parent.name, _local(path))]
+    named = [path for path in found if is_named(path.parent.name, agent)]
     if len(named) == 1:
         return named[0]
     if not named:
         known = ", ".join(path.parent.name for path in found) or "none"
         raise ConfigurationError(
-            f"no {what} of {agent!r} is below {str(data / 'agents')!r}, but of: {known};"
+            f"there is no {what} of {agent!r} below {str(data / 'agents')!r} (only of: {known});"
             " name the data directory with --data, or the agent with --agent"
         )
     names = ", ".join(path.parent.name for path in named)
-    raise ConfigurationError(f"there are several such agents ({names}): give a whole JID")
+    raise ConfigurationError(f"several agents match ({names}): give the full JID")
+
+
+def is_named(jid: str, name: str) -> bool:
+    """True if `name` is this JID or its local part."""
+    return name in (jid, jid.partition("@")[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +78,7 @@ class CliContext:
     server_kind: str = ""
     """Kind of our own server (xmpp/servers), if known."""
     may_register: bool = False
-    """Accounts are made in-band where they are missing."""
+    """Missing accounts are registered in-band."""
 
     @property
     def accounts(self) -> AccountPasswords:
@@ -103,19 +110,22 @@ def check_disk_space(data: Path) -> None:
     if free < MIN_FREE_BYTES:
         raise ConfigurationError(
             f"the disk of {str(data)!r} is full ({free} bytes are free, {MIN_FREE_BYTES} are"
-            " needed): make room, or name another directory by --data"
+            " needed): free some space, or choose another directory with --data"
         )
 
 
 def find_context(options: argparse.Namespace, settings: AgentSettings | None = None) -> CliContext:
-    """The server that the command line names, else the agent.toml's, else that of the running `up`.
+    """Context with the server of the command line, else of the agent.toml, else of the running
+    `up`.
 
     Raises:
         ConfigurationError: none of them names one.
     """
     data = data_directory(options)
     environment = read_environment()
-    server = options.server or _remote_address(environment.server)
+    server = options.server
+    if not server and environment.server not in OWN_SERVER_KINDS:
+        server = environment.server
     if server:
         host, port = parse_address(server)
         domain = options.domain or environment.domain or host
@@ -129,7 +139,13 @@ def find_context(options: argparse.Namespace, settings: AgentSettings | None = N
         )
     if settings is not None and settings.server.host:
         return _context_of_agent(settings, data, options)
-    return _running_context(data)
+    record = read_run_record(data)
+    if record is None:
+        raise ConfigurationError(
+            f"nothing runs on the data in {str(data)!r}: start `spade-llm up` there,"
+            " name its directory with --data, or another server with --server HOST[:PORT]"
+        )
+    return context_of_run(record, data)
 
 
 def absolute_path(text: str | None) -> Path | None:
@@ -146,10 +162,10 @@ def assistant_jid(options: argparse.Namespace, cli_context: CliContext) -> str:
 
 @asynccontextmanager
 async def login(jid: str, cli_context: CliContext) -> AsyncIterator[ChatAgent]:
-    """The person, connected as long as the block runs.
+    """Log the person in for the block.
 
     Raises:
-        ConfigurationError: no password, or the server does not let them in.
+        ConfigurationError: there is no password, or the server rejects the login.
     """
     password = cli_context.accounts.get(jid)
     from spade_llm.agents.chat import ChatAgent
@@ -169,14 +185,6 @@ async def login(jid: str, cli_context: CliContext) -> AsyncIterator[ChatAgent]:
         await shield_from_stop(agent.stop())
 
 
-def _local(path: Path) -> str:
-    return path.parent.name.partition("@")[0]
-
-
-def _remote_address(server: str) -> str | None:
-    return None if server in OWN_SERVER_KINDS else server
-
-
 def _context_of_agent(
     settings: AgentSettings, data: Path, options: argparse.Namespace
 ) -> CliContext:
@@ -189,22 +197,13 @@ def _context_of_agent(
         alternative_addresses=tuple(
             parse_address(one, named="[server] endpoints") for one in server.endpoints
         ),
-        domain=server.domain or _domain_of(settings.jid) or server.host or "",
+        domain=server.domain or settings.jid.partition("@")[2] or server.host or "",
         ca=folder / server.ca if server.ca else None,
     )
 
 
-def _domain_of(jid: str) -> str:
-    return jid.partition("@")[2]
-
-
-def _running_context(data: Path) -> CliContext:
-    record = read_run_record(data)
-    if record is None:
-        raise ConfigurationError(
-            f"nothing runs on the data in {str(data)!r}: start `spade-llm up` there,"
-            " name its directory with --data, or another server with --server HOST[:PORT]"
-        )
+def context_of_run(record: RunRecord, data: Path) -> CliContext:
+    """Context of the running `up`."""
     return CliContext(
         data=data, host=record.host, port=record.port, domain=record.domain, ca=record.ca
     )

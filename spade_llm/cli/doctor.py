@@ -8,7 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.context import CliContext, agent_directories, data_directory, find_context, login
+from spade_llm.cli.context import (
+    agent_directories,
+    context_of_run,
+    data_directory,
+    find_context,
+    login,
+)
 from spade_llm.cli.doctor_checks import (
     Check,
     CheckState,
@@ -35,8 +41,7 @@ if TYPE_CHECKING:
 
     from spade_llm.agents import ChatAgent
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
-    from spade_llm.cli.factory.model_choice import ModelChoice, ModelRecord
-    from spade_llm.xmpp.servers.run_record import RunRecord
+    from spade_llm.cli.factory.model_choice import ModelChoice
 
 STATUS_TIMEOUT_S = 3.0
 MODEL_TIMEOUT_S = 5.0
@@ -50,23 +55,32 @@ async def check_run(data: Path) -> list[Check]:
 
 
 async def check_agents(data: Path) -> list[Check]:
-    """Each agent of the running `up`, asked for its status."""
+    """Check that each agent of the running `up` answers a status request."""
     record = read_run_record(data)
     if record is None:
         return []
     try:
-        async with login(record.person, _context_of_run(record, data)) as client:
+        async with login(record.person, context_of_run(record, data)) as client:
             return list(await asyncio.gather(*(_check_agent(client, jid) for jid in record.agents)))
     except ConfigurationError as error:
-        return [Check(record.person, CheckState.FAILED, str(error), "stop `up` and start it again")]
+        return [Check(record.person, CheckState.FAILED, str(error), "restart `spade-llm up`")]
 
 
 def check_running_models(data: Path) -> list[Check]:
     """Model status that each running assistant on this data reports. This command's environment may
     differ from the assistant's, and is not used."""
-    homes = agent_directories(data)
-    records = {home.name: record for home in homes if (record := read_model_record(home))}
-    return [_check_running_model(jid, record) for jid, record in records.items()]
+    checks = []
+    for home in agent_directories(data):
+        if (record := read_model_record(home)) is None:
+            continue
+        what = f"{home.name}: {record.description}"
+        if record.fault is not None:
+            mend = "correct the assistant's agent.toml or environment, and restart the assistant"
+            checks.append(Check("model", CheckState.FAILED, f"{what}: {record.fault}", mend))
+        else:
+            state = CheckState.MISSING if record.is_offline else CheckState.OK
+            checks.append(Check("model", state, what))
+    return checks
 
 
 async def check_models(spec: DeploymentSpec) -> list[Check]:
@@ -84,14 +98,6 @@ async def check_models(spec: DeploymentSpec) -> list[Check]:
 
 def main(options: argparse.Namespace) -> int:
     return run_until_stopped(_doctor(options))
-
-
-def _check_running_model(jid: str, record: ModelRecord) -> Check:
-    what = f"{jid}: {record.description}"
-    if record.fault is not None:
-        mend = "correct it in the agent.toml or the environment of the assistant, and restart that"
-        return Check("model", CheckState.FAILED, f"{what}: {record.fault}", mend)
-    return Check("model", CheckState.MISSING if record.is_offline else CheckState.OK, what)
 
 
 async def _check_model(name: str, choice: ModelChoice) -> Check:
@@ -115,15 +121,9 @@ async def _check_agent(client: ChatAgent, jid: str) -> Check:
         status = await client.status(jid, timeout_s=STATUS_TIMEOUT_S)
     except RequestError as error:
         return Check(
-            jid, CheckState.FAILED, str(error), "see the files in log/ of the data directory"
+            jid, CheckState.FAILED, str(error), "see the log files in log/ of the data directory"
         )
     return Check(jid, CheckState.OK, f"{status.kind}: {status.summary}")
-
-
-def _context_of_run(record: RunRecord, data: Path) -> CliContext:
-    return CliContext(
-        data=data, host=record.host, port=record.port, domain=record.domain, ca=record.ca
-    )
 
 
 async def _doctor(options: argparse.Namespace) -> int:
@@ -133,15 +133,17 @@ async def _doctor(options: argparse.Namespace) -> int:
     definitions, problem = _definitions(options)
     checks.append(problem or check_extras(definitions))
     checks += await _deployment(options, data, definitions)
-    checks += check_running_models(data) or await _models_from_here(definitions)
+    if running_models := check_running_models(data):
+        checks += running_models
+    else:
+        for one in definitions:
+            if one.settings.kind == "assistant":
+                checks += await check_models(one)
     for check in checks:
-        print(_line(check))
+        print(f"{check.state:8} {check.name:20} {check.detail}")
+        if check.remedy:
+            print(f"{'':30}→ {check.remedy}")
     return 1 if any(check.state is CheckState.FAILED for check in checks) else 0
-
-
-async def _models_from_here(specs: Sequence[DeploymentSpec]) -> list[Check]:
-    assistants = [one for one in specs if one.settings.kind == "assistant"]
-    return [check for one in assistants for check in await check_models(one)]
 
 
 async def _deployment(
@@ -151,8 +153,8 @@ async def _deployment(
     if not options.host:
         gateways = await check_gateways(specs, data)
         return [*await check_run(data), *await check_agents(data), *gateways]
-    from spade_llm.cli.deployment.hosted import PEOPLE_FOLDER
     from spade_llm.cli.doctor_hosting import check_host
+    from spade_llm.cli.host import PEOPLE_FOLDER
 
     try:
         cli_context = find_context(options)
@@ -169,8 +171,3 @@ def _definitions(options: argparse.Namespace) -> tuple[tuple[DeploymentSpec, ...
         return read_deployment(folder, domain="localhost"), None
     except ConfigurationError as error:
         return (), Check("agent files", CheckState.FAILED, str(error))
-
-
-def _line(check: Check) -> str:
-    mend = f"\n{'':30}→ {check.remedy}" if check.remedy else ""
-    return f"{check.state:8} {check.name:20} {check.detail}{mend}"

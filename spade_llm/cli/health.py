@@ -1,45 +1,132 @@
-"""`spade-llm health`: health check of running agents and gateways (heartbeat, HTTP)."""
+"""`spade-llm health`: health check of running agents (heartbeat file) and gateways (HTTP record).
+
+Each agent touches a heartbeat file while its server answers it, and a gateway publishes its address
+in http.json. The check reads these files: a login of its own would cost as much as the agent's
+start, twice a minute.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from spade_llm.cli.context import agent_directories, data_directory
-from spade_llm.cli.deployment.heartbeat import heartbeat_problem
-from spade_llm.cli.deployment.http_record import read_http_record
-from spade_llm.cli.doctor_checks import gateway_problem as http_problem_of
 from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.servers.run_record import read_run_record
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
     from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_FILE = "heard"
+HEARTBEAT_INTERVAL_S = 15.0
+HEARTBEAT_TTL_S = 60.0
+"""Four intervals: a server that restarts is back by then."""
+POLL_INTERVAL_S = 0.05
+HTTP_FILE = "http.json"
+HTTP_TIMEOUT_S = 3.0
 
 
 def main(options: argparse.Namespace) -> int:
     data = data_directory(options)
-    homes = _agent_directories(data)
+    homes = agent_directories(data)
+    if (run := read_run_record(data)) is not None:
+        # Without a running `up`, every agent that ever ran here should run.
+        homes = [home for home in homes if home.name in run.agents or is_locked(home)]
     if not homes:
         raise ConfigurationError(f"no agent has run on the data in {str(data)!r}")
-    problems = {home.name: heartbeat_problem(home) or _http_problem(home) for home in homes}
-    for jid, problem in problems.items():
-        print(f"{jid} {problem or 'hears its server'}")
-    return 1 if any(problems.values()) else 0
+    is_healthy = True
+    for home in homes:
+        problem = heartbeat_problem(home)
+        if problem is None and (record := read_http_record(home)) is not None:
+            http_problem = gateway_problem(record)
+            problem = http_problem and f"is connected, but {http_problem} at {record.url}"
+        print(f"{home.name} {problem or 'is healthy'}")
+        is_healthy = is_healthy and problem is None
+    return 0 if is_healthy else 1
 
 
-def _agent_directories(data: Path) -> list[Path]:
-    """Homes of the agents that should run: those of the running `up`, and any other running agent;
-    without an `up`, all agents that ever ran here."""
-    homes = agent_directories(data)
-    record = read_run_record(data)
-    if record is None:
-        return homes
-    return [home for home in homes if home.name in record.agents or is_locked(home)]
+def touch_heartbeat(home: Path) -> None:
+    """Update the heartbeat file. A disk error is logged: the next heartbeat may succeed."""
+    try:
+        (home / HEARTBEAT_FILE).touch()
+    except OSError as error:
+        logger.warning("%s cannot be touched: %s", home / HEARTBEAT_FILE, error)
 
 
-def _http_problem(home: Path) -> str | None:
-    """Reason that a gateway does not answer over HTTP; None if it does."""
-    record = read_http_record(home)
-    problem = http_problem_of(record) if record else None
-    return f"hears its server, but {problem} at {record.url}" if record and problem else None
+def remove_heartbeat(home: Path) -> None:
+    (home / HEARTBEAT_FILE).unlink(missing_ok=True)
+
+
+def heartbeat_problem(home: Path, *, now_s: float | None = None) -> str | None:
+    """Reason that the agent with this home is unhealthy; None if it is healthy."""
+    try:
+        age_s = (time.time() if now_s is None else now_s) - (home / HEARTBEAT_FILE).stat().st_mtime
+    except FileNotFoundError:
+        return "has no heartbeat yet, or is not running"
+    if age_s < -HEARTBEAT_TTL_S:
+        return "has a heartbeat in the future: the clock was set back; wait for the next one"
+    return f"has had no heartbeat for {age_s:.0f} s" if age_s > HEARTBEAT_TTL_S else None
+
+
+async def wait_for_heartbeat(home: Path, *, within_s: float) -> bool:
+    """Wait until the agent with this home is healthy; False after `within_s`. The file is
+    polled."""
+    until = time.monotonic() + within_s
+    while not (is_well := heartbeat_problem(home) is None) and time.monotonic() < until:  # noqa: ASYNC110
+        await asyncio.sleep(POLL_INTERVAL_S)
+    return is_well
+
+
+class HttpRecord(BaseModel):
+    """Current HTTP addresses of a gateway, in http.json."""
+
+    model_config = ConfigDict(frozen=True)
+
+    url: str
+    """Base URL of the gateway on this machine, without a path."""
+    is_open: bool
+    """Other machines may reach it, too."""
+    local_principal: str | None
+    """Principal of requests without a token; None means that a token is required."""
+
+
+@contextmanager
+def published_http_record(home: Path, record: HttpRecord) -> Iterator[None]:
+    """Keep the record in the gateway's folder for the block."""
+    (home / HTTP_FILE).write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    try:
+        yield
+    finally:
+        (home / HTTP_FILE).unlink(missing_ok=True)
+
+
+def read_http_record(home: Path) -> HttpRecord | None:
+    """Read the record; None if there is none or it is unreadable. A killed gateway leaves that of
+    its last run."""
+    try:
+        return HttpRecord.model_validate_json((home / HTTP_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValidationError):
+        return None
+
+
+def gateway_problem(record: HttpRecord) -> str | None:
+    """Reason that the gateway does not answer; None if it does."""
+    try:
+        with urllib.request.urlopen(f"{record.url}/health", timeout=HTTP_TIMEOUT_S):
+            return None
+    except urllib.error.HTTPError as error:
+        return f"answers with {error.code}"
+    except (OSError, ValueError) as error:
+        return f"does not answer ({getattr(error, 'reason', None) or type(error).__name__})"

@@ -10,9 +10,9 @@ from asyncio.subprocess import PIPE, Process
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from spade_llm.cli.deployment.heartbeat import remove_heartbeat, wait_for_heartbeat
 from spade_llm.cli.factory.agent_factory import running_agent
 from spade_llm.cli.factory.deployment_spec import start_waves
+from spade_llm.cli.health import remove_heartbeat, wait_for_heartbeat
 from spade_llm.cli.logs import last_lines, log_path, rotate_log
 from spade_llm.core.settings.environment import MODEL_VARIABLES, secret_variables
 

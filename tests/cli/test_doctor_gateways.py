@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.cli import main
-from spade_llm.cli.deployment.heartbeat import touch_heartbeat
-from spade_llm.cli.deployment.http_record import HttpRecord, published_http_record
+from spade_llm.cli.health import touch_heartbeat
+from spade_llm.cli.health import HttpRecord, published_http_record
 from spade_llm.cli.doctor_checks import CheckState, check_gateways, check_hosted_gateways
 from spade_llm.cli.factory.deployment_spec import read_deployment
 from spade_llm.core import directory_lock
@@ -114,5 +114,5 @@ def test_a_gateway_that_does_not_answer_is_not_healthy(
     assert main(["health", "--data", str(tmp_path)]) == 0
 
     said = capsys.readouterr().out.splitlines()
-    assert said[0].startswith("gateway@localhost hears its server, but does not answer")
-    assert said[1] == "gateway@localhost hears its server"
+    assert said[0].startswith("gateway@localhost is connected, but does not answer")
+    assert said[1] == "gateway@localhost is healthy"

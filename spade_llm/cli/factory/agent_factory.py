@@ -9,12 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.deployment.heartbeat import (
-    HEARTBEAT_INTERVAL_S,
-    remove_heartbeat,
-    touch_heartbeat,
-)
-from spade_llm.cli.deployment.http_record import published_http_record
 from spade_llm.cli.factory.agent_options import (
     build_admission,
     build_crowd_limits,
@@ -31,6 +25,12 @@ from spade_llm.cli.factory.model_choice import (
     choose_learning_model,
     choose_model,
     maintain_model_record,
+)
+from spade_llm.cli.health import (
+    HEARTBEAT_INTERVAL_S,
+    published_http_record,
+    remove_heartbeat,
+    touch_heartbeat,
 )
 from spade_llm.core import directory_lock
 from spade_llm.core.errors import ConfigurationError

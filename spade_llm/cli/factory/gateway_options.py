@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.deployment.http_record import HttpRecord
+from spade_llm.cli.health import HttpRecord
 from spade_llm.gateway.network import AgentAddresses
 from spade_llm.gateway.options import HttpOptions
 

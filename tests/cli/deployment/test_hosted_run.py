@@ -168,7 +168,7 @@ async def test_an_account_of_another_origin_keeps_its_password(
     with pytest.raises(AssertionError):
         hosted.prepare("--people", "you,ada, Bob")
 
-    assert f"{jid} has an account that was not made here" in capsys.readouterr().err
+    assert f"{jid} has an account that was not created here" in capsys.readouterr().err
     assert await hosted.make_accounts() == ""
     bob = Client(jid, "made by prosodyctl")
     assert await bob.attempt(hosted.endpoint) == "session"

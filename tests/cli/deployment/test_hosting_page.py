@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from spade_llm.cli.deployment.http_record import read_http_record
+from spade_llm.cli.health import read_http_record
 from spade_llm.xmpp.servers.certificates import local_certificates
 from spade_llm.xmpp.servers.managed_server import Endpoint
 from tests.cli.deployment.hosted import free_ports

@@ -253,7 +253,7 @@ def test_an_agent_is_not_given_the_account_of_a_person(
     place = ["--to", str(hosted.root), "--domain", DOMAIN, "--agents", str(hosted.agents)]
 
     assert main(["host", "prepare", *place, "--people", "you"]) == 1
-    assert f"tools@{DOMAIN} has its password in" in capsys.readouterr().err
+    assert f"tools@{DOMAIN} already has its password in" in capsys.readouterr().err
 
 
 def test_an_agent_of_another_domain_is_refused(
