@@ -26,7 +26,7 @@ TOOL_FAMILIES = {
     "owner": "decay and grants of your memories",
     "documents": "search_documents, answer_from_documents and list_documents",
     "ask": "ask_agent and list_agents",
-    "tools": "the tool agent's own",
+    "tools": "the tool agent's tools",
 }
 DEFAULT_TOOL_FAMILIES = "memory,documents,ask"
 """Default tool families, the most useful ones to a model: it reads every offered tool in each turn.
@@ -34,17 +34,20 @@ DEFAULT_TOOL_FAMILIES = "memory,documents,ask"
 ALL_TOOL_FAMILIES = "all"
 
 SETTINGS_KEYS = ("mcpServers", "servers")
-"""Under which MCP clients keep their list of servers: most of them, and some editors."""
+"""Keys of the server list in the settings of MCP clients: of most clients, and of some editors."""
 
 DATA_HELP = "directory of all state (default: $SPADE_LLM_DATA, else ./spade-llm-data)"
 EXIT_SIGPIPE = 141
 """Exit code of a shell for SIGPIPE."""
-HTTP_HELP = "where the gateway listens (default: its [http], else 127.0.0.1:8000 or the next free)"
-ALLOW_HOST_HELP = "a name that clients reach us by"
-SERVER_HELP = "where to log in, if not at the server that `spade-llm up` runs on the same data"
+HTTP_HELP = (
+    "address of the gateway (default: its [http], else 127.0.0.1:8000 or the next free port)"
+)
+ALLOW_HOST_HELP = "host name that clients may use; repeatable"
+SERVER_HELP = "XMPP server (default: that of the running `spade-llm up` on the same data)"
+AGENTS_HELP = "folder of NAME/agent.toml (default: the five standard agents)"
 
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""A disk, a quota or a limit of the process that was reached."""
+"""Errors of a full disk, or of a reached quota or process limit."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -52,17 +55,20 @@ Commands = argparse._SubParsersAction  # the only name that argparse has for it
 
 RAG_QUERY_ACTIONS = {
     "search": "Show the best passages.",
-    "answer": "Answer from documents, with its sources.",
+    "answer": "Answer a question from documents, with sources.",
 }
 
 MEMORY_ACTIONS = {
-    "stats": "Say how much is remembered, by owner and kind.",
-    "verify": "Check that the file is whole.",
-    "export": "Write everything as JSON Lines, without vectors.",
-    "import": "Read such a file (all of it or nothing), or one of spade_llm 0.2 or 0.3.",
-    "backup": "Copy the memory as it is now, while it is used.",
-    "reindex": "Compute again what memories are found by, with the agent's embeddings of today.",
+    "stats": "Show the number of memories by owner and kind.",
+    "verify": "Check the memory file for errors.",
+    "export": "Write all memories as JSON Lines, without vectors.",
+    "import": "Import an exported file (all of it or nothing), or one of spade_llm 0.2 or 0.3.",
+    "backup": "Copy the memory file, also while it is in use.",
+    "reindex": "Compute all embeddings again, with the agent's current embedding model.",
 }
+
+MODULES = {"ask": "chat", "account": "access", "invite": "access", "token": "access"}
+"""Modules of the commands that have no module of their own name."""
 
 MAX_NUMBER = 1_000_000
 """Maximum number for any count argument: days, lines, uses."""
@@ -71,7 +77,7 @@ MAX_NUMBER = 1_000_000
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the result is the exit code."""
     options = build_parser().parse_args(arguments)
-    module = import_module(f"spade_llm.cli.{options.command}")
+    module = import_module(f"spade_llm.cli.{MODULES.get(options.command, options.command)}")
     # Every command module has `main(options) -> int`; argparse and import_module are untyped.
     command = cast("Callable[[argparse.Namespace], int]", module.main)
     try:
@@ -80,14 +86,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return done
     except BrokenPipeError:
-        return _discard_output()
+        # `… | head`: the interpreter flushes stdout at its exit, and would report the pipe again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_SIGPIPE
     except SpadeLLMError as error:
         print(f"spade-llm {options.command}: {sanitize_lines(str(error))}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(
-            f"spade-llm {options.command}: {sanitize_line(_os_error_text(error))}", file=sys.stderr
-        )
+        where = f" for {error.filename!r}" if error.filename else ""
+        reason = f"{error.strerror or error}{where}"
+        if error.errno in _DISK_FULL:
+            reason = f"no space left{where}: {error.strerror}"
+        print(f"spade-llm {options.command}: {sanitize_line(reason)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -100,41 +110,34 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_up(commands)
     _add_run(commands)
-    _add_chat(commands)
-    _add_ask(commands)
+    chat = _add(commands, "chat", "Chat with an agent in the terminal.")
+    chat.add_argument("jid", nargs="?", metavar="JID", help="default: assistant@ the domain")
+    _add_person(chat)
+    ask = _add(commands, "ask", "Ask one question; the answer goes to standard output.")
+    ask.add_argument("question", type=_any_text, metavar="QUESTION")
+    ask.add_argument("--to", metavar="JID", dest="jid", help="default: assistant@ the domain")
+    _add_person(ask)
     _add_rag(commands)
     _add_memory(commands)
     _add_tools(commands)
     _add_mcp(commands)
     _add_agents(commands)
     _add_account(commands)
-    _add_usage(commands)
+    usage = _add(commands, "usage", "Show the token usage of an assistant by peer and day.")
+    usage.add_argument("--agent", metavar="JID", default="assistant", help="default: assistant")
+    usage.add_argument("--days", type=_positive, default=7, metavar="N", help="default: 7")
+    usage.add_argument("--peer", metavar="JID", help="only this peer")
+    usage.add_argument("--json", action="store_true", help="one JSON object per line")
     _add_invite(commands)
     _add_token(commands)
     _add_doctor(commands)
     _add_host(commands)
-    _add_health(commands)
+    _add(commands, "health", "Exit with 0 if the agents on this data are healthy.")
     return parser
 
 
-def _os_error_text(error: OSError) -> str:
-    """Describe a system error, with the file name if there is one."""
-    where = f" for {error.filename!r}" if error.filename else ""
-    if error.errno in _DISK_FULL:
-        return f"no room on the disk{where}: {error.strerror}"
-    return f"{error.strerror or error}{where}"
-
-
-def _discard_output() -> int:
-    """Redirect stdout to /dev/null after a broken pipe (`… | head`), so that buffered output is
-    discarded."""
-    # The interpreter flushes stdout at its exit, and would report the pipe once more.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return EXIT_SIGPIPE
-
-
 class _CommandParser(argparse.ArgumentParser):
-    """Its arguments are single lines of text, unless they say otherwise by `type`."""
+    """Argument parser: arguments are single lines of text unless they have another `type`."""
 
     def __init__(self, **options: Any) -> None:  # argparse's own, two of them typed Any
         super().__init__(**options)
@@ -145,8 +148,7 @@ class _CommandParser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
 
     def add_subparsers(self, **options: Any) -> Commands[Any]:
-        """Add subcommands; arguments after a command's name are checked by the parser of that
-        command."""
+        """Add subcommands; the parser of a subcommand checks the arguments after its name."""
         action = super().add_subparsers(**options)
         action.type = str
         return action
@@ -155,12 +157,12 @@ class _CommandParser(argparse.ArgumentParser):
 def _line(text: str) -> str:
     """Argument of one line. Raises ArgumentTypeError."""
     if _CONTROL.search(_any_text(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} has control characters")
+        raise argparse.ArgumentTypeError(f"{text!r} contains control characters")
     return text
 
 
 def _optional(text: str) -> str:
-    """Argument of one line; empty means that it is not given, as Compose passes unset variables.
+    """Argument of one line; an empty one counts as missing, as Compose passes unset variables.
 
     Raises ArgumentTypeError.
     """
@@ -187,26 +189,26 @@ def _add(
 
 
 def _add_up(commands: Commands[argparse.ArgumentParser]) -> None:
-    up = _add(commands, "up", "Start a server and all agents; on a terminal, open a chat.")
+    up = _add(commands, "up", "Start a server and all agents; in a terminal, open a chat.")
     add = up.add_argument
     add(
         "--server",
         metavar="auto|embedded|prosody|HOST[:PORT]",
-        help="which XMPP server (default: $SPADE_LLM_SERVER, else auto: Prosody if installed)",
+        help="XMPP server (default: $SPADE_LLM_SERVER, else auto: Prosody if installed)",
     )
     add("--domain", metavar="D", help="default: $SPADE_LLM_DOMAIN, else localhost or HOST")
     add("--port", type=_port, metavar="N", help="port of our own server (default: 5222 if free)")
-    add("--ca", metavar="FILE", help="CA to trust for HOST, beside the system's")
+    add("--ca", metavar="FILE", help="CA to trust for HOST, in addition to the system's")
     add(
         "--register",
         action="store_true",
-        help="make the accounts on HOST in-band (XEP-0077); waits where it registers one at a time",
+        help="register the accounts on HOST in-band (XEP-0077); waits if HOST limits the rate",
     )
-    add("--agents", metavar="DIR", help="folder of NAME/agent.toml (default: the standard five)")
+    add("--agents", metavar="DIR", help=AGENTS_HELP)
     add("--processes", action="store_true", help="one process per agent, restarted when it dies")
-    add("--no-chat", action="store_true", help="serve only, also on a terminal")
-    add("--no-download", action="store_true", help="do not fetch the embedding model (90 MB)")
-    add("--http", metavar="HOST[:PORT]|off", help=f"{HTTP_HELP}; off: not at all")
+    add("--no-chat", action="store_true", help="serve only, also in a terminal")
+    add("--no-download", action="store_true", help="do not download the embedding model (90 MB)")
+    add("--http", metavar="HOST[:PORT]|off", help=f"{HTTP_HELP}; off: no gateway")
     add("--allow-host", metavar="NAME", action="append", help=ALLOW_HOST_HELP)
 
 
@@ -214,122 +216,96 @@ def _add_run(commands: Commands[argparse.ArgumentParser]) -> None:
     run = _add(commands, "run", "Run one agent from its agent.toml.")
     run.add_argument("file", metavar="FILE", help="the agent.toml")
     _add_server(run)
-    run.add_argument("--register", action="store_true", help="make the account in-band (XEP-0077)")
-    run.add_argument("--no-download", action="store_true", help="do not fetch the embedding model")
+    register_help = "register the account in-band (XEP-0077)"
+    run.add_argument("--register", action="store_true", help=register_help)
+    no_download_help = "do not download the embedding model"
+    run.add_argument("--no-download", action="store_true", help=no_download_help)
     run.add_argument("--http", metavar="HOST[:PORT]", help=HTTP_HELP)
     run.add_argument("--allow-host", metavar="NAME", action="append", help=ALLOW_HOST_HELP)
     run.add_argument("--listen-fd", type=int, help=argparse.SUPPRESS)
     run.add_argument("--with-parent", action="store_true", help=argparse.SUPPRESS)
 
 
-def _add_chat(commands: Commands[argparse.ArgumentParser]) -> None:
-    chat = _add(commands, "chat", "Chat with an agent in the terminal.")
-    chat.add_argument("jid", nargs="?", metavar="JID", help="default: assistant@ the domain")
-    _add_person(chat)
-
-
-def _add_ask(commands: Commands[argparse.ArgumentParser]) -> None:
-    ask = _add(commands, "ask", "Ask one question; the answer goes to standard output.")
-    ask.add_argument("question", type=_any_text, metavar="QUESTION")
-    ask.add_argument("--to", metavar="JID", dest="jid", help="default: assistant@ the domain")
-    _add_person(ask)
-
-
 def _add_rag(commands: Commands[argparse.ArgumentParser]) -> None:
-    rag = commands.add_parser("rag", help="Give documents to an assistant, and look after them.")
+    rag = commands.add_parser("rag", help="Add, search, share and delete an assistant's documents.")
     actions = rag.add_subparsers(dest="action", required=True, metavar="ACTION")
-    _add_rag_add(actions)
+    add = _add_rag_action(actions, "add", "Add documents: files, or folders of them.")
+    add.add_argument("path", nargs="+", metavar="PATH")
+    add.add_argument("--namespace", default="default", help="default: default")
+    add.add_argument("--no-recursive", action="store_true", help="without subfolders")
+    add.add_argument("--size", type=int, metavar="N", help="characters per passage, 100 to 4000")
+    add.add_argument("--overlap", type=int, metavar="N", help="characters of overlap, 0 to 1000")
     listing = _add_rag_action(actions, "list", "List namespaces, or the documents of one.")
     listing.add_argument("namespace", nargs="?", metavar="NAMESPACE")
-    stats = _add_rag_action(actions, "stats", "Say how much a namespace holds.")
+    stats = _add_rag_action(actions, "stats", "Show the size of a namespace.")
     stats.add_argument("namespace", nargs="?", default="default", metavar="NAMESPACE")
     for name, help in RAG_QUERY_ACTIONS.items():
         asking = _add_rag_action(actions, name, help)
         asking.add_argument("query", type=_any_text, metavar="QUERY")
         asking.add_argument("--namespace", action="append", default=[], help="default: all")
         asking.add_argument("-k", type=int, default=5, metavar="N", help="passages, 1 to 20")
-    delete = _add_rag_action(actions, "delete", "Delete a document, or a namespace with all.")
+    delete = _add_rag_action(actions, "delete", "Delete a document, or a whole namespace.")
     delete.add_argument("namespace", metavar="NAMESPACE")
     delete.add_argument("source", nargs="?", metavar="SOURCE")
-    reindex = _add_rag_action(actions, "reindex", "Embed everything again, with today's model.")
+    help = "Compute all embeddings again, with the current model."
+    reindex = _add_rag_action(actions, "reindex", help)
     reindex.add_argument("namespace", nargs="?", metavar="NAMESPACE", help="default: all")
-    _add_rag_sharing(actions)
-
-
-def _add_rag_add(actions: Commands[argparse.ArgumentParser]) -> None:
-    add = _add_rag_action(actions, "add", "Add documents: files, or folders of them.")
-    add.add_argument("path", nargs="+", metavar="PATH")
-    add.add_argument("--namespace", default="default", help="default: default")
-    add.add_argument("--no-recursive", action="store_true", help="not what lies in subfolders")
-    add.add_argument("--size", type=int, metavar="N", help="characters of a passage, 100 to 4000")
-    add.add_argument("--overlap", type=int, metavar="N", help="repeated in the next, 0 to 1000")
-
-
-def _add_rag_sharing(actions: Commands[argparse.ArgumentParser]) -> None:
     grant = _add_rag_action(actions, "grant", "Let a JID or a domain read a namespace.")
-    revoke = _add_rag_action(actions, "revoke", "Take that back.")
+    revoke = _add_rag_action(actions, "revoke", "Revoke such a grant.")
     for action in (grant, revoke):
         action.add_argument("namespace", metavar="NAMESPACE")
         action.add_argument("grantee", metavar="JID|DOMAIN")
-    grant.add_argument("--write", action="store_true", help="and add and delete documents")
-    _add_rag_action(actions, "grants", "List who was let in.")
+    grant.add_argument("--write", action="store_true", help="also add and delete documents")
+    _add_rag_action(actions, "grants", "List the grants.")
 
 
 def _add_rag_action(
     actions: Commands[argparse.ArgumentParser], name: str, help: str
 ) -> argparse.ArgumentParser:
     action = _add(actions, name, help)
-    action.add_argument("--for", metavar="JID", dest="owner", default="assistant", help="whose")
+    action.add_argument("--for", metavar="JID", dest="owner", default="assistant", help="the owner")
     action.add_argument("--to", metavar="JID", dest="rag", default="rag", help="the RAG agent")
     _add_server(action)
     return action
 
 
 def _add_memory(commands: Commands[argparse.ArgumentParser]) -> None:
-    memory = commands.add_parser("memory", help="Look after the memory agent's file.")
+    memory = commands.add_parser("memory", help="Check, export, import or copy a memory file.")
     actions = memory.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, help in MEMORY_ACTIONS.items():
         action = _add(actions, name, help)
         if name in ("export", "import", "backup"):
             action.add_argument("file", metavar="FILE")
         if name == "import":
-            _add_import(action)
+            action.add_argument("--dry-run", action="store_true", help="only show the effect")
+            action.add_argument(
+                "--owner", metavar="JID", help="for a file of spade_llm: owner of the memories"
+            )
+            action.add_argument(
+                "--about", metavar="JID", help="for a file of spade_llm: person they are about"
+            )
         if name == "reindex":
-            action.add_argument("--agents", metavar="DIR", help="folder of NAME/agent.toml")
+            action.add_argument("--agents", metavar="DIR", help=AGENTS_HELP)
         action.add_argument("--agent", metavar="JID", help="default: the only memory below --data")
 
 
-def _add_import(action: argparse.ArgumentParser) -> None:
-    action.add_argument("--dry-run", action="store_true", help="say what it would do")
-    action.add_argument(
-        "--owner", metavar="JID", help="of a file of spade_llm: whose memories they become"
-    )
-    action.add_argument(
-        "--about", metavar="JID", help="of a file of spade_llm: the person they are about"
-    )
-
-
 def _add_tools(commands: Commands[argparse.ArgumentParser]) -> None:
-    tools = commands.add_parser("tools", help="See what a tool agent offers and was called for.")
+    tools = commands.add_parser("tools", help="Show a tool agent's tools, calls and reviews.")
     actions = tools.add_subparsers(dest="action", required=True, metavar="ACTION")
-    offered = _add(actions, "list", "Say which tools you may call; `ask`: a person must say yes.")
-    log = _add(actions, "log", "Show who called which tool, and how it ended.")
+    offered = _add(actions, "list", "List the tools you may call; `ask`: a person must approve.")
+    log = _add(actions, "log", "Show the tool calls, with caller and outcome.")
     log.add_argument("--last", type=_positive, default=50, metavar="N", help="default: 50")
     log.add_argument("--tool", metavar="NAME", help="only calls of this tool")
-    log.add_argument("--caller", metavar="JID", help="only calls by it or on its behalf")
+    log.add_argument("--caller", metavar="JID", help="only calls by this JID or on its behalf")
     log.add_argument("--json", action="store_true", help="one JSON object per line")
     review = _add(actions, "review", "Decide on tools that MCP servers have changed or added.")
-    _add_decisions(review)
+    name = "SERVER_tool@DIGEST as shown, or SERVER_tool, or SERVER for everything that waits"
+    review.add_argument("--accept", action="append", metavar="NAME", help=name)
+    review.add_argument("--reject", action="append", metavar="NAME", help=f"never offer it: {name}")
+    review.add_argument("--all", action="store_true", help="show rejected definitions, too")
     for action in (offered, log, review):
         action.add_argument("--agent", metavar="JID", default="tools", help="default: tools")
     _add_person(offered)
-
-
-def _add_decisions(review: argparse.ArgumentParser) -> None:
-    name = "SERVER_tool@DIGEST as shown, or SERVER_tool, or SERVER: what waits now"
-    review.add_argument("--accept", action="append", metavar="NAME", help=name)
-    review.add_argument("--reject", action="append", metavar="NAME", help=f"never offer it: {name}")
-    review.add_argument("--all", action="store_true", help="show rejected ones, too")
 
 
 def _positive(text: str) -> int:
@@ -350,158 +326,148 @@ def _number(text: str, *, most: int) -> int:
 
 
 def _add_mcp(commands: Commands[argparse.ArgumentParser]) -> None:
-    mcp = _add(commands, "mcp", "Offer the network to an MCP client, on standard input and output.")
+    mcp = _add(commands, "mcp", "Serve the agents as MCP tools, on standard input and output.")
     add = mcp.add_argument
     families = ", ".join(TOOL_FAMILIES)
-    add("--tools", metavar="NAMES", help=f"of {families}, all (default: {DEFAULT_TOOL_FAMILIES})")
+    add("--tools", metavar="NAMES", help=f"{families}, all (default: {DEFAULT_TOOL_FAMILIES})")
     add("--memory", metavar="JID", help="the memory agent")
     add("--rag", metavar="JID", help="the RAG agent")
     add("--tool-agent", metavar="JID", help="the tool agent")
-    add("--agent", metavar="JID", action="append", help="who may be asked; several times for more")
+    add("--agent", metavar="JID", action="append", help="assistant to ask; repeatable")
     add("--http", metavar="HOST[:PORT]", help="serve streamable HTTP instead, at /mcp")
     add("--allow-host", metavar="NAME", action="append", help=ALLOW_HOST_HELP)
     token = mcp.add_mutually_exclusive_group()
-    token.add_argument("--token-file", metavar="FILE", help="default: made in DATA/mcp-tokens")
-    token.add_argument("--token-env", metavar="VARIABLE", help="where the bearer token is")
+    token.add_argument("--token-file", metavar="FILE", help="default: created in DATA/mcp-tokens")
+    token.add_argument("--token-env", metavar="VARIABLE", help="variable with the bearer token")
     token.add_argument("--no-token", action="store_true", help="on a loopback address only")
     add(
         "--print-config",
         nargs="?",
         const=SETTINGS_KEYS[0],
         choices=SETTINGS_KEYS,
-        help="what an MCP client needs in its settings, below the key that it uses",
+        help="print the settings of an MCP client, below the key that it uses",
     )
     _add_person(mcp)
 
 
 def _add_agents(commands: Commands[argparse.ArgumentParser]) -> None:
-    agents = _add(commands, "agents", "List the agents that can be reached, and their tools.")
-    agents.add_argument("--agents", metavar="DIR", help="folder of NAME/agent.toml")
+    agents = _add(commands, "agents", "List the reachable agents and their tools.")
+    agents.add_argument("--agents", metavar="DIR", help=AGENTS_HELP)
     agents.add_argument(
         "--roster",
         action="store_true",
-        help="and those among your contacts; they see you for a second",
+        help="also agents among your contacts; they see you online for a second",
     )
     _add_person(agents)
 
 
 def _add_account(commands: Commands[argparse.ArgumentParser]) -> None:
-    account = _add(commands, "account", "Make an account on the server that `up` runs.")
+    account = _add(commands, "account", "Create an account on the server of `up`.")
     account.add_argument("account", metavar="JID", help="or a name at its domain")
     account.add_argument(
-        "--password-env", metavar="VARIABLE", help="where its password is (default: a new one)"
+        "--password-env", metavar="VARIABLE", help="variable with its password (default: a new one)"
     )
     account.add_argument(
         "--reset",
         action="store_true",
-        help="give an account that exists a new password; a running agent reads its own anew",
+        help="set a new password for an existing account; a running agent rereads its own",
     )
-
-
-def _add_usage(commands: Commands[argparse.ArgumentParser]) -> None:
-    usage = _add(commands, "usage", "Show what each peer has used of an assistant, by day.")
-    usage.add_argument("--agent", metavar="JID", default="assistant", help="default: assistant")
-    usage.add_argument("--days", type=_positive, default=7, metavar="N", help="default: 7")
-    usage.add_argument("--peer", metavar="JID", help="only this one")
-    usage.add_argument("--json", action="store_true", help="one JSON object per line")
 
 
 def _add_invite(commands: Commands[argparse.ArgumentParser]) -> None:
-    invite = _add(commands, "invite", "Make a code by which a stranger may talk to an agent.")
+    invite = _add(commands, "invite", "Create a code that admits a guest to an agent.")
     add = invite.add_argument
     add("--agent", metavar="JID", default="assistant", help="default: assistant")
-    add("--uses", type=_positive, default=1, metavar="N", help="how many it lets in (default: 1)")
-    add("--days", type=_positive, default=7, metavar="N", help="how long it holds (default: 7)")
-    add("--stay", type=_positive, metavar="DAYS", help="how long a guest stays (default: for good)")
-    add("--note", type=str, default="", metavar="TEXT", help="what you call it in --list")
+    add("--uses", type=_positive, default=1, metavar="N", help="number of guests (default: 1)")
+    add("--days", type=_positive, default=7, metavar="N", help="valid for N days (default: 7)")
+    add("--stay", type=_positive, metavar="DAYS", help="admission of a guest (default: for good)")
+    add("--note", type=str, default="", metavar="TEXT", help="note shown in --list")
     what = invite.add_mutually_exclusive_group()
     what.add_argument("--list", action="store_true", help="show open invitations and guests")
-    what.add_argument("--revoke", metavar="NAME|JID", help="withdraw an invitation, or shut out")
+    what.add_argument("--revoke", metavar="NAME|JID", help="revoke an invitation, or a guest")
 
 
 def _add_token(commands: Commands[argparse.ArgumentParser]) -> None:
-    token = commands.add_parser("token", help="Say who may use the gateway over HTTP, and as whom.")
+    token = commands.add_parser("token", help="Create, list and revoke API tokens of a gateway.")
     actions = token.add_subparsers(dest="action", required=True, metavar="ACTION")
-    create = _add(actions, "create", "Make a token; it is printed once.")
-    create.add_argument("name", metavar="NAME", help="what you call it in `list` and `revoke`")
+    create = _add(actions, "create", "Create a token; it is printed once.")
+    create.add_argument("name", metavar="NAME", help="its name in `list` and `revoke`")
     create.add_argument(
-        "--principal", metavar="JID", required=True, help="whom its requests speak for"
+        "--principal", metavar="JID", required=True, help="JID that its requests act for"
     )
-    create.add_argument("--admin", action="store_true", help="may see and delete everybody's")
-    create.add_argument("--days", type=_positive, metavar="N", help="default: for good")
-    create.add_argument("--agents", metavar="DIR", help="folder of NAME/agent.toml")
-    listing = _add(actions, "list", "Show the tokens that there are, without their secrets.")
-    revoke = _add(actions, "revoke", "Take a token back, from the next request on.")
+    create.add_argument("--admin", action="store_true", help="may see and delete all users' data")
+    create.add_argument("--days", type=_positive, metavar="N", help="default: no expiry")
+    create.add_argument("--agents", metavar="DIR", help=AGENTS_HELP)
+    listing = _add(actions, "list", "List the tokens, without their secrets.")
+    revoke = _add(actions, "revoke", "Revoke a token, from the next request on.")
     revoke.add_argument("name", metavar="NAME")
     for action in (create, listing, revoke):
         action.add_argument("--agent", metavar="JID", default="gateway", help="default: gateway")
 
 
 def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:
-    doctor = _add(commands, "doctor", "Check what is there, what is missing and how to mend it.")
-    doctor.add_argument("--agents", metavar="DIR", help="folder of NAME/agent.toml")
+    doctor = _add(commands, "doctor", "Diagnose the installation, and suggest how to fix it.")
+    doctor.add_argument("--agents", metavar="DIR", help=AGENTS_HELP)
     doctor.add_argument(
         "--host",
         action="store_true",
-        help="check a deployment for people: server, certificates, names, accounts, limits, clock",
+        help="check a multi-user server: certificates, names, accounts, limits, clock",
     )
     doctor.add_argument(
-        "--web-url", type=_optional, metavar="URL", help="of its uploads and web chat"
+        "--web-url", type=_optional, metavar="URL", help="URL of its uploads and web chat"
     )
     _add_server(doctor)
 
 
 def _add_host(commands: Commands[argparse.ArgumentParser]) -> None:
-    host = commands.add_parser("host", help="Set up a server for people, with its agents.")
+    host = commands.add_parser("host", help="Set up a multi-user server with its agents.")
     actions = host.add_subparsers(dest="action", required=True, metavar="ACTION")
-    help = "Make configuration, certificates and passwords; again after every change."
+    help = "Write configuration, certificates and passwords; run it again after every change."
     prepare = actions.add_parser("prepare", help=help, description=help, allow_abbrev=False)
     add = prepare.add_argument
     add("--to", metavar="ROOT", required=True, help="folder of the deployment")
-    add("--domain", metavar="D", required=True, help="what stands behind the @")
-    add("--agents", metavar="DIR", help="folder of NAME/agent.toml (default: the standard five)")
+    add("--domain", metavar="D", required=True, help="XMPP domain: the part of a JID after @")
+    add("--agents", metavar="DIR", help=AGENTS_HELP)
     add("--people", metavar="NAMES", default="you", help="first accounts, by commas: you,ada")
     add(
         "--admins",
         type=_optional,
         metavar="NAMES",
         default="",
-        help="those of them who administer the server",
+        help="accounts that administer the server, by commas",
     )
     add(
         "--certificates",
         type=_optional,
         metavar="DIR",
-        help="fullchain.pem, privkey.pem (default: an own CA)",
+        help="folder of fullchain.pem and privkey.pem (default: our own CA)",
     )
     add(
         "--web-url",
         type=_optional,
         metavar="URL",
-        help="of uploads and web chat (default: https://D:5281)",
+        help="URL of uploads and web chat (default: https://D:5281)",
     )
     add(
         "--web-chat",
         type=_optional,
         metavar="DIR",
-        help="pages made by docker/web/build.sh (default: none)",
+        help="folder of the pages built by docker/web/build.sh (default: none)",
     )
     add("--federation", choices=("on", "off"), default="off", help="talk to other servers")
     add("--archive-days", type=_positive, default=30, metavar="N", help="default: 30")
     add("--listen", metavar="ADDRESSES", default="*,::", help="by commas (default: all)")
-    add("--port", type=_port, default=5222, metavar="N", help="of clients (default: 5222)")
-
-
-def _add_health(commands: Commands[argparse.ArgumentParser]) -> None:
-    _add(commands, "health", "Exit with 0 if the agents of this data hear their server.")
+    add("--port", type=_port, default=5222, metavar="N", help="port of clients (default: 5222)")
 
 
 def _add_person(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--as", metavar="JID", dest="person", help="default: you@ the domain")
+    parser.add_argument(
+        "--as", metavar="JID", dest="person", help="log in as JID (default: you@ the domain)"
+    )
     _add_server(parser)
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--server", metavar="HOST[:PORT]", help=SERVER_HELP)
     parser.add_argument("--domain", metavar="D", help="default: $SPADE_LLM_DOMAIN, else HOST")
-    parser.add_argument("--ca", metavar="FILE", help="CA to trust beside the system's")
+    parser.add_argument("--ca", metavar="FILE", help="CA to trust in addition to the system's")

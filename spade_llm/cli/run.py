@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,19 +13,14 @@ from spade_llm.cli.factory.embeddings import EmbedderPool
 from spade_llm.cli.installed_packages import require_agent_extras, warn_of_package_conflicts
 from spade_llm.cli.logs import log_to_stderr
 from spade_llm.cli.signals import run_until_stopped
-from spade_llm.cli.sockets import inherited_socket, open_sockets, with_allowed_hosts
-from spade_llm.cli.startup_messages import web_lines
+from spade_llm.cli.sockets import inherited_socket, open_sockets, web_lines, with_allowed_hosts
+from spade_llm.cli.terminal import say
 from spade_llm.core.concurrency import freeze_gc, gc_paused
 from spade_llm.core.errors import SpadeLLMError
 from spade_llm.core.settings import load_agent
 
 if TYPE_CHECKING:
     import argparse
-    from contextlib import AbstractContextManager
-
-    from spade_llm.agents import XmppAgent
-    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
-    from spade_llm.cli.sockets import Listener
 
 
 def main(options: argparse.Namespace) -> int:
@@ -35,7 +30,7 @@ def main(options: argparse.Namespace) -> int:
 
 async def _run(options: argparse.Namespace) -> int:
     log_to_stderr()
-    warn_of_package_conflicts(_say)
+    warn_of_package_conflicts(say)
     path = Path(options.file)
     cli_context = find_context(options, load_agent(path))
     check_disk_space(cli_context.data)
@@ -44,37 +39,23 @@ async def _run(options: argparse.Namespace) -> int:
     if cli_context.may_register:
         cli_context.accounts.get_or_make(definition.jid)
     async with AsyncExitStack() as stack:
-        listeners = stack.enter_context(_gateway_socket(definition, options))
-        embedders = EmbedderPool(cli_context.data, may_download=not options.no_download, say=_say)
+        if options.listen_fd is None:
+            listeners = stack.enter_context(open_sockets([definition], options.http, say))
+        else:
+            listeners = inherited_socket(definition, options.http, options.listen_fd)
+        embedders = EmbedderPool(cli_context.data, may_download=not options.no_download, say=say)
         factory = AgentFactory(
             place=cli_context,
             embedders=await stack.enter_async_context(embedders),
-            print_line=_say,
+            print_line=say,
             listeners=listeners,
         )
         async with running_agent(definition, factory) as agent:
-            for line in web_lines([definition], factory):
-                _say(line)
-            _say(f"ready       {definition.jid} ({definition.settings.kind}), Ctrl-C stops it")
+            for line in web_lines([definition], listeners):
+                say(line)
+            say(f"ready       {definition.jid} ({definition.settings.kind}), Ctrl-C stops it")
             freeze_gc()
-            raise SpadeLLMError(await _connection_lost(agent))
-
-
-def _gateway_socket(
-    spec: DeploymentSpec, options: argparse.Namespace
-) -> AbstractContextManager[dict[str, Listener]]:
-    """The socket of a gateway, if it is one: our own, or that of the `up` which started us."""
-    if options.listen_fd is None:
-        return open_sockets([spec], options.http, _say)
-    return nullcontext(inherited_socket(spec, options.http, options.listen_fd))
-
-
-async def _connection_lost(agent: XmppAgent) -> str:
-    """Reason that the agent cannot continue; waits until its connection is lost for good."""
-    if agent.connection is None:
-        return f"{agent.jid} has no connection"
-    return f"{agent.jid} lost its connection for good: {await agent.connection.closed_for_good}"
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
+            if agent.connection is None:
+                raise SpadeLLMError(f"{agent.jid} has no connection")
+            reason = await agent.connection.closed_for_good
+            raise SpadeLLMError(f"{agent.jid} lost its connection for good: {reason}")

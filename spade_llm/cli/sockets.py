@@ -17,7 +17,7 @@ from spade_llm.xmpp.connection.settings import parse_address
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
 
@@ -25,6 +25,7 @@ PORT_ATTEMPTS = 100
 """Number of further ports to try if one is taken; then any free port is used."""
 BACKLOG = 1024
 HTTP_OFF = "off"
+CONSOLE_PATH = "/console"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +54,22 @@ class Listener:
 def with_allowed_hosts(
     specs: Sequence[DeploymentSpec], options: argparse.Namespace
 ) -> tuple[DeploymentSpec, ...]:
-    """Gateways take requests to the names of --allow-host, too."""
-    names = options.allow_host or []
-    return tuple(_with_hosts(one, names) if _is_gateway(one) else one for one in specs)
+    """Add the names of --allow-host to the hosts that gateways accept."""
+    found = []
+    for one in specs:
+        if one.settings.kind == "gateway":
+            http = one.settings.http
+            http = http.model_copy(update={"hosts": [*http.hosts, *(options.allow_host or [])]})
+            one = replace(one, settings=one.settings.model_copy(update={"http": http}))
+        found.append(one)
+    return tuple(found)
+
+
+def web_lines(specs: Sequence[DeploymentSpec], listeners: Mapping[str, Listener]) -> Iterator[str]:
+    """URLs of the gateways, for a browser."""
+    for one in specs:
+        if listener := listeners.get(one.jid):
+            yield f"web         {listener.url}{CONSOLE_PATH if one.settings.http.console else ''}"
 
 
 @contextmanager
@@ -67,10 +81,10 @@ def open_sockets(
     Raises:
         ConfigurationError: an address cannot be used.
     """
-    gateways = [one for one in specs if _is_gateway(one)]
+    gateways = [one for one in specs if one.settings.kind == "gateway"]
     if http is not None and len(gateways) != 1:
         raise ConfigurationError(
-            f"--http: it says where one gateway listens, and there are {len(gateways)}: set"
+            f"--http: this option is for one gateway, and there are {len(gateways)}: set"
             " [http] host and port in their agent.toml"
         )
     with ExitStack() as stack:
@@ -83,7 +97,7 @@ def open_sockets(
 def inherited_socket(
     spec: DeploymentSpec, http: str | None, descriptor: int
 ) -> dict[str, Listener]:
-    """The socket that the `up` which started us has opened for this gateway."""
+    """Socket that the parent process `up` has opened for this gateway."""
     wanted = _wanted_address(spec, http)
     return {spec.jid: Listener(host=wanted.host, socket=socket.socket(fileno=descriptor))}
 
@@ -97,63 +111,43 @@ class _WantedAddress:
     """Setting that names the port; empty means that none does, so that another port may be used."""
 
 
-def _is_gateway(spec: DeploymentSpec) -> bool:
-    return spec.settings.kind == "gateway"
-
-
-def _with_hosts(spec: DeploymentSpec, names: Sequence[str]) -> DeploymentSpec:
-    settings = spec.settings
-    http = settings.http.model_copy(update={"hosts": [*settings.http.hosts, *names]})
-    return replace(spec, settings=settings.model_copy(update={"http": http}))
-
-
 def _wanted_address(spec: DeploymentSpec, http: str | None) -> _WantedAddress:
     table = spec.settings.http
     if http is not None:
         host, port = parse_address(http, named="--http", default_port=table.port)
         return _WantedAddress(host=host, port=port, setting_name="--http")
-    is_said = "port" in table.model_fields_set
-    named = f"{spec.path}: http.port" if is_said else ""
+    named = f"{spec.path}: http.port" if "port" in table.model_fields_set else ""
     return _WantedAddress(host=table.host, port=table.port, setting_name=named)
 
 
 def _opened(wanted: _WantedAddress, say: Callable[[str], None]) -> Listener:
-    for port in _ports(wanted):
+    ports = [wanted.port]
+    if not wanted.setting_name and wanted.port:
+        # At last 0, with which the system chooses a free one.
+        ports = [*range(wanted.port, min(wanted.port + PORT_ATTEMPTS, 65535) + 1), 0]
+    for port in ports:
         try:
-            listener = Listener(host=wanted.host, socket=_bound(wanted.host, port))
+            opened = socket.create_server(
+                (wanted.host, port),
+                family=socket.AF_INET6 if ":" in wanted.host else socket.AF_INET,
+                backlog=BACKLOG,
+                # Without it create_server binds `::` for IPv6 clients only.
+                dualstack_ipv6=wanted.host == "::" and socket.has_dualstack_ipv6(),
+            )
         except OSError as error:
             if wanted.setting_name or error.errno != errno.EADDRINUSE:
-                raise _bind_error(wanted, error) from None
+                named = wanted.setting_name or "[http] host"
+                raise ConfigurationError(
+                    f"{named}: cannot listen at {wanted.host}:{wanted.port} ({error.strerror}):"
+                    " stop the program that listens there, or choose another address with"
+                    " --http HOST:PORT"
+                ) from None
         else:
+            listener = Listener(host=wanted.host, socket=opened)
             if port != wanted.port:
-                say(f"http        port {wanted.port} is taken: it is {listener.port} this time")
+                say(f"http        port {wanted.port} is in use: using {listener.port} instead")
             return listener
     raise ConfigurationError(f"http: no port is free at {wanted.host}")
-
-
-def _ports(wanted: _WantedAddress) -> list[int]:
-    if wanted.setting_name or wanted.port == 0:
-        return [wanted.port]
-    last = min(wanted.port + PORT_ATTEMPTS, 65535)
-    # 0 lets the system choose.
-    return [*range(wanted.port, last + 1), 0]
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Without it create_server binds `::` for IPv6 clients only.
-    is_both = host == "::" and socket.has_dualstack_ipv6()
-    return socket.create_server(
-        (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=is_both
-    )
-
-
-def _bind_error(wanted: _WantedAddress, error: OSError) -> ConfigurationError:
-    named = wanted.setting_name or "[http] host"
-    return ConfigurationError(
-        f"{named}: cannot listen at {wanted.host}:{wanted.port} ({error.strerror}): end the"
-        " program that does, or choose another address with --http HOST:PORT"
-    )
 
 
 def _in_url(host: str) -> str:

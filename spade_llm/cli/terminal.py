@@ -1,4 +1,4 @@
-"""Terminal output: sanitizes others' text (control characters), shows a progress bar."""
+"""Terminal output: sanitizes text of other agents (control characters), shows a progress bar."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ if TYPE_CHECKING:
 WIDTH = 30
 
 
+def say(line: str) -> None:
+    """Print a line at once, also into a pipe."""
+    print(line, flush=True)
+
+
 def sanitize_line(text: str) -> str:
     """Control and direction characters, and line ends, become spaces."""
     return "".join(" " if is_invisible(letter) else letter for letter in text)
 
 
 def sanitize_lines(text: str) -> str:
-    """The same, of each line."""
+    """Sanitize each line."""
     return "\n".join(map(sanitize_line, text.splitlines()))
 
 
@@ -33,17 +38,17 @@ def sanitize_text(text: str) -> str:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Takes how many are done, and of how many."""
+    """Progress bar for the block, as a callback of the items done and their total."""
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
+
+    def show(done: int, total: int) -> None:
+        share = done / total if total else 1.0
+        bar = ("#" * round(WIDTH * share)).ljust(WIDTH, ".")
+        print(f"\r{what:<10}  [{bar}] {share:4.0%}", end="", file=sys.stderr, flush=True)
+
     try:
-        yield lambda done, total: _show(what, done, total)
+        yield show
     finally:
         print(f"\r{' ' * (WIDTH + len(what) + 12)}\r", end="", file=sys.stderr, flush=True)
-
-
-def _show(what: str, done: int, total: int) -> None:
-    share = done / total if total else 1.0
-    bar = ("#" * round(WIDTH * share)).ljust(WIDTH, ".")
-    print(f"\r{what:<10}  [{bar}] {share:4.0%}", end="", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`spade-llm up`: starts a server, every agent and a chat, until it is stopped.
+"""`spade-llm up`: runs a server, every agent and a chat until it is stopped.
 
 lock the data → server and accounts → agents → each has answered → `ready` → chat or serve.
 """
@@ -17,21 +17,18 @@ from spade_llm.cli.context import DEFAULT_PERSON, login
 from spade_llm.cli.factory.agent_factory import AgentFactory
 from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
 from spade_llm.cli.factory.embeddings import EmbedderPool
-from spade_llm.cli.factory.model_choice import read_model_record
+from spade_llm.cli.factory.model_choice import (
+    choose_fallback,
+    choose_learning_model,
+    choose_model,
+    read_model_record,
+)
 from spade_llm.cli.installed_packages import require_agent_extras, warn_of_package_conflicts
 from spade_llm.cli.logs import log_to_file
 from spade_llm.cli.signals import run_until_stopped
-from spade_llm.cli.sockets import HTTP_OFF, open_sockets, with_allowed_hosts
-from spade_llm.cli.startup_messages import (
-    announce_models,
-    first_assistant,
-    login_line,
-    ready_line,
-    say,
-    web_lines,
-)
+from spade_llm.cli.sockets import HTTP_OFF, open_sockets, web_lines, with_allowed_hosts
 from spade_llm.cli.supervisor import supervise_local, supervise_processes
-from spade_llm.cli.terminal import sanitize_line
+from spade_llm.cli.terminal import sanitize_line, say
 from spade_llm.cli.xmpp_server import server_domain, xmpp_server
 from spade_llm.core import directory_lock
 from spade_llm.core.concurrency import freeze_gc, gc_paused
@@ -81,7 +78,7 @@ async def _serve(options: argparse.Namespace, data: Path) -> int:
     is_off = options.http == HTTP_OFF
     definitions = [one for one in all_specs if not (is_off and one.settings.kind == "gateway")]
     require_agent_extras(definitions)
-    # Before the server and the agents: a port that is taken is told at once.
+    # Before the server and the agents: a port that is in use is reported at once.
     with open_sockets(definitions, None if is_off else options.http, say) as listeners:
         async with (
             EmbedderPool(data, may_download=not options.no_download, say=say) as embedders,
@@ -90,11 +87,36 @@ async def _serve(options: argparse.Namespace, data: Path) -> int:
             factory = AgentFactory(
                 place=cli_context, embedders=embedders, print_line=say, listeners=listeners
             )
-            await announce_models(definitions, factory)
-            _record(factory, definitions)
+            await _announce_models(definitions, factory)
+            RunRecord(
+                pid=os.getpid(),
+                host=cli_context.host,
+                port=cli_context.port,
+                domain=cli_context.domain,
+                ca=cli_context.ca,
+                server=cli_context.server_kind,
+                agents=tuple(one.jid for one in definitions),
+                person=cli_context.jid(DEFAULT_PERSON),
+                web=tuple(listener.url for listener in listeners.values()),
+            ).write(data)
             start = supervise_processes if options.processes else supervise_local
             async with start(definitions, factory) as group:
                 return await _serve_agents(options, factory, definitions, group)
+
+
+async def _announce_models(specs: Sequence[DeploymentSpec], factory: AgentFactory) -> None:
+    """Print the models and embedders that the agents will use; weights are downloaded here, once
+    for all."""
+    for one in specs:
+        if one.settings.kind == "assistant":
+            choice = await choose_model(one)
+            say(f"model       {one.jid}: {choice.description}")
+        if fallback := await choose_fallback(one):
+            say(f"fallback    {one.jid}: {fallback.description}")
+        if one.settings.kind in {"memory", "rag"}:
+            say(f"embeddings  {one.jid}: {await factory.embedders.describe(one)}")
+        if learning := await choose_learning_model(one):
+            say(f"learning    {one.jid}: {learning.description}")
 
 
 async def _serve_agents(
@@ -106,18 +128,27 @@ async def _serve_agents(
     """Wait until the running agents answer, then chat, or wait until one fails."""
     cli_context = factory.place
     person = cli_context.jid(DEFAULT_PERSON)
+    assistant = next((one.jid for one in specs if one.settings.kind == "assistant"), None)
     async with login(person, cli_context) as client:
-        # Until this is over a child that dies is a fault of the configuration, and ends everything.
+        # Until then, a child that dies means a wrong configuration, and ends everything.
         await _unless_failed(_all_answer(client, specs, group), group)
         group.finish_startup()
-        say(login_line(cli_context, person))
-        for line in web_lines(specs, factory):
+        password = cli_context.accounts.get(person)
+        server = f"host {cli_context.host}, port {cli_context.port}"
+        trust = f", CA {cli_context.ca}" if cli_context.ca else ""
+        say(f"your login  {person}, password {password}, {server}{trust}")
+        for line in web_lines(specs, factory.listeners):
             say(line)
-        say(ready_line(specs))
+        say(f"ready       {f'write to {assistant}; ' if assistant else ''}Ctrl-C stops everything")
         freeze_gc()
         async with _reporting_model_faults(specs, cli_context):
             if is_terminal() and not options.no_chat:
-                return await _unless_failed(_chat(client, specs, cli_context), group)
+                if assistant is None:
+                    raise ConfigurationError(
+                        "--agents: no assistant to chat with; serve with --no-chat"
+                    )
+                chat = converse(client, assistant, history=cli_context.data)
+                return await _unless_failed(chat, group)
             raise SpadeLLMError(await group.wait_failed())
 
 
@@ -134,7 +165,7 @@ async def _reporting_model_faults(
 
 
 async def _report_model_faults(specs: Sequence[DeploymentSpec], cli_context: CliContext) -> None:
-    """A line when an assistant's model fails, in whichever process, and when it answers again."""
+    """Print a line when the model of an assistant, in any process, fails or answers again."""
     homes = {one.jid: cli_context.data / "agents" / one.jid for one in specs}
     told: dict[str, str] = {}
     while True:
@@ -157,13 +188,14 @@ async def _all_answer(
             await asyncio.gather(*(_answers(client, one.jid, group) for one in specs))
     except TimeoutError:
         raise ConfigurationError(
-            f"not every agent answered within {READY_TIMEOUT_S:.0f} s: see the files in log/"
+            f"not every agent answered within {READY_TIMEOUT_S:.0f} s: see the log files in log/"
         ) from None
 
 
 async def _answers(client: ChatAgent, jid: str, group: Supervisor) -> None:
-    """Asked before it is there, it would be asked again seconds later only."""
+    """Wait until the agent answers a status request."""
     while True:
+        # A request to an agent that is not online yet would be repeated seconds later only.
         await group.wait_heard(jid, within_s=HEARTBEAT_TIMEOUT_S)
         try:
             status = await client.status(jid, timeout_s=STATUS_TIMEOUT_S)
@@ -175,7 +207,7 @@ async def _answers(client: ChatAgent, jid: str, group: Supervisor) -> None:
 
 
 async def _unless_failed(work: Coroutine[object, object, T], group: Supervisor) -> T:
-    """The work's result. Raises SpadeLLMError if an agent ends for good meanwhile."""
+    """Result of the work. Raises SpadeLLMError if an agent ends for good meanwhile."""
     working = asyncio.create_task(work)
     failing = asyncio.create_task(group.wait_failed())
     try:
@@ -189,35 +221,13 @@ async def _unless_failed(work: Coroutine[object, object, T], group: Supervisor) 
         await asyncio.wait([working, failing])
 
 
-async def _chat(client: ChatAgent, specs: Sequence[DeploymentSpec], cli_context: CliContext) -> int:
-    assistant = first_assistant(specs)
-    if assistant is None:
-        raise ConfigurationError("--agents: no assistant to chat with; serve with --no-chat")
-    return await converse(client, assistant.jid, history=cli_context.data)
-
-
 def _specs(options: argparse.Namespace) -> tuple[DeploymentSpec, ...]:
     folder = Path(options.agents) if options.agents else standard_deployment()
     definitions = read_deployment(folder, domain=server_domain(options))
     for one in definitions:
         if one.settings.server.model_fields_set:
             raise ConfigurationError(
-                f"{one.path}: server: `up` logs every agent in at its own server: remove the"
+                f"{one.path}: server: `up` logs in every agent at its own server: remove the"
                 " table, or start this agent with `spade-llm run`"
             )
     return definitions
-
-
-def _record(factory: AgentFactory, specs: Sequence[DeploymentSpec]) -> None:
-    cli_context = factory.place
-    RunRecord(
-        pid=os.getpid(),
-        host=cli_context.host,
-        port=cli_context.port,
-        domain=cli_context.domain,
-        ca=cli_context.ca,
-        server=cli_context.server_kind,
-        agents=tuple(one.jid for one in specs),
-        person=cli_context.jid(DEFAULT_PERSON),
-        web=tuple(listener.url for listener in factory.listeners.values()),
-    ).write(cli_context.data)

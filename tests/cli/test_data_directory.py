@@ -62,7 +62,7 @@ def test_a_disk_without_room_is_said_before_anything_is_written(
     context.check_disk_space(tmp_path / "data")
     monkeypatch.setattr(context, "MIN_FREE_BYTES", 2**62)
 
-    with pytest.raises(ConfigurationError, match="data' is full .* make room"):
+    with pytest.raises(ConfigurationError, match="data' is full .* free some space"):
         context.check_disk_space(tmp_path / "data")
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from spade_llm.cli.doctor import check_models
 from spade_llm.cli.doctor_checks import CheckState
+from spade_llm.cli.factory.agent_options import build_agent_addresses
 from spade_llm.cli.factory.context_strategy import build_context
 from spade_llm.cli.factory.deployment_spec import (
     DeploymentSpec,
@@ -16,7 +17,6 @@ from spade_llm.cli.factory.deployment_spec import (
     standard_deployment,
     start_waves,
 )
-from spade_llm.cli.factory.gateway_options import build_agent_addresses
 from spade_llm.cli.factory.model_choice import (
     ModelChoice,
     build_model,

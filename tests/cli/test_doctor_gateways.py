@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.cli import main
-from spade_llm.cli.health import touch_heartbeat
-from spade_llm.cli.health import HttpRecord, published_http_record
 from spade_llm.cli.doctor_checks import CheckState, check_gateways, check_hosted_gateways
 from spade_llm.cli.factory.deployment_spec import read_deployment
+from spade_llm.cli.health import HttpRecord, published_http_record, touch_heartbeat
 from spade_llm.core import directory_lock
 from spade_llm.gateway.database import gateway_database, open_gateway_database
 from spade_llm.gateway.tokens import TokenStore

@@ -48,7 +48,7 @@ def test_a_usual_port_that_is_taken_is_left_for_another_and_it_is_said(
         port = found["gateway@localhost"].port
 
     assert port != taken
-    assert said == [f"http        port {taken} is taken: it is {port} this time"]
+    assert said == [f"http        port {taken} is in use: using {port} instead"]
 
 
 @pytest.mark.parametrize("is_in_file", [True, False])

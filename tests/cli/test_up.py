@@ -232,7 +232,7 @@ async def test_a_disk_that_is_full_is_said_in_one_line(alone: Program) -> None:
     outcome = await on_full.run("up", *alone.up_arguments, *NO_WEB)
 
     assert outcome.status == 1
-    assert outcome.errors == "spade-llm up: no room on the disk: File too large\n"
+    assert outcome.errors == "spade-llm up: no space left: File too large\n"
 
 
 @pytest.mark.quick

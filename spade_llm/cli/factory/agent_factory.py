@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 
 from spade_llm.cli.factory.agent_options import (
     build_admission,
+    build_agent_addresses,
     build_crowd_limits,
     build_file_rules,
+    build_http_options,
+    build_http_record,
     build_identity,
     build_rooms_options,
 )
@@ -47,24 +50,11 @@ if TYPE_CHECKING:
     from spade_llm.cli.factory.embeddings import EmbedderPool
     from spade_llm.cli.factory.model_choice import ModelChoice
     from spade_llm.cli.sockets import Listener
-    from spade_llm.core.settings import TelemetryTable, TermsTable
-    from spade_llm.core.tracing import TracingConfig
+    from spade_llm.core.settings import TermsTable
     from spade_llm.providers import ChatModel, OfflineProvider
     from spade_llm.providers.openai.model import OpenAIModel
     from spade_llm.tools import Tool
     from spade_llm.tools.terms import Terms
-
-
-@asynccontextmanager
-async def heartbeat(agent: XmppAgent, home: Path) -> AsyncIterator[None]:
-    remove_heartbeat(home)
-    heart = asyncio.create_task(_touch_heartbeat(agent, home))
-    try:
-        yield
-    finally:
-        heart.cancel()
-        await asyncio.wait([heart])
-        remove_heartbeat(home)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +71,7 @@ class AgentFactory:
 
 @asynccontextmanager
 async def running_agent(spec: DeploymentSpec, factory: AgentFactory) -> AsyncIterator[XmppAgent]:
-    """The agent, logged in and answering, as long as the block runs.
+    """Run the agent, logged in and answering, for the block.
 
     Raises:
         ConfigurationError: its file, its account or the server is wrong; or it runs already.
@@ -95,7 +85,7 @@ async def running_agent(spec: DeploymentSpec, factory: AgentFactory) -> AsyncIte
         await agent.start()
         stack.push_async_callback(agent.stop)
         # Entered last, left first: an agent that is stopping is not reported as healthy.
-        await stack.enter_async_context(heartbeat(agent, home))
+        await stack.enter_async_context(_heartbeat(agent, home))
         yield agent
 
 
@@ -117,14 +107,26 @@ def build_terms(table: TermsTable) -> Terms:
     )
 
 
-async def _touch_heartbeat(agent: XmppAgent, home: Path) -> None:
+@asynccontextmanager
+async def _heartbeat(agent: XmppAgent, home: Path) -> AsyncIterator[None]:
+    """Touch the heartbeat file while the server answers, for the block."""
     from spade_llm.xmpp.connection.login_probe import self_ping
 
-    while True:
-        # To its own full JID through the server: an open socket alone may be dead (half-open TCP).
-        if agent.connection is not None and await self_ping(agent.connection):
-            touch_heartbeat(home)
-        await asyncio.sleep(HEARTBEAT_INTERVAL_S)
+    async def beat() -> None:
+        while True:
+            # To its own full JID through the server: an open socket may be dead (half-open TCP).
+            if agent.connection is not None and await self_ping(agent.connection):
+                touch_heartbeat(home)
+            await asyncio.sleep(HEARTBEAT_INTERVAL_S)
+
+    remove_heartbeat(home)
+    task = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        remove_heartbeat(home)
 
 
 async def _build(
@@ -151,13 +153,17 @@ async def _assistant(
     from spade_llm.assistant.turn.memory_toolbox import MemoryToolSet
     from spade_llm.assistant.turn.tool_loop import TurnLimits
     from spade_llm.cli.factory.context_strategy import choose_context
-    from spade_llm.providers import OfflineProvider
+    from spade_llm.providers import FallbackModel, OfflineProvider
 
     settings = spec.settings
     prompt = read_prompt(spec.path, settings)
     choice = await choose_model(spec)
     first = _open_model(choice, stack)
-    model = await _with_fallback(first, spec, stack)
+    model: ChatModel = first
+    fallback, fallback_table = await choose_fallback(spec), settings.fallback
+    if fallback is not None and fallback_table is not None:
+        spare = _open_model(fallback, stack)
+        model = FallbackModel(first, spare, patience_s=fallback_table.after_s)
     wanted, limits = settings.services, settings.limits
     agent = LLMAgent(
         spec.jid,
@@ -223,19 +229,6 @@ def _experts(spec: DeploymentSpec) -> tuple[Expert, ...]:
         Expert(name=name, jid=spec.resolve_jid(one.jid), knows=one.knows, seconds=one.seconds)
         for name, one in spec.settings.human.items()
     )
-
-
-async def _with_fallback(
-    first: ChatModel, spec: DeploymentSpec, stack: AsyncExitStack
-) -> ChatModel:
-    """Wrap the model with its configured fallback, which answers while the first is unavailable;
-    the stack closes it."""
-    from spade_llm.providers import FallbackModel
-
-    second, table = await choose_fallback(spec), spec.settings.fallback
-    if second is None or table is None:
-        return first
-    return FallbackModel(first, _open_model(second, stack), patience_s=table.after_s)
 
 
 def _open_model(choice: ModelChoice, stack: AsyncExitStack) -> OpenAIModel | OfflineProvider:
@@ -305,7 +298,7 @@ def _tools(spec: DeploymentSpec, password: str, factory: AgentFactory) -> XmppAg
 
 
 def _own_tools(spec: DeploymentSpec) -> Sequence[Tool]:
-    """Those that every tool agent has, and those of the toml."""
+    """Built-in tools, and those of the agent.toml."""
     from spade_llm.tools import builtin_tools
     from spade_llm.tools.tool_loader import load_tools
 
@@ -320,11 +313,6 @@ def _gateway(
     spec: DeploymentSpec, password: str, factory: AgentFactory, stack: AsyncExitStack
 ) -> XmppAgent:
     from spade_llm.agents.gateway import GatewayAgent
-    from spade_llm.cli.factory.gateway_options import (
-        build_agent_addresses,
-        build_http_options,
-        build_http_record,
-    )
 
     listener = factory.listeners[spec.jid]
     http = build_http_options(spec, listener)
@@ -341,8 +329,11 @@ def _gateway(
 
 
 def _options(spec: DeploymentSpec, factory: AgentFactory) -> AgentOptions:
+    from spade_llm.core.tracing import TracingConfig
     from spade_llm.xmpp.agent import AgentOptions
 
+    telemetry = spec.settings.telemetry
+    endpoint = telemetry.endpoint or read_environment().collector
     return AgentOptions(
         connection=factory.place.connection(),
         data=factory.place.data / "agents" / spec.jid,
@@ -350,21 +341,16 @@ def _options(spec: DeploymentSpec, factory: AgentFactory) -> AgentOptions:
         announce_to=tuple(map(spec.resolve_jid, spec.settings.announce_to)),
         gateways=tuple(map(spec.resolve_jid, spec.settings.gateways)),
         admission=build_admission(spec.settings.admission),
-        telemetry=_telemetry(spec.settings.telemetry),
+        telemetry=TracingConfig(endpoint=endpoint, include_text=telemetry.include_text)
+        if endpoint
+        else None,
         identity=build_identity(spec),
         read_password=partial(password_of, spec, factory.place),
     )
 
 
-def _telemetry(table: TelemetryTable) -> TracingConfig | None:
-    from spade_llm.core.tracing import TracingConfig
-
-    endpoint = table.endpoint or read_environment().collector
-    return TracingConfig(endpoint=endpoint, include_text=table.include_text) if endpoint else None
-
-
 def _documents_root(data: Path, folder: str, spec: DeploymentSpec) -> Path:
-    """A relative folder is ours, and made; another must be there."""
+    """A relative folder is created below the data directory; an absolute one must exist."""
     path = data / folder
     if not Path(folder).is_absolute():
         path.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Options of an agent from agent.toml: admission control, rooms, files, identity."""
+"""Options of an agent from agent.toml: admission control, rooms, files, identity, HTTP."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.config import FileSharingOptions
 from spade_llm.assistant.middleware.quota import GroupQuotas, PeerQuota
+from spade_llm.cli.health import HttpRecord
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.limits import Rate
 
 if TYPE_CHECKING:
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
+    from spade_llm.cli.sockets import Listener
     from spade_llm.core.settings import AdmissionTable, AgentSettings, FilesTable, LimitsTable
+    from spade_llm.gateway.network import AgentAddresses
+    from spade_llm.gateway.options import HttpOptions
     from spade_llm.xmpp.admission_control import AdmissionPolicy
     from spade_llm.xmpp.features.rooms import RoomsOptions
-    from spade_llm.xmpp.stanzas.vcard import Avatar, Identity
+    from spade_llm.xmpp.stanzas.vcard import Identity
 
 _DESCRIPTIONS = {
     "assistant": "An assistant, not a person: a language model answers here. Write help to see what"
@@ -72,10 +76,31 @@ def build_rooms_options(settings: AgentSettings) -> RoomsOptions:
 
 
 def build_identity(spec: DeploymentSpec) -> Identity:
-    """Raises ConfigurationError: the picture cannot be read, or is none; a text cannot be sent."""
-    avatar = _avatar(spec)
+    """Raises ConfigurationError: the avatar is no readable picture, or a text cannot be sent."""
+    from spade_llm.xmpp.stanzas.vcard import Identity, default_avatar, read_avatar
+
+    kind, table = spec.settings.kind, spec.settings.identity
+    local = spec.jid.partition("@")[0]
     try:
-        return _identity(spec, avatar)
+        if table.avatar is None:
+            avatar = read_avatar(default_avatar(kind, spec.jid))
+        else:
+            avatar = read_avatar((spec.path.parent / table.avatar).read_bytes())
+    except (OSError, ConfigurationError) as error:
+        raise ConfigurationError(
+            f"{spec.path}: identity.avatar {table.avatar!r}: {error}"
+        ) from None
+    try:
+        return Identity(
+            name=table.name or local[:1].upper() + local[1:],
+            description=_DESCRIPTIONS[kind] if table.description is None else table.description,
+            url=table.url or "",
+            avatar=avatar,
+            is_published=table.publish,
+            shows_load=table.status,
+            busy_at=table.busy_at,
+            status_every_s=table.status_every_s,
+        )
     except ConfigurationError as error:
         raise ConfigurationError(f"{spec.path}: identity.{error}") from None
 
@@ -84,30 +109,40 @@ def _rate(per_s: float, burst: int) -> Rate | None:
     return Rate(per_s=per_s, burst=burst) if per_s else None
 
 
-def _identity(spec: DeploymentSpec, avatar: Avatar) -> Identity:
-    from spade_llm.xmpp.stanzas.vcard import Identity
+def build_http_options(spec: DeploymentSpec, listener: Listener) -> HttpOptions:
+    from spade_llm.gateway.options import HttpOptions
 
-    table, local = spec.settings.identity, spec.jid.partition("@")[0]
-    described = table.description
-    return Identity(
-        name=table.name or local[:1].upper() + local[1:],
-        description=_DESCRIPTIONS[spec.settings.kind] if described is None else described,
-        url=table.url or "",
-        avatar=avatar,
-        is_published=table.publish,
-        shows_load=table.status,
-        busy_at=table.busy_at,
-        status_every_s=table.status_every_s,
+    table = spec.settings.http
+    return HttpOptions(
+        host=listener.host,
+        port=listener.port,
+        local_principal=spec.resolve_jid(table.local_principal) if table.local_principal else None,
+        language=table.language,
+        hosts=tuple(table.hosts),
+        cors_origins=tuple(table.cors_origins),
+        requests_per_minute=table.requests_per_minute,
+        max_body_bytes=table.max_body_kb * 1024,
+        max_upload_bytes=table.max_upload_mb * 1024 * 1024,
+        max_streams=table.max_streams,
+        console=table.console,
     )
 
 
-def _avatar(spec: DeploymentSpec) -> Avatar:
-    from spade_llm.xmpp.stanzas.vcard import default_avatar, read_avatar
+def build_agent_addresses(spec: DeploymentSpec) -> AgentAddresses:
+    from spade_llm.gateway.network import AgentAddresses
 
-    given = spec.settings.identity.avatar
-    if given is None:
-        return read_avatar(default_avatar(spec.settings.kind, spec.jid))
-    try:
-        return read_avatar((spec.path.parent / given).read_bytes())
-    except (OSError, ConfigurationError) as error:
-        raise ConfigurationError(f"{spec.path}: identity.avatar {given!r}: {error}") from None
+    table = spec.settings.network
+    return AgentAddresses(
+        assistants=tuple(map(spec.resolve_jid, table.assistants)),
+        memory=spec.resolve_jid(table.memory) if table.memory else None,
+        rag=spec.resolve_jid(table.rag) if table.rag else None,
+        tools=tuple(map(spec.resolve_jid, table.tools)),
+    )
+
+
+def build_http_record(http: HttpOptions, listener: Listener) -> HttpRecord:
+    return HttpRecord(
+        url=listener.url,
+        is_open=not http.is_loopback,
+        local_principal=http.local_principal if http.is_loopback else None,
+    )

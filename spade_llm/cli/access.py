@@ -1,0 +1,184 @@
+"""`spade-llm account`, `invite` and `token`: who may log in, talk to an agent, use a gateway.
+
+They are for the operator, also while the agents run. Invitation codes and tokens are shown once;
+only their hashes are stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spade_llm.cli.context import agent_file, data_directory
+from spade_llm.cli.terminal import sanitize_line
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.xmpp.connection.jids import bare_jid
+from spade_llm.xmpp.connection.settings import full_jid
+from spade_llm.xmpp.servers.run_record import read_run_record
+
+if TYPE_CHECKING:
+    import argparse
+
+    from spade_llm.gateway.tokens import TokenStore
+    from spade_llm.xmpp.invitations import Invitations
+
+DAY_S = 86_400.0
+MAX_TOKEN_DAYS = 36_500
+
+
+def main(options: argparse.Namespace) -> int:
+    match options.command:
+        case "account":
+            return _account(options)
+        case "invite":
+            return _invite(options)
+        case _:
+            return _token(options)
+
+
+def _account(options: argparse.Namespace) -> int:
+    from spade_llm.core.settings import variable
+    from spade_llm.xmpp.servers.account_creation import create_account
+    from spade_llm.xmpp.servers.passwords import AccountPasswords
+
+    given = options.password_env
+    password = variable(given, named_in="--password-env") if given else None
+    data = data_directory(options)
+    record = read_run_record(data)
+    jid = bare_jid(full_jid(options.account.strip(), record.domain if record else "localhost"))
+    asyncio.run(create_account(data, jid, password, is_reset=options.reset))
+    print(f"{jid} can log in; its password is in {str(AccountPasswords(data).path(jid))!r}")
+    return 0
+
+
+def _invite(options: argparse.Namespace) -> int:
+    from spade_llm.xmpp.invitations import FILES, Invitations
+
+    data = data_directory(options)
+    try:
+        path = agent_file(options.agent, FILES, data, what="file of invitations")
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"{error}. An agent has one after its first start with an allow list of its own in its"
+            " agent.toml ([admission] allow); without such a list it accepts everyone"
+        ) from None
+    with Invitations(path) as invitations:
+        if options.list:
+            _list_invitations(invitations)
+        elif not options.revoke:
+            _create_invitation(invitations, options)
+        elif invitations.revoke(options.revoke):
+            print(f"revoked {options.revoke}")
+        else:
+            raise ConfigurationError(
+                f"there is no guest and no open invitation named {options.revoke!r}: see --list"
+            )
+    return 0
+
+
+def _create_invitation(invitations: Invitations, options: argparse.Namespace) -> None:
+    from spade_llm.xmpp.invitations import MAX_INVITATIONS
+
+    code = invitations.make(
+        uses=options.uses,
+        lasts_s=options.days * DAY_S,
+        stay_s=options.stay * DAY_S if options.stay else None,
+        note=options.note,
+    )
+    if code is None:
+        raise ConfigurationError(
+            f"limit reached ({MAX_INVITATIONS} open invitations): revoke some (see --list)"
+        )
+    times = "once" if options.uses == 1 else f"{options.uses} times"
+    print(f"join {code}")
+    print(f"This line, sent to {options.agent}, admits its sender: {times} in {options.days} days.")
+
+
+def _list_invitations(invitations: Invitations) -> None:
+    for one in invitations.open_ones():
+        note = f"  {sanitize_line(one.note)}" if one.note else ""
+        print(f"open   {one.name}  until {_date(one.expires_at)}  {one.uses_left} left{note}")
+    for guest in invitations.guests():
+        until = "for good" if guest.until is None else f"until {_date(guest.until)}"
+        print(f"guest  {sanitize_line(guest.jid)}  since {_date(guest.since)}  {until}")
+
+
+def _token(options: argparse.Namespace) -> int:
+    from spade_llm.gateway.database import DATABASE_FILE, gateway_database, open_gateway_database
+    from spade_llm.gateway.tokens import TokenStore
+
+    data = data_directory(options)
+    try:
+        home = agent_file(options.agent, DATABASE_FILE, data, what="gateway's state").parent
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{error}. A gateway has one after its first start") from None
+    database = gateway_database(home)
+    open_gateway_database(database)
+    with closing(database):
+        tokens = TokenStore(database)
+        match options.action:
+            case "create":
+                _create_token(tokens, home, options)
+            case "list":
+                _list_tokens(tokens)
+            case _:
+                if not tokens.revoke(options.name):
+                    raise ConfigurationError(
+                        f"there is no token named {options.name!r}: see `spade-llm token list`"
+                    )
+                print(f"revoked {options.name}")
+    return 0
+
+
+def _create_token(tokens: TokenStore, home: Path, options: argparse.Namespace) -> None:
+    """Print the token alone on standard output, for scripts."""
+    principal = bare_jid(full_jid(options.principal.strip(), home.name.partition("@")[2]))
+    if principal in _agent_jids(options, home):
+        raise ConfigurationError(
+            f"--principal: {principal} is an agent: name the person or program that will own the"
+            " sessions and memories"
+        )
+    if options.days and options.days > MAX_TOKEN_DAYS:
+        raise ConfigurationError(
+            f"--days: at most {MAX_TOKEN_DAYS}; without it, the token does not expire"
+        )
+    expires = time.time() + options.days * DAY_S if options.days else None
+    print(tokens.create(options.name, principal, is_admin=options.admin, expires=expires))
+    rights = " with an administrator's rights" if options.admin else ""
+    until = f" until {_date(expires)}" if expires else ""
+    print(
+        f"for {principal}{rights}{until}; shown only now. Send it as `Authorization: Bearer TOKEN`",
+        file=sys.stderr,
+    )
+
+
+def _agent_jids(options: argparse.Namespace, home: Path) -> frozenset[str]:
+    """JIDs of the deployment's agents: described in its files, running, or with data here."""
+    from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
+
+    folder = Path(options.agents) if options.agents else standard_deployment()
+    described = read_deployment(folder, domain=home.name.partition("@")[2])
+    record = read_run_record(data_directory(options))
+    running = record.agents if record else ()
+    here = (path.name for path in home.parent.iterdir())
+    return frozenset(map(str.lower, (*(one.jid for one in described), *running, *here)))
+
+
+def _list_tokens(tokens: TokenStore) -> None:
+    now_s = time.time()
+    for one in tokens.all():
+        ends = "for good" if one.expires is None else f"until {_date(one.expires)}"
+        if one.expires is not None and one.expires <= now_s:
+            ends = f"expired {_date(one.expires)}"
+        used = f"used {_date(one.used)}" if one.used else "never used"
+        rights = "  admin" if one.is_admin else ""
+        print(f"{one.name:20} {sanitize_line(one.principal)}{rights}  {ends}  {used}")
+
+
+def _date(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
