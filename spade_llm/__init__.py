@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         TurnLimits,
         XmppAgent,
     )
-    from spade_llm.assistant.routing import RoutingFunction, RoutingResponse
-    from spade_llm.assistant.turn.turn_handler import LLMBehaviour
+    from spade_llm.assistant.middleware.routing import RoutingFunction, RoutingResponse
+    from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
     from spade_llm.compat.human_interaction import HumanInteractionBehaviour
     from spade_llm.compat.retrieval_agent import RetrievalBehaviour
     from spade_llm.compat.tools import ReadyForStructuredOutputTool

@@ -39,13 +39,13 @@ MOVED_PACKAGES = {
         "agents.rag": "RAGAgent RagOptions",
         "agents.tools": "ToolAgent",
         "assistant.config": "Conduct=AssistantConfig TurnLimits",
-        "assistant.delegation.expert_tool": "Expert",
+        "assistant.delegation.expert_questions": "Expert",
         "compat.retrieval_agent": "RetrievalAgent",
         "xmpp.agent": "AgentOptions XmppAgent",
         "xmpp.connection.settings": "Connection=ConnectionSettings",
     },
     "behaviour": {
-        "assistant.turn.turn_handler": "LLMBehaviour",
+        "assistant.turn.llm_behaviour": "LLMBehaviour",
         "compat.human_interaction": "HumanInteractionBehaviour",
         "compat.retrieval_agent": "RetrievalBehaviour",
     },
@@ -72,7 +72,7 @@ MOVED_PACKAGES = {
         "compat.memory_backends": "MemoryBackend MemoryEntry SQLiteMemoryBackend",
     },
     "routing": {
-        "assistant.routing.rules": (
+        "assistant.middleware.routing": (
             "Routed RoutedMessage RoutingFunction RoutingResponse RoutingRule first_of routing_rule"
         ),
     },

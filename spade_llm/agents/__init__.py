@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from spade_llm.agents.memory import MemoryAgent
     from spade_llm.agents.rag import RAGAgent, RagOptions
     from spade_llm.agents.tools import ToolAgent
-    from spade_llm.assistant.config import AssistantConfig
-    from spade_llm.assistant.delegation.expert_tool import Expert
-    from spade_llm.assistant.turn.tool_loop import TurnLimits
+    from spade_llm.assistant.config import AssistantConfig, TurnLimits
+    from spade_llm.assistant.delegation.expert_questions import Expert
     from spade_llm.compat.retrieval_agent import RetrievalAgent
     from spade_llm.xmpp.agent import AgentOptions, XmppAgent
     from spade_llm.xmpp.connection.settings import ConnectionSettings

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from spade_llm.assistant.history.conversations import ConversationCache
-    from spade_llm.assistant.routing import RoutingFunction
+    from spade_llm.assistant.middleware.routing import RoutingFunction
     from spade_llm.guardrails import Guardrail
     from spade_llm.guardrails.chain import OnTrigger
     from spade_llm.mcp.server_configs import MCPServerConfig

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.agents.assistant_keywords import SharedKeywords
-    from spade_llm.assistant.config import AssistantConfig
-    from spade_llm.assistant.routing import RoutingFunction
-    from spade_llm.assistant.turn.tool_loop import TurnLimits
+    from spade_llm.assistant.config import AssistantConfig, TurnLimits
+    from spade_llm.assistant.middleware.routing import RoutingFunction
     from spade_llm.context import ContextManagement
     from spade_llm.providers.model import ChatModel
     from spade_llm.xmpp.agent import AgentOptions

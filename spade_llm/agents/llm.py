@@ -20,32 +20,31 @@ from spade_llm.agents.rooms import build_rooms, with_room_context
 from spade_llm.assistant.chat.service import ChatService
 from spade_llm.assistant.commands.adhoc_menus import offer_assistant_menu
 from spade_llm.assistant.commands.documents_and_tools import add_resource_commands
-from spade_llm.assistant.delegation.expert_tool import expert_questions_of, expert_tools
+from spade_llm.assistant.config import TurnLimits
+from spade_llm.assistant.delegation.expert_questions import expert_questions_of, expert_tools
 from spade_llm.assistant.feedback import ReactionHandler
+from spade_llm.assistant.history.caller_sessions import ConversationDeletion, sessions_for
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
 from spade_llm.assistant.history.remote_sessions import SessionsService
-from spade_llm.assistant.history.sessions import ConversationDeletion, sessions_for
 from spade_llm.assistant.middleware.conversation_end import (
     ConversationEndMiddleware,
     TerminationMarkers,
 )
 from spade_llm.assistant.middleware.file_sharing import FileSharing
 from spade_llm.assistant.middleware.guardrails import GuardrailMiddleware
+from spade_llm.assistant.middleware.quota import QuotaGroups
 from spade_llm.assistant.middleware.routing import routing_middleware
 from spade_llm.assistant.middleware.usage import UsageTracking
 from spade_llm.assistant.presentation.reply_presenter import ReplyPresenter
 from spade_llm.assistant.tool_discovery import ToolAgentDiscovery
-from spade_llm.assistant.turn.document_access import TrustedDocumentRetriever
-from spade_llm.assistant.turn.documents_toolbox import documents_toolbox
+from spade_llm.assistant.turn.documents import TrustedDocumentRetriever, documents_toolbox
+from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
 from spade_llm.assistant.turn.memory_toolbox import MemoryOffer, MemoryToolSet
 from spade_llm.assistant.turn.prompt import DEFAULT_SYSTEM_PROMPT
-from spade_llm.assistant.turn.stateless_completion import StatelessCompletion
 from spade_llm.assistant.turn.structured_output import PydanticAnswerSchema
-from spade_llm.assistant.turn.tool_loop import TurnLimits
-from spade_llm.assistant.turn.turn_handler import LLMBehaviour
+from spade_llm.assistant.turn.turn import StatelessCompletion
 from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
-from spade_llm.assistant.turn.usage_ledger import QuotaGroups
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
@@ -66,7 +65,7 @@ if TYPE_CHECKING:
     from spade_llm.agents.interaction_memory import AgentInteractionMemory
     from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput
     from spade_llm.assistant.config import AssistantConfig, PresentationOptions
-    from spade_llm.assistant.turn.turn_result import TurnMiddleware
+    from spade_llm.assistant.turn.turn import TurnMiddleware
     from spade_llm.context import ContextManagement, ContextStats
     from spade_llm.guardrails import Guardrail
     from spade_llm.memory.agent_memory import AgentBaseMemory

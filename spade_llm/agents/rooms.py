@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.chat.notices import RoomNotice, room_notice
+from spade_llm.assistant.commands.registry import RoomNotice, room_notice
 from spade_llm.xmpp.features.rooms import Rooms
 
 if TYPE_CHECKING:

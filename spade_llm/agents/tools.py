@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from spade_llm.agents.bound_tools import bind_tools
-from spade_llm.assistant.delegation.expert_tool import expert_questions_of, expert_tools
+from spade_llm.assistant.delegation.expert_questions import expert_questions_of, expert_tools
 from spade_llm.assistant.tool_discovery import ToolChangeBehaviour
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AsyncExitStack
 
-    from spade_llm.assistant.delegation.expert_tool import Expert
+    from spade_llm.assistant.delegation.expert_questions import Expert
     from spade_llm.tools import Tool
     from spade_llm.tools.shared import ToolOffer
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.middleware.quota import NO_GROUP_QUOTAS, NO_QUOTA, GroupQuotas, PeerQuota
+from spade_llm.assistant.turn.approval import APPROVAL_EXPIRY_S
 from spade_llm.assistant.turn.recall import DEFAULT_TOKENS
-from spade_llm.assistant.turn.tool_calls import APPROVAL_EXPIRY_S
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from pydantic import BaseModel
 
-    from spade_llm.assistant.delegation.expert_tool import Expert
+    from spade_llm.assistant.delegation.expert_questions import Expert
     from spade_llm.assistant.history.memory_behaviour import NotesSource
-    from spade_llm.assistant.routing import RoutingFunction
+    from spade_llm.assistant.middleware.routing import RoutingFunction
     from spade_llm.guardrails import Guardrail
     from spade_llm.guardrails.chain import OnTrigger
     from spade_llm.tools import Tool

@@ -10,7 +10,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.turn.usage_ledger import LEDGER_FILES, UsageLedger
+from spade_llm.assistant.middleware.usage import LEDGER_FILES, UsageLedger
 from spade_llm.cli.context import agent_file, data_directory
 from spade_llm.cli.terminal import sanitize_line
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from spade_llm.assistant.turn.usage_ledger import DailyUsage
+    from spade_llm.assistant.turn.turn_recorder import DailyUsage
 
 
 def main(options: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from spade_llm.assistant.history.conversations import Conversation
-    from spade_llm.assistant.routing import RoutedMessage
+    from spade_llm.assistant.middleware.routing import RoutedMessage
     from spade_llm.context import ContextManagement, ContextStats
     from spade_llm.providers.messages import (
         AssistantMessage,

@@ -9,8 +9,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from spade_llm.assistant.delegation.expert_questions import ExpertQuestion
-from spade_llm.assistant.delegation.expert_tool import EXPERT_MARGIN_S, PARAMETERS
+from spade_llm.assistant.delegation.expert_questions import (
+    EXPERT_MARGIN_S,
+    PARAMETERS,
+    ExpertQuestion,
+)
 from spade_llm.core.errors import ConfigurationError, RequestError, RequestTimeout, ToolFailed
 from spade_llm.providers.messages import safe_name
 from spade_llm.tools.llm_tool import LLMTool

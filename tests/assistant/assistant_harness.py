@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat.service import ChatService
+from spade_llm.assistant.config import TurnLimits
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
+from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
 from spade_llm.assistant.turn.memory_toolbox import MemoryOffer
-from spade_llm.assistant.turn.tool_loop import TurnLimits
-from spade_llm.assistant.turn.turn_handler import LLMBehaviour
 from spade_llm.context import NoContextManagement
 from spade_llm.messaging.outgoing_messages import OutgoingMessages
 from tests.messaging.node_harness import Member
@@ -19,7 +19,7 @@ from tests.messaging.node_harness import Member
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
 
-    from spade_llm.assistant.turn.turn_result import TurnMiddleware
+    from spade_llm.assistant.turn.turn import TurnMiddleware
     from spade_llm.messaging import InMemoryNetwork
     from spade_llm.providers.model import ChatModel
     from spade_llm.tools.toolbox import Toolbox

@@ -7,15 +7,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat.service import ONTOLOGY
+from spade_llm.assistant.config import TurnLimits
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
-from spade_llm.assistant.middleware.quota import NO_GROUP_QUOTAS, NO_QUOTA, GroupQuotas, PeerQuota
+from spade_llm.assistant.middleware.quota import (
+    NO_GROUP_QUOTAS,
+    NO_QUOTA,
+    GroupQuotas,
+    PeerQuota,
+    QuotaGroupsOf,
+    no_quota_groups,
+)
 from spade_llm.assistant.middleware.usage import UsageTracking
+from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
 from spade_llm.assistant.turn.memory_toolbox import MemoryOffer
-from spade_llm.assistant.turn.tool_loop import TurnLimits
-from spade_llm.assistant.turn.turn_handler import LLMBehaviour
 from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
-from spade_llm.assistant.turn.usage_ledger import QuotaGroupsOf, no_quota_groups
 from spade_llm.context import NoContextManagement
 from spade_llm.messaging.rpc import RpcService
 from tests.assistant.turn.test_turn_failures import an_utterance
@@ -24,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-    from spade_llm.assistant.turn.turn_result import TurnMiddleware
+    from spade_llm.assistant.turn.turn import TurnMiddleware
     from spade_llm.memory.contract import OwnedMemory
     from spade_llm.providers.model import ChatModel
     from spade_llm.rag.contract import Retriever

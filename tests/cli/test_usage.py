@@ -6,7 +6,8 @@ import json
 from asyncio import to_thread
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.turn.usage_ledger import UsageLedger, UsageTotals
+from spade_llm.assistant.middleware.usage import UsageLedger
+from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.cli import main
 
 if TYPE_CHECKING:

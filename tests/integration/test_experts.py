@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.agents import AssistantConfig, LLMAgent, Services, ToolAgent, TurnLimits
-from spade_llm.assistant.delegation.expert_tool import Expert
+from spade_llm.assistant.delegation.expert_questions import Expert
 from spade_llm.providers.model import Completion
 from spade_llm.providers.scripted import ScriptedProvider
 from tests.integration.network import calling, jid_of, next_message

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.agents import LLMAgent
-from spade_llm.assistant.routing import RoutingResponse
+from spade_llm.assistant.middleware.routing import RoutingResponse
 from spade_llm.providers.scripted import ScriptedProvider
 from tests.integration.network import jid_of, next_message
 
 if TYPE_CHECKING:
-    from spade_llm.assistant.routing import RoutedMessage, RoutingFunction
+    from spade_llm.assistant.middleware.routing import RoutedMessage, RoutingFunction
     from tests.integration.network import Network
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.chat import messages, reports
+from spade_llm.assistant.chat import messages
 from spade_llm.assistant.history import remote_sessions
 from spade_llm.assistant.turn.options import ContextOptions
 from spade_llm.memory import remote as memory_remote
@@ -91,13 +91,13 @@ CHAT_EXAMPLES = (
         about="Sends one prompt to the model, without conversation, memory, documents or tools.",
     ),
     Example(
-        request=reports.UsageRequest(days=7),
-        answer=reports.UsageReport,
+        request=messages.UsageRequest(days=7),
+        answer=messages.UsageReport,
         about="Returns the tokens that the caller has used per day, and the caller's limits.",
     ),
     Example(
-        request=reports.ExplanationRequest(),
-        answer=reports.ExplanationReport,
+        request=messages.ExplanationRequest(),
+        answer=messages.ExplanationReport,
         about="Explains the last answer of the request's conversation: model calls, tools, "
         "memories and passages.",
         thread=THREAD,

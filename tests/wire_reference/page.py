@@ -233,7 +233,7 @@ def _types_by_name() -> Mapping[str, type]:
     """Record types of the packages whose records travel."""
     from spade_llm.assistant.chat import messages
     from spade_llm.assistant.middleware import quota
-    from spade_llm.assistant.turn import options, turn_recorder, usage_ledger
+    from spade_llm.assistant.turn import options, turn_recorder
     from spade_llm.memory import contract as memory_contract
     from spade_llm.memory import sessions
     from spade_llm.messaging import request
@@ -245,7 +245,7 @@ def _types_by_name() -> Mapping[str, type]:
     from spade_llm.tools import toolbox
 
     modules = (
-        *(quota, turn_recorder, usage_ledger, options, sessions, memory_contract, memory_query),
+        *(quota, turn_recorder, options, sessions, memory_contract, memory_query),
         *(model, answers, rag_contract, chunking, request, messages, toolbox),
     )
     return {

@@ -14,14 +14,12 @@ from spade_llm.assistant.chat.messages import (
     ApproveRequest,
     ChatReply,
     CompletionRequest,
-    SayRequest,
-    fetch_whole_reply,
-)
-from spade_llm.assistant.chat.reports import (
     ExplanationReport,
     ExplanationRequest,
+    SayRequest,
     UsageReport,
     UsageRequest,
+    fetch_whole_reply,
 )
 from spade_llm.assistant.turn.options import DEFAULT_TOOL_OPTIONS
 from spade_llm.core.errors import InvalidAnswer, RequestFailed

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from spade_llm.assistant.middleware.quota import PeerQuota
 from spade_llm.assistant.turn.options import AUTO, MAX_TOOL_ROUNDS, ContextOptions, ToolOptions
-from spade_llm.assistant.turn.turn_result import FinishReason
+from spade_llm.assistant.turn.turn_recorder import KEPT_DAYS, DailyUsage, TurnRecord
 from spade_llm.core.errors import MalformedContent, NotFound, RequestError, RequestFailed
 from spade_llm.core.limits import LruDict
 from spade_llm.messaging import Body, new_id
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 
     from spade_llm.messaging import Request
     from spade_llm.messaging.rpc import RpcClient, RpcService
+
+
+FinishReason = Literal["stop", "length", "content_filter"]
+"""Finish reason, in OpenAI's terms: complete, truncated at a limit, or replaced by a guardrail."""
+
 
 ONTOLOGY = "spade-llm.chat/1"
 MAX_TOOLS = 200
@@ -331,3 +337,28 @@ def _read(text: str, peer: RpcClient) -> ReplyRemainder:
             peer=peer.jid,
             wire_code=MalformedContent.code,
         ) from None
+
+
+class UsageRequest(Body):
+    op: ClassVar[str] = "usage"
+    days: int = Field(default=30, ge=1, le=KEPT_DAYS)
+    """Today and those before it."""
+
+
+class UsageReport(Body):
+    days: tuple[DailyUsage, ...]
+    """Newest first, of the asker only; those without spending are left out."""
+    limits: PeerQuota
+    """Quota for a day (UTC)."""
+
+
+class ExplanationRequest(Body):
+    """The conversation is the request's own."""
+
+    op: ClassVar[str] = "why"
+
+
+class ExplanationReport(Body):
+    record: TurnRecord
+    texts: dict[str, str] = {}
+    """Texts of the record's memories, by id, if they still exist."""

@@ -26,10 +26,16 @@ from spade_llm.assistant.chat.messages import (
     SayRequest,
     ToolCallReport,
 )
-from spade_llm.assistant.chat.notices import describe_stop, room_hint
-from spade_llm.assistant.commands.registry import STOP, parse_command, parse_plain_word
+from spade_llm.assistant.commands.registry import (
+    STOP,
+    describe_stop,
+    parse_command,
+    parse_plain_word,
+    room_hint,
+)
 from spade_llm.assistant.history.conversations import conversation_key
-from spade_llm.assistant.routing.rules import HOPS_KEY
+from spade_llm.assistant.middleware.quota import QuotaGroupsOf, no_quota_groups
+from spade_llm.assistant.middleware.routing import HOPS_KEY
 from spade_llm.assistant.turn.approval import (
     ApprovalVerdict,
     PendingApprovals,
@@ -39,7 +45,6 @@ from spade_llm.assistant.turn.approval import (
 )
 from spade_llm.assistant.turn.options import DEFAULT_TOOL_OPTIONS
 from spade_llm.assistant.turn.structured_output import JsonAnswerSchema
-from spade_llm.assistant.turn.usage_ledger import QuotaGroupsOf, no_quota_groups
 from spade_llm.core.errors import NotFound, RequestError
 from spade_llm.messaging import CHAT_TEXT, Empty, Encoding, Idempotency, Request, Route, fingerprint
 from spade_llm.messaging.rpc import RpcService

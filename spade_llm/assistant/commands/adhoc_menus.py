@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.chat.notices import NOTHING_TO_STOP
 from spade_llm.assistant.chat.service import ONTOLOGY, ChatTurnInput
 from spade_llm.assistant.commands.memory_menu import (
     LABELS,
@@ -15,6 +14,7 @@ from spade_llm.assistant.commands.memory_menu import (
     MemoryMenu,
     ask_about_learning,
 )
+from spade_llm.assistant.commands.registry import NOTHING_TO_STOP
 from spade_llm.assistant.turn.approval import ApprovalVerdict, settled_text
 from spade_llm.core.text import pluralize
 from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, Performative, bare, new_id
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.commands.personal_memory import SubjectMemories
     from spade_llm.assistant.history.conversations import Conversation
     from spade_llm.assistant.turn.approval import ApprovalQuestion
-    from spade_llm.assistant.turn.turn_handler import LLMBehaviour
+    from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.stanzas.forms import CommandStep, FormValues

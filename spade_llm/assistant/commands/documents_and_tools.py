@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from spade_llm.assistant.turn.document_access import DocumentListing, PersonDocumentListing
+from spade_llm.assistant.turn.documents import DocumentListing, PersonDocumentListing
 from spade_llm.core.errors import NotFound, RequestError
 from spade_llm.core.text import pluralize, single_line
 from spade_llm.rag.names import MAX_SOURCE_CHARS, is_personal_namespace, personal_namespace
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatService, ChatTurnInput
     from spade_llm.assistant.commands.registry import CommandRegistry
     from spade_llm.assistant.turn.approval import ApprovalQuestion
-    from spade_llm.assistant.turn.turn_handler import LLMBehaviour
+    from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
     from spade_llm.providers.model import ToolSpec
     from spade_llm.rag.contract import DocumentPage, NamespaceSummary
     from spade_llm.tools.toolbox import Toolbox

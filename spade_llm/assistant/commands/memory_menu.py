@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from spade_llm.assistant.commands.memory_list import (
+from spade_llm.assistant.commands.memory import (
     ENGLISH_ITEMS,
     MAX_LINE_CHARS,
     SPANISH_ITEMS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from spade_llm.assistant.commands.memory_list import (
+from spade_llm.assistant.commands.memory import (
     ENGLISH_ITEMS,
     MAX_ITEM_CHARS,
     MAX_LINE_CHARS,

@@ -11,8 +11,8 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.commands.memory_list import NUMBER_CHARS
-from spade_llm.assistant.turn.usage_ledger import UsageTotals
+from spade_llm.assistant.commands.memory import NUMBER_CHARS
+from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.core.errors import RequestError, ServiceError, StorageFailed
 from spade_llm.core.text import single_line
 
@@ -23,9 +23,13 @@ if TYPE_CHECKING:
     from spade_llm.assistant.commands.registry import CommandRegistry
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
     from spade_llm.assistant.middleware.quota import PeerQuota
-    from spade_llm.assistant.middleware.usage import UsageMiddleware
-    from spade_llm.assistant.turn.turn_recorder import ModelCallRecord, ToolCallRecord, TurnRecord
-    from spade_llm.assistant.turn.usage_ledger import DailyUsage, UsageLedger
+    from spade_llm.assistant.middleware.usage import UsageLedger, UsageMiddleware
+    from spade_llm.assistant.turn.turn_recorder import (
+        DailyUsage,
+        ModelCallRecord,
+        ToolCallRecord,
+        TurnRecord,
+    )
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.turn.turn_result import TurnOutcome, TurnResult
+from spade_llm.assistant.turn.tool_loop import TurnResult
+from spade_llm.assistant.turn.turn import TurnOutcome
 from spade_llm.core.errors import ConversationEnded
 from spade_llm.guardrails.guardrail import call_user_code
 from spade_llm.messaging import CHAT_TEXT, Encoding
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.history.conversations import Conversation
-    from spade_llm.assistant.turn.tool_loop import OnDelta
-    from spade_llm.assistant.turn.turn_result import CallNext
+    from spade_llm.assistant.turn.options import OnDelta
+    from spade_llm.assistant.turn.turn import CallNext
     from spade_llm.providers.messages import ContextMessage
 
 logger = logging.getLogger(__name__)

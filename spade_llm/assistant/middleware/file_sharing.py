@@ -18,7 +18,7 @@ from spade_llm.assistant.middleware.file_messages import FILE_MESSAGES, is_suppo
 from spade_llm.assistant.presentation.reply_presenter import LongAnswerSender, export_name
 from spade_llm.assistant.turn.prompt import render_prompt
 from spade_llm.assistant.turn.tool_loop import TurnResult
-from spade_llm.assistant.turn.turn_result import TurnOutcome
+from spade_llm.assistant.turn.turn import TurnOutcome
 from spade_llm.core.errors import ModelError, NotFound, PeerUnavailable, RequestError
 from spade_llm.core.text import replace_lone_surrogates
 from spade_llm.messaging import Encoding
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.config import FileSharingOptions
     from spade_llm.assistant.history.conversations import Conversation
     from spade_llm.assistant.middleware.file_messages import FileMessages
-    from spade_llm.assistant.turn.turn_result import CallNext
+    from spade_llm.assistant.turn.turn import CallNext
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ChatModel
     from spade_llm.rag.contract import DocumentPage, Ingested

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.turn.usage_ledger import ALL_GUESTS
 from spade_llm.core.errors import QuotaExceeded
+from spade_llm.memory.validation import subject_jid
 from spade_llm.providers.offline.language import language_of
 
 if TYPE_CHECKING:
@@ -18,8 +19,35 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.history.conversations import Conversation
-    from spade_llm.assistant.turn.turn_result import CallNext, TurnOutcome
-    from spade_llm.assistant.turn.usage_ledger import UsageLedger, UsageTotals
+    from spade_llm.assistant.middleware.usage import UsageLedger
+    from spade_llm.assistant.turn.turn import CallNext, TurnOutcome
+    from spade_llm.assistant.turn.turn_recorder import UsageTotals
+
+
+QuotaGroupsOf = Callable[[str], tuple[str, ...]]
+"""The quota groups of a peer (bare JID, or its seat in a room), decided anew at each call."""
+
+
+ALL_GUESTS = "*"
+"""Quota group of all guests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaGroups:
+    own_domain: str
+    """Peers of this domain belong to no group of a domain."""
+    is_guest: Callable[[str], bool]
+    """Whether a bare JID is let in as a guest only."""
+
+    def of(self, peer: str) -> tuple[str, ...]:
+        """The groups of its domain, if it is another one, and of all guests, if it is a guest."""
+        domain = subject_jid(peer).rpartition("@")[2]
+        together = (f"@{domain}",) if self.own_domain and domain != self.own_domain else ()
+        return (*together, ALL_GUESTS) if self.is_guest(subject_jid(peer)) else together
+
+
+def no_quota_groups(_peer: str) -> tuple[str, ...]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,21 +1,40 @@
-"""Usage middleware: records what a turn costs and what its answer was built from."""
+"""Usage: ledger (SQLite) of tokens, calls and seconds per peer and day, and its turn middleware."""
 
 from __future__ import annotations
 
 import logging
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from spade_llm.assistant.chat.reports import ExplanationReport, ReportService
+from spade_llm.assistant.chat.messages import (
+    ExplanationReport,
+    ExplanationRequest,
+    UsageReport,
+    UsageRequest,
+)
 from spade_llm.assistant.commands.usage_and_why import NO_ANSWER_YET, UsageCommand, WhyCommand
-from spade_llm.assistant.history.conversations import thread_of_key
-from spade_llm.assistant.middleware.quota import NO_GROUP_QUOTAS, QuotaMiddleware
-from spade_llm.assistant.turn.turn_recorder import TurnRecorder, recording
-from spade_llm.assistant.turn.usage_ledger import LEDGER_FILES, UsageLedger, no_quota_groups
+from spade_llm.assistant.history.conversations import conversation_key, thread_of_key
+from spade_llm.assistant.middleware.quota import (
+    NO_GROUP_QUOTAS,
+    PeerQuota,
+    QuotaMiddleware,
+    no_quota_groups,
+)
+from spade_llm.assistant.turn.turn_recorder import (
+    KEPT_DAYS,
+    DailyUsage,
+    TurnRecorder,
+    UsageTotals,
+    recording,
+    usage_row,
+)
 from spade_llm.core.errors import NotFound, StorageFailed
 from spade_llm.core.limits import LruDict
+from spade_llm.core.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -24,11 +43,182 @@ if TYPE_CHECKING:
     from spade_llm.assistant.commands.usage_and_why import ReactionLine
     from spade_llm.assistant.history.conversations import Conversation
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
-    from spade_llm.assistant.middleware.quota import GroupQuotas, PeerQuota
+    from spade_llm.assistant.middleware.quota import GroupQuotas, QuotaGroupsOf
+    from spade_llm.assistant.turn.turn import CallNext, TurnMiddleware, TurnOutcome
     from spade_llm.assistant.turn.turn_recorder import TurnRecord
-    from spade_llm.assistant.turn.turn_result import CallNext, TurnMiddleware, TurnOutcome
-    from spade_llm.assistant.turn.usage_ledger import QuotaGroupsOf
+    from spade_llm.messaging import Request
     from spade_llm.messaging.rpc import RpcService
+
+LEDGER_FILES = "usage-*.db"
+"""The name that stands for the star is the agent's."""
+MAX_PEERS_A_DAY = 20_000
+"""Maximum number of peers counted separately in a day; beyond, the rows of those with the least
+usage are deleted."""
+PRUNE_EVERY_ROWS = 500
+"""Writes between two looks at the bounds: by so many rows they may be passed."""
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS {name} (
+    day TEXT NOT NULL,
+    peer TEXT NOT NULL,
+    turns INTEGER NOT NULL,
+    model_calls INTEGER NOT NULL,
+    tool_calls INTEGER NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    estimated_tokens INTEGER NOT NULL,
+    model_seconds REAL NOT NULL,
+    PRIMARY KEY (day, peer)
+) WITHOUT ROWID;
+"""
+# Groups apart: peers that are dropped beyond the bound still count in theirs.
+_SCHEMA = _TABLE.format(name="usage") + _TABLE.format(name="usage_together")
+_ADD = """INSERT INTO {table} VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET
+    turns = turns + excluded.turns,
+    model_calls = model_calls + excluded.model_calls,
+    tool_calls = tool_calls + excluded.tool_calls,
+    prompt_tokens = prompt_tokens + excluded.prompt_tokens,
+    completion_tokens = completion_tokens + excluded.completion_tokens,
+    estimated_tokens = estimated_tokens + excluded.estimated_tokens,
+    model_seconds = model_seconds + excluded.model_seconds"""
+_USAGE_COLUMNS = """turns, model_calls, tool_calls,
+    prompt_tokens, completion_tokens, estimated_tokens, model_seconds"""
+_ADD_OF_PEER, _ADD_OF_GROUP = (_ADD.format(table=name) for name in ("usage", "usage_together"))
+_OF_DAY = f"SELECT {_USAGE_COLUMNS} FROM usage WHERE day = ? AND peer = ?"
+_OF_GROUP = f"SELECT {_USAGE_COLUMNS} FROM usage_together WHERE day = ? AND peer = ?"
+_OF_PEER = f"""SELECT day, peer, {_USAGE_COLUMNS} FROM usage
+    WHERE peer = ? AND day > ? AND day <= ? ORDER BY day DESC"""
+_OF_ALL = f"SELECT day, peer, {_USAGE_COLUMNS} FROM usage WHERE day > ? ORDER BY day DESC, peer"
+_DROP_DAYS = "DELETE FROM usage WHERE day <= ?"
+# Totals of groups are needed for today's quotas only.
+_DROP_OLD_GROUPS = "DELETE FROM usage_together WHERE day < ?"
+# Those with the least usage: who makes up accounts buys no room. SQLite takes OFFSET only behind
+# LIMIT; -1 is none.
+_DROP_PEERS = """DELETE FROM usage WHERE day = :day AND peer IN (
+    SELECT peer FROM usage WHERE day = :day
+    ORDER BY model_calls DESC, turns DESC LIMIT -1 OFFSET :kept)"""
+
+_utc_now = partial(datetime.now, UTC)
+
+
+class UsageLedger:
+    """`add` returns when it is written: a kill −9 loses only what was not added yet."""
+
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        max_peers_a_day: int = MAX_PEERS_A_DAY,
+        clock: Callable[[], datetime] = _utc_now,
+    ) -> None:
+        """`path=None` keeps it in RAM only."""
+        self._max_peers = max_peers_a_day
+        self._clock = clock
+        self._db = SqliteFile(path, schema=_SCHEMA, what="the record of usage")
+        self._writes_until_bound = 0
+
+    async def __aenter__(self) -> Self:
+        """Raises ConfigurationError: the file cannot be used."""
+        self._db.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._db.close()
+
+    @property
+    def today(self) -> date:
+        return self._clock().date()
+
+    @property
+    def next_day(self) -> datetime:
+        """Time at which daily quotas are reset (UTC midnight)."""
+        now = self._clock()
+        return datetime(now.year, now.month, now.day, tzinfo=UTC) + timedelta(days=1)
+
+    def add(self, peer: str, spent: UsageTotals, *, groups: Sequence[str] = ()) -> None:
+        """Count it for a peer and for the quota groups that it belongs to. Raises StorageFailed."""
+        today, row = self.today.isoformat(), usage_row(spent)
+        self._db.run(_ADD_OF_PEER, today, peer, *row)
+        for group in groups:
+            self._db.run(_ADD_OF_GROUP, today, group, *row)
+        self._writes_until_bound -= 1
+
+    def of_today(self, peer: str) -> UsageTotals:
+        """Raises StorageFailed."""
+        for row in self._db.run(_OF_DAY, self.today.isoformat(), peer):
+            return UsageTotals.from_row(row)
+        return UsageTotals()
+
+    def of_today_together(self, group: str) -> UsageTotals:
+        """Usage of a whole group today. Raises StorageFailed."""
+        for row in self._db.run(_OF_GROUP, self.today.isoformat(), group):
+            return UsageTotals.from_row(row)
+        return UsageTotals()
+
+    def of_peer(self, peer: str, *, days: int) -> Sequence[DailyUsage]:
+        """Today and the days before, newest first; those without spending are left out.
+
+        Raises:
+            StorageFailed: the disk refuses.
+        """
+        today = self.today.isoformat()  # A clock that was wrong has left days to come.
+        return [_day(row) for row in self._db.run(_OF_PEER, peer, self._before(days), today)]
+
+    def of_all(self, *, days: int) -> Sequence[DailyUsage]:
+        """Newest day first. Raises StorageFailed."""
+        return [_day(row) for row in self._db.run(_OF_ALL, self._before(days))]
+
+    def _before(self, days: int) -> str:
+        return (self.today - timedelta(days=days)).isoformat()
+
+    async def tidy(self) -> None:
+        """Enforce the bounds every PRUNE_EVERY_ROWS writes. Call it when no request is waiting.
+
+        Raises:
+            StorageFailed: the disk refuses.
+        """
+        if self._writes_until_bound <= 0:
+            self._writes_until_bound = PRUNE_EVERY_ROWS
+            self._db.run(_DROP_DAYS, self._before(KEPT_DAYS))
+            self._db.run(_DROP_OLD_GROUPS, self.today.isoformat())
+            self._db.run(_DROP_PEERS, {"day": self.today.isoformat(), "kept": self._max_peers})
+            await self._db.checkpoint()
+
+
+def _day(row: Sequence[object]) -> DailyUsage:
+    day, peer, *spent = row
+    return DailyUsage(
+        day=date.fromisoformat(str(day)), peer=str(peer), spent=UsageTotals.from_row(spent)
+    )
+
+
+class ReportService:
+    """Adds both ops to the service that talks."""
+
+    def __init__(
+        self,
+        *,
+        usage: Callable[[str, int], Sequence[DailyUsage]],
+        limits: PeerQuota,
+        why: Callable[[str], Awaitable[ExplanationReport]],
+    ) -> None:
+        """`usage` takes a bare JID and days; `why` a conversation, and raises NotFound."""
+        self._usage = usage
+        self._limits = limits
+        self._why = why
+
+    def add_to(self, service: RpcService) -> None:
+        service.on(UsageRequest, self._report)
+        service.on(ExplanationRequest, self._explain)
+
+    async def _report(self, request: Request, body: UsageRequest) -> UsageReport:
+        # By the stamped JID: no field of the request can name another peer.
+        days = self._usage(request.message.owner, body.days)
+        return UsageReport(days=tuple(days), limits=self._limits)
+
+    async def _explain(self, request: Request, _body: ExplanationRequest) -> ExplanationReport:
+        return await self._why(conversation_key(request.message))
+
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from spade_llm.core.redaction import MASK, is_invisible, is_secret_name, redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractAsyncContextManager
 
 MAX_SHOWN_CHARS = 300
 """Maximum length of a shown argument, in characters; the number of omitted characters is shown."""
@@ -52,6 +53,28 @@ class ApprovalQuestion:
 AskApproval = Callable[[ApprovalQuestion], Awaitable[ApprovalVerdict]]
 """Callback that asks the sender for approval, and waits until the answer or the question's expiry.
 """
+
+
+APPROVAL_EXPIRY_S = 300.0
+"""Default maximum wait for an approval, in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approver:
+    """Person or program that a turn belongs to, with a callback for approvals."""
+
+    jid: str = ""
+    """Bare, as stamped."""
+    turn_id: str = ""
+    ask: AskApproval | None = None
+    """Callback that asks for approval; None: the sender cannot be asked."""
+    expiry_s: float = APPROVAL_EXPIRY_S
+    aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    """Context manager that releases the turn's slot while a tool waits, so that other requests are
+    processed."""
+
+
+NO_APPROVER = Approver()
 
 
 def shown_arguments(arguments: Mapping[str, object]) -> tuple[str, ...]:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from spade_llm.assistant.turn.prompt import citation, is_message, speaker_of
+from spade_llm.assistant.turn.prompt import is_message, speaker_of
 from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.context.truncation import truncate_middle
 from spade_llm.core.text import single_line
 from spade_llm.memory.sessions import SECTIONS
+from spade_llm.rag.answers import citation_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -413,7 +414,7 @@ def _shorter_memory(found: ScoredMemory, chars: int) -> ScoredMemory:
 
 
 def _passage_line(found: ScoredChunk) -> str:
-    return _line(f"[{citation(found)}] {found.chunk.text}")
+    return _line(f"[{citation_label(found.chunk)}] {found.chunk.text}")
 
 
 def _shorter_passage(found: ScoredChunk, chars: int) -> ScoredChunk:

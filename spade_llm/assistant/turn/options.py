@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from spade_llm.assistant.turn.approval import NO_APPROVER, Approver
 from spade_llm.memory.sessions import MAX_TOKENS, MIN_TOKENS
 from spade_llm.memory.validation import check_number
 from spade_llm.rag.names import check_namespace
 from spade_llm.search.memory_query import MemoryType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.assistant.turn.structured_output import AnswerSchema
+    from spade_llm.providers.model import Sampling, ToolSpec
 
 AUTO, NONE, REQUIRED = "auto", "none", "required"
 CHOICES_WITHOUT_NAME = frozenset({AUTO, NONE, REQUIRED})
@@ -74,3 +82,24 @@ class ContextOptions:
         check_number("context.max_tokens", self.max_tokens, MIN_TOKENS, MAX_TOKENS)
         for name in self.namespaces:
             check_namespace(name)
+
+
+OnDelta = Callable[[str], Awaitable[None]]
+"""Takes the answer's text in pieces."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOptions:
+    """Options of a turn, with callbacks to the sender."""
+
+    on_delta: OnDelta | None = None
+    """Takes the answer's text in pieces; not where it must have a form."""
+    wishes: ToolOptions = DEFAULT_TOOL_OPTIONS
+    person: Approver = NO_APPROVER
+    form: AnswerSchema | None = None
+    sampling: Sampling | None = None
+    tools: Sequence[ToolSpec] | None = None
+    """Tools offered to the model; None: selected from the toolbox by the tool options."""
+
+
+DEFAULT_TURN_OPTIONS = TurnOptions()

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.assistant.turn import turn_recorder
-from spade_llm.assistant.turn.document_access import PersonDocumentRetriever
+from spade_llm.assistant.turn.documents import PersonDocumentRetriever
 from spade_llm.assistant.turn.prompt import is_message
 from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
 from spade_llm.core.limits import ConcurrencyLimiter

@@ -7,24 +7,27 @@ import hashlib
 import json
 import logging
 import time
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.turn import turn_recorder
-from spade_llm.assistant.turn.approval import ApprovalQuestion, ApprovalVerdict, shown_arguments
+from spade_llm.assistant.turn.approval import (
+    ApprovalQuestion,
+    ApprovalVerdict,
+    Approver,
+    shown_arguments,
+)
 from spade_llm.assistant.turn.options import CHOICES_WITHOUT_NAME, NONE, REQUIRED
 from spade_llm.assistant.turn.prompt import prompt_template
-from spade_llm.assistant.turn.usage_ledger import UsageTotals
+from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.core import tracing
 from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
 from spade_llm.tools.toolbox import CallContext, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
-    from spade_llm.assistant.turn.approval import AskApproval
     from spade_llm.assistant.turn.options import ToolOptions
     from spade_llm.providers.model import ToolCall, ToolSpec
     from spade_llm.tools.toolbox import Toolbox
@@ -65,31 +68,11 @@ logger = logging.getLogger(__name__)
 
 MAX_RESULT_CHARS = 60_000
 """Maximum length of a tool result for the model, in characters; truncation is marked."""
-APPROVAL_EXPIRY_S = 300.0
-"""Default maximum wait for an approval, in seconds."""
 MAX_QUOTED_CHARS = 200
 """Characters of wrong arguments: the model reads what it wrote."""
 MAX_APPROVAL_WAIT_S = 600.0
 """Maximum wait for all approvals of a turn together, in seconds: the person does not remember older
 questions."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approver:
-    """Person or program that a turn belongs to, with a callback for approvals."""
-
-    jid: str = ""
-    """Bare, as stamped."""
-    turn_id: str = ""
-    ask: AskApproval | None = None
-    """Callback that asks for approval; None: the sender cannot be asked."""
-    expiry_s: float = APPROVAL_EXPIRY_S
-    aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
-    """Context manager that releases the turn's slot while a tool waits, so that other requests are
-    processed."""
-
-
-NO_APPROVER = Approver()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

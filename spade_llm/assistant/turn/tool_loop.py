@@ -1,55 +1,197 @@
-"""Tool loop: calls the model and its tools until it answers; streaming and turn time limit."""
+"""Tool loop: calls the model and its tools until it answers, with limits; the result of a turn."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.config import TurnLimits
-from spade_llm.assistant.turn import turn_recorder
-from spade_llm.assistant.turn.options import AUTO, DEFAULT_TOOL_OPTIONS
+from spade_llm.assistant.turn.options import AUTO, OnDelta
 from spade_llm.assistant.turn.prompt import (
-    build_prompt,
     call_message,
-    history_length,
-    last_question,
+    prompt_template,
     render_prompt,
     result_message,
 )
-from spade_llm.assistant.turn.structured_output import (
-    SCHEMA_MESSAGE_NAME,
-    AnswerSchemaError,
-    schema_message,
-)
-from spade_llm.assistant.turn.tool_calls import (
-    NO_APPROVER,
-    ToolCallRunner,
-    failed_call,
-    offered_tools,
-)
+from spade_llm.assistant.turn.structured_output import SCHEMA_MESSAGE_NAME, AnswerSchemaError
+from spade_llm.assistant.turn.tool_calls import ToolCallRunner, failed_call
 from spade_llm.assistant.turn.tool_choice import complete_with_tool_choice
-from spade_llm.assistant.turn.turn_result import TurnResult
 from spade_llm.core.errors import InvalidAnswer
 from spade_llm.core.text import replace_lone_surrogates
-from spade_llm.providers.model import Completion, closing_stream
+from spade_llm.providers.model import Completion, Usage, closing_stream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spade_llm.assistant.chat.messages import FinishReason
+    from spade_llm.assistant.config import TurnLimits
     from spade_llm.assistant.turn.options import ToolOptions
-    from spade_llm.assistant.turn.recall import RecallResult
     from spade_llm.assistant.turn.structured_output import AnswerSchema
-    from spade_llm.assistant.turn.tool_calls import Approver, ExecutedToolCall
-    from spade_llm.context import ContextManagement
+    from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
     from spade_llm.providers.messages import AssistantMessage, ContextMessage, UserMessage
     from spade_llm.providers.model import ChatModel, Sampling, ToolSpec
-    from spade_llm.tools.toolbox import Toolbox
 
-OnDelta = Callable[[str], Awaitable[None]]
-"""Takes the answer's text in pieces."""
+MAX_ANSWER_BYTES = 96 * 1024
+"""Maximum size of an answer in bytes, as JSON inside XML: it fits into a message with its sources.
+"""
+PARAGRAPH_BREAK = "\n\n"
+
+
+class AnswerBuffer:
+    """Paragraphs without white space around them, one for each time the model spoke."""
+
+    def __init__(self, *, max_bytes: int = MAX_ANSWER_BYTES) -> None:
+        self._left = max_bytes
+        self._pieces: list[str] = []
+        self._last = 0
+        """Index of the first piece of the latest paragraph."""
+        self._is_in_paragraph = False
+        self._held = ""
+        """White space that may turn out to be at the end."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    @property
+    def last_paragraph(self) -> str:
+        """Text of the model since its last tool call."""
+        return "".join(self._pieces[self._last :]).removeprefix(PARAGRAPH_BREAK)
+
+    @property
+    def is_full(self) -> bool:
+        """The rest of what is added is left out."""
+        return self._left <= 0
+
+    def add(self, piece: str) -> str:
+        """Append a piece and return the text that can be shown now."""
+        if not self._is_in_paragraph:
+            piece = piece.lstrip()
+        shown = piece.rstrip()
+        if not shown:
+            self._held += piece
+            return ""
+        lead = self._held if self._is_in_paragraph else PARAGRAPH_BREAK * bool(self._pieces)
+        self._is_in_paragraph, self._held = True, piece[len(shown) :]
+        return self._kept(lead + shown)
+
+    def begin_paragraph(self) -> None:
+        self._is_in_paragraph, self._held, self._last = False, "", len(self._pieces)
+
+    def _kept(self, text: str) -> str:
+        text = self._fitting(text)
+        if text:
+            self._pieces.append(text)
+        return text
+
+    def _fitting(self, text: str) -> str:
+        """Prefix of the text that fits into the remaining space; once text is cut, all later text
+        is dropped."""
+        cost = _encoded_bytes(text[: self._left + 1])  # A character costs one at least.
+        if cost <= self._left:
+            self._left -= cost
+            return text
+        fitting = _truncated(text, self._left)
+        self._left = 0
+        return fitting
+
+
+def _encoded_bytes(text: str) -> int:
+    written = json.dumps(text, ensure_ascii=False).encode(errors="surrogatepass")
+    # XML on top of JSON: `&` becomes five characters, `<` and `>` four.
+    escapes = 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))
+    return len(written) - 2 + escapes
+
+
+def _truncated(text: str, room: int) -> str:
+    # Bisection: a character costs one to six bytes.
+    low, high = 0, min(len(text), room)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _encoded_bytes(text[:middle]) <= room else (low, middle - 1)
+    return text[:low].rstrip()
+
+
+NO_ANSWER = "(The model gave no answer.)"
+CUT_OFF = "(This answer was cut off: it reached the model's limit of length.)"
+TOO_LONG = "(This answer was cut off: it is longer than one message.)"
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnResult:
+    """Result of a turn, filled while it runs. Every method that closes it leaves a history that can
+    be continued."""
+
+    text: str = ""
+    """The whole answer, notes included. What was streamed is the beginning of it."""
+    added: list[ContextMessage] = field(default_factory=list)
+    """Calls, results and the answer: what follows the user's message."""
+    usage: Usage = field(default_factory=Usage)
+    called: list[ExecutedToolCall] = field(default_factory=list)
+    """Tool calls, in the order in which the model requested them."""
+    is_last: bool = False
+    """The model said that the conversation is over."""
+    is_formed: bool = False
+    """The text is an object as JSON: nothing may be said beside it."""
+    is_apology: bool = False
+    """The model failed; the text says so politely."""
+    failure: str = ""
+    """Code of the model's error that the text apologises for."""
+    is_annotated: bool = True
+    """False: the text is the model's words only, without notes and marks of ours."""
+    finish: FinishReason = "stop"
+    model_calls: int = 0
+    spoken: AnswerBuffer = field(default_factory=AnswerBuffer, repr=False)
+    notes: list[str] = field(default_factory=list)
+    """Notes for the sender, appended to the answer."""
+
+    def close(self, *, is_cut_off: bool = False) -> None:
+        """Finish with the model's text."""
+        if self.spoken.is_full or is_cut_off:
+            self.finish = "length"
+        if self.finish == "length" and self.is_annotated:
+            self.notes.insert(0, TOO_LONG if self.spoken.is_full else CUT_OFF)
+            self._end(f"{self.spoken.text} …", f"{self.spoken.last_paragraph} …")
+        else:
+            no_answer = NO_ANSWER if self.is_annotated else ""
+            self._end(self.spoken.text or no_answer, self.spoken.last_paragraph or no_answer)
+
+    def close_as(self, text: str) -> None:
+        """Finish with this text instead of the model's."""
+        self.notes.clear()
+        self._end(text, text)
+
+    def break_off(self, reason: str) -> None:
+        """Finish with the text so far. `reason`: a clause that follows a colon."""
+        self.finish = "length"
+        if self.spoken.text:
+            self.notes.append(f"(I stopped here: {reason}.)")
+            self._end(self.spoken.text, self.spoken.last_paragraph)
+        else:
+            text = f"I stopped before I had an answer: {reason}.{self._so_far()}"
+            self._end(text, text)
+
+    def stop(self) -> None:
+        """Finish a stopped turn, which has no answer, with a mark for the model."""
+        # Closed before: the mark takes the place of that answer.
+        if self.text:
+            self.added.pop()
+        self.close_as(prompt_template("turn_stopped"))
+
+    def _so_far(self) -> str:
+        names = dict.fromkeys(one.name for one in self.called)
+        return f" Tools that I used: {', '.join(names)}." if names else ""
+
+    def _end(self, text: str, said: str) -> None:
+        notes = self.notes if self.is_annotated else []
+        self.text = PARAGRAPH_BREAK.join([text, *notes])
+        content = PARAGRAPH_BREAK.join([said, *notes])
+        self.added.append({"role": "assistant", "content": content})
+
+
 BuildPrompt = Callable[["Sequence[ContextMessage]"], "list[ContextMessage]"]
 """Builds the prompt, given the messages that the turn has added to the history."""
 
@@ -273,110 +415,3 @@ def _second_check(form: AnswerSchema, completion: Completion) -> str:
         raise InvalidAnswer(
             f"the model's answer does not have the form that was asked for, twice: {fault}"
         ) from fault
-
-
-__all__ = [
-    "OnDelta",
-    "Turn",
-    "TurnLimits",
-    "TurnOptions",
-    "TurnResult",
-]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnOptions:
-    """Options of a turn, with callbacks to the sender."""
-
-    on_delta: OnDelta | None = None
-    """Takes the answer's text in pieces; not where it must have a form."""
-    wishes: ToolOptions = DEFAULT_TOOL_OPTIONS
-    person: Approver = NO_APPROVER
-    form: AnswerSchema | None = None
-    sampling: Sampling | None = None
-    tools: Sequence[ToolSpec] | None = None
-    """Tools offered to the model; None: selected from the toolbox by the tool options."""
-
-
-DEFAULT_TURN_OPTIONS = TurnOptions()
-
-
-class Turn:
-    """Answers the last user message of a history."""
-
-    def __init__(
-        self,
-        model: ChatModel,
-        *,
-        strategy: ContextManagement,
-        system_prompt: str,
-        toolbox: Toolbox,
-        limits: TurnLimits,
-    ) -> None:
-        self._model = model
-        self._strategy = strategy
-        self._system_prompt = system_prompt
-        self._toolbox = toolbox
-        self._limits = limits
-
-    async def run(
-        self,
-        history: Sequence[ContextMessage],
-        recalled: RecallResult,
-        *,
-        asker: TurnOptions = DEFAULT_TURN_OPTIONS,
-        result: TurnResult | None = None,
-    ) -> TurnResult:
-        """The answer. `result` is filled on the way: what was done is known also where this raises.
-
-        Raises:
-            ModelError, InvalidAnswer: the model gives no answer, or none of the form.
-            InvalidArguments: a wish that cannot be met.
-        """
-        result = result or TurnResult()
-
-        def build(added: Sequence[ContextMessage]) -> list[ContextMessage]:
-            return self._prompt([*history, *added], recalled, asker.form)
-
-        try:
-            async with asyncio.timeout(self._limits.seconds) as scope:
-                loop = await self._tool_loop(asker, result, scope)
-                await loop.run(build)
-        except TimeoutError:
-            # Somebody else's TimeoutError is not the turn's limit.
-            if not scope.expired():
-                raise
-            late = f"it took longer than {self._limits.seconds:g} seconds"
-            if asker.form is not None:
-                raise InvalidAnswer(f"there is no answer of the form: {late}") from None
-            result.break_off(late)
-        return result
-
-    async def _tool_loop(
-        self, asker: TurnOptions, result: TurnResult, scope: asyncio.Timeout
-    ) -> ToolLoop:
-        tools = asker.tools
-        if tools is None:
-            tools = offered_tools(await self._toolbox.list(), asker.wishes)
-        wanted = ToolLoopRequest(
-            tools=tools,
-            wishes=asker.wishes,
-            limits=self._limits,
-            on_delta=asker.on_delta,
-            form=asker.form,
-            sampling=asker.sampling,
-        )
-        calls = ToolCallRunner(self._toolbox, tools, person=asker.person, scope=scope)
-        return ToolLoop(self._model, wanted, calls, result=result)
-
-    def _prompt(
-        self, history: list[ContextMessage], recalled: RecallResult, form: AnswerSchema | None
-    ) -> list[ContextMessage]:
-        messages = build_prompt(
-            self._strategy, history, system_prompt=self._system_prompt, recalled=recalled
-        )
-        if of_turn := turn_recorder.current_recorder():
-            of_turn.read(history=len(history), read=history_length(messages))
-        if form is not None:
-            messages.insert(last_question(messages), schema_message(form))
-        return messages

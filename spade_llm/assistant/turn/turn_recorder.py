@@ -9,28 +9,80 @@ import time
 from collections import defaultdict
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.turn.prompt import citation, is_message
-from spade_llm.assistant.turn.usage_ledger import UsageTotals
 from spade_llm.core import tracing
 from spade_llm.core.errors import ModelError, StorageFailed
 from spade_llm.core.text import single_line, tokens_from_chars
 from spade_llm.providers.fallback import FallbackModel
 from spade_llm.providers.health import ModelHealth
 from spade_llm.providers.model import Completion, TextDelta, Usage, closing_stream
+from spade_llm.rag.answers import citation_label
+from spade_llm.search.memory_query import Origin
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 
+    from spade_llm.assistant.middleware.usage import UsageLedger
     from spade_llm.assistant.turn.recall import RecallResult
     from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
-    from spade_llm.assistant.turn.usage_ledger import UsageLedger
     from spade_llm.memory.contract import ScoredMemory
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ChatModel, Sampling, ToolSpec
+
+KEPT_DAYS = 90
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageTotals:
+    turns: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    estimated_tokens: int = 0
+    """Tokens not counted by a server, which are estimated as a quarter of the characters; included
+    in the others."""
+    model_seconds: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: UsageTotals) -> UsageTotals:
+        row, other_row = usage_row(self), usage_row(other)
+        return UsageTotals.from_row([one + more for one, more in zip(row, other_row, strict=True)])
+
+    @classmethod
+    def from_row(cls, row: Sequence[object]) -> UsageTotals:
+        """Totals of a database row, with the values in the order of the fields."""
+        *counts, seconds = map(str, row)
+        turns, model_calls, tool_calls, prompt, completion, estimated = map(int, counts)
+        return cls(
+            turns=turns,
+            model_calls=model_calls,
+            tool_calls=tool_calls,
+            prompt_tokens=prompt,
+            completion_tokens=completion,
+            estimated_tokens=estimated,
+            model_seconds=float(seconds),
+        )
+
+
+usage_row = attrgetter(*(one.name for one in fields(UsageTotals)))
+"""Values in the order of the fields. `astuple` would copy each number, and takes ten times as long.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DailyUsage:
+    day: date
+    peer: str
+    spent: UsageTotals
+
 
 MAX_CALLS = 64
 """Model calls and tool calls of one turn that its record names; beyond, they are only counted."""
@@ -179,7 +231,7 @@ class TurnRecorder:
             tools=tuple(self._tools),
             memories=tuple(map(_memory, recalled.memories)),
             passages=tuple(
-                QuotedPassageRecord(place=citation(found), score=round(found.score, 3))
+                QuotedPassageRecord(place=citation_label(found.chunk), score=round(found.score, 3))
                 for found in recalled.passages
             ),
             history_messages=self._messages[0],
@@ -194,7 +246,7 @@ def _memory(found: ScoredMemory) -> QuotedMemoryRecord:
     entry = found.entry
     return QuotedMemoryRecord(
         id=entry.id,
-        kind="message" if is_message(found) else entry.category or entry.type,
+        kind="message" if entry.origin is Origin.MESSAGE else entry.category or entry.type,
         origin=entry.origin,
         since=entry.created_at.date(),
         score=round(found.score, 3),

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from spade_llm.agents import AgentOptions, XmppAgent
     from spade_llm.assistant.config import AssistantConfig
-    from spade_llm.assistant.delegation.expert_tool import Expert
+    from spade_llm.assistant.delegation.expert_questions import Expert
     from spade_llm.cli.context import CliContext
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.cli.factory.embeddings import EmbedderPool
@@ -150,8 +150,8 @@ async def _assistant(
     spec: DeploymentSpec, password: str, factory: AgentFactory, stack: AsyncExitStack
 ) -> XmppAgent:
     from spade_llm.agents.llm import LLMAgent, Services
+    from spade_llm.assistant.config import TurnLimits
     from spade_llm.assistant.turn.memory_toolbox import MemoryToolSet
-    from spade_llm.assistant.turn.tool_loop import TurnLimits
     from spade_llm.cli.factory.context_strategy import choose_context
     from spade_llm.providers import FallbackModel, OfflineProvider
 
@@ -223,7 +223,7 @@ async def _assistant_config(
 
 
 def _experts(spec: DeploymentSpec) -> tuple[Expert, ...]:
-    from spade_llm.assistant.delegation.expert_tool import Expert
+    from spade_llm.assistant.delegation.expert_questions import Expert
 
     return tuple(
         Expert(name=name, jid=spec.resolve_jid(one.jid), knows=one.knows, seconds=one.seconds)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from spade_llm.assistant.turn.usage_ledger import KEPT_DAYS
+from spade_llm.assistant.turn.turn_recorder import KEPT_DAYS
 from spade_llm.core.errors import RequestError
 from spade_llm.gateway.dependencies import CurrentRequest
 from spade_llm.gateway.errors import ERROR_RESPONSES, NetworkUnavailable
@@ -23,7 +23,7 @@ from spade_llm.messaging.agent_status import MAX_RECENT, ask_recent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.assistant.turn.usage_ledger import DailyUsage
+    from spade_llm.assistant.turn.turn_recorder import DailyUsage
     from spade_llm.gateway.network import AgentAddresses
     from spade_llm.messaging import HandledRequest, RequestSender
     from spade_llm.messaging.agent_status import AgentStatus

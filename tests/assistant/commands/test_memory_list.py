@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spade_llm.assistant.commands.memory_list import MAX_REMEMBERED_LISTS, ListNumbers, plain_item
+from spade_llm.assistant.commands.memory import MAX_REMEMBERED_LISTS, ListNumbers, plain_item
 from spade_llm.memory.contract import MemoryEntry
 from spade_llm.search.memory_query import Origin
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.commands.usage_and_why import MESSAGE, NO_ANSWER_YET, explanation_text
 from spade_llm.assistant.history.conversations import Conversation
-from spade_llm.assistant.middleware.usage import UsageMiddleware
+from spade_llm.assistant.middleware.usage import UsageLedger, UsageMiddleware
 from spade_llm.assistant.turn import turn_recorder
+from spade_llm.assistant.turn.turn import TurnOutcome
 from spade_llm.assistant.turn.turn_recorder import QuotedMemoryRecord, ToolCallRecord, TurnRecord
-from spade_llm.assistant.turn.turn_result import TurnOutcome
-from spade_llm.assistant.turn.usage_ledger import UsageLedger
 from spade_llm.core.errors import ModelUnavailable
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryDraft
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.assistant.turn.turn_result import CallNext
+    from spade_llm.assistant.turn.turn import CallNext
 
 
 class OneManual:

@@ -23,7 +23,7 @@ from tests.assistant.turn.test_turn_failures import an_utterance
 
 if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.assistant.turn.turn_result import TurnOutcome
+    from spade_llm.assistant.turn.turn import TurnOutcome
     from spade_llm.core.errors import RequestError
 
 ADA = "ada@home"

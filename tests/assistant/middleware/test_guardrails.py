@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
+from spade_llm.assistant.config import TurnLimits
 from spade_llm.assistant.history.conversations import Conversation
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
@@ -21,11 +22,11 @@ from spade_llm.assistant.middleware.conversation_end import (
 )
 from spade_llm.assistant.middleware.guardrails import GuardrailMiddleware
 from spade_llm.assistant.turn.approval import ApprovalVerdict
+from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
 from spade_llm.assistant.turn.memory_toolbox import MemoryOffer
 from spade_llm.assistant.turn.structured_output import PydanticAnswerSchema
-from spade_llm.assistant.turn.tool_loop import TurnLimits
-from spade_llm.assistant.turn.turn_handler import LLMBehaviour
-from spade_llm.assistant.turn.turn_result import TurnOutcome, TurnResult
+from spade_llm.assistant.turn.tool_loop import TurnResult
+from spade_llm.assistant.turn.turn import TurnOutcome
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import Failure, InvalidAnswer, Refusal
 from spade_llm.guardrails import (

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.assistant.middleware.quota import GroupQuotas, PeerQuota
-from spade_llm.assistant.turn.usage_ledger import QuotaGroups
+from spade_llm.assistant.middleware.quota import GroupQuotas, PeerQuota, QuotaGroups
 from spade_llm.core.errors import QuotaExceeded, StorageFailed
 from spade_llm.providers import Completion, ScriptedProvider
 from spade_llm.providers.model import Usage

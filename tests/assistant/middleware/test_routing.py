@@ -12,8 +12,13 @@ from pydantic import BaseModel
 
 from spade_llm.assistant.chat.service import ChatClient
 from spade_llm.assistant.middleware.guardrails import GuardrailMiddleware
-from spade_llm.assistant.middleware.routing import RoutingDecider, RoutingMiddleware
-from spade_llm.assistant.routing import RoutingResponse, first_of, routing_rule
+from spade_llm.assistant.middleware.routing import (
+    RoutingDecider,
+    RoutingMiddleware,
+    RoutingResponse,
+    first_of,
+    routing_rule,
+)
 from spade_llm.guardrails import GuardrailAction, KeywordGuardrail
 from spade_llm.messaging import InMemoryNetwork
 from spade_llm.messaging.outgoing_messages import chat_message
@@ -26,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from spade_llm.assistant.chat.service import ChatReply
-    from spade_llm.assistant.routing import RoutedMessage, RoutingFunction
-    from spade_llm.assistant.turn.turn_result import TurnMiddleware
+    from spade_llm.assistant.middleware.routing import RoutedMessage, RoutingFunction
+    from spade_llm.assistant.turn.turn import TurnMiddleware
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ToolSpec
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.assistant.chat.notices import NOTHING_TO_STOP
+from spade_llm.assistant.commands.registry import NOTHING_TO_STOP
 from spade_llm.assistant.middleware.conversation_end import (
     ConversationEndMiddleware,
     TerminationMarkers,
@@ -31,7 +31,7 @@ from tests.openai_rules import check_request
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from spade_llm.assistant.turn.usage_ledger import UsageLedger
+    from spade_llm.assistant.middleware.usage import UsageLedger
 
 STEPS = 78
 """Of the event loop: a little more than the turn takes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.assistant.turn.turn_result import PARAGRAPH_BREAK, AnswerBuffer
+from spade_llm.assistant.turn.tool_loop import PARAGRAPH_BREAK, AnswerBuffer
 
 PARAGRAPHS = st.lists(
     st.lists(st.text(alphabet="ab \n<&é😀\t", max_size=6), max_size=6), max_size=4

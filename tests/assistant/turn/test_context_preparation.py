@@ -10,8 +10,8 @@ import pytest
 from spade_llm.assistant.history.conversations import Conversation
 from spade_llm.assistant.middleware.quota import NO_QUOTA
 from spade_llm.assistant.middleware.usage import UsageTracking
-from spade_llm.assistant.turn import context_preparation
-from spade_llm.assistant.turn.context_preparation import ContextPreparationBehaviour
+from spade_llm.assistant.turn import prompt
+from spade_llm.assistant.turn.prompt import ContextPreparationBehaviour
 from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import ModelUnavailable
@@ -130,7 +130,7 @@ async def test_it_waits_until_there_is_something_to_do() -> None:
 
 async def test_conversations_that_wait_are_bounded() -> None:
     strategy, behaviour = Thorough(), ContextPreparationBehaviour()
-    for number in range(context_preparation.MAX_WAITING + 1):
+    for number in range(prompt.MAX_WAITING + 1):
         behaviour.work_ahead(strategy, a_conversation(f"{number}", number))
 
     await behaviour.run()

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.assistant.turn.document_access import (
+from spade_llm.assistant.turn.documents import (
     PersonDocumentRetriever,
     TrustedDocumentRetriever,
+    documents_toolbox,
 )
-from spade_llm.assistant.turn.documents_toolbox import documents_toolbox
 from spade_llm.assistant.turn.recall import Recall
 from spade_llm.rag import Document, DocumentLibrary
 from spade_llm.rag.contract import RetrievalOptions

@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.assistant.middleware.usage import UsageLedger
 from spade_llm.assistant.turn.prompt import call_message
 from spade_llm.assistant.turn.recall import RecallResult
-from spade_llm.assistant.turn.turn_recorder import InstrumentedModel, TurnRecorder, recording
-from spade_llm.assistant.turn.usage_ledger import UsageLedger, UsageTotals
+from spade_llm.assistant.turn.turn_recorder import (
+    InstrumentedModel,
+    TurnRecorder,
+    UsageTotals,
+    recording,
+)
 from spade_llm.core.errors import ModelUnavailable
 from spade_llm.providers import Completion, FallbackModel, ScriptedProvider, TextDelta
 from spade_llm.providers.model import ToolCall, ToolSpec, Usage

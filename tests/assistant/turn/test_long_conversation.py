@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.assistant.chat.service import ChatTurnInput
+from spade_llm.assistant.config import TurnLimits
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
+from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
 from spade_llm.assistant.turn.memory_toolbox import MemoryOffer
 from spade_llm.assistant.turn.prompt import build_prompt, call_message, result_message
 from spade_llm.assistant.turn.recall import RecallResult
-from spade_llm.assistant.turn.tool_loop import TurnLimits
-from spade_llm.assistant.turn.turn_handler import LLMBehaviour
 from spade_llm.context import (
     AdaptiveSmartContext,
     AdaptiveWindow,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.assistant.turn.options import ContextOptions
-from spade_llm.assistant.turn.prompt import build_prompt, citation, is_message, user_message
+from spade_llm.assistant.turn.prompt import build_prompt, is_message, user_message
 from spade_llm.assistant.turn.recall import (
     CIRCUIT_BREAKER_S,
     Recall,
@@ -25,6 +25,7 @@ from spade_llm.memory.contract import MemoryEntry, ObservedMessage, ScoredMemory
 from spade_llm.providers import MiniLmEmbedder, find_weights
 from spade_llm.providers.quoted_context import CONTEXT_NAME, read_context
 from spade_llm.rag import Document, DocumentLibrary
+from spade_llm.rag.answers import citation_label
 from spade_llm.rag.contract import Chunk, Retrieval, RetrievalOptions, ScoredChunk
 from spade_llm.rag.names import personal_namespace
 from spade_llm.search.memory_query import Category
@@ -196,7 +197,7 @@ async def test_passages_are_asked_for_within_a_budget_and_neighbours_as_one() ->
 def test_a_passage_is_cited_with_its_page_if_it_has_one() -> None:
     paged = replace(PASSAGE, chunk=replace(PASSAGE.chunk, page=7))
 
-    assert (citation(PASSAGE), citation(paged)) == (
+    assert (citation_label(PASSAGE.chunk), citation_label(paged.chunk)) == (
         "guide.md, passage 3",
         "guide.md, passage 3 (page 7)",
     )

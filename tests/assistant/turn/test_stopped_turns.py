@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.assistant.config import TurnLimits
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
+from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
 from spade_llm.assistant.turn.memory_toolbox import MemoryOffer
-from spade_llm.assistant.turn.tool_loop import TurnLimits
-from spade_llm.assistant.turn.turn_handler import LLMBehaviour
 from spade_llm.context import NoContextManagement
 from spade_llm.providers import Completion, ScriptedProvider, ToolCall
 from spade_llm.tools import LLMTool, LocalToolbox

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, cast
 
 from spade_llm.agents.local_memory import open_local_memory
 from spade_llm.assistant.chat.service import ChatTurnInput
+from spade_llm.assistant.config import TurnLimits
 from spade_llm.assistant.history.conversations import ConversationCache
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
+from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
 from spade_llm.assistant.turn.memory_toolbox import MemoryOffer, MemoryToolSet
-from spade_llm.assistant.turn.tool_loop import TurnLimits
-from spade_llm.assistant.turn.turn_handler import LLMBehaviour
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import ModelUnavailable, PeerUnavailable
 from spade_llm.memory import SQLiteMemoryBackend

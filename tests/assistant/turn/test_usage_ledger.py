@@ -13,12 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_llm.assistant.commands.usage_and_why import total_usage
-from spade_llm.assistant.turn.usage_ledger import (
-    KEPT_DAYS,
-    PRUNE_EVERY_ROWS,
-    UsageLedger,
-    UsageTotals,
-)
+from spade_llm.assistant.middleware.usage import PRUNE_EVERY_ROWS, UsageLedger
+from spade_llm.assistant.turn.turn_recorder import KEPT_DAYS, UsageTotals
 from spade_llm.core import sqlite_file
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from tests.cli.program import ROOT
@@ -110,7 +106,7 @@ async def test_what_was_spent_survives_a_kill(tmp_path: Path) -> None:
     code = (
         "import asyncio, os, sys\n"
         "from pathlib import Path\n"
-        "from spade_llm.assistant.turn.usage_ledger import UsageLedger, UsageTotals\n"
+        "from spade_llm.assistant.middleware.usage import UsageLedger, UsageTotals\n"
         "async def main():\n"
         "    async with UsageLedger(Path(sys.argv[1])) as ledger:\n"
         "        for _ in range(50):\n"

@@ -6,7 +6,7 @@ from typing import Any
 import spade
 
 from spade_llm import LLMAgent, LLMProvider
-from spade_llm.assistant.routing import RoutingResponse
+from spade_llm.assistant.middleware.routing import RoutingResponse
 
 
 def route(msg: Any, response: str, context: Any) -> Any:

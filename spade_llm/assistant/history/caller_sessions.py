@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat.messages import ONTOLOGY
-from spade_llm.assistant.chat.notices import STOP_S
+from spade_llm.assistant.commands.registry import STOP_S
 from spade_llm.assistant.history.conversations import conversation_key_for, thread_of_key
 from spade_llm.assistant.history.remote_sessions import MAX_SESSIONS
 from spade_llm.core.errors import Busy, NotConfigured, NotFound

@@ -13,45 +13,50 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat.messages import AnswerSource, BuiltContext, ToolRoundReport
-from spade_llm.assistant.chat.notices import NOTHING_TO_STOP
 from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput, ToolCallReport
 from spade_llm.assistant.commands.memory import LearningCommands, MemoryCommands
-from spade_llm.assistant.commands.registry import STOP, CommandRegistry
+from spade_llm.assistant.commands.registry import NOTHING_TO_STOP, STOP, CommandRegistry
 from spade_llm.assistant.history.conversations import IDLE_S, ConversationCache, ConversationLocks
+from spade_llm.assistant.turn.approval import Approver
 from spade_llm.assistant.turn.context_builder import (
     AssembledContext,
     ContextSources,
     assemble_context,
 )
-from spade_llm.assistant.turn.context_preparation import (
+from spade_llm.assistant.turn.documents import check_namespace_access
+from spade_llm.assistant.turn.memory_toolbox import MemoryToolbox
+from spade_llm.assistant.turn.options import TurnOptions
+from spade_llm.assistant.turn.prompt import (
+    CachedContext,
     ContextPreparationBehaviour,
     TokenCounterCache,
+    user_message,
+    without_text,
 )
-from spade_llm.assistant.turn.document_access import check_namespace_access
-from spade_llm.assistant.turn.memory_toolbox import MemoryToolbox
-from spade_llm.assistant.turn.prompt import CachedContext, citation, user_message, without_text
 from spade_llm.assistant.turn.recall import select_memories
-from spade_llm.assistant.turn.tool_calls import Approver, offered_tools
-from spade_llm.assistant.turn.tool_loop import Turn, TurnLimits, TurnOptions, TurnResult
-from spade_llm.assistant.turn.turn_result import TurnOutcome, with_middleware
+from spade_llm.assistant.turn.tool_calls import offered_tools
+from spade_llm.assistant.turn.tool_loop import TurnResult
+from spade_llm.assistant.turn.turn import Turn, TurnOutcome, with_middleware
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import ContextTooLong, Failure, ModelError, RateLimited, StorageFailed
 from spade_llm.messaging import Encoding
+from spade_llm.rag.answers import citation_label
 from spade_llm.tools.combined import CombinedToolbox
 from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from spade_llm.assistant.config import TurnLimits
     from spade_llm.assistant.history.conversations import Conversation
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
-    from spade_llm.assistant.turn.context_preparation import BillingScope
     from spade_llm.assistant.turn.memory_toolbox import MemoryOffer
     from spade_llm.assistant.turn.options import ContextOptions
+    from spade_llm.assistant.turn.prompt import BillingScope
     from spade_llm.assistant.turn.recall import RecallResult
     from spade_llm.assistant.turn.structured_output import AnswerSchema
     from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
-    from spade_llm.assistant.turn.turn_result import TurnMiddleware
+    from spade_llm.assistant.turn.turn import TurnMiddleware
     from spade_llm.context import ContextManagement, ContextStats
     from spade_llm.providers.messages import ContextMessage, UserMessage
     from spade_llm.providers.model import ChatModel, ToolSpec
@@ -389,7 +394,7 @@ def _reply(outcome: TurnOutcome, missing: tuple[str, ...], utterance: ChatTurnIn
     return ChatReply(
         text=(result.text if outcome.said is None else outcome.said)
         + (_limit_note(missing) if is_noted else ""),
-        sources=tuple(citation(found) for found in outcome.recalled.passages),
+        sources=tuple(citation_label(found.chunk) for found in outcome.recalled.passages),
         missing=missing,
         prompt_tokens=result.usage.prompt_tokens,
         completion_tokens=result.usage.completion_tokens,

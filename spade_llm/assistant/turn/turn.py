@@ -1,0 +1,218 @@
+"""Stateless completion: one prompt to the model without history, memory or tools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.assistant.chat.messages import ChatReply
+from spade_llm.assistant.config import TurnLimits
+from spade_llm.assistant.history.conversations import Conversation
+from spade_llm.assistant.turn import turn_recorder
+from spade_llm.assistant.turn.approval import NO_APPROVER
+from spade_llm.assistant.turn.options import DEFAULT_TOOL_OPTIONS, DEFAULT_TURN_OPTIONS, TurnOptions
+from spade_llm.assistant.turn.prompt import (
+    build_prompt,
+    history_length,
+    last_question,
+    user_message,
+)
+from spade_llm.assistant.turn.recall import RecallResult
+from spade_llm.assistant.turn.structured_output import schema_message
+from spade_llm.assistant.turn.tool_calls import ToolCallRunner, offered_tools
+from spade_llm.assistant.turn.tool_loop import ToolLoop, ToolLoopRequest, TurnResult
+from spade_llm.core.errors import InvalidAnswer, ModelUnavailable
+from spade_llm.tools.combined import CombinedToolbox
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.assistant.chat.service import ChatTurnInput
+    from spade_llm.assistant.config import TurnLimits
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ChatModel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.assistant.turn.structured_output import AnswerSchema
+    from spade_llm.context import ContextManagement
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ChatModel
+    from spade_llm.tools.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from spade_llm.assistant.chat.service import ChatTurnInput
+    from spade_llm.assistant.turn.context_builder import AssembledContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOutcome:
+    """Outcome of a turn."""
+
+    question: str
+    """Question as given to the model and stored in history and memory."""
+    result: TurnResult = field(default_factory=TurnResult)
+    recalled: RecallResult = RecallResult()
+    missing: tuple[str, ...] = ()
+    """Services that could not be asked."""
+    is_kept: bool = True
+    """False: nothing of it goes into the conversation's history or to memory."""
+    said: str | None = None
+    """Text for the sender if it differs from the result's text."""
+    routed_to: tuple[str, ...] = ()
+    """Recipients of the answer; empty: the sender."""
+    built: AssembledContext | None = None
+    """Context given to the model, if the request had context options."""
+    is_for_asker: bool = True
+    """False: it went to others only; a program's request ends with it all the same."""
+
+
+CallNext = Callable[["ChatTurnInput"], Awaitable[TurnOutcome]]
+
+
+class TurnMiddleware(Protocol):
+    async def __call__(
+        self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
+    ) -> TurnOutcome:
+        """`proceed` runs what is within, once at most. Raises what it raises."""
+        ...
+
+
+def with_middleware(
+    layers: Sequence[TurnMiddleware], conversation: Conversation, innermost: CallNext
+) -> CallNext:
+    """`innermost` with the layers around it, the first of them outermost."""
+    proceed = innermost
+    for layer in reversed(layers):
+        proceed = partial(layer, conversation=conversation, proceed=proceed)
+    return proceed
+
+
+class Turn:
+    """Answers the last user message of a history."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        strategy: ContextManagement,
+        system_prompt: str,
+        toolbox: Toolbox,
+        limits: TurnLimits,
+    ) -> None:
+        self._model = model
+        self._strategy = strategy
+        self._system_prompt = system_prompt
+        self._toolbox = toolbox
+        self._limits = limits
+
+    async def run(
+        self,
+        history: Sequence[ContextMessage],
+        recalled: RecallResult,
+        *,
+        asker: TurnOptions = DEFAULT_TURN_OPTIONS,
+        result: TurnResult | None = None,
+    ) -> TurnResult:
+        """The answer. `result` is filled on the way: what was done is known also where this raises.
+
+        Raises:
+            ModelError, InvalidAnswer: the model gives no answer, or none of the form.
+            InvalidArguments: a wish that cannot be met.
+        """
+        result = result or TurnResult()
+
+        def build(added: Sequence[ContextMessage]) -> list[ContextMessage]:
+            return self._prompt([*history, *added], recalled, asker.form)
+
+        try:
+            async with asyncio.timeout(self._limits.seconds) as scope:
+                loop = await self._tool_loop(asker, result, scope)
+                await loop.run(build)
+        except TimeoutError:
+            # Somebody else's TimeoutError is not the turn's limit.
+            if not scope.expired():
+                raise
+            late = f"it took longer than {self._limits.seconds:g} seconds"
+            if asker.form is not None:
+                raise InvalidAnswer(f"there is no answer of the form: {late}") from None
+            result.break_off(late)
+        return result
+
+    async def _tool_loop(
+        self, asker: TurnOptions, result: TurnResult, scope: asyncio.Timeout
+    ) -> ToolLoop:
+        tools = asker.tools
+        if tools is None:
+            tools = offered_tools(await self._toolbox.list(), asker.wishes)
+        wanted = ToolLoopRequest(
+            tools=tools,
+            wishes=asker.wishes,
+            limits=self._limits,
+            on_delta=asker.on_delta,
+            form=asker.form,
+            sampling=asker.sampling,
+        )
+        calls = ToolCallRunner(self._toolbox, tools, person=asker.person, scope=scope)
+        return ToolLoop(self._model, wanted, calls, result=result)
+
+    def _prompt(
+        self, history: list[ContextMessage], recalled: RecallResult, form: AnswerSchema | None
+    ) -> list[ContextMessage]:
+        messages = build_prompt(
+            self._strategy, history, system_prompt=self._system_prompt, recalled=recalled
+        )
+        if of_turn := turn_recorder.current_recorder():
+            of_turn.read(history=len(history), read=history_length(messages))
+        if form is not None:
+            messages.insert(last_question(messages), schema_message(form))
+        return messages
+
+
+CONVERSATION_SUFFIX = "/generate"
+"""Suffix to the sender's bare JID that forms a pseudo conversation key; no real conversation has
+such a key."""
+
+
+class StatelessCompletion:
+    def __init__(
+        self, model: ChatModel, *, limits: TurnLimits, layers: Sequence[TurnMiddleware] = ()
+    ) -> None:
+        """`layers`: around each prompt, the first of them outermost."""
+        self._model = model
+        self._limits = limits
+        self._layers = layers
+
+    async def answer(self, utterance: ChatTurnInput) -> ChatReply:
+        """Raises ModelError, and what the layers raise."""
+        nowhere = Conversation(utterance.peer + CONVERSATION_SUFFIX, utterance.peer)
+        outcome = await with_middleware(self._layers, nowhere, self._generated)(utterance)
+        usage = outcome.result.usage
+        return ChatReply(
+            text=outcome.result.text,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+        )
+
+    async def _generated(self, utterance: ChatTurnInput) -> TurnOutcome:
+        result = TurnResult()
+        prompt: list[ContextMessage] = [user_message(utterance.text, peer=utterance.speaker)]
+        wanted = ToolLoopRequest(
+            tools=(),
+            wishes=DEFAULT_TOOL_OPTIONS,
+            limits=self._limits,
+            on_delta=utterance.on_delta,
+            sampling=utterance.sampling,
+        )
+        try:
+            async with asyncio.timeout(self._limits.seconds) as scope:
+                calls = ToolCallRunner(CombinedToolbox([]), (), person=NO_APPROVER, scope=scope)
+                await ToolLoop(self._model, wanted, calls, result=result).run(lambda _added: prompt)
+        except TimeoutError:
+            late = f"{self._model.name} took longer than {self._limits.seconds:g} seconds"
+            raise ModelUnavailable(late) from None
+        return TurnOutcome(question=utterance.text, result=result, is_kept=False)
