@@ -1,5 +1,7 @@
 """All benchmarks, one table: `python -m bench [--quick] [NAME …]`.
 
+`python -m bench exam` is another program: what an assistant's memory understands (memory_exam).
+
 Ends with 1 only when an answer was wrong; a missed goal is a line in the table.
 """
 
@@ -36,6 +38,7 @@ from bench import (
     volume,
     wire,
 )
+from bench.memory_exam import runner as memory_exam
 from bench.report import print_table
 from bench.results import FOLDER, Part, run_of, write
 from bench.row import Scale, WrongAnswer
@@ -129,4 +132,4 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(memory_exam.main(sys.argv[2:]) if sys.argv[1:2] == ["exam"] else main())
