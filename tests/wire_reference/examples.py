@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat import messages
 from spade_llm.assistant.history import remote_sessions
+from spade_llm.assistant.history.remote_sessions import SessionsClient
 from spade_llm.assistant.turn.options import ContextOptions
 from spade_llm.memory import remote as memory_remote
 from spade_llm.memory.contract import (
@@ -113,62 +114,60 @@ CHAT_EXAMPLES = (
 
 SESSION_EXAMPLES = (
     Example(
-        request=remote_sessions.SessionHistoryRequest(session=THREAD, limit=10),
-        answer=remote_sessions.SessionHistoryResponse,
+        request=SessionsClient._history.body(session=THREAD, limit=10),
+        answer=SessionsClient._history.response,
         about="Returns the latest messages of a session, oldest first.",
     ),
     Example(
-        request=remote_sessions.SessionStatsRequest(session=THREAD),
-        answer=remote_sessions.SessionStatsResponse,
+        request=SessionsClient.stats.body(session=THREAD),
+        answer=SessionsClient.stats.response,
         about="Counts the messages, tokens and memories of a session.",
     ),
     Example(
-        request=remote_sessions.SessionContextQuery(session=THREAD, max_tokens=500, language="en"),
-        answer=remote_sessions.SessionContextAnswer,
+        request=SessionsClient.context.body(session=THREAD, max_tokens=500, language="en"),
+        answer=SessionsClient.context.response,
         about="Renders the context of a session as text, within a token budget.",
     ),
     Example(
-        request=remote_sessions.SessionSearchRequest(query="postcard", top_k=3),
-        answer=remote_sessions.SessionSearchResponse,
+        request=SessionsClient._search.body(query="postcard", top_k=3),
+        answer=SessionsClient._search.response,
         about="Searches what is remembered of the caller, messages included.",
     ),
     Example(
-        request=remote_sessions.SessionRetrieveRequest(query="postcard", limit=2),
-        answer=remote_sessions.SessionMarkdownResponse,
+        request=SessionsClient._retrieve.body(query="postcard", limit=2),
+        answer=SessionsClient._retrieve.response,
         about="Searches the caller's memories; the result is Markdown.",
     ),
     Example(
-        request=remote_sessions.SessionMemoriesRequest(limit=5),
-        answer=remote_sessions.SessionMemoriesResponse,
+        request=SessionsClient._memories.body(limit=5),
+        answer=SessionsClient._memories.response,
         about="Lists the caller's memories, newest first; with `text`, searches them.",
         keeps={"fact": "page.entries.0.id"},
         until="page.entries.0",
     ),
     Example(
-        request=remote_sessions.CorrectMemoryRequest(
-            id="$fact", content="Ada's brother is called Ben"
-        ),
-        answer=remote_sessions.CorrectedMemoryResponse,
+        request=SessionsClient.correct.body(id="$fact", content="Ada's brother is called Ben"),
+        answer=SessionsClient.correct.response,
         about="Replaces the text of one of the caller's memories.",
     ),
     Example(
-        request=remote_sessions.ForgetMemoryRequest(ids=("$fact",)),
-        answer=remote_sessions.SessionCount,
+        request=SessionsClient.forget.body(ids=("$fact",)),
+        answer=SessionsClient.forget.response,
         about="Deletes some of the caller's memories.",
     ),
     Example(
-        request=remote_sessions.ClearSessionMessagesRequest(sessions=(THREAD,)),
-        answer=remote_sessions.SessionCount,
+        request=SessionsClient._clear_messages.body(sessions=(THREAD,)),
+        answer=SessionsClient._clear_messages.response,
         about="Deletes the messages of sessions and keeps what was learned from them.",
     ),
     Example(
-        request=remote_sessions.ClearSessionRequest(session=THREAD),
-        answer=remote_sessions.SessionStatsResponse,
+        request=SessionsClient.clear.body(session=THREAD),
+        answer=SessionsClient.clear.response,
         about="Deletes a session: its messages and its memories.",
     ),
     Example(
-        request=remote_sessions.ForgetEverythingRequest(),
-        answer=remote_sessions.ForgottenResponse,
+        request=SessionsClient.forget_everything.body(),
+        answer=SessionsClient.forget_everything.response,
         about="Deletes everything that is stored about the caller.",
     ),
 )

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import Field
 
@@ -26,18 +28,24 @@ from spade_llm.core.errors import (
     Unavailable,
 )
 from spade_llm.memory.contract import MemoryEntry, MemoryPage, RemovedCounts
-from spade_llm.memory.remote_endpoint import ENTRY_ID, ENTRY_SUBJECT
+from spade_llm.memory.remote_endpoint import (
+    ENTRY_ID,
+    ENTRY_SUBJECT,
+    MemoryBody,
+    MemoryPageResponse,
+)
 from spade_llm.memory.sessions import SessionContext, SessionCounts, SessionHistory, SessionSearch
-from spade_llm.messaging import Body, Idempotency
 from spade_llm.messaging.body import truncated_to_message
+from spade_llm.messaging.operation import Operation
+from spade_llm.messaging.request import Idempotency
 from spade_llm.messaging.rpc import RpcClient, RpcService
 from spade_llm.search.memory_query import MemoryType
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping
 
     from spade_llm.memory.contract import ObservedMessage
-    from spade_llm.messaging import Dispatcher, Request, RequestSender
+    from spade_llm.messaging import Body, Dispatcher, Request, RequestSender
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +57,8 @@ MAX_SESSIONS = 1000
 MAX_AT_ONCE = 40
 """Maximum number of sessions cleared by one request: their names fit into it at any length."""
 ONTOLOGY = "spade-llm.sessions/1"
+
+READ, WRITE = Idempotency.READ, Idempotency.WRITE
 
 
 class CallerSessions(Protocol):
@@ -124,145 +134,41 @@ class CallerSessions(Protocol):
         ...
 
 
-class SessionBody(Body):
-    """Records travel without their defaults, which are therefore a part of this version."""
-
-    skips_defaults: ClassVar[bool] = True
-
-
-class SessionHistoryRequest(SessionBody):
-    op: ClassVar[str] = "history"
-    session: str
-    limit: int = 50
-    before: str | None = None
-
-
-class SessionStatsRequest(SessionBody):
-    op: ClassVar[str] = "stats"
-    session: str
-
-
-class SessionContextQuery(SessionBody):
-    op: ClassVar[str] = "context"
-    session: str
-    max_tokens: int = 2000
-    types: tuple[MemoryType, ...] = tuple(MemoryType)
-    language: Language = "es"
-
-
-class SessionSearchRequest(SessionBody):
-    op: ClassVar[str] = "search"
-    query: str
-    top_k: int = 5
-    session: str | None = None
-
-
-class SessionRetrieveRequest(SessionBody):
-    op: ClassVar[str] = "retrieve"
-    query: str
-    limit: int = 5
-    detail_limit: int | None = None
-
-
-class ClearSessionRequest(SessionBody):
-    op: ClassVar[str] = "clear"
-    session: str
-
-
-class ClearSessionMessagesRequest(SessionBody):
-    op: ClassVar[str] = "clear_messages"
-    sessions: tuple[str, ...] = Field(max_length=MAX_SESSIONS)
-
-
-class SessionMemoriesRequest(SessionBody):
-    op: ClassVar[str] = "memories"
-    types: tuple[MemoryType, ...] = ()
-    text: str = ""
-    session: str | None = None
-    limit: int = 50
-    offset: int = 0
-
-
-class CorrectMemoryRequest(SessionBody):
-    op: ClassVar[str] = "correct"
-    id: str
-    content: str
-
-
-class ForgetMemoryRequest(SessionBody):
-    op: ClassVar[str] = "forget"
-    ids: tuple[str, ...]
-
-
-class ForgetEverythingRequest(SessionBody):
-    op: ClassVar[str] = "forget_everything"
-
-
-class SessionHistoryResponse(SessionBody):
+class SessionHistoryResponse(MemoryBody):
     history: SessionHistory
 
 
-class SessionStatsResponse(SessionBody):
-    counts: SessionCounts
-
-
-class SessionContextAnswer(SessionBody):
-    context: SessionContext
-
-
-class SessionSearchResponse(SessionBody):
+class SessionSearchResponse(MemoryBody):
     found: SessionSearch
 
 
-class SessionMarkdownResponse(SessionBody):
+class SessionMarkdownResponse(MemoryBody):
     text: str
 
 
-class SessionCount(SessionBody):
-    count: int
+class SessionsEndpoint:
+    """One caller's sessions as they are served to a request. Signatures are those of the wire; what
+    is not here is served by the sessions themselves.
 
+    Long answers are truncated to one message, and say so. What is forgotten is also removed from
+    the answers that the agent has cached.
+    """
 
-class SessionMemoriesResponse(SessionBody):
-    page: MemoryPage
-
-
-class CorrectedMemoryResponse(SessionBody):
-    entry: MemoryEntry
-
-
-class ForgottenResponse(SessionBody):
-    cleared: RemovedCounts
-
-
-class SessionsService:
-    """Answers each asker from their own sessions. What one message cannot carry is cut, and says
-    so."""
-
-    def __init__(
-        self, sessions_of: Callable[[str], CallerSessions], dispatcher: Dispatcher
-    ) -> None:
-        """`sessions_of` takes a bare JID."""
-        self._sessions_of = sessions_of
+    def __init__(self, sessions: CallerSessions, request: Request, dispatcher: Dispatcher) -> None:
+        self._sessions = sessions
+        self._caller = request.message.owner
         self._dispatcher = dispatcher
 
-    def attach(self) -> None:
-        service = RpcService(ONTOLOGY)
-        service.on(SessionHistoryRequest, self._history)
-        service.on(SessionStatsRequest, self._stats)
-        service.on(SessionContextQuery, self._context)
-        service.on(SessionSearchRequest, self._search)
-        service.on(SessionRetrieveRequest, self._retrieve)
-        service.on(SessionMemoriesRequest, self._memories)
-        service.on(ClearSessionRequest, self._clear, effect=Idempotency.WRITE)
-        service.on(ClearSessionMessagesRequest, self._clear_messages, effect=Idempotency.WRITE)
-        service.on(CorrectMemoryRequest, self._correct, effect=Idempotency.WRITE)
-        service.on(ForgetMemoryRequest, self._forget, effect=Idempotency.WRITE)
-        service.on(ForgetEverythingRequest, self._forget_everything, effect=Idempotency.WRITE)
-        service.attach(self._dispatcher)
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[object]]:
+        method = getattr(self._sessions, name)
+        return lambda **arguments: _memory_errors_as_refusals(method(**arguments))
 
-    async def _history(self, request: Request, body: SessionHistoryRequest) -> Body:
-        asked = self._of(request).history(body.session, limit=body.limit, before=body.before)
-        history = await _memory_errors_as_refusals(asked)
+    async def history(
+        self, session: str, *, limit: int = 50, before: str | None = None
+    ) -> SessionHistoryResponse:
+        history = await _memory_errors_as_refusals(
+            self._sessions.history(session, limit=limit, before=before)
+        )
         count = len(history.messages)
         return truncated_to_message(
             # Reversed, since the end is cut: the oldest messages are left out.
@@ -272,20 +178,12 @@ class SessionsService:
             ),
         )
 
-    async def _stats(self, request: Request, body: SessionStatsRequest) -> Body:
-        return SessionStatsResponse(
-            counts=await _memory_errors_as_refusals(self._of(request).stats(body.session))
+    async def search(
+        self, query: str, *, top_k: int = 5, session: str | None = None
+    ) -> SessionSearchResponse:
+        found = await _memory_errors_as_refusals(
+            self._sessions.search(query, top_k=top_k, session=session)
         )
-
-    async def _context(self, request: Request, body: SessionContextQuery) -> Body:
-        asked = self._of(request).context(
-            body.session, max_tokens=body.max_tokens, types=body.types, language=body.language
-        )
-        return SessionContextAnswer(context=await _memory_errors_as_refusals(asked))
-
-    async def _search(self, request: Request, body: SessionSearchRequest) -> Body:
-        asked = self._of(request).search(body.query, top_k=body.top_k, session=body.session)
-        found = await _memory_errors_as_refusals(asked)
         count = len(found.results) + found.left_out
         return truncated_to_message(
             found.results,
@@ -294,62 +192,54 @@ class SessionsService:
             ),
         )
 
-    async def _retrieve(self, request: Request, body: SessionRetrieveRequest) -> Body:
-        asked = self._of(request).retrieve(
-            body.query, limit=body.limit, detail_limit=body.detail_limit
+    async def retrieve(
+        self, query: str, *, limit: int = 5, detail_limit: int | None = None
+    ) -> SessionMarkdownResponse:
+        text = await _memory_errors_as_refusals(
+            self._sessions.retrieve(query, limit=limit, detail_limit=detail_limit)
         )
-        parts = _BETWEEN_MEMORIES.split(await _memory_errors_as_refusals(asked))
         return truncated_to_message(
-            parts, lambda some: SessionMarkdownResponse(text="\n\n".join(some))
+            _BETWEEN_MEMORIES.split(text),
+            lambda some: SessionMarkdownResponse(text="\n\n".join(some)),
         )
 
-    async def _memories(self, request: Request, body: SessionMemoriesRequest) -> Body:
-        asked = self._of(request).memories(
-            types=body.types,
-            text=body.text,
-            session=body.session,
-            limit=body.limit,
-            offset=body.offset,
+    async def memories(
+        self,
+        *,
+        types: Sequence[MemoryType] = (),
+        text: str = "",
+        session: str | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> MemoryPageResponse:
+        page = await _memory_errors_as_refusals(
+            self._sessions.memories(
+                types=types, text=text, session=session, limit=limit, offset=offset
+            )
         )
-        page = await _memory_errors_as_refusals(asked)
         return truncated_to_message(
             page.entries,
-            lambda some: SessionMemoriesResponse(
-                page=MemoryPage(entries=tuple(some), total=page.total)
-            ),
+            lambda some: MemoryPageResponse(page=MemoryPage(entries=tuple(some), total=page.total)),
         )
 
-    async def _clear(self, request: Request, body: ClearSessionRequest) -> Body:
-        counts = await _memory_errors_as_refusals(self._of(request).clear(body.session))
-        await self._dispatcher.scrub(ENTRY_SUBJECT, [request.message.owner])
-        return SessionStatsResponse(counts=counts)
+    async def clear(self, session: str) -> SessionCounts:
+        counts = await _memory_errors_as_refusals(self._sessions.clear(session))
+        await self._dispatcher.scrub(ENTRY_SUBJECT, [self._caller])
+        return counts
 
-    async def _clear_messages(self, request: Request, body: ClearSessionMessagesRequest) -> Body:
-        return SessionCount(
-            count=await _memory_errors_as_refusals(self._of(request).clear_messages(body.sessions))
-        )
+    async def clear_messages(
+        self, sessions: Annotated[tuple[str, ...], Field(max_length=MAX_SESSIONS)]
+    ) -> int:
+        return await _memory_errors_as_refusals(self._sessions.clear_messages(sessions))
 
-    async def _correct(self, request: Request, body: CorrectMemoryRequest) -> Body:
-        return CorrectedMemoryResponse(
-            entry=await _memory_errors_as_refusals(self._of(request).correct(body.id, body.content))
-        )
-
-    async def _forget(self, request: Request, body: ForgetMemoryRequest) -> Body:
-        count = await _memory_errors_as_refusals(self._of(request).forget(body.ids))
-        await self._dispatcher.scrub(ENTRY_ID, list(body.ids))
-        return SessionCount(count=count)
-
-    async def _forget_everything(self, request: Request, _body: ForgetEverythingRequest) -> Body:
-        return ForgottenResponse(
-            cleared=await _memory_errors_as_refusals(self._of(request).forget_everything())
-        )
-
-    def _of(self, request: Request) -> CallerSessions:
-        return self._sessions_of(request.message.owner)
+    async def forget(self, ids: Sequence[str]) -> int:
+        count = await _memory_errors_as_refusals(self._sessions.forget(ids))
+        await self._dispatcher.scrub(ENTRY_ID, list(ids))
+        return count
 
 
+# Each memory is one paragraph: nothing that is remembered has a line of its own.
 _BETWEEN_MEMORIES = re.compile(r"\n\n(?=## Memory )")
-"""Nothing that is remembered has a line of its own."""
 
 _REFUSALS: Mapping[str, type[Refusal]] = {
     kind.code: kind for kind in (Busy, InvalidArguments, NotFound, Unauthorised)
@@ -370,12 +260,46 @@ async def _memory_errors_as_refusals(answer: Awaitable[T]) -> T:
         raise Unavailable("the memory agent cannot be reached now; try again later") from None
 
 
-class SessionsClient:
-    """Sessions of another agent, an assistant."""
+class SessionsService:
+    """Answers each caller from its own sessions."""
+
+    def __init__(
+        self, sessions_of: Callable[[str], CallerSessions], dispatcher: Dispatcher
+    ) -> None:
+        """`sessions_of` takes a bare JID."""
+        self._sessions_of = sessions_of
+        self._dispatcher = dispatcher
+
+    def attach(self) -> None:
+        def endpoint(request: Request) -> SessionsEndpoint:
+            sessions = self._sessions_of(request.message.owner)
+            return SessionsEndpoint(sessions, request, self._dispatcher)
+
+        service = RpcService(ONTOLOGY)
+        service.serve(SessionsClient, endpoint)
+        service.attach(self._dispatcher)
+
+
+class SessionsClient(RpcClient):
+    """Sessions of another agent, an assistant. Operations with a leading underscore are one message
+    of a method that sends several, or whose response is not the result."""
+
+    body_base: ClassVar[type[Body]] = MemoryBody
 
     def __init__(self, requester: RequestSender, jid: str, *, timeout_s: float = 10.0) -> None:
-        self.jid = jid
-        self._peer = RpcClient(requester, jid, ONTOLOGY, timeout_s=timeout_s)
+        super().__init__(requester, jid, ONTOLOGY, timeout_s=timeout_s)
+
+    _history = Operation(SessionsEndpoint.history)
+    stats = Operation(CallerSessions.stats, READ, "counts")
+    context = Operation(CallerSessions.context, READ, "context")
+    _search = Operation(SessionsEndpoint.search)
+    _retrieve = Operation(SessionsEndpoint.retrieve)
+    _memories = Operation(SessionsEndpoint.memories)
+    clear = Operation(CallerSessions.clear, WRITE, "counts")
+    _clear_messages = Operation(SessionsEndpoint.clear_messages, WRITE, "count")
+    correct = Operation(CallerSessions.correct, WRITE, "entry")
+    forget = Operation(CallerSessions.forget, WRITE, "count")
+    forget_everything = Operation(CallerSessions.forget_everything, WRITE, "cleared")
 
     async def history(
         self, session: str, *, limit: int = 50, before: str | None = None
@@ -384,55 +308,20 @@ class SessionsClient:
         messages: list[ObservedMessage] = []
         while True:
             first = messages[0].id if messages else before
-            body = SessionHistoryRequest(session=session, limit=limit - len(messages), before=first)
-            page = (await self._peer.ask(body, SessionHistoryResponse)).history
+            answer = await self._history(session, limit=limit - len(messages), before=first)
+            page = answer.history
             messages[:0] = page.messages
             # An empty page ends it, too: a peer that always has more must not hold us.
             if not (page.left and page.messages):
                 return replace(page, messages=tuple(messages), left=0)
 
-    async def stats(self, session: str) -> SessionCounts:
-        return (
-            await self._peer.ask(SessionStatsRequest(session=session), SessionStatsResponse)
-        ).counts
-
-    async def context(
-        self,
-        session: str,
-        *,
-        max_tokens: int = 2000,
-        types: Sequence[MemoryType] = tuple(MemoryType),
-        language: Language = "es",
-    ) -> SessionContext:
-        body = SessionContextQuery(
-            session=session, max_tokens=max_tokens, types=tuple(types), language=language
-        )
-        return (await self._peer.ask(body, SessionContextAnswer)).context
-
     async def search(
         self, query: str, *, top_k: int = 5, session: str | None = None
     ) -> SessionSearch:
-        body = SessionSearchRequest(query=query, top_k=top_k, session=session)
-        return (await self._peer.ask(body, SessionSearchResponse)).found
+        return (await self._search(query, top_k=top_k, session=session)).found
 
     async def retrieve(self, query: str, *, limit: int = 5, detail_limit: int | None = None) -> str:
-        body = SessionRetrieveRequest(query=query, limit=limit, detail_limit=detail_limit)
-        return (await self._peer.ask(body, SessionMarkdownResponse)).text
-
-    async def clear(self, session: str) -> SessionCounts:
-        return (
-            await self._peer.ask(ClearSessionRequest(session=session), SessionStatsResponse)
-        ).counts
-
-    async def clear_messages(self, sessions: Sequence[str]) -> int:
-        """More than MAX_AT_ONCE go in several requests."""
-        count = 0
-        for start in range(0, len(sessions), MAX_AT_ONCE):
-            some = tuple(sessions[start : start + MAX_AT_ONCE])
-            count += (
-                await self._peer.ask(ClearSessionMessagesRequest(sessions=some), SessionCount)
-            ).count
-        return count
+        return (await self._retrieve(query, limit=limit, detail_limit=detail_limit)).text
 
     async def memories(
         self,
@@ -444,32 +333,21 @@ class SessionsClient:
         offset: int = 0,
     ) -> MemoryPage:
         """Fetch the memories in as many requests as needed."""
+        ask = partial(self._memories, types=types, text=text, session=session)
         entries: list[MemoryEntry] = []
         while True:
-            body = SessionMemoriesRequest(
-                types=tuple(types),
-                text=text,
-                session=session,
-                limit=limit - len(entries),
-                offset=offset + len(entries),
-            )
-            page = (await self._peer.ask(body, SessionMemoriesResponse)).page
+            answer = await ask(limit=limit - len(entries), offset=offset + len(entries))
+            page = answer.page
             entries.extend(page.entries)
             if not page.entries or len(entries) >= min(limit, page.total - offset):
                 return MemoryPage(entries=tuple(entries), total=page.total)
 
-    async def correct(self, id: str, content: str) -> MemoryEntry:
-        return (
-            await self._peer.ask(
-                CorrectMemoryRequest(id=id, content=content), CorrectedMemoryResponse
-            )
-        ).entry
-
-    async def forget(self, ids: Sequence[str]) -> int:
-        return (await self._peer.ask(ForgetMemoryRequest(ids=tuple(ids)), SessionCount)).count
-
-    async def forget_everything(self) -> RemovedCounts:
-        return (await self._peer.ask(ForgetEverythingRequest(), ForgottenResponse)).cleared
+    async def clear_messages(self, sessions: Sequence[str]) -> int:
+        """More than MAX_AT_ONCE go in several requests."""
+        count = 0
+        for start in range(0, len(sessions), MAX_AT_ONCE):
+            count += await self._clear_messages(tuple(sessions[start : start + MAX_AT_ONCE]))
+        return count
 
 
 if TYPE_CHECKING:
