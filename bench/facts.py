@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from bench.words import ENGLISH
-from spade_llm.providers.messages import FunctionCall, ToolCallEntry
+from spade_llm.providers.model import FunctionCall, ToolCallEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

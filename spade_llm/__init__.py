@@ -9,7 +9,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from spade_llm.core.lazy_exports import lazy_exports
+from spade_llm.core.imports import lazy_exports
 from spade_llm.old_names import OldPaths
 
 if TYPE_CHECKING:

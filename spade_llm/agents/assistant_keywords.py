@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spade_llm.guardrails import Guardrail
     from spade_llm.guardrails.chain import OnTrigger
     from spade_llm.mcp.server_configs import MCPServerConfig
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
     from spade_llm.tools import Tool
 
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from spade_llm.core.extras import require_extra
+from spade_llm.core.imports import require_extra
 from spade_llm.messaging import agent_status
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 from spade_llm.xmpp.features.uploads import upload

@@ -14,7 +14,7 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
 from spade_llm.messaging import agent_status
 from spade_llm.messaging.outgoing_messages import OutgoingMessages
-from spade_llm.providers.messages import safe_name
+from spade_llm.providers.model import safe_name
 from spade_llm.tools import LocalToolbox, builtin_tools
 from spade_llm.tools.call_log import JsonLinesCallLog
 from spade_llm.tools.pages import ResultPages

@@ -18,7 +18,7 @@ from spade_llm.cli.health import HTTP_FILE, gateway_problem, read_http_record
 from spade_llm.cli.installed_packages import find_package_conflicts, missing_extras
 from spade_llm.cli.xmpp_server import DEFAULT_PORT, is_free
 from spade_llm.core.directory_lock import is_locked
-from spade_llm.core.extras import PACKAGES, install_command, missing_packages
+from spade_llm.core.imports import PACKAGES, install_command, missing_packages
 from spade_llm.providers import find_weights
 
 if TYPE_CHECKING:

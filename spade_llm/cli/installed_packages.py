@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.core.extras import PACKAGES, install_command, missing_packages
+from spade_llm.core.imports import PACKAGES, install_command, missing_packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -20,7 +20,7 @@ from spade_llm.cli.context import absolute_path, data_directory, find_context, l
 from spade_llm.cli.logs import log_to_stderr
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.core.errors import ConfigurationError, SpadeLLMError
-from spade_llm.core.extras import require_extra
+from spade_llm.core.imports import require_extra
 from spade_llm.core.settings import read_environment
 from spade_llm.xmpp.connection.settings import parse_address
 

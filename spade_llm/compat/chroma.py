@@ -17,7 +17,7 @@ from spade_llm.compat.vector_store import (
     VectorStore,
     Where,
 )
-from spade_llm.core.extras import require_extra
+from spade_llm.core.imports import require_extra
 from spade_llm.rag.store.chroma_client import close_client, set_deadlines, translate_chroma_errors
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.history.conversations import Conversation
     from spade_llm.assistant.middleware.routing import RoutedMessage
     from spade_llm.context import ContextManagement, ContextStats
-    from spade_llm.providers.messages import (
+    from spade_llm.providers.model import (
         AssistantMessage,
         ContextMessage,
         SystemMessage,

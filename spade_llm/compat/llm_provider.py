@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from spade_llm.compat.own_provider import LLMResponse, PromptSource
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Completion, Sampling, TextDelta, ToolSpec
+    from spade_llm.providers.model import Completion, ContextMessage, Sampling, TextDelta, ToolSpec
     from spade_llm.providers.openai.request import RequestBody
     from spade_llm.tools.llm_tool import LLMTool
 

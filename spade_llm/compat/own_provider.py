@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from spade_llm.core.errors import InvalidModelOutput, ModelError, ModelUnavailable
 from spade_llm.core.redaction import redact_text
-from spade_llm.providers.messages import valid_call_id
-from spade_llm.providers.model import Completion, TextDelta, ToolCall
+from spade_llm.providers.model import Completion, TextDelta, ToolCall, valid_call_id
 from spade_llm.tools.llm_tool import LLMTool
 
 if TYPE_CHECKING:
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Sampling, ToolSpec
+    from spade_llm.providers.model import ContextMessage, Sampling, ToolSpec
 
 logger = logging.getLogger(__name__)
 

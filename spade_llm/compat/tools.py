@@ -15,7 +15,7 @@ from spade_llm.assistant.delegation.expert_questions import (
     ExpertQuestion,
 )
 from spade_llm.core.errors import ConfigurationError, RequestError, RequestTimeout, ToolFailed
-from spade_llm.providers.messages import safe_name
+from spade_llm.providers.model import safe_name
 from spade_llm.tools.llm_tool import LLMTool
 from spade_llm.tools.toolbox import current_context
 

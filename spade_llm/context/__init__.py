@@ -15,16 +15,16 @@ from spade_llm.context.windows import (
     TokenBudget,
     WindowSizeContext,
 )
-from spade_llm.core.lazy_exports import lazy_exports
-from spade_llm.providers.messages import (
+from spade_llm.core.imports import lazy_exports
+from spade_llm.providers.model import (
     AssistantMessage,
     ContextMessage,
     SystemMessage,
     ToolResultMessage,
     UserMessage,
 )
-from spade_llm.providers.messages import FunctionCall as ToolCallFunction
-from spade_llm.providers.messages import ToolCallEntry as ToolCall
+from spade_llm.providers.model import FunctionCall as ToolCallFunction
+from spade_llm.providers.model import ToolCallEntry as ToolCall
 
 if TYPE_CHECKING:
     from spade_llm.compat.context_manager import (

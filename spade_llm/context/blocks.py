@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from spade_llm.context.strategy import ContextManagement
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 
 def blocks_oldest_first(messages: list[ContextMessage], first: int) -> Iterator[range]:

@@ -17,7 +17,7 @@ from spade_llm.context.strategy import (
     with_system_prompt,
 )
 from spade_llm.context.truncation import Truncator
-from spade_llm.providers.messages import SystemMessage
+from spade_llm.providers.model import SystemMessage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spade_llm.context.note_cache import NotedHistory
     from spade_llm.context.notes import HistoryNotes
     from spade_llm.context.token_counter import CachedTokenCounter
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 DEFAULT_MESSAGES = 20
 """Maximum number of messages if no part of a composition has a limit."""

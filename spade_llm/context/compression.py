@@ -12,7 +12,7 @@ from spade_llm.context.retention import ContextCost
 from spade_llm.context.salience import message_text, strip_punctuation
 from spade_llm.context.summary_points import CONTEXT_LENGTH, LINE_TOKENS, upper_token_estimate
 from spade_llm.core.text import estimate_tokens
-from spade_llm.providers.messages import SystemMessage, UserMessage
+from spade_llm.providers.model import SystemMessage, UserMessage
 from spade_llm.providers.quoted_context import CONTEXT_NAME, quote_earlier
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from spade_llm.context.notes import Block, HistoryNotes, OpenQuestion
     from spade_llm.context.strategy import ContextStats
     from spade_llm.context.summary_points import SummaryPoint
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, ContextMessage
 
 OPEN_QUESTIONS_TITLE = "Open questions:"
 OVERHEAD_TOKENS = 60

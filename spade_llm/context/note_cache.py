@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from spade_llm.context.notes import Block
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 MAX_NOTED_BYTES = 128_000_000
 """Maximum size of the notes of all histories in bytes, estimated: some 37 000 short messages. Notes

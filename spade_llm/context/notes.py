@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spade_llm.context.summary_points import SummaryPoint
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
     from spade_llm.search.vectors import QuantizedVectors
 
 BYTES_OF_BLOCK, BYTES_OF_CHAR = 1500, 12

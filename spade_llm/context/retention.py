@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from spade_llm.context.token_counter import CachedTokenCounter
     from spade_llm.context.truncation import Truncator
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 MIN_EXCHANGE_MESSAGES = 2
 """A call and its result."""

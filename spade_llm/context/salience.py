@@ -18,7 +18,7 @@ from spade_llm.search.terms import (
 )
 
 if TYPE_CHECKING:
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 _BEHIND_QUESTION = " .!\"'”’»)]*_"
 _PUNCTUATION = "\"'“”‘’«»()[]{}<>,;:!?.…¿¡*`|~=。！？、，؟"

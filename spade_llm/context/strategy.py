@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from itertools import takewhile
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
-from spade_llm.providers.messages import SystemMessage
+from spade_llm.providers.model import SystemMessage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 
 def leading_system_messages(messages: list[ContextMessage]) -> int:

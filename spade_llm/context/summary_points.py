@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from spade_llm.context.salience import SalientSentence
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 MAX_WHOLE_CHARS = 240
 """A longer sentence is told by what is around its items."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.context.token_counter import EstimatedTokens
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.core.extras import require_extra
+from spade_llm.core.imports import require_extra
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.context.token_counter import CachedTokenCounter
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 HEAD_SHARE = 2 / 3
 """Share of the shown text for the beginning, which identifies it; the end tells the outcome."""

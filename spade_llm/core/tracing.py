@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, Self
 
-from spade_llm.core.extras import require_extra
+from spade_llm.core.imports import require_extra
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,8 +18,7 @@ from spade_llm.guardrails.guardrail import GuardrailAction, GuardrailResult, Out
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, ContextMessage
 
 JUDGE_TIMEOUT_S = 20.0
 CONTENT = "{content}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.core.lazy_exports import lazy_exports
+from spade_llm.core.imports import lazy_exports
 
 if TYPE_CHECKING:
     from spade_llm.mcp.server_configs import (

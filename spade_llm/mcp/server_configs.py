@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.providers.messages import safe_name
+from spade_llm.providers.model import safe_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Fallback model: the next model answers while one is failing (circuit breaker)."""
+"""Fallback model (circuit breaker), and model health: the last failure, for the operator."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ import logging
 import time
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel, ConfigDict
+
 from spade_llm.core.errors import (
+    ContextTooLong,
     InvalidModelOutput,
     ModelDenied,
     ModelError,
     ModelUnavailable,
     RateLimited,
 )
+from spade_llm.core.text import pluralize
 from spade_llm.providers.model import Completion, TextDelta, closing_stream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel, Sampling, ToolSpec
+    from spade_llm.providers.model import ChatModel, ContextMessage, Sampling, ToolSpec
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +35,8 @@ OPEN_CIRCUIT_S = 30.0
 MAX_OPEN_CIRCUIT_S = 300.0
 
 ANSWER_TIMEOUT_S = 30.0
+NOTIFY_EVERY_S = 10.0
+"""Minimum interval in seconds between two notifications of listeners about the same fault."""
 UNAVAILABLE_ERRORS = (ModelUnavailable, RateLimited, ModelDenied)
 """Errors after which a model is not called for a while (the circuit opens)."""
 FALLBACK_ERRORS = (*UNAVAILABLE_ERRORS, InvalidModelOutput)
@@ -211,7 +217,7 @@ class _Failures:
         self._errors: list[ModelError] = []
 
     def add_or_raise(self, candidate: _Candidate, error: ModelError) -> None:
-        """Raises what no other model would do better."""
+        """Raise an error that another model would not avoid; else note it."""
         if not isinstance(error, FALLBACK_ERRORS):
             raise self._errors[0] if self._errors else error
         if not isinstance(error, UNAVAILABLE_ERRORS):  # Those are told once, by the circuit.
@@ -256,5 +262,56 @@ def _record_unavailable(candidate: _Candidate, error: ModelError) -> None:
 
 
 def _with_model_name(completion: Completion, candidate: _Candidate) -> Completion:
-    """It says which model it is of."""
+    """The completion with the name of the model that answered."""
     return replace(completion, model=completion.model or candidate.model.name)
+
+
+class ModelFault(BaseModel):
+    """Current fault of a model, for its operator."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    """A sentence that names the server and never the key."""
+    since: datetime
+    latest: datetime
+    calls: int
+    """Number of failed calls since then."""
+
+    def __str__(self) -> str:
+        times = pluralize(self.calls, "call")
+        return f"{self.text} ({times} since {self.since.astimezone():%Y-%m-%d %H:%M:%S})"
+
+
+class ModelHealth:
+    """Records the last fault of a model, and notifies listeners of changes."""
+
+    def __init__(self) -> None:
+        self.fault: ModelFault | None = None
+        """Current fault; None if the last call succeeded, or there was none yet."""
+        self.on_change: list[Callable[[ModelFault | None], None]] = []
+        self._notified_at = datetime.min.replace(tzinfo=UTC)
+
+    def fail(self, error: ModelError) -> None:
+        if isinstance(error, ContextTooLong):
+            return  # The model answered; the conversation is too long for it.
+        now, before = datetime.now(UTC), self.fault
+        is_same = before is not None and before.text == str(error)
+        self.fault = ModelFault(
+            text=str(error),
+            since=before.since if before else now,
+            latest=now,
+            calls=(before.calls if before else 0) + 1,
+        )
+        if not is_same or (now - self._notified_at).total_seconds() >= NOTIFY_EVERY_S:
+            self._notify(now)
+
+    def succeed(self) -> None:
+        if self.fault is not None:
+            self.fault = None
+            self._notify(datetime.now(UTC))
+
+    def _notify(self, now: datetime) -> None:
+        self._notified_at = now
+        for listener in self.on_change:
+            listener(self.fault)

@@ -1,17 +1,73 @@
-"""ChatModel protocol: tool specifications, completions, streaming deltas, token usage."""
+"""ChatModel protocol: messages, tool specifications, completions, streaming deltas, token usage."""
 
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, NotRequired, Protocol, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from spade_llm.providers.messages import ContextMessage
+MAX_NAME_CHARS = 64
+_UNSAFE_CHAR = re.compile(r"[^a-zA-Z0-9_-]")
+
+MAX_CALL_ID_CHARS = 64
+
+
+class FunctionCall(TypedDict):
+    name: str
+    arguments: str
+    """JSON text, as the model wrote it."""
+
+
+class ToolCallEntry(TypedDict):
+    id: str
+    type: Literal["function"]
+    function: FunctionCall
+
+
+class SystemMessage(TypedDict):
+    role: Literal["system"]
+    content: str
+
+
+class UserMessage(TypedDict):
+    role: Literal["user"]
+    content: str
+    name: NotRequired[str]
+    """Sender: a bare JID with unsafe characters as `_`."""
+
+
+class AssistantMessage(TypedDict):
+    role: Literal["assistant"]
+    content: str | None
+    tool_calls: NotRequired[list[ToolCallEntry]]
+
+
+class ToolResultMessage(TypedDict):
+    role: Literal["tool"]
+    content: str
+    tool_call_id: str
+
+
+ContextMessage = SystemMessage | UserMessage | AssistantMessage | ToolResultMessage
+
+
+def safe_name(name: str, *, max_chars: int = MAX_NAME_CHARS) -> str:
+    """A name that model servers accept: unsafe characters become `_`; may be empty."""
+    return _UNSAFE_CHAR.sub("_", name)[:max_chars]
+
+
+def valid_call_id(given: str, taken: set[str]) -> str:
+    """Return the given id, or a new one if it is missing, too long or taken; add it to `taken`."""
+    is_fitting = 0 < len(given) <= MAX_CALL_ID_CHARS and given not in taken
+    chosen = given if is_fitting else f"call_{uuid.uuid4().hex[:24]}"
+    taken.add(chosen)
+    return chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

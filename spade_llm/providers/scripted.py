@@ -10,8 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ModelError
-from spade_llm.providers.messages import ContextMessage
-from spade_llm.providers.model import Completion, Sampling, TextDelta, ToolSpec, split_words
+from spade_llm.providers.model import (
+    Completion,
+    ContextMessage,
+    Sampling,
+    TextDelta,
+    ToolSpec,
+    split_words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

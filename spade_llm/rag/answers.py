@@ -17,8 +17,7 @@ from spade_llm.rag.contract import RetrievalOptions, ScoredChunk
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence, Set
 
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, ContextMessage
     from spade_llm.rag.contract import Chunk, Retriever
 
 _CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]+`)", re.DOTALL)

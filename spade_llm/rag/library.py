@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments, NotFound
-from spade_llm.core.extras import require_extra
+from spade_llm.core.imports import require_extra
 from spade_llm.rag.contract import (
     DEFAULT_NAMESPACE,
     MAX_PAGE,

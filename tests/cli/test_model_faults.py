@@ -13,7 +13,7 @@ from spade_llm.cli.factory.deployment_spec import read_deployment
 from spade_llm.cli.factory.model_choice import ModelChoice, ModelRecord, maintain_model_record
 from spade_llm.core import directory_lock
 from spade_llm.core.errors import ContextTooLong, ModelUnavailable
-from spade_llm.providers.health import ModelHealth
+from spade_llm.providers.fallback import ModelHealth
 from tests.cli.program import Program, program_in
 from tests.openai_server import OpenAIServer, Status, running_server
 

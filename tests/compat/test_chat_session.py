@@ -20,7 +20,7 @@ from tests.integration.test_spade_agents import Hear, Say, plain_agent, said
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 FACTS = [
     Document("The lighthouse has 199 steps", {"source": "guide.md"}),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.context import ContextStats
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
     from tests.integration.network import Network
 
 

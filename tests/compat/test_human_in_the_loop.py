@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
     from tests.xmpp.client import Client
 
 FORM = "{jabber:x:data}x/{jabber:x:data}field"

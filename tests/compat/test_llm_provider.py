@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from spade_llm.compat.own_provider import LLMResponse, PromptSource
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 if TYPE_CHECKING:
     OldBaseProvider = BaseLLMProvider

@@ -11,7 +11,7 @@ from spade_llm.context import (
     ToolResultMessage,
     UserMessage,
 )
-from spade_llm.providers.messages import FunctionCall, ToolCallEntry
+from spade_llm.providers.model import FunctionCall, ToolCallEntry
 
 
 def system(text: str) -> SystemMessage:

@@ -9,7 +9,7 @@ import pytest
 from spade_llm.context.note_cache import MAX_NOTES_PER_HISTORY, HistoryNotesCache
 
 if TYPE_CHECKING:
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 
 def talk(start: int, stop: int, *, text: str = "hello") -> list[ContextMessage]:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
 
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Sampling, TextDelta, ToolSpec
+    from spade_llm.providers.model import ContextMessage, Sampling, TextDelta, ToolSpec
     from tests.conftest import Provisioner
     from tests.gateway.web import Web
 

@@ -10,8 +10,7 @@ from spade_llm.providers.model import Completion, TextDelta
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Sampling, ToolSpec
+    from spade_llm.providers.model import ContextMessage, Sampling, ToolSpec
 
 END = None
 

@@ -10,8 +10,7 @@ from spade_llm.providers.scripted import ScriptedProvider
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Completion, Sampling, TextDelta, ToolSpec
+    from spade_llm.providers.model import Completion, ContextMessage, Sampling, TextDelta, ToolSpec
 
 
 class GatedModel:

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.agents import AssistantConfig, TurnLimits
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, ContextMessage
     from spade_llm.tools import Tool
     from tests.conftest import Provisioner
 

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.agents import LLMAgent
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ToolSpec
+    from spade_llm.providers.model import ContextMessage, ToolSpec
     from tests.integration.network import Network
 
 FACT = json.dumps({"category": "fact", "content": "The boat is called Zephyr"})

@@ -19,8 +19,7 @@ from tests.integration.test_spade_agents import plain_agent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ToolSpec
+    from spade_llm.providers.model import ContextMessage, ToolSpec
     from tests.integration.network import Network
 
 

@@ -49,8 +49,7 @@ if TYPE_CHECKING:
 
     from spade_llm.agents import ChatAgent, LLMAgent, MemoryAgent, RAGAgent, XmppAgent
     from spade_llm.messaging import Bounce, RequestSender
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ToolSpec
+    from spade_llm.providers.model import ContextMessage, ToolSpec
     from tests.conftest import Provisioner
     from tests.xmpp.client import Client
 

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
     from spade_llm.agents import LLMAgent
     from spade_llm.messaging import AclMessage
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ToolSpec
+    from spade_llm.providers.model import ContextMessage, ToolSpec
     from tests.conftest import Provisioner
     from tests.xmpp.client import Client
 

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 
     from spade_llm.agents import LLMAgent
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Sampling, ToolSpec
+    from spade_llm.providers.model import ContextMessage, Sampling, ToolSpec
     from spade_llm.providers.scripted import ScriptedAnswer
     from tests.integration.network import Network
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from spade_llm.providers import LLMProvider
-    from spade_llm.providers.messages import ContextMessage, UserMessage
+    from spade_llm.providers.model import ContextMessage, UserMessage
 
 CLOCK = ToolSpec(
     name="get_current_datetime",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from spade_llm.providers import ChatModel, ToolSpec
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
     from spade_llm.providers.scripted import ScriptedAnswer
     from tests.openai_server import OpenAIServer
     from tests.providers.conftest import Connect

@@ -24,7 +24,7 @@ from tests.providers.model_calls import user
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.providers.messages import ContextMessage, ToolCallEntry
+    from spade_llm.providers.model import ContextMessage, ToolCallEntry
 
 TOOLS = [
     ToolSpec(name=name, description=name, parameters={"type": "object"})

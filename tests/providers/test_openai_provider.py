@@ -18,7 +18,7 @@ from tests.providers.conftest import API_KEY
 from tests.providers.model_calls import CLOCK, HELLO, open_stream, read_stream, user
 
 if TYPE_CHECKING:
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
     from tests.openai_server import OpenAIServer
     from tests.providers.conftest import Connect
 

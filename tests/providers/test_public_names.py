@@ -39,7 +39,7 @@ def test_every_public_name_can_be_imported_and_they_are_sorted() -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "import spade_llm.providers.messages",
+        "import spade_llm.providers.model",
         "from spade_llm.providers import LLMProvider, OfflineProvider, ScriptedProvider, ToolCall",
     ],
 )

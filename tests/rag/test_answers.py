@@ -25,8 +25,7 @@ from spade_llm.rag.answers import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Completion, Sampling, ToolSpec
+    from spade_llm.providers.model import Completion, ContextMessage, Sampling, ToolSpec
 
 ROUTER = "Hold the blue button for nine seconds to reset the router."
 LEASE = "The router's lease ends in May."

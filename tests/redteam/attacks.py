@@ -15,8 +15,7 @@ from spade_llm.providers.model import Completion, ToolCall
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ToolSpec
+    from spade_llm.providers.model import ContextMessage, ToolSpec
 
 FOLDER = Path(__file__).parent
 

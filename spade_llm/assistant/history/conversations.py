@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.contract import ObservedMessage
     from spade_llm.messaging import AclMessage
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 MAX_MESSAGES = 2000
 """Maximum number of messages of a conversation in RAM; the memory agent stores all of them."""

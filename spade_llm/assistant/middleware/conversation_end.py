@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.history.conversations import Conversation
     from spade_llm.assistant.turn.options import OnDelta
     from spade_llm.assistant.turn.turn import CallNext
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 logger = logging.getLogger(__name__)
 

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.history.conversations import Conversation
     from spade_llm.assistant.middleware.file_messages import FileMessages
     from spade_llm.assistant.turn.turn import CallNext
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, ContextMessage
     from spade_llm.rag.contract import DocumentPage, Ingested
     from spade_llm.rag.remote import RagClient
     from spade_llm.xmpp.agent import XmppAgent

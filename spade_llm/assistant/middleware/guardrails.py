@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.turn.turn import CallNext
     from spade_llm.guardrails import Guardrail, PartGuard
     from spade_llm.guardrails.chain import OnTrigger
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 Scalar = str | int | float
 

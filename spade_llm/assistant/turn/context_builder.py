@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.turn.options import ContextOptions
     from spade_llm.memory.contract import ScoredMemory
     from spade_llm.memory.sessions import Language
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ToolSpec
+    from spade_llm.providers.model import ContextMessage, ToolSpec
     from spade_llm.rag.contract import ScoredChunk
 
 T = TypeVar("T")

@@ -58,8 +58,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
     from spade_llm.assistant.turn.turn import TurnMiddleware
     from spade_llm.context import ContextManagement, ContextStats
-    from spade_llm.providers.messages import ContextMessage, UserMessage
-    from spade_llm.providers.model import ChatModel, ToolSpec
+    from spade_llm.providers.model import ChatModel, ContextMessage, ToolSpec, UserMessage
     from spade_llm.rag.contract import ScoredChunk
     from spade_llm.tools.toolbox import Toolbox
 

@@ -17,7 +17,7 @@ from spade_llm.context.strategy import ensure_system_prompt
 from spade_llm.context.token_counter import CachedTokenCounter
 from spade_llm.core.errors import ModelError
 from spade_llm.guardrails.guardrail import call_user_code
-from spade_llm.providers.messages import MAX_NAME_CHARS, safe_name
+from spade_llm.providers.model import MAX_NAME_CHARS, safe_name
 from spade_llm.providers.quoted_context import (
     CONTEXT_NAME,
     MESSAGE,
@@ -36,13 +36,14 @@ if TYPE_CHECKING:
     from spade_llm.assistant.turn.recall import RecallResult
     from spade_llm.context import ContextStats
     from spade_llm.memory.contract import MemoryEntry, ScoredMemory
-    from spade_llm.providers.messages import (
+    from spade_llm.providers.model import (
         AssistantMessage,
+        Completion,
         ContextMessage,
+        ToolCall,
         ToolResultMessage,
         UserMessage,
     )
-    from spade_llm.providers.model import Completion, ToolCall
     from spade_llm.rag.contract import ScoredChunk
 
 

@@ -15,7 +15,7 @@ from spade_llm.tools.arguments import ArgumentValidator
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spade_llm.providers.messages import UserMessage
+    from spade_llm.providers.model import UserMessage
 
 SCHEMA_MESSAGE_NAME = "form"
 """`name` of the messages that say how to answer."""

@@ -13,15 +13,14 @@ from spade_llm.assistant.turn.prompt import last_question, render_prompt
 from spade_llm.assistant.turn.structured_output import SCHEMA_MESSAGE_NAME
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.core.text import strip_code_fence
-from spade_llm.providers.messages import ContextMessage
-from spade_llm.providers.model import Completion, ToolCall, ToolSpec
+from spade_llm.providers.model import Completion, ContextMessage, ToolCall, ToolSpec
 from spade_llm.providers.offline.intents import CalculateIntent, recognise_intent
 from spade_llm.tools.arguments import ArgumentValidator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spade_llm.providers.messages import SystemMessage, UserMessage
+    from spade_llm.providers.model import SystemMessage, UserMessage
 
 EXPRESSIONS = frozenset({"expression", "formula", "equation"})
 """Names of arguments that are arithmetic."""

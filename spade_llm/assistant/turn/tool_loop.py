@@ -31,8 +31,14 @@ if TYPE_CHECKING:
     from spade_llm.assistant.turn.options import ToolOptions
     from spade_llm.assistant.turn.structured_output import AnswerSchema
     from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
-    from spade_llm.providers.messages import AssistantMessage, ContextMessage, UserMessage
-    from spade_llm.providers.model import ChatModel, Sampling, ToolSpec
+    from spade_llm.providers.model import (
+        AssistantMessage,
+        ChatModel,
+        ContextMessage,
+        Sampling,
+        ToolSpec,
+        UserMessage,
+    )
 
 MAX_ANSWER_BYTES = 96 * 1024
 """Maximum size of an answer in bytes, as JSON inside XML: it fits into a message with its sources.

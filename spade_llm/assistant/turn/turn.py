@@ -32,16 +32,14 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.config import TurnLimits
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, ContextMessage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.assistant.turn.structured_output import AnswerSchema
     from spade_llm.context import ContextManagement
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, ContextMessage
     from spade_llm.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:

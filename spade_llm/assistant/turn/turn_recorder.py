@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core import tracing
 from spade_llm.core.errors import ModelError, StorageFailed
 from spade_llm.core.text import single_line, tokens_from_chars
-from spade_llm.providers.fallback import FallbackModel
-from spade_llm.providers.health import ModelHealth
+from spade_llm.providers.fallback import FallbackModel, ModelHealth
 from spade_llm.providers.model import Completion, TextDelta, Usage, closing_stream
 from spade_llm.rag.answers import citation_label
 from spade_llm.search.memory_query import Origin
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.turn.recall import RecallResult
     from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
     from spade_llm.memory.contract import ScoredMemory
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel, Sampling, ToolSpec
+    from spade_llm.providers.model import ChatModel, ContextMessage, Sampling, ToolSpec
 
 KEPT_DAYS = 90
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from spade_llm.cli.terminal import progress_bar
 from spade_llm.core.errors import ConfigurationError, ModelUnavailable
-from spade_llm.core.extras import install_command, missing_packages
+from spade_llm.core.imports import install_command, missing_packages
 from spade_llm.core.settings import variable
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from spade_llm.core.settings import (
     read_environment,
     variable,
 )
-from spade_llm.providers.health import ModelFault
+from spade_llm.providers.fallback import ModelFault
 from spade_llm.providers.openai.request import TOKEN_LIMIT_FIELD
 from spade_llm.providers.retry import ModelLimits
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.providers import OfflineProvider
-    from spade_llm.providers.health import ModelHealth
+    from spade_llm.providers.fallback import ModelHealth
     from spade_llm.providers.openai.model import OpenAIModel
 
 logger = logging.getLogger(__name__)

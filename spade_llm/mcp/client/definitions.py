@@ -11,8 +11,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, cast
 
 from spade_llm.mcp.client.sanitize import escape_hidden, sanitize_json, sanitize_text
-from spade_llm.providers.messages import MAX_NAME_CHARS, safe_name
-from spade_llm.providers.model import ToolSpec
+from spade_llm.providers.model import MAX_NAME_CHARS, ToolSpec, safe_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.core.errors import Busy, StorageFailed, UnknownTool
-from spade_llm.core.extras import require_extra
+from spade_llm.core.imports import require_extra
 from spade_llm.core.text import pluralize
 from spade_llm.mcp.client.sanitize import mask_secrets
 from spade_llm.mcp.client.tool_listing import ConnectionLost, ListingReview

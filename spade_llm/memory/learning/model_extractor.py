@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.learning.extractor import EpisodeReading, KnownMemories
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, ContextMessage
 
 MAX_FACTS = 20
 MAX_FACT_CHARS = 400

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.contract import MemoryDraft
     from spade_llm.memory.learning.pattern_rules import TalkSession
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, ContextMessage
 
 MAX_PATTERNS = 15
 MAX_PATTERN_CHARS = 300

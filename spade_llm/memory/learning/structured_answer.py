@@ -13,8 +13,7 @@ from spade_llm.core.errors import InvalidModelOutput, ModelUnavailable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel, Completion, ToolSpec
+    from spade_llm.providers.model import ChatModel, Completion, ContextMessage, ToolSpec
 
 F = TypeVar("F", bound=BaseModel)
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.tools.entry_tool import SubjectScope, ToolAnswer
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, ContextMessage
 
 ValueT = TypeVar("ValueT")
 

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ModelUnavailable
-from spade_llm.core.extras import require_extra
+from spade_llm.core.imports import require_extra
 from spade_llm.providers.embedder import QueryVectorCache
 from spade_llm.providers.local_embedder.graph import (
     GRAPH_VERSION,

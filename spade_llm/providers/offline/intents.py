@@ -13,7 +13,7 @@ from spade_llm.search.sentences import split_sentences
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
     from spade_llm.providers.quoted_context import QuotedMemory, QuotedPassage
 
 MAX_MEMORIES = 5

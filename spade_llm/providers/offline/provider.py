@@ -42,7 +42,7 @@ from spade_llm.providers.offline.time_zones import time_zone_of
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
     from spade_llm.providers.offline.intents import OfflineTurn
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from spade_llm.core.errors import EmptyModelOutput, InvalidModelOutput
-from spade_llm.providers.messages import valid_call_id
-from spade_llm.providers.model import Completion, ToolCall, Usage
+from spade_llm.providers.model import Completion, ToolCall, Usage, valid_call_id
 from spade_llm.providers.openai.endpoint import END_OF_STREAM
 from spade_llm.providers.openai.errors import translate_event
 

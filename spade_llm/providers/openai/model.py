@@ -22,8 +22,7 @@ from spade_llm.providers.retry import Attempts, ModelLimits
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Completion, Sampling, ToolSpec
+    from spade_llm.providers.model import Completion, ContextMessage, Sampling, ToolSpec
     from spade_llm.providers.openai.request import RequestBody
 
 logger = logging.getLogger(__name__)

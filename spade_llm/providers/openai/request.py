@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Sampling, ToolSpec
+    from spade_llm.providers.model import ContextMessage, Sampling, ToolSpec
 
 UNNAMED = "answer"
 LONGEST_NAME = 64

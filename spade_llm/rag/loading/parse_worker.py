@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.core.extras import require_extra
+from spade_llm.core.imports import require_extra
 from spade_llm.rag.loading.parse_frames import MAX_HEAD_BYTES, ParseResult, ParseTask, write_frame
 from spade_llm.rag.loading.text import MAX_TEXT_BYTES, LoadedText
 

@@ -51,8 +51,7 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput
     from spade_llm.assistant.turn.approval import ApprovalQuestion
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Sampling, ToolSpec
+    from spade_llm.providers.model import ContextMessage, Sampling, ToolSpec
     from spade_llm.providers.scripted import ScriptedAnswer
 
 MODIFY = GuardrailAction.MODIFY

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatReply
     from spade_llm.assistant.middleware.routing import RoutedMessage, RoutingFunction
     from spade_llm.assistant.turn.turn import TurnMiddleware
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ToolSpec
+    from spade_llm.providers.model import ContextMessage, ToolSpec
 
 THREAD = "t1"
 DECISION_S = 5.0

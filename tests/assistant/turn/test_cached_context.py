@@ -8,7 +8,7 @@ from spade_llm.assistant.turn.prompt import CachedContext, user_message
 from spade_llm.context import WindowSizeContext
 
 if TYPE_CHECKING:
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 
 class CountingContext(WindowSizeContext):

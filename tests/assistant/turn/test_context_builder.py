@@ -25,7 +25,7 @@ from spade_llm.rag.contract import Chunk, ScoredChunk
 from spade_llm.search.memory_query import MemoryType, Origin
 
 if TYPE_CHECKING:
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 COUNT = EstimatedTokens().count

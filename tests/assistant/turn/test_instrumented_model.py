@@ -25,7 +25,7 @@ from tests.integration.gated_model import GatedModel
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ContextMessage
 
 PEER = "ada@x"
 QUESTION: list[ContextMessage] = [{"role": "user", "content": "wait" + "a" * 36, "name": "ada"}]

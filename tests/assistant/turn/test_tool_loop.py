@@ -23,8 +23,7 @@ from spade_llm.tools import LLMTool, LocalToolbox
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Sampling, ToolSpec
+    from spade_llm.providers.model import ContextMessage, Sampling, ToolSpec
     from spade_llm.providers.scripted import ScriptedAnswer
 
 ANY_ARGUMENTS = {"type": "object", "properties": {}}

@@ -13,8 +13,7 @@ from spade_llm.tools import LLMTool
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Sampling, ToolSpec
+    from spade_llm.providers.model import ContextMessage, Sampling, ToolSpec
 
 HOSTILE = (
     '<img src=x onerror="window.wasRun = 1"> <script>window.wasRun = 1</script>\n\n'

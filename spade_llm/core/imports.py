@@ -1,0 +1,87 @@
+"""Imports: lazy exports of packages (PEP 562) and optional dependencies (extras)."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.old_names import find_old_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+PACKAGES = {
+    "documents": ("chromadb", "pypdf", "docx", "lxml"),
+    "gateway": ("fastapi", "uvicorn", "httptools", "prometheus_client"),
+    "mcp": ("mcp", "uvicorn"),
+    "local-embeddings": ("onnxruntime", "tokenizers"),
+    "telemetry": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
+    "tokens": ("bpe_openai", "tokenizers"),
+}
+"""The packages that each extra of pyproject.toml installs, by the names they are imported by."""
+
+
+def lazy_exports(
+    package: str, path: str
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package: what it imports under `if TYPE_CHECKING:`.
+
+    `path` is the package's `__file__`. Each name is written once, where type checkers read it too.
+    Assign the result in the `else` branch: a checker that sees a module's `__getattr__` accepts
+    every misspelt name.
+    """
+    module_of: dict[str, str] = {}
+    # Parsed, not imported: importing the modules is what is to be put off.
+    for node in ast.parse(Path(path).read_bytes()).body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for line in node.body:
+                if isinstance(line, ast.ImportFrom) and line.module:
+                    module_of |= {alias.name: line.module for alias in line.names}
+
+    def __getattr__(name: str) -> object:
+        if name not in module_of:
+            return find_old_name(package, name)
+        return getattr(import_module(module_of[name]), name)
+
+    def __dir__() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *module_of})
+
+    return __getattr__, __dir__
+
+
+def require_extra(extra: str, *packages: str) -> None:
+    """Check that the packages of an extra (all of them, by default) are installed.
+
+    Call it before the first import of one. It imports none, so it costs less than a millisecond.
+
+    Raises:
+        ConfigurationError: names the extra and the command that installs it.
+    """
+    missing = missing_packages(extra, *packages)
+    if missing:
+        raise ConfigurationError(
+            f"the extra {extra!r} is not installed ({', '.join(missing)} not found):"
+            f" {install_command(extra)}"
+        )
+
+
+def missing_packages(extra: str, *packages: str) -> list[str]:
+    missing = []
+    for name in packages or PACKAGES[extra]:
+        try:
+            is_installed = find_spec(name) is not None
+        except ModuleNotFoundError:  # The package that it is a part of is missing.
+            is_installed = False
+        if not is_installed:
+            missing.append(name)
+    return missing
+
+
+def install_command(*extras: str) -> str:
+    return f"pip install 'spade-llm-agents[{','.join(extras)}]'"
