@@ -1,4 +1,10 @@
-"""Remote memory (`spade-llm.memory/1`): service of the memory agent, and its client."""
+"""Remote memory (`spade-llm.memory/1`): service of the memory agent, and its client.
+
+An operation is added in three steps: the method in a Protocol of `contract.py` with its
+implementation in `sqlite/store.py`, and a line in `MemoryClient`, from which both ends of the wire
+are derived (`messaging/operation.py`). Only where the wire differs from the method (a paged answer,
+an effect on cached answers) it also has a method in `MemoryEndpoint`.
+"""
 
 from __future__ import annotations
 
@@ -251,7 +257,7 @@ async def send_in_batches(
     size: Callable[[T], int],
     on_error: OnError,
 ) -> BatchResult:
-    """`send` gets each part and its number, from 0.
+    """Send items in as many messages as necessary; `send` gets each part and its number, from 0.
 
     Raises:
         InvalidArguments: `rollback`, and one message cannot carry all of them.
@@ -259,34 +265,32 @@ async def send_in_batches(
     sizes = [size(item) for item in items]
     # Each message is a transaction of its own: only within one can all be undone.
     if on_error is OnError.ROLLBACK:
-        _check_fits(sizes)
+        if sum(sizes) > ROOM_BYTES or len(sizes) > MAX_LIMIT:
+            raise InvalidArguments(
+                f"{len(sizes)} items of {sum(sizes)} bytes are more than one message carries"
+                f" ({MAX_LIMIT} items, {ROOM_BYTES} bytes), and only within one can all be undone:"
+                " send fewer at a time, or say on_error continue or stop"
+            )
         return await send(items, 0)
     ids: list[str] = []
     errors: list[BatchError] = []
     numbers = count()
-    for start, end in _parts(sizes):
-        part = await _sent(items[start:end], sizes[start:end], send, numbers)
-        ids.extend(part.ids)
-        errors.extend(replace(error, index=error.index + start) for error in part.errors)
+    for start, end in _message_ranges(sizes):
+        if sizes[start] > ROOM_BYTES:
+            reason = (
+                f"the item has over {ROOM_BYTES} bytes, more than one message carries: shorten it"
+            )
+            errors.append(BatchError(index=start, code=InvalidArguments.code, reason=reason))
+        else:
+            part = await send(items[start:end], next(numbers))
+            ids.extend(part.ids)
+            errors.extend(replace(error, index=error.index + start) for error in part.errors)
         if errors and on_error is OnError.STOP:
             break
     return BatchResult(ids=tuple(ids), errors=tuple(errors))
 
 
-async def _sent(
-    items: Sequence[T],
-    sizes: Sequence[int],
-    send: Callable[[Sequence[T], int], Awaitable[BatchResult]],
-    numbers: Iterator[int],
-) -> BatchResult:
-    if sizes[0] <= ROOM_BYTES:
-        return await send(items, next(numbers))
-    reason = f"the item has over {ROOM_BYTES} bytes, more than one message carries: shorten it"
-    error = BatchError(index=0, code=InvalidArguments.code, reason=reason)
-    return BatchResult(ids=(), errors=(error,))
-
-
-def _parts(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _message_ranges(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Ranges of items for each message; an item that is too large has a message of its own."""
     start, total = 0, 0
     for index, size in enumerate(sizes):
@@ -296,15 +300,6 @@ def _parts(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
         total += size
     if start < len(sizes):
         yield start, len(sizes)
-
-
-def _check_fits(sizes: Sequence[int]) -> None:
-    if sum(sizes) > ROOM_BYTES or len(sizes) > MAX_LIMIT:
-        raise InvalidArguments(
-            f"{len(sizes)} items of {sum(sizes)} bytes are more than one message carries"
-            f" ({MAX_LIMIT} items, {ROOM_BYTES} bytes), and only within one can all be undone:"
-            " send fewer at a time, or say on_error continue or stop"
-        )
 
 
 if TYPE_CHECKING:

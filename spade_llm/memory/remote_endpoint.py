@@ -1,4 +1,7 @@
-"""Remote memory endpoint: operations that are served otherwise than by the store's method."""
+"""Remote memory endpoint: operations whose wire form differs from the store's method.
+
+They have paged answers or effects on cached answers. `remote.py` says how an operation is added.
+"""
 
 from __future__ import annotations
 
