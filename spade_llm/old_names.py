@@ -116,7 +116,10 @@ MOVED_PACKAGES = {
 """Public names of packages that no longer exist, by the module that defines each today. `Old=New`
 where the name has changed, too."""
 
-RENAMED = {"": {"xmpp.connection.settings": "Connection=ConnectionSettings"}}
+RENAMED = {
+    "": {"xmpp.connection.settings": "Connection=ConnectionSettings"},
+    "memory": {"memory.sqlite.store": "SqliteMemoryStore=SQLiteMemoryStore"},
+}
 """Renamed public names of packages that still exist."""
 
 OLD_SUBMODULES = {

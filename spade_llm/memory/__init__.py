@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spade_llm.memory.learning.learner import Learner
     from spade_llm.memory.retrieval import retrieve_memory
     from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
-    from spade_llm.memory.sqlite.store import SqliteMemoryStore
+    from spade_llm.memory.sqlite.store import SQLiteMemoryStore
     from spade_llm.memory.tools.category_tools import (
         AgentBaseMemoryListTool,
         AgentBaseMemorySearchTool,
@@ -58,8 +58,8 @@ __all__ = [
     "ObservedMessage",
     "OwnedMemory",
     "SQLiteMemoryBackend",
+    "SQLiteMemoryStore",
     "ScoredMemory",
-    "SqliteMemoryStore",
     "Tier",
     "create_base_memory_tools",
     "retrieve_memory",

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.core.limits import LruDict
-from spade_llm.memory.sqlite.entry_changes import add_accesses
+from spade_llm.memory.sqlite.queries import OWNED_ENTRY
 from spade_llm.memory.sqlite.rows import effective_importance, from_microseconds
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
+    from spade_llm.memory.sqlite.connection import Transaction
 
 FLUSH_DELAY_S = 1.0
 MAX_ENTRIES = 4096
@@ -27,9 +28,17 @@ MAX_ALIASES = 16_384
 """The latest ones, of all owners: 3 MB."""
 
 
+UPDATE_ACCESSES = f"""
+    UPDATE entry SET access_count = access_count + :times, last_accessed_at = :at
+    WHERE {OWNED_ENTRY} AND seq = :seq
+"""
+
+
 class AccessCounter:
-    def __init__(self, writing: SQLiteMemoryBackend) -> None:
-        self._writing = writing
+    """Number of accesses to entries that are not written yet, written together with a delay."""
+
+    def __init__(self, database: SQLiteMemoryBackend) -> None:
+        self._database = database
         self._pending: AccessCounts = {}
         """Number of accesses and time of the last one, by owner and key."""
         self._in_flight: list[tuple[asyncio.Future[object], AccessCounts]] = []
@@ -52,7 +61,12 @@ class AccessCounter:
         for written, counts in self._in_flight:
             uses = counts.get((owner, key))
             # Between the commit in its thread and its future here, the row has the uses already.
-            if uses is not None and not written.done() and not _includes_accesses(read, uses):
+            is_included = (
+                uses is not None
+                and read.last_accessed_at is not None
+                and read.last_accessed_at >= from_microseconds(uses[1])
+            )
+            if uses is not None and not written.done() and not is_included:
                 entry = _with_accesses(entry, uses, now=now)
         pending = self._pending.get((owner, key))
         return entry if pending is None else _with_accesses(entry, pending, now=now)
@@ -65,7 +79,7 @@ class AccessCounter:
         pending, self._pending = self._pending, {}
         self._in_flight = [one for one in self._in_flight if not one[0].done()]
         if pending:
-            self._last_write = self._writing.write_later(partial(add_accesses, uses=pending))
+            self._last_write = self._database.write_later(partial(add_accesses, uses=pending))
         if pending and self._last_write is not None:
             self._in_flight.append((self._last_write, pending))
 
@@ -82,6 +96,8 @@ class AccessCounter:
 
 
 class MessageAliases:
+    """Row keys of messages, by the ids under which searches returned them (LRU)."""
+
     def __init__(self) -> None:
         self._keys: LruDict[tuple[str, str], int] = LruDict(MAX_ALIASES)
 
@@ -97,12 +113,6 @@ class MessageAliases:
         return [self._keys[owner, id] for id in ids if (owner, id) in self._keys]
 
 
-def _includes_accesses(entry: MemoryEntry, uses: tuple[int, int]) -> bool:
-    """Check whether these accesses were written before the entry was read."""
-    last = entry.last_accessed_at
-    return last is not None and last >= from_microseconds(uses[1])
-
-
 def _with_accesses(entry: MemoryEntry, uses: tuple[int, int], *, now: int) -> MemoryEntry:
     times, last = uses
     count = entry.access_count + times
@@ -113,3 +123,16 @@ def _with_accesses(entry: MemoryEntry, uses: tuple[int, int], *, now: int) -> Me
         last_accessed_at=from_microseconds(last),
         importance=effective_importance(given, count, last, now=now),
     )
+
+
+def add_accesses(transaction: Transaction, uses: Mapping[tuple[str, int], tuple[int, int]]) -> None:
+    """Add access counts, with the time of the last access, for entries by (owner, key)."""
+    transaction.each(
+        UPDATE_ACCESSES,
+        [
+            {"owner": owner, "seq": key // 2, "times": times, "at": at}
+            for (owner, key), (times, at) in uses.items()
+        ],
+    )
+    for owner, key in uses:
+        transaction.mark_accessed(owner, [key])

@@ -26,11 +26,11 @@ from spade_llm.memory.sqlite.connection import (
 from spade_llm.memory.sqlite.embedding import EmbeddingWorker
 from spade_llm.memory.sqlite.group_commit import GroupCommit
 from spade_llm.memory.sqlite.index_cache import IndexRanker
-from spade_llm.memory.sqlite.learning_store import SqliteLearningStore
+from spade_llm.memory.sqlite.learning_store import SQLiteLearningStore
 from spade_llm.memory.sqlite.migrations import migrate
 from spade_llm.memory.sqlite.rows import to_microseconds
-from spade_llm.memory.sqlite.store import SqliteMemoryStore
-from spade_llm.memory.sqlite.subject_store import SqliteSubjectStore
+from spade_llm.memory.sqlite.store import SQLiteMemoryStore
+from spade_llm.memory.sqlite.subject_store import SQLiteSubjectStore
 from spade_llm.memory.validation import check_name, normalize_subject
 
 if TYPE_CHECKING:
@@ -110,27 +110,27 @@ class SQLiteMemoryBackend:
         self.access_counter = AccessCounter(self)
         self.message_aliases = MessageAliases()
 
-    def for_owner(self, owner: str) -> SqliteMemoryStore:
+    def for_owner(self, owner: str) -> SQLiteMemoryStore:
         """The memory of one owner, a bare JID.
 
         Raises:
             InvalidArguments: it is empty or too long.
         """
         check_name("owner", owner)
-        return SqliteMemoryStore(self, owner)
+        return SQLiteMemoryStore(self, owner)
 
-    def about(self, subject: str) -> SqliteSubjectStore:
+    def about(self, subject: str) -> SQLiteSubjectStore:
         """Memories of all owners about one subject, for the subject itself.
 
         Raises:
             InvalidArguments: it is empty or too long.
         """
         check_name("subject", subject)
-        return SqliteSubjectStore(self, str(normalize_subject(subject)))
+        return SQLiteSubjectStore(self, str(normalize_subject(subject)))
 
-    def learning(self) -> SqliteLearningStore:
+    def learning(self) -> SQLiteLearningStore:
         """Learning queue of all owners' conversations."""
-        return SqliteLearningStore(self)
+        return SQLiteLearningStore(self)
 
     async def owner_of(self, id: str) -> str | None:
         """Owner of an entry, without an access check (for tools with access to the file); None: no

@@ -34,12 +34,11 @@ from spade_llm.memory.validation import (
 from spade_llm.search.memory_query import ANY_MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from spade_llm.memory.contract import MemoryChange, MemoryEntry
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
-    from spade_llm.memory.sqlite.relations import AccessibleEntry
 
 T = TypeVar("T")
 
@@ -56,11 +55,6 @@ UPDATE_ENTRY = f"""
 
 UPDATE_IMPORTANCE = f"""
     UPDATE entry SET importance = :importance, importance_reason = :reason
-    WHERE {OWNED_ENTRY} AND seq = :seq
-"""
-
-UPDATE_ACCESSES = f"""
-    UPDATE entry SET access_count = access_count + :times, last_accessed_at = :at
     WHERE {OWNED_ENTRY} AND seq = :seq
 """
 
@@ -82,24 +76,6 @@ UPDATE_MERGED_ENTRY = f"""
         updated_at = max(updated_at, :now)
     WHERE {queries.OWNED_ENTRY} AND seq = :seq
 """
-
-
-def validate_batch(
-    items: Sequence[T], check: Callable[[T], object], on_error: OnError
-) -> tuple[Sequence[tuple[int, T]], tuple[BatchError, ...]]:
-    """Those to be done, with their indexes, and what is wrong with others."""
-    good: list[tuple[int, T]] = []
-    errors: list[BatchError] = []
-    for index, item in enumerate(items):
-        error = _batch_error(index, item, check)
-        if error is None:
-            good.append((index, item))
-        else:
-            errors.append(error)
-            if on_error is OnError.STOP:
-                break
-    is_undone = bool(errors) and on_error is OnError.ROLLBACK
-    return ([] if is_undone else good), tuple(errors)
 
 
 def next_review_state(
@@ -138,7 +114,7 @@ def update_entry(
     which: Mapping[str, SqlValue] = {"owner": there.owner, "seq": there.seq, "now": now}
     transaction.count(UPDATE_ENTRY, {**columns, **which})
     transaction.mark_changed(there.owner, [entry_key(there.seq)])
-    return entry_from_row(_check_changed_size(transaction, there), now=now)
+    return entry_from_row(transaction.all(queries.SELECT_BY_SEQ, which)[0], now=now)
 
 
 def update_entries(
@@ -184,25 +160,22 @@ def set_entry_importance(
     return there.entry.importance
 
 
-def add_accesses(transaction: Transaction, uses: Mapping[tuple[str, int], tuple[int, int]]) -> None:
-    """Add access counts, with the time of the last access, for entries by (owner, key)."""
-    transaction.each(
-        UPDATE_ACCESSES,
-        [
-            {"owner": owner, "seq": key // 2, "times": times, "at": at}
-            for (owner, key), (times, at) in uses.items()
-        ],
-    )
-    for owner, key in uses:
-        transaction.mark_accessed(owner, [key])
-
-
 def review_entries(
     transaction: Transaction, owner: str, ids: Sequence[bytes], *, at: datetime
 ) -> None:
     """They were of use: kept better from now on. Those that are not there pass."""
+    now = to_microseconds(at)
     for id in dict.fromkeys(ids):
-        _review_entry(transaction, owner, id, at=at)
+        found = transaction.first(SELECT_REVIEW_STATE, {"owner": owner, "id": id, "now": now})
+        if found is None:
+            continue
+        seq, *state = found
+        stability, difficulty = next_review_state(*state, at=at)
+        which: Mapping[str, SqlValue] = {"owner": owner, "seq": seq, "now": now}
+        transaction.count(
+            UPDATE_REVIEW_STATE, {**which, "stability": stability, "difficulty": difficulty}
+        )
+        transaction.mark_changed(owner, [entry_key(seq)])
 
 
 def supersede_entries(
@@ -246,28 +219,6 @@ def merge_entries(
     return entry_from_row(transaction.all(queries.SELECT_BY_SEQ, which)[0], now=now)
 
 
-def _batch_error(index: int, item: T, check: Callable[[T], object]) -> BatchError | None:
-    try:
-        check(item)
-    except ServiceError as error:
-        return BatchError(index=index, code=error.code, reason=str(error))
-    return None
-
-
-def _review_entry(transaction: Transaction, owner: str, id: bytes, *, at: datetime) -> None:
-    now = to_microseconds(at)
-    found = transaction.first(SELECT_REVIEW_STATE, {"owner": owner, "id": id, "now": now})
-    if found is None:
-        return
-    seq, stability, difficulty, reviewed_at = found
-    kept = next_review_state(stability, difficulty, reviewed_at, at=at)
-    transaction.count(
-        UPDATE_REVIEW_STATE,
-        {"owner": owner, "seq": seq, "now": now, "stability": kept[0], "difficulty": kept[1]},
-    )
-    transaction.mark_changed(owner, [entry_key(seq)])
-
-
 def _changed_columns(
     entry: MemoryEntry, wanted: MemoryChange, *, now: int, ttl_s: float
 ) -> Mapping[str, SqlValue]:
@@ -282,6 +233,8 @@ def _changed_columns(
     expires = microseconds_or_none(entry.expires_at)
     if wanted.tier is not None:
         expires = expiry_time(tier, None, now=now, short_term_ttl_s=ttl_s)
+    # New content makes an entry valid again, unless the change says until when.
+    is_end_changed = wanted.invalid_at is not None or wanted.content is not None
     return {
         **text_columns(wanted.content or entry.content, context, tags),
         "context": context,
@@ -289,20 +242,10 @@ def _changed_columns(
         "tier": TIER_CODES.number(tier),
         "expires_at": expires,
         "confidence": entry.confidence if wanted.confidence is None else float(wanted.confidence),
-        "invalid_at": microseconds_or_none(_changed_end(entry, wanted)),
+        "invalid_at": microseconds_or_none(
+            wanted.invalid_at if is_end_changed else entry.invalid_at
+        ),
     }
-
-
-def _changed_end(entry: MemoryEntry, wanted: MemoryChange) -> datetime | None:
-    """End of validity after the change; new content makes a memory valid again."""
-    if wanted.invalid_at is not None or wanted.content is not None:
-        return wanted.invalid_at
-    return entry.invalid_at
-
-
-def _check_changed_size(transaction: Transaction, there: AccessibleEntry) -> SqlRow:
-    which: Mapping[str, SqlValue] = {"owner": there.owner, "seq": there.seq}
-    return transaction.all(queries.SELECT_BY_SEQ, which)[0]
 
 
 def _require_entries(

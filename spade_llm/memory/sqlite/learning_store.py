@@ -1,4 +1,4 @@
-"""SqliteLearningStore: conversations and episodes of all owners yet to be learned from."""
+"""SQLiteLearningStore: conversations and episodes of all owners yet to be learned from."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ MAX_SEQ = 2**63 - 1
 """Larger than any message's number."""
 
 
-class SqliteLearningStore:
+class SQLiteLearningStore:
     """A LearningStore."""
 
     def __init__(self, database: SQLiteMemoryBackend) -> None:

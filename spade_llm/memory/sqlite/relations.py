@@ -144,29 +144,33 @@ def entry_links(
     return _select_links(transaction, "", {"owner": owner, "seq": seq, "now": now})
 
 
-def grant_row(
-    to: str, *, access: MemoryAccess, tag: str | None, session: str | None, now: int
-) -> Mapping[str, SqlValue]:
-    """The parameters of ADD, without the owner."""
-    return {
+def add_grant(
+    transaction: Transaction,
+    owner: str,
+    to: str,
+    *,
+    access: MemoryAccess,
+    tag: str | None,
+    session: str | None,
+    now: int,
+) -> MemoryGrant:
+    """The grant that is new, or there. Raises InvalidArguments: too many."""
+    which: Mapping[str, SqlValue] = {
+        "owner": owner,
+        "number": owner_number(transaction, owner),
         "grantee": to.lower(),
         "access": ACCESS_CODES.number(access),
         "tag": tag,
         "session": session,
         "now": now,
     }
-
-
-def add_grant(transaction: Transaction, jid: str, row: Mapping[str, SqlValue]) -> MemoryGrant:
-    """The grant that is new, or there. Raises InvalidArguments: too many."""
-    which: Mapping[str, SqlValue] = {**row, "owner": jid, "number": owner_number(transaction, jid)}
     there = transaction.first(SELECT_SAME_GRANT, which)
     if there is None:
         if transaction.all(COUNT_GRANTS, which)[0][0] >= MAX_GRANTS:
             raise InvalidArguments(f"there are {MAX_GRANTS} grants: revoke one first")
         id = uuid4().bytes
         transaction.count(INSERT_GRANT, {**which, "id": id})
-        record_action(transaction, jid, "grant", [id], now=int(str(row["now"])))
+        record_action(transaction, owner, "grant", [id], now=now)
         there = transaction.all(SELECT_SAME_GRANT, which)[0]
     return grant_from_row(there)
 

@@ -1,15 +1,15 @@
-"""SqliteMemoryStore: the memory of one owner."""
+"""SQLiteMemoryStore: the memory of one owner."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from spade_llm.core.errors import InvalidArguments
+from spade_llm.core.errors import InvalidArguments, ServiceError
 from spade_llm.memory import validation
 from spade_llm.memory.contract import (
+    BatchError,
     BatchResult,
     MemoryAccess,
     OnError,
@@ -28,15 +28,13 @@ from spade_llm.memory.sqlite import (
     removal,
     rows,
 )
-from spade_llm.memory.sqlite.consent import behaviour_patterns
 from spade_llm.memory.sqlite.conversations import clear_messages
-from spade_llm.memory.sqlite.entry_changes import validate_batch
 from spade_llm.memory.sqlite.index_cache import ranks_by_importance
 from spade_llm.memory.validation import normalize_subject
 from spade_llm.search.memory_query import ANY_MEMORY, Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spade_llm.memory.contract import (
         Consent,
@@ -59,12 +57,14 @@ if TYPE_CHECKING:
     from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 
 
-SIMILAR_CANDIDATES = 20
-"""Read in the loop's own thread: 0.2 ms."""
+MAX_INLINE_ENTRIES = 20
+"""Maximum number of entries that are read in the event loop's thread: 0.2 ms."""
 
 
-class SqliteMemoryStore:
-    """An OwnedMemory."""
+class SQLiteMemoryStore:
+    """An OwnedMemory: checks the arguments and runs an operation in a database thread."""
+
+    # The time is taken before an operation is queued: one that is repeated gives the same.
 
     def __init__(self, database: SQLiteMemoryBackend, owner: str) -> None:
         self._database = database
@@ -75,10 +75,11 @@ class SqliteMemoryStore:
     ) -> MemoryEntry:
         validation.check_draft(draft)
         validation.check_optional("key", key, validation.MAX_NAME_CHARS)
-        operation = partial(
-            entries.add_entry, jid=self._owner, row=self._row(draft, key), merge=merge
+        row = self._row(draft, key)
+        added = await self._database.write(
+            lambda file: entries.add_entry(file, self._owner, row, merge=merge)
         )
-        return rows.entry_from_row(await self._database.write(operation), now=self._now())
+        return rows.entry_from_row(added, now=self._now())
 
     async def add_many(
         self,
@@ -89,104 +90,98 @@ class SqliteMemoryStore:
     ) -> BatchResult:
         validation.check_number("drafts", len(drafts), 0, validation.MAX_ROWS)
         validation.check_optional("key", key, validation.MAX_NAME_CHARS)
-        good, errors = validate_batch(drafts, validation.check_draft, on_error)
-        new = [self._row(draft, f"{key}\0{at}" if key else None) for at, draft in good]
+        new: list[Mapping[str, SqlValue]] = []
+        errors: list[BatchError] = []
+        for index, draft in enumerate(drafts):
+            try:
+                validation.check_draft(draft)
+            except ServiceError as error:
+                errors.append(BatchError(index=index, code=error.code, reason=str(error)))
+                if on_error is OnError.STOP:
+                    break
+            else:
+                new.append(self._row(draft, f"{key}\0{index}" if key else None))
+        if errors and on_error is OnError.ROLLBACK:
+            new = []
         if new:
-            await self._database.write(partial(entries.add_entries, jid=self._owner, rows=new))
-        return BatchResult(ids=tuple(_id_of(row) for row in new), errors=errors)
+            await self._database.write(lambda file: entries.add_entries(file, self._owner, new))
+        return BatchResult(ids=tuple(_text_ids(row["id"] for row in new)), errors=tuple(errors))
 
     async def get(self, id: str) -> MemoryEntry:
-        found = await self._reached(id)
-        self._database.access_counter.count(
-            found.owner, [rows.entry_key(found.seq)], now=self._now()
-        )
+        found = await self._accessible_entry(id)
+        key = rows.entry_key(found.seq)
+        self._database.access_counter.count(found.owner, [key], now=self._now())
         return found.entry
 
     async def peek(self, ids: Sequence[str]) -> Sequence[MemoryEntry]:
-        operation = partial(
-            queries.own_entries, owner=self._owner, ids=validation.parse_ids(ids), now=self._now()
+        parsed, now = validation.parse_ids(ids), self._now()
+        return await self._database.read(
+            lambda file: queries.own_entries(file, self._owner, parsed, now=now)
         )
-        return await self._database.read(operation)
 
     async def update(self, change: MemoryChange) -> MemoryEntry:
         validation.check_change(change)
+        now, ttl_s = self._now(), self._database.short_term_ttl_s
         return await self._database.write(
-            partial(
-                entry_changes.update_entry,
-                caller=self._owner,
-                wanted=change,
-                now=self._now(),
-                ttl_s=self._database.short_term_ttl_s,
-            )
+            lambda file: entry_changes.update_entry(file, self._owner, change, now=now, ttl_s=ttl_s)
         )
 
     async def update_many(
         self, changes: Sequence[MemoryChange], *, on_error: OnError = OnError.ROLLBACK
     ) -> BatchResult:
         validation.check_number("changes", len(changes), 0, validation.MAX_ROWS)
-        operation = partial(
-            entry_changes.update_entries,
-            caller=self._owner,
-            changes=changes,
-            on_error=on_error,
-            now=self._now(),
-            ttl_s=self._database.short_term_ttl_s,
+        now, ttl_s = self._now(), self._database.short_term_ttl_s
+        return await self._database.write(
+            lambda file: entry_changes.update_entries(
+                file, self._owner, changes, on_error=on_error, now=now, ttl_s=ttl_s
+            )
         )
-        return await self._database.write(operation)
 
     async def set_importance(self, id: str, score: float, *, reason: str) -> float:
         validation.check_fraction("score", score)
         validation.check_text("reason", reason, validation.MAX_REASON_CHARS)
-        operation = partial(
-            entry_changes.set_entry_importance,
-            caller=self._owner,
-            id=validation.parse_id(id),
-            score=score,
-            reason=reason,
-            now=self._now(),
+        parsed, now = validation.parse_id(id), self._now()
+        return await self._database.write(
+            lambda file: entry_changes.set_entry_importance(
+                file, self._owner, parsed, score, reason, now=now
+            )
         )
-        return await self._database.write(operation)
 
     async def replace(
         self, ids: Sequence[str], draft: MemoryDraft, *, keep: bool, key: str | None = None
     ) -> MemoryEntry:
         validation.check_draft(draft)
         validation.check_optional("key", key, validation.MAX_NAME_CHARS)
-        operation = partial(
-            entry_changes.supersede_entries,
-            owner=self._owner,
-            ids=validation.parse_ids(ids),
-            row=self._row(draft, key),
-            keep=keep,
-            now=self._now(),
+        parsed, row, now = validation.parse_ids(ids), self._row(draft, key), self._now()
+        added = await self._database.write(
+            lambda file: entry_changes.supersede_entries(
+                file, self._owner, parsed, row, keep=keep, now=now
+            )
         )
-        return rows.entry_from_row(await self._database.write(operation), now=self._now())
+        return rows.entry_from_row(added, now=self._now())
 
     async def merge(self, into: str, others: Sequence[str]) -> MemoryEntry:
-        operation = partial(
-            entry_changes.merge_entries,
-            owner=self._owner,
-            into=validation.parse_id(into, "into"),
-            others=validation.parse_ids(others),
-            now=self._now(),
+        kept, rest = validation.parse_id(into, "into"), validation.parse_ids(others)
+        now = self._now()
+        return await self._database.write(
+            lambda file: entry_changes.merge_entries(file, self._owner, kept, rest, now=now)
         )
-        return await self._database.write(operation)
 
     async def search(self, query: MemoryQuery) -> SearchResult:
         validation.check_query(query)
-        asked = await self._asked(query.which.of)
-        if asked.is_denied:
+        memory = await self._accessible_memory(query.which.of)
+        if memory.is_denied:
             return SearchResult(outcome=SearchOutcome.DENIED)
-        # The index reads importance from the file: uses that are only gathered must be there.
+        # The index reads importance from the file: accesses that are only counted must be there.
         if ranks_by_importance(query):
             await self._database.access_counter.flush()
         query = replace(query, which=_normalized_filter(query.which))
-        ranked = await self._database.ranker.search(asked.owner, query, scopes=asked.scopes)
-        found, used = await self._read(asked, ranked)
-        self._database.access_counter.count(asked.owner, used, now=self._now())
+        ranked = await self._database.ranker.search(memory.owner, query, scopes=memory.scopes)
+        found, accessed = await self._ranked_entries(memory.owner, ranked)
+        self._database.access_counter.count(memory.owner, accessed, now=self._now())
         subject = query.which.subject
-        if query.with_patterns and subject is not None and asked.scopes is None:
-            return await self._with_patterns(found, asked.owner, subject)
+        if query.with_patterns and subject is not None and memory.scopes is None:
+            return await self._with_patterns(found, memory.owner, subject)
         return found
 
     async def similar(
@@ -195,17 +190,17 @@ class SqliteMemoryStore:
         validation.check_filter(which)
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
         validation.check_fraction("min_score", min_score)
-        like = await self._reached(id)
-        asked = await self._asked(like.owner)
+        like = await self._accessible_entry(id)
+        memory = await self._accessible_memory(like.owner)
         ranked = await self._database.ranker.similar(
             like.owner,
             rows.entry_key(like.seq),
             limit=limit,
             min_score=min_score,
             which=_normalized_filter(which),
-            scopes=asked.scopes,
+            scopes=memory.scopes,
         )
-        found, _ = await self._read(asked, ranked)
+        found, _ = await self._ranked_entries(memory.owner, ranked)
         return found
 
     async def list(
@@ -214,15 +209,12 @@ class SqliteMemoryStore:
         validation.check_filter(which)
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
         validation.check_number("offset", offset, 0, validation.MAX_OFFSET)
-        operation = partial(
-            relations.list_accessible,
-            caller=self._owner,
-            which=_normalized_filter(which),
-            now=self._now(),
-            limit=limit,
-            offset=offset,
+        wanted, now = _normalized_filter(which), self._now()
+        return await self._database.read(
+            lambda file: relations.list_accessible(
+                file, self._owner, wanted, now=now, limit=limit, offset=offset
+            )
         )
-        return await self._database.read(operation)
 
     async def delete(
         self,
@@ -233,73 +225,64 @@ class SqliteMemoryStore:
     ) -> Sequence[str]:
         validation.check_filter(which)
         validation.check_number("limit", limit or 0, 0, validation.MAX_OFFSET)
-        operation = partial(
-            relations.hide_accessible,
-            caller=self._owner,
-            which=_normalized_filter(which),
-            ids=None if ids is None else validation.parse_ids(ids),
-            limit=limit,
-            now=self._now(),
+        wanted, now = _normalized_filter(which), self._now()
+        parsed = None if ids is None else validation.parse_ids(ids)
+        hidden = await self._database.write(
+            lambda file: relations.hide_accessible(
+                file, self._owner, wanted, parsed, limit=limit, now=now
+            )
         )
-        return _parse_text_ids(await self._database.write(operation))
+        return _text_ids(hidden)
 
     async def forget(self, ids: Sequence[str], *, subject: str | None = None) -> int:
         validation.check_optional("subject", subject, validation.MAX_NAME_CHARS)
-        operation = partial(
-            relations.forget_accessible,
-            caller=self._owner,
-            ids=validation.parse_ids(ids),
-            subject=normalize_subject(subject),
-            now=self._now(),
+        parsed, now = validation.parse_ids(ids), self._now()
+        known_as = normalize_subject(subject)
+        return await self._database.write(
+            lambda file: relations.forget_accessible(
+                file, self._owner, parsed, subject=known_as, now=now
+            )
         )
-        return await self._database.write(operation)
 
     async def forget_subject(self, subject: str) -> int:
         return sum((await self.clear_subject(subject)).by_type.values())
 
     async def clear_subject(self, subject: str) -> RemovedCounts:
         validation.check_name("subject", subject)
+        known_as, now = str(normalize_subject(subject)), self._now()
         return await self._database.write(
-            partial(
-                removal.forget_subject,
-                owner=self._owner,
-                subject=str(normalize_subject(subject)),
-                now=self._now(),
-            )
+            lambda file: removal.forget_subject(file, self._owner, known_as, now=now)
         )
 
     async def forget_session(self, session: str) -> RemovedCounts:
         validation.check_name("session", session)
+        now = self._now()
         return await self._database.write(
-            partial(removal.forget_session, owner=self._owner, session=session, now=self._now())
+            lambda file: removal.forget_session(file, self._owner, session, now=now)
         )
 
     async def clear_messages(self, conversations: Sequence[str]) -> int:
         validation.check_number("conversations", len(conversations), 0, validation.MAX_ROWS)
         for name in conversations:
             validation.check_name("conversations", name)
-        operation = partial(
-            clear_messages,
-            owner=self._owner,
-            conversations=conversations,
-            now=self._now(),
-            is_learned_from=self._database.is_learned_from,
+        now, is_learned_from = self._now(), self._database.is_learned_from
+        return await self._database.write(
+            lambda file: clear_messages(
+                file, self._owner, conversations, now=now, is_learned_from=is_learned_from
+            )
         )
-        return await self._database.write(operation)
 
     async def reviewed(self, ids: Sequence[str]) -> None:
-        operation = partial(
-            entry_changes.review_entries,
-            owner=self._owner,
-            ids=validation.parse_ids(ids),
-            at=self._database.now(),
+        parsed, at = validation.parse_ids(ids), self._database.now()
+        await self._database.write(
+            lambda file: entry_changes.review_entries(file, self._owner, parsed, at=at)
         )
-        await self._database.write(operation)
 
     async def stats(self, session: str | None = None) -> MemoryStatistics:
         validation.check_optional("session", session, validation.MAX_NAME_CHARS)
+        now = self._now()
         return await self._database.read(
-            partial(queries.memory_statistics, owner=self._owner, session=session, now=self._now())
+            lambda file: queries.memory_statistics(file, self._owner, session, now=now)
         )
 
     async def observe(
@@ -308,14 +291,13 @@ class SqliteMemoryStore:
         validation.check_name("conversation", conversation)
         validation.check_optional("subject", subject, validation.MAX_NAME_CHARS)
         validation.check_messages(messages)
-        operation = partial(
-            conversations.append_messages,
-            jid=self._owner,
-            conversation=conversation,
-            messages=[rows.message_row(message) for message in messages],
-            subject=normalize_subject(subject),
+        new = [rows.message_row(message) for message in messages]
+        known_as = normalize_subject(subject)
+        return await self._database.write(
+            lambda file: conversations.append_messages(
+                file, self._owner, conversation, new, subject=known_as
+            )
         )
-        return await self._database.write(operation)
 
     async def history(
         self, conversation: str, *, limit: int = 50, before: str | None = None
@@ -323,67 +305,52 @@ class SqliteMemoryStore:
         validation.check_name("conversation", conversation)
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
         validation.check_optional("before", before, validation.MAX_NAME_CHARS)
-        operation = partial(
-            conversations.message_history,
-            owner=self._owner,
-            conversation=conversation,
-            limit=limit,
-            before=before,
+        return await self._database.read(
+            lambda file: conversations.message_history(
+                file, self._owner, conversation, limit=limit, before=before
+            )
         )
-        return await self._database.read(operation)
 
     async def retract(self, conversation: str, ids: Sequence[str]) -> int:
         validation.check_name("conversation", conversation)
-        operation = partial(
-            removal.retract_messages,
-            owner=self._owner,
-            session=conversation,
-            ids=ids,
-            now=self._now(),
+        now = self._now()
+        return await self._database.write(
+            lambda file: removal.retract_messages(file, self._owner, conversation, ids, now=now)
         )
-        return await self._database.write(operation)
 
     async def close_conversation(self, conversation: str) -> None:
         validation.check_name("conversation", conversation)
         await self._database.write(
-            partial(conversations.close_conversation, jid=self._owner, conversation=conversation)
+            lambda file: conversations.close_conversation(file, self._owner, conversation)
         )
 
     async def episode_messages(self, id: str) -> Sequence[ObservedMessage]:
-        episode = await self._reached(id)
+        episode = await self._accessible_entry(id)
         if episode.entry.origin is not Origin.EPISODE:
             return []
         return await self._database.read(
-            partial(conversations.episode_messages, owner=episode.owner, seq=episode.seq)
+            lambda file: conversations.episode_messages(file, episode.owner, episode.seq)
         )
 
     async def link(self, source: str, target: str, *, relation: str = "related") -> MemoryLink:
         validation.check_relation(relation)
-        operation = partial(
-            relations.add_link,
-            owner=self._owner,
-            ends=_link_ends(source, target),
-            relation=relation,
-            now=self._now(),
+        ends, now = _link_ends(source, target), self._now()
+        return await self._database.write(
+            lambda file: relations.add_link(file, self._owner, ends, relation, now=now)
         )
-        return await self._database.write(operation)
 
     async def unlink(self, source: str, target: str, *, relation: str | None = None) -> int:
         validation.check_optional("relation", relation, validation.MAX_RELATION_CHARS)
-        operation = partial(
-            relations.remove_links,
-            owner=self._owner,
-            ends=_link_ends(source, target),
-            relation=relation,
-            now=self._now(),
+        ends, now = _link_ends(source, target), self._now()
+        return await self._database.write(
+            lambda file: relations.remove_links(file, self._owner, ends, relation, now=now)
         )
-        return await self._database.write(operation)
 
     async def links(self, id: str) -> Sequence[MemoryLink]:
-        operation = partial(
-            relations.entry_links, owner=self._owner, id=validation.parse_id(id), now=self._now()
+        parsed, now = validation.parse_id(id), self._now()
+        return await self._database.read(
+            lambda file: relations.entry_links(file, self._owner, parsed, now=now)
         )
-        return await self._database.read(operation)
 
     async def grant(
         self,
@@ -396,57 +363,59 @@ class SqliteMemoryStore:
         validation.check_grantee(to, owner=self._owner)
         validation.check_optional("tag", tag, validation.MAX_TAG_CHARS)
         validation.check_optional("session", session, validation.MAX_NAME_CHARS)
-        row = relations.grant_row(to, access=access, tag=tag, session=session, now=self._now())
-        return await self._database.write(partial(relations.add_grant, jid=self._owner, row=row))
+        now = self._now()
+        return await self._database.write(
+            lambda file: relations.add_grant(
+                file, self._owner, to, access=access, tag=tag, session=session, now=now
+            )
+        )
 
     async def revoke(self, id: str) -> bool:
-        operation = partial(
-            relations.remove_grant, owner=self._owner, id=validation.parse_id(id), now=self._now()
+        parsed, now = validation.parse_id(id), self._now()
+        return await self._database.write(
+            lambda file: relations.remove_grant(file, self._owner, parsed, now=now)
         )
-        return await self._database.write(operation)
 
     async def grants(self) -> Sequence[MemoryGrant]:
-        return await self._database.read(partial(relations.list_grants, owner=self._owner))
+        return await self._database.read(lambda file: relations.list_grants(file, self._owner))
 
     async def configure_decay(self, policy: DecayPolicy) -> DecayStatus:
         validation.check_policy(policy)
-        operation = partial(
-            maintenance.configure_decay, jid=self._owner, policy=policy, now=self._now()
+        now = self._now()
+        return await self._database.write(
+            lambda file: maintenance.configure_decay(file, self._owner, policy, now=now)
         )
-        return await self._database.write(operation)
 
     async def run_decay(self, *, dry_run: bool = True) -> Sequence[str]:
+        now = self._now()
         if dry_run:
-            return _parse_text_ids(
-                await self._database.read(
-                    partial(maintenance.preview_decay, owner=self._owner, now=self._now())
-                )
+            due = await self._database.read(
+                lambda file: maintenance.preview_decay(file, self._owner, now=now)
             )
-        return _parse_text_ids(
-            await self._database.write(
-                partial(maintenance.run_decay, owner=self._owner, now=self._now())
+        else:
+            due = await self._database.write(
+                lambda file: maintenance.run_decay(file, self._owner, now=now)
             )
-        )
+        return _text_ids(due)
 
     async def decay_status(self) -> DecayStatus:
+        now = self._now()
         return await self._database.read(
-            partial(maintenance.decay_status, owner=self._owner, now=self._now())
+            lambda file: maintenance.decay_status(file, self._owner, now=now)
         )
 
     async def consent(self, subject: str) -> Consent:
         validation.check_name("subject", subject)
+        known_as = str(normalize_subject(subject))
         return await self._database.read(
-            partial(consent.consent_state, jid=self._owner, subject=str(normalize_subject(subject)))
+            lambda file: consent.consent_state(file, self._owner, known_as)
         )
 
     async def set_consent(self, subject: str, *, is_given: bool) -> Consent:
         validation.check_name("subject", subject)
         change = consent.give_consent if is_given else consent.withdraw_consent
-        return await self._database.write(
-            partial(
-                change, jid=self._owner, subject=str(normalize_subject(subject)), now=self._now()
-            )
-        )
+        known_as, now = str(normalize_subject(subject)), self._now()
+        return await self._database.write(lambda file: change(file, self._owner, known_as, now=now))
 
     def _now(self) -> int:
         return rows.to_microseconds(self._database.now())
@@ -460,64 +429,64 @@ class SqliteMemoryStore:
             short_term_ttl_s=self._database.short_term_ttl_s,
         )
 
-    async def _reached(self, id: str) -> AccessibleEntry:
-        operation = partial(
-            relations.accessible_entry,
-            caller=self._owner,
-            id=validation.parse_id(id),
-            access=MemoryAccess.READ,
-            now=self._now(),
+    async def _accessible_entry(self, id: str) -> AccessibleEntry:
+        parsed, now = validation.parse_id(id), self._now()
+        found = await self._database.read_inline(
+            lambda file: relations.accessible_entry(
+                file, self._owner, parsed, access=MemoryAccess.READ, now=now
+            )
         )
-        found = await self._database.read_inline(operation)
-        uses, key = self._database.access_counter, rows.entry_key(found.seq)
-        entry = uses.with_pending(found.owner, key, found.entry, now=self._now())
+        entry = self._database.access_counter.with_pending(
+            found.owner, rows.entry_key(found.seq), found.entry, now=self._now()
+        )
         return replace(found, entry=entry)
 
-    async def _asked(self, of: str | None) -> AccessibleMemory:
+    async def _accessible_memory(self, of: str | None) -> AccessibleMemory:
         if of is None or of == self._owner:
             return relations.AccessibleMemory(owner=self._owner, scopes=None)
         return await self._database.read(
-            partial(
-                relations.accessible_memory, caller=self._owner, of=of, access=MemoryAccess.READ
+            lambda file: relations.accessible_memory(
+                file, self._owner, of, access=MemoryAccess.READ
             )
         )
 
-    async def _read(
-        self, asked: AccessibleMemory, ranked: RankedRows
+    async def _ranked_entries(
+        self, owner: str, ranked: RankedRows
     ) -> tuple[SearchResult, Sequence[int]]:
-        """The rows that were ranked, and the keys of entries among them; those that went meanwhile
-        are left out."""
-        entries = await self._by_keys(asked.owner, [hit.key for hit in ranked.hits])
-        hits = (
-            ScoredMemory(entry=entries[hit.key], score=hit.score, why=hit.why)
-            for hit in ranked.hits
-            if hit.key in entries
-        )
+        """The rows that were ranked, and the keys of entries among them; rows that were deleted
+        meanwhile are left out."""
+        keys, now = [hit.key for hit in ranked.hits], self._now()
+        if len(keys) > MAX_INLINE_ENTRIES:
+            found = await self._database.read(
+                lambda file: queries.entries_by_key(file, owner, keys, now=now)
+            )
+        else:
+            found = await self._database.read_inline(
+                lambda file: queries.entries_by_key(file, owner, keys, now=now)
+            )
+            with_pending = self._database.access_counter.with_pending
+            found = {key: with_pending(owner, key, entry, now=now) for key, entry in found.items()}
         if self._database.is_learned_from:
-            self._database.message_aliases.note(asked.owner, entries)
-        used = [key for key, entry in entries.items() if entry.origin is not Origin.MESSAGE]
-        return SearchResult(outcome=ranked.outcome, hits=tuple(hits)), used
+            self._database.message_aliases.note(owner, found)
+        hits = tuple(
+            ScoredMemory(entry=found[hit.key], score=hit.score, why=hit.why)
+            for hit in ranked.hits
+            if hit.key in found
+        )
+        accessed = [key for key, entry in found.items() if entry.origin is not Origin.MESSAGE]
+        return SearchResult(outcome=ranked.outcome, hits=hits), accessed
 
     async def _with_patterns(self, found: SearchResult, owner: str, subject: str) -> SearchResult:
-        operation = partial(behaviour_patterns, owner=owner, subject=subject, now=self._now())
-        ways = await self._database.read_inline(operation)
+        now = self._now()
+        patterns = await self._database.read_inline(
+            lambda file: consent.behaviour_patterns(file, owner, subject, now=now)
+        )
         known = {hit.entry.id for hit in found.hits}
-        more = [ScoredMemory(entry=one, score=0.0) for one in ways if one.id not in known]
+        more = [ScoredMemory(entry=one, score=0.0) for one in patterns if one.id not in known]
         if not more:
             return found
         outcome = SearchOutcome.OK if found.outcome is SearchOutcome.EMPTY else found.outcome
         return replace(found, outcome=outcome, hits=(*found.hits, *more))
-
-    async def _by_keys(self, owner: str, keys: Sequence[int]) -> Mapping[int, MemoryEntry]:
-        now, access_counter = self._now(), self._database.access_counter
-        read = partial(queries.entries_by_key, owner=owner, keys=keys, now=now)
-        if len(keys) > SIMILAR_CANDIDATES:
-            return await self._database.read(read)
-        found = await self._database.read_inline(read)
-        return {
-            key: access_counter.with_pending(owner, key, entry, now=now)
-            for key, entry in found.items()
-        }
 
 
 def _normalized_filter(which: MemoryFilter) -> MemoryFilter:
@@ -531,9 +500,5 @@ def _link_ends(source: str, target: str) -> tuple[bytes, bytes]:
     return ends
 
 
-def _id_of(row: Mapping[str, SqlValue]) -> str:
-    return _parse_text_ids([row["id"]])[0] if isinstance(row["id"], bytes) else ""
-
-
-def _parse_text_ids(ids: Sequence[bytes]) -> Sequence[str]:
-    return [str(UUID(bytes=id)) for id in ids]
+def _text_ids(ids: Iterable[SqlValue]) -> Sequence[str]:
+    return [str(UUID(bytes=id)) for id in ids if isinstance(id, bytes)]

@@ -1,4 +1,4 @@
-"""SqliteSubjectStore: memories of all owners about one person, to read and remove."""
+"""SQLiteSubjectStore: memories of all owners about one person, to read and remove."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SELECT_CONSENTING = """
 """
 
 
-class SqliteSubjectStore:
+class SQLiteSubjectStore:
     """A SubjectStore."""
 
     def __init__(self, database: SQLiteMemoryBackend, subject: str) -> None:
