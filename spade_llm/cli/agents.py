@@ -1,6 +1,6 @@
 """`spade-llm agents`: lists agents, their status and tools (service discovery).
 
-It asks the agents of the deployment and, with --roster, those contacts that announce themselves as
+It asks the agents of the deployment and, with --roster, contacts that announce themselves as
 agents; it never writes to a person. Agents that do not respond are listed, too.
 """
 
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
     import argparse
 
     from spade_llm.agents import ChatAgent
-    from spade_llm.cli.context import CliContext
     from spade_llm.providers.model import ToolSpec
 
 TIMEOUT_S = 5.0
 PRESENCE_WAIT_S = 1.0
-"""Presences of a roster come at once."""
+"""Time in seconds to wait for the presences of a roster, which arrive at once."""
 MAX_QUERIED_AGENTS = 200
-"""The rest is not."""
+"""Maximum number of agents asked; the others are left out."""
 MAX_LINE_CHARS = 100
 """Maximum length of text from other agents, in characters."""
 
@@ -48,20 +47,18 @@ def main(options: argparse.Namespace) -> int:
 
 async def _list_agents(options: argparse.Namespace) -> int:
     cli_context = find_context(options)
+    folder = Path(options.agents) if options.agents else standard_deployment()
+    domain = cli_context.jid("x").partition("@")[2]
     async with login(person_jid(options, cli_context), cli_context) as client:
-        seen = await client.find_online_agents(PRESENCE_WAIT_S) if options.roster else frozenset()
-        wanted = sorted(_deployed(options, cli_context) | seen)[:MAX_QUERIED_AGENTS]
+        jids = {one.jid for one in read_deployment(folder, domain=domain)}
+        if options.roster:
+            jids |= await client.find_online_agents(PRESENCE_WAIT_S)
+        wanted = sorted(jids)[:MAX_QUERIED_AGENTS]
         found = await asyncio.gather(*(_ask_agent(client, jid) for jid in wanted))
     for one in found:
         for line in _lines(one):
             print(line)
     return 0 if any(one.features for one in found) else 1
-
-
-def _deployed(options: argparse.Namespace, cli_context: CliContext) -> frozenset[str]:
-    folder = Path(options.agents) if options.agents else standard_deployment()
-    domain = cli_context.jid("x").partition("@")[2]
-    return frozenset(one.jid for one in read_deployment(folder, domain=domain))
 
 
 async def _ask_agent(client: ChatAgent, jid: str) -> FoundAgent:
@@ -81,16 +78,15 @@ async def _ask_agent(client: ChatAgent, jid: str) -> FoundAgent:
 async def _features(
     client: ChatAgent, address: str, ontologies: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Features from service discovery (XEP-0030); those of the status if the server does not relay
-    it."""
+    """Features from service discovery (XEP-0030), else from the agent's status."""
     from spade_llm.xmpp.stanzas.announcement import feature_of
 
     own = tuple(map(feature_of, ontologies))
     try:
-        said = await client.discover(address, timeout_s=TIMEOUT_S)
+        info = await client.discover(address, timeout_s=TIMEOUT_S)
     except RequestError:
-        return own
-    return tuple(one for one in sorted(said.features) if one.startswith("urn:spade-llm:")) or own
+        return own  # Some servers do not relay service discovery.
+    return tuple(one for one in sorted(info.features) if one.startswith("urn:spade-llm:")) or own
 
 
 async def _tools(client: ChatAgent, jid: str, ontologies: tuple[str, ...]) -> tuple[ToolSpec, ...]:

@@ -54,7 +54,7 @@ def agent_file(agent: str, name: str, data: Path, *, what: str) -> Path:
     if not named:
         known = ", ".join(path.parent.name for path in found) or "none"
         raise ConfigurationError(
-            f"there is no {what} of {agent!r} below {str(data / 'agents')!r} (only of: {known});"
+            f"there is no {what} of {agent!r} below {str(data / 'agents')!r} (known: {known});"
             " name the data directory with --data, or the agent with --agent"
         )
     names = ", ".join(path.parent.name for path in named)

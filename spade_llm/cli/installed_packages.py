@@ -17,14 +17,14 @@ CONFLICTING_DISTRIBUTIONS = (
     ("spade-llm-agents", "spade-llm", "spade_llm"),
     ("slixmpp-multiplatform", "slixmpp", "slixmpp"),
 )
-"""The one that we need, the one that must not be beside it, and the package that both install."""
+"""Our distribution, the conflicting one, and the package that both install."""
 
 
 def require_agent_extras(specs: Iterable[DeploymentSpec]) -> None:
-    """Raises ConfigurationError: names every extra that these agents need and that is missing."""
+    """Raises ConfigurationError if extras that these agents need are not installed."""
     if missing := missing_extras(specs):
         raise ConfigurationError(
-            f"these agents need what is not installed: {install_command(*missing)}"
+            f"these agents need packages that are not installed: {install_command(*missing)}"
         )
 
 
@@ -34,8 +34,8 @@ def missing_extras(specs: Iterable[DeploymentSpec]) -> list[str]:
 
 
 def find_package_conflicts() -> list[str]:
-    """Distributions that overwrite one another's packages, which pip does not notice: one sentence
-    for each pair, with the way out."""
+    """Installed distributions that overwrite one another's packages, which pip does not notice: a
+    sentence with the remedy for each pair."""
     return [
         f"{ours} and {other} are both installed and overwrite each other's package {package}:"
         f" `pip uninstall {other} {ours}`, then install spade-llm-agents again"

@@ -35,22 +35,22 @@ def log_path(data: Path, name: str) -> Path:
 
 
 def rotate_log(path: Path) -> None:
-    """A file that has grown too large makes room for a new one."""
+    """Rename the log file if it has reached its maximum size."""
     if path.exists() and path.stat().st_size > MAX_BYTES:
         path.replace(path.with_suffix(".log.1"))
 
 
 def last_lines(path: Path) -> str:
-    """Its last lines, on one line, for an error message."""
+    """Last lines of the log file, on one line, for an error message."""
     with path.open("rb") as file:
-        # A log may have 5 MB, of which a few lines are wanted.
+        # Only the end is read: a log file may have 5 MB.
         file.seek(max(0, path.stat().st_size - TAIL_BYTES))
         lines = file.read().decode("utf-8", "replace").splitlines()
     return f"last lines of {path}: " + " | ".join(lines[-TAIL_LINES:])
 
 
 def _log_to(handler: logging.Handler) -> None:
-    """Ours from INFO, other libraries' from WARNING."""
+    """Log our messages from INFO, those of other libraries from WARNING."""
     handler.setFormatter(logging.Formatter(FORMAT))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("spade_llm").setLevel(logging.INFO)

@@ -1,6 +1,6 @@
-"""`spade-llm mcp`: serves the network as MCP tools over stdio or HTTP (bearer token).
+"""`spade-llm mcp`: serves the agents as MCP tools over stdio or HTTP (bearer token).
 
-On standard streams, standard output belongs to the protocol: whatever is to be said goes to stderr.
+Over stdio, standard output belongs to the protocol: messages and logs go to standard error.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ PASSED_OPTIONS = ("server", "domain", "tools", "memory", "rag", "tool_agent")
 
 TOKEN_BYTES = 32
 MIN_TOKEN_CHARS = 16
-"""A shorter one could be guessed."""
+"""Minimum length of a token that cannot be guessed."""
 
 PORT = 8765
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceJids:
-    """Bare JIDs of the agents behind."""
+    """Bare JIDs of the agents that execute the tools."""
 
     memory: str
     rag: str
@@ -60,7 +60,7 @@ def parse_families(names: str) -> tuple[str, ...]:
     wanted = {name.strip() for name in names.split(",")} - {""}
     if unknown := wanted - {*TOOL_FAMILIES, ALL_TOOL_FAMILIES}:
         known = ", ".join([*TOOL_FAMILIES, ALL_TOOL_FAMILIES])
-        raise ConfigurationError(f"--tools: {sorted(unknown)[0]!r} is none of {known}")
+        raise ConfigurationError(f"--tools: {sorted(unknown)[0]!r} is not one of {known}")
     if not wanted:
         raise ConfigurationError(f"--tools: name at least one of {', '.join(TOOL_FAMILIES)}")
     return tuple(name for name in TOOL_FAMILIES if name in wanted or ALL_TOOL_FAMILIES in wanted)
@@ -69,19 +69,49 @@ def parse_families(names: str) -> tuple[str, ...]:
 def build_tool_registry(
     families: tuple[str, ...], requester: Requester, owner: str, peers: ServiceJids
 ) -> ToolRegistry:
-    from spade_llm.mcp.server.offered_tools import ForwardedTools, ToolRegistry
+    from spade_llm.mcp.server.network_tools import AgentTools, DocumentTools
+    from spade_llm.mcp.server.offered_tools import ForwardedTools, McpMemoryTools, ToolRegistry
+    from spade_llm.memory.remote import MemoryClient
+    from spade_llm.rag.remote import RagClient
     from spade_llm.tools.remote import ToolsClient
 
-    build = _builders(requester, owner, peers)
-    own = [tool for name in families if name in build for tool in build[name]()]
-    passed = ForwardedTools(ToolsClient(requester, peers.tools)) if "tools" in families else None
-    return ToolRegistry(own, passed)
+    max_batch = read_environment().memory_batch_max_size
+    memory = McpMemoryTools(MemoryClient(requester, peers.memory), owner, max_batch=max_batch)
+    services = (peers.memory, peers.rag, peers.tools)
+    builders: dict[str, Callable[[], list[OfferedTool]]] = {
+        "memory": memory.specified_tools,
+        "further": memory.further_tools,
+        "owner": memory.owner_tools,
+        "documents": DocumentTools(RagClient(requester, peers.rag)).all,
+        "ask": AgentTools(requester, peers.assistants, services).all,
+    }
+    own = [tool for name in families if name in builders for tool in builders[name]()]
+    forwarded = ForwardedTools(ToolsClient(requester, peers.tools)) if "tools" in families else None
+    return ToolRegistry(own, forwarded)
 
 
 def client_settings(options: argparse.Namespace, key: str) -> str:
     """JSON for an MCP client's settings. Paths are absolute, because clients start programs with
     another PATH and in another directory."""
-    entry = _http_settings(options) if options.http else _stdio_settings(options)
+    if options.http:
+        host, port = parse_address(options.http, named="--http", default_port=PORT)
+        own = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        reached = options.allow_host[0] if options.allow_host else own
+        entry: dict[str, object] = {"type": "http", "url": f"http://{reached}/mcp"}
+        if not options.no_token:
+            # A placeholder: the token itself is not shown on a terminal.
+            entry["headers"] = {"Authorization": "Bearer TOKEN"}
+    else:
+        found = shutil.which("spade-llm")
+        command, *first = [found] if found else [sys.executable, "-m", "spade_llm.cli"]
+        given = {"as": options.person, "ca": absolute_path(options.ca)}
+        given |= {name.replace("_", "-"): vars(options)[name] for name in PASSED_OPTIONS}
+        arguments = [*first, "mcp", "--data", str(data_directory(options))]
+        for name, value in given.items():
+            arguments += [f"--{name}", str(value)] if value else []
+        for agent in options.agent or ():
+            arguments += ["--agent", agent]
+        entry = {"type": "stdio", "command": command, "args": arguments}
     return json.dumps({key: {SERVER_NAME: entry}}, indent=2, ensure_ascii=False)
 
 
@@ -97,7 +127,11 @@ def find_token(options: argparse.Namespace, cli_context: CliContext, owner: str)
     if not options.token_file:
         _create_token(path)
     print(f"token       in {path}", file=sys.stderr)
-    return _validated_token(_read_token(path), str(path))
+    try:
+        token = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"the token file {str(path)!r} cannot be read: {error}") from None
+    return _validated_token(token, str(path))
 
 
 def token_path(data: Path, owner: str) -> Path:
@@ -112,80 +146,16 @@ def main(options: argparse.Namespace) -> int:
     return run_until_stopped(_serve(options))
 
 
-def _builders(
-    requester: Requester, owner: str, peers: ServiceJids
-) -> dict[str, Callable[[], list[OfferedTool]]]:
-    from spade_llm.mcp.server.network_tools import AgentTools, DocumentTools
-    from spade_llm.mcp.server.offered_tools import McpMemoryTools
-    from spade_llm.memory.remote import MemoryClient
-    from spade_llm.rag.remote import RagClient
-
-    memory = McpMemoryTools(
-        MemoryClient(requester, peers.memory),
-        owner,
-        max_batch=read_environment().memory_batch_max_size,
-    )
-    services = (peers.memory, peers.rag, peers.tools)
-    return {
-        "memory": memory.specified_tools,
-        "further": memory.further_tools,
-        "owner": memory.owner_tools,
-        "documents": DocumentTools(RagClient(requester, peers.rag)).all,
-        "ask": AgentTools(requester, peers.assistants, services).all,
-    }
-
-
-def _stdio_settings(options: argparse.Namespace) -> dict[str, object]:
-    command, *first = _command()
-    arguments = [*first, "mcp", "--data", str(data_directory(options)), *_passed_options(options)]
-    return {"type": "stdio", "command": command, "args": arguments}
-
-
-def _command() -> list[str]:
-    found = shutil.which("spade-llm")
-    return [found] if found else [sys.executable, "-m", "spade_llm.cli"]
-
-
-def _passed_options(options: argparse.Namespace) -> list[str]:
-    given = {"as": options.person, "ca": absolute_path(options.ca)}
-    given |= {name.replace("_", "-"): vars(options)[name] for name in PASSED_OPTIONS}
-    arguments = [part for name, value in given.items() if value for part in (f"--{name}", value)]
-    agents = [part for agent in options.agent or () for part in ("--agent", agent)]
-    return [*map(str, arguments), *agents]
-
-
-def _http_settings(options: argparse.Namespace) -> dict[str, object]:
-    """TOKEN stands for what the server's token file holds: it is not shown on a terminal."""
-    entry: dict[str, object] = {"type": "http", "url": _url(options)}
-    if options.no_token:
-        return entry
-    return {**entry, "headers": {"Authorization": "Bearer TOKEN"}}
-
-
-def _url(options: argparse.Namespace) -> str:
-
-    host, port = parse_address(options.http, named="--http", default_port=PORT)
-    own = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    return f"http://{options.allow_host[0] if options.allow_host else own}/mcp"
-
-
 def _create_token(path: Path) -> None:
     """Create the token file if it does not exist."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
-        # O_EXCL: of two servers that start at once only one writes a token.
+        # O_EXCL: of two servers that start at the same time, only one writes a token.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         return
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(secrets.token_urlsafe(TOKEN_BYTES) + "\n")
-
-
-def _read_token(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"the token file {str(path)!r} cannot be read: {error}") from None
 
 
 def _validated_token(text: str, where: str) -> str:
@@ -197,7 +167,7 @@ def _validated_token(text: str, where: str) -> str:
         or " " in token
     ):
         raise ConfigurationError(
-            f"{where}: a token has at least {MIN_TOKEN_CHARS} ASCII characters without spaces"
+            f"{where}: a token needs at least {MIN_TOKEN_CHARS} ASCII characters without spaces"
         )
     return token
 
@@ -208,23 +178,18 @@ async def _serve(options: argparse.Namespace) -> int:
     cli_context = find_context(options)
     owner = person_jid(options, cli_context)
     address = _address(options, cli_context, owner) if options.http else None
-    async with login(owner, cli_context) as client:
-        from spade_llm.mcp.server.server import RunningCalls
-
-        offer = build_tool_registry(
-            families, client.node.requester, owner, _service_jids(options, cli_context)
-        )
-        await _run_until_disconnected(client, _transport(RunningCalls(offer), owner, address))
-    return 0
-
-
-def _service_jids(options: argparse.Namespace, cli_context: CliContext) -> ServiceJids:
-    return ServiceJids(
+    peers = ServiceJids(
         memory=cli_context.jid(options.memory or "memory"),
         rag=cli_context.jid(options.rag or "rag"),
         tools=cli_context.jid(options.tool_agent or "tools"),
         assistants=tuple(map(cli_context.jid, options.agent or ["assistant"])),
     )
+    async with login(owner, cli_context) as client:
+        from spade_llm.mcp.server.server import RunningCalls
+
+        registry = build_tool_registry(families, client.node.requester, owner, peers)
+        await _run_until_disconnected(client, _transport(RunningCalls(registry), owner, address))
+    return 0
 
 
 def _address(options: argparse.Namespace, cli_context: CliContext, owner: str) -> ListenAddress:
@@ -250,7 +215,8 @@ async def _transport(calls: RunningCalls, owner: str, address: ListenAddress | N
         from spade_llm.mcp.server.stdio_transport import serve_stdio
 
         if sys.stdin.isatty():
-            print("an MCP client starts this: see spade-llm mcp --print-config", file=sys.stderr)
+            hint = "this command is started by an MCP client: see spade-llm mcp --print-config"
+            print(hint, file=sys.stderr)
         await serve_stdio(server)
         return
     from spade_llm.mcp.server.http_transport import serve_http

@@ -1,6 +1,6 @@
 """`spade-llm memory`: statistics, verification, export, import, backup of a memory file.
 
-Reading works while the agent runs; what writes needs it stopped, and says so.
+Actions that read work while the agent runs; import and reindex require that it is stopped.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.context import data_directory
+from spade_llm.cli.context import data_directory, is_named
 from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
 from spade_llm.cli.factory.embeddings import KEYWORDS_ONLY, EmbedderPool
 from spade_llm.cli.signals import run_until_stopped
@@ -36,13 +36,19 @@ def main(options: argparse.Namespace) -> int:
     home = _agent_directory(data_directory(options), options.agent)
     match options.action:
         case "stats":
-            return _stats(home / MEMORY_FILE)
+            for line in memory_file.statistics_lines(home / MEMORY_FILE):
+                print(line)
+            return 0
         case "verify":
             return _verify(home / MEMORY_FILE)
         case "export":
             return _export(home / MEMORY_FILE, options.file)
         case "backup":
-            return _backup(home / MEMORY_FILE, Path(options.file))
+            target = Path(options.file)
+            with _new_file(target) as unfinished, progress_bar("copied") as progress:
+                memory_file.backup_file(home / MEMORY_FILE, unfinished, progress)
+            print(f"copied      {target.stat().st_size} bytes to {target}")
+            return 0
         case "import":
             return _import(home, Path(options.file), options)
         case _:
@@ -50,27 +56,22 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _agent_directory(data: Path, agent: str | None) -> Path:
-    """The folder of the memory agent that is meant."""
+    """Folder of the memory agent, or of the only one without `agent`."""
     found = sorted(path.parent for path in (data / "agents").glob(f"*/{MEMORY_FILE}"))
     if agent:
-        found = [path for path in found if agent in (path.name, path.name.partition("@")[0])]
+        found = [path for path in found if is_named(path.name, agent)]
     if len(found) == 1:
         return found[0]
     if not found and agent and "@" in agent:
         return data / "agents" / agent
     if not found:
         raise ConfigurationError(
-            f"there is no memory{f' of {agent}' if agent else ''} below {str(data / 'agents')!r}:"
-            " name the data directory with --data, or run `spade-llm up` there once"
+            f"there is no memory file{f' of {agent}' if agent else ''} below"
+            f" {str(data / 'agents')!r}: name the data directory with --data, or run `spade-llm up`"
+            " there once"
         )
     names = ", ".join(path.name for path in found)
     raise ConfigurationError(f"there are several memories ({names}): name one with --agent")
-
-
-def _stats(path: Path) -> int:
-    for line in memory_file.statistics_lines(path):
-        print(line)
-    return 0
 
 
 def _verify(path: Path) -> int:
@@ -78,12 +79,12 @@ def _verify(path: Path) -> int:
     for fault in faults:
         print(f"wrong       {fault}", file=sys.stderr)
     if not faults:
-        print("everything is as it should be")
+        print("no errors found")
     return 1 if faults else 0
 
 
 def _export(path: Path, target: str) -> int:
-    """`-` is standard output."""
+    """Export to a file, or to standard output (`-`)."""
     if target == "-":
         for line in memory_file.export_lines(path, lambda _done, _total: None):
             print(line)
@@ -94,22 +95,16 @@ def _export(path: Path, target: str) -> int:
             # The first line is the header.
             count = sum(file.write(f"{line}\n") > 0 for line in lines) - 1
         file.flush()
-        # Before the rename: after a power failure the name would stand for an empty file.
+        # Before the rename: after a power failure, the file could be empty.
         os.fsync(file.fileno())
     print(f"exported    {count} records to {target}")
     return 0
 
 
-def _backup(path: Path, target: Path) -> int:
-    with _new_file(target) as unfinished, progress_bar("copied") as progress:
-        memory_file.backup_file(path, unfinished, progress)
-    print(f"copied      {target.stat().st_size} bytes to {target}")
-    return 0
-
-
 def _import(home: Path, source: Path, options: argparse.Namespace) -> int:
     try:
-        with _agent_stopped(home), _existing_file(home):
+        with _agent_stopped(home):
+            asyncio.run(_create_or_migrate(home / MEMORY_FILE))
             done = _imported(home / MEMORY_FILE, source, options)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{str(source)!r} cannot be read as text: {error}") from None
@@ -123,15 +118,15 @@ def _import(home: Path, source: Path, options: argparse.Namespace) -> int:
 
 
 def _imported(path: Path, source: Path, options: argparse.Namespace) -> memory_file.ImportSummary:
-    """An export of ours, or a file of spade_llm 0.2 or 0.3: which, the file itself says."""
+    """Import an export, or a file of spade_llm 0.2 or 0.3; the file's content tells which."""
     target = legacy_files.ImportTarget(owner=options.owner, subject=options.about)
     records = legacy_files.read_legacy_file(source, target)
     if records is not None:
         return memory_file.import_legacy_records(path, records, is_dry_run=options.dry_run)
     if options.owner or options.about:
         raise ConfigurationError(
-            f"{str(source)!r} says itself whose its memories are, and about whom:"
-            " leave out --owner and --about"
+            f"{str(source)!r} names the owner and subject of each memory itself:"
+            " remove --owner and --about"
         )
     with source.open(encoding="utf-8", newline="\n") as lines:
         return memory_file.import_lines(path, lines, is_dry_run=options.dry_run)
@@ -159,18 +154,12 @@ def _definition(jid: str, options: argparse.Namespace) -> DeploymentSpec:
         if definition.jid == jid:
             return definition
     raise ConfigurationError(
-        f"no agent.toml below {str(folder)!r} is that of {jid}: name its folder with --agents"
+        f"{jid} has no agent.toml below {str(folder)!r}: name its folder with --agents"
     )
 
 
-@contextmanager
-def _existing_file(home: Path) -> Iterator[None]:
-    """The file is there, and of this version."""
-    asyncio.run(_open_once(home / MEMORY_FILE))
-    yield
-
-
-async def _open_once(path: Path) -> None:
+async def _create_or_migrate(path: Path) -> None:
+    """Open the file once, which creates it or migrates it to this version."""
     async with SQLiteMemoryBackend(path):
         return
 
@@ -182,19 +171,19 @@ def _agent_stopped(home: Path) -> Iterator[None]:
             yield
     except ConfigurationError as error:
         if directory_lock.is_locked(home):
-            raise ConfigurationError(f"{error}: stop it first, this command writes") from None
+            raise ConfigurationError(f"{error}: stop the agent first") from None
         raise
 
 
 @contextmanager
 def _new_file(target: Path) -> Iterator[Path]:
-    """A file beside the target that becomes it when all went well."""
+    """Temporary file that is renamed to the target when the block succeeds."""
     if target.exists():
-        raise ConfigurationError(f"{str(target)!r} is there already: choose another name")
+        raise ConfigurationError(f"{str(target)!r} already exists: choose another name")
     unfinished = target.with_name(f".{target.name}.unfinished")
     try:
         unfinished.unlink(missing_ok=True)
-        # Before anything is in it: memories are for their owner only, whatever the umask.
+        # Before it has content: memories are for their owner only, whatever the umask.
         unfinished.touch(mode=0o600)
         yield unfinished
         unfinished.rename(target)

@@ -23,16 +23,16 @@ _stop: ContextVar[Callable[[], None]] = ContextVar("stop")
 def run_until_stopped(
     work: Coroutine[object, object, int], *, with_parent: bool = False, stopped: int = 0
 ) -> int:
-    """Run `work`; the first request to stop cancels it, and it cleans up. More do nothing: make
-    and terminals send the same signal twice.
+    """Run `work`; the first stop signal cancels it, and it cleans up. Further signals do nothing:
+    make and terminals send the same signal twice.
 
-    `with_parent`: the end of standard input is such a request, too. `stopped`: the exit code then.
+    `with_parent`: the end of standard input stops it, too. `stopped`: the exit code in these cases.
     """
     return run_event_loop(_run_with_signals(work, with_parent, stopped))
 
 
 async def shield_from_stop(work: Coroutine[object, object, None]) -> None:
-    """Finish `work`, which must end by itself soon, also when we are told to stop meanwhile."""
+    """Finish `work`, which must end by itself soon, also if the command is stopped meanwhile."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)
@@ -58,9 +58,16 @@ async def _run_with_signals(
     work: Coroutine[object, object, int], with_parent: bool, stopped: int
 ) -> int:
     loop = asyncio.get_running_loop()
-    stop = _once(lambda: task.cancel())
-    _stop.set(stop)
     task = asyncio.ensure_future(work)
+    is_stopping = False
+
+    def stop() -> None:
+        nonlocal is_stopping
+        if not is_stopping:
+            is_stopping = True
+            task.cancel()
+
+    _stop.set(stop)
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(signal_number, stop)
     if with_parent:
@@ -69,16 +76,6 @@ async def _run_with_signals(
         return await task
     except asyncio.CancelledError:
         return stopped
-
-
-def _once(call: Callable[[], object]) -> Callable[[], None]:
-    pending = [call]
-
-    def call_first() -> None:
-        if pending:
-            pending.pop()()
-
-    return call_first
 
 
 def _stop_at_end_of_input(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:

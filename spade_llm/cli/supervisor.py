@@ -22,30 +22,31 @@ if TYPE_CHECKING:
     from spade_llm.agents import XmppAgent
     from spade_llm.cli.factory.agent_factory import AgentFactory
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
-    from spade_llm.cli.sockets import Listener
 
 logger = logging.getLogger(__name__)
 
 STOP_TIMEOUT_S = 15.0
-"""More than the gateway's grace period (5 s) and an agent's patience with what runs (3 s)."""
+"""More than the grace periods of a gateway (5 s) and of an agent's running requests (3 s)."""
 MIN_BACKOFF_S = 0.2
 MAX_BACKOFF_S = 10.0
 BACKOFF_RESET_S = 30.0
-"""A child that lived this long has not failed at its start: the pauses begin anew."""
+"""Lifetime in seconds after which a child counts as started well: the back-off begins anew."""
 
 
 class Supervisor(Protocol):
+    """Group of running agents."""
+
     async def wait_heard(self, jid: str, *, within_s: float) -> None:
-        """Return once this agent of the group can be asked, as far as can be seen from outside,
-        or at the end of that time."""
+        """Wait until this agent seems to be online, at most `within_s`."""
         ...
 
     def finish_startup(self) -> None:
-        """All have answered once: from now on, start again what can be started again."""
+        """All agents have answered once: from now on, an agent that dies is restarted."""
         ...
 
     async def wait_failed(self) -> str:
-        """Return why, once an agent has ended for good by itself. The caller cancels the wait."""
+        """Wait until an agent has ended for good, and return the reason. The caller cancels the
+        wait."""
         ...
 
 
@@ -56,7 +57,7 @@ class LocalSupervisor:
         self._agents = agents
 
     async def wait_heard(self, jid: str, *, within_s: float) -> None:
-        """It has been started before."""
+        """Local agents are online once they are started."""
 
     def finish_startup(self) -> None: ...
 
@@ -75,10 +76,11 @@ class LocalSupervisor:
 async def supervise_local(
     specs: Sequence[DeploymentSpec], factory: AgentFactory
 ) -> AsyncIterator[LocalSupervisor]:
-    """Agents stop before those that they use; those of one wave together.
+    """Run the agents in this process for the block. Agents stop before those that they use; those
+    of one wave stop together.
 
     Raises:
-        ConfigurationError: one of them does not start.
+        ConfigurationError: an agent does not start.
     """
     async with AsyncExitStack() as stack:
         waves = [
@@ -106,28 +108,32 @@ class AgentProcess:
         self._process: Process | None = None
 
     async def run(self, is_started_up: asyncio.Event) -> str:
-        """Start it, and again, ever later, whenever it dies after `is_started_up`.
+        """Start the child process, and restart it with back-off when it dies after `is_started_up`.
 
-        Returns why it ended, if that was before.
+        Returns the reason if it dies earlier.
         """
         pause_s = MIN_BACKOFF_S
         while True:
-            lived_s, reason = await self._run_once()
+            began = asyncio.get_running_loop().time()
+            self._process = await self._spawn()
+            status = await self._process.wait()
+            lived_s = asyncio.get_running_loop().time() - began
+            reason = f"agent {self._name} ended with status {status}; {last_lines(self._log)}"
             if not is_started_up.is_set():
                 return reason
             logger.error("%s", reason)
             pause_s = (
                 MIN_BACKOFF_S if lived_s > BACKOFF_RESET_S else min(pause_s * 2, MAX_BACKOFF_S)
             )
-            self._say(f"agent       {self._name} has died; starting it again in {pause_s:.1f} s")
+            self._say(f"agent       {self._name} has died; restarting it in {pause_s:.1f} s")
             await asyncio.sleep(pause_s)
 
     async def wait_for_heartbeat(self, *, within_s: float) -> None:
-        """Return once it hears its server, or it is asked anyway."""
+        """Wait for the agent's heartbeat file, at most `within_s`."""
         await wait_for_heartbeat(self._home, within_s=within_s)
 
     async def stop(self) -> None:
-        """The end of its input is how it is told."""
+        """Close the child's standard input, which tells it to stop; kill it after a timeout."""
         process = self._process
         if process is None or process.stdin is None:
             return
@@ -140,19 +146,12 @@ class AgentProcess:
             process.kill()
             await process.wait()
 
-    async def _run_once(self) -> tuple[float, str]:
-        began = asyncio.get_running_loop().time()
-        self._process = await self._spawn()
-        status = await self._process.wait()
-        reason = f"agent {self._name} ended with status {status}; {last_lines(self._log)}"
-        return asyncio.get_running_loop().time() - began, reason
-
     async def _spawn(self) -> Process:
         """Start the process in its own session, so that Ctrl-C reaches only the supervisor, which
         stops the agents in order."""
-        # The child writes to the open file: it can be renamed only between two lives.
+        # The child writes to the open file, which can be renamed only between two runs.
         rotate_log(self._log)
-        remove_heartbeat(self._home)  # One that was killed has left its last beat.
+        remove_heartbeat(self._home)  # A killed agent leaves its last heartbeat.
         with self._log.open("ab") as log:
             return await asyncio.create_subprocess_exec(
                 *self._command,
@@ -185,7 +184,7 @@ class ProcessSupervisor:
         return done.pop().result()
 
     async def stop(self) -> None:
-        """Agents before those that they use; those of one wave together."""
+        """Stop agents before those that they use; those of one wave together."""
         # First of all, or `run` would start again what is stopped below.
         for run in self._runs:
             run.cancel()
@@ -224,7 +223,7 @@ async def _start_wave(
 
 
 def _environment(spec: DeploymentSpec, all_definitions: Sequence[DeploymentSpec]) -> dict[str, str]:
-    """Ours without the secrets that only others use: a key of a model is not for the tools."""
+    """Our environment without the secrets of other agents: the key of a model is not for tools."""
     secrets = MODEL_VARIABLES.union(*(secret_variables(one.settings) for one in all_definitions))
     of_others = secrets - secret_variables(spec.settings)
     return {name: value for name, value in os.environ.items() if name not in of_others}
@@ -237,26 +236,15 @@ def _command(spec: DeploymentSpec, factory: AgentFactory) -> list[str]:
         if ":" in cli_context.host
         else f"{cli_context.host}:{cli_context.port}"
     )
-    trust = ["--ca", str(cli_context.ca)] if cli_context.ca else []
-    register = ["--register"] if cli_context.may_register else []
-    listener = factory.listeners.get(spec.jid)
-    listening = _socket_arguments(spec, listener) if listener else []
-    return [
-        *(sys.executable, "-m", "spade_llm.cli", "run", str(spec.path.absolute())),
-        *(
-            "--data",
-            str(cli_context.data),
-            "--server",
-            server,
-            "--domain",
-            cli_context.domain,
-            *trust,
-        ),
-        *(*register, *listening, "--no-download", "--with-parent"),
-    ]
-
-
-def _socket_arguments(spec: DeploymentSpec, listener: Listener) -> list[str]:
-    """Arguments that tell a gateway about its inherited socket."""
-    names = [word for name in spec.settings.http.hosts for word in ("--allow-host", name)]
-    return ["--http", listener.address, "--listen-fd", str(listener.socket.fileno()), *names]
+    command = [sys.executable, "-m", "spade_llm.cli", "run", str(spec.path.absolute())]
+    command += ["--data", str(cli_context.data), "--server", server]
+    command += ["--domain", cli_context.domain, "--no-download", "--with-parent"]
+    if cli_context.ca:
+        command += ["--ca", str(cli_context.ca)]
+    if cli_context.may_register:
+        command.append("--register")
+    if listener := factory.listeners.get(spec.jid):
+        command += ["--http", listener.address, "--listen-fd", str(listener.socket.fileno())]
+        for name in spec.settings.http.hosts:
+            command += ["--allow-host", name]
+    return command

@@ -16,9 +16,8 @@ from spade_llm.mcp.client.pins import PINS_FILE, PendingDefinition, Pins
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from spade_llm.tools import ToolSpec
     from spade_llm.tools.call_log import CallStarted, LoggedCall
 
 CALL_LOG_FOLDER = "calls"
@@ -58,7 +57,12 @@ def _log(options: argparse.Namespace) -> int:
 
     data = data_directory(options)
     folder = agent_file(options.agent, CALL_LOG_FOLDER, data, what="log of calls")
-    for call in read_calls(folder, last=options.last, wanted=_call_filter(options)):
+
+    def is_wanted(call: CallStarted) -> bool:
+        is_tool = options.tool in (None, call.tool)
+        return is_tool and options.caller in (None, call.caller, call.on_behalf_of)
+
+    for call in read_calls(folder, last=options.last, wanted=is_wanted):
         print(json.dumps(_fields(call)) if options.json else _line(call))
     return 0
 
@@ -77,31 +81,16 @@ async def _list(options: argparse.Namespace) -> int:
             specs = await tools.list()
             status = await ask_status(agent.node.requester, jid, timeout_s=LIST_TIMEOUT_S)
         except RequestError as error:
-            raise SpadeLLMError(f"{jid} did not say what it offers: {error}") from error
+            raise SpadeLLMError(f"{jid} did not list its tools: {error}") from error
     for spec in specs:
-        print(_tool_line(spec))
+        mark = "ask " if spec.needs_approval else "    "
+        summary = sanitize_line(spec.description.strip().partition("\n")[0])[:200]
+        print(f"{mark}{sanitize_line(spec.name):<28} {summary}")
     if not specs:
         print(f"{jid} has no tool that {person} may call")
     for note in status.notes:
         print(f"note {sanitize_line(note)}")
     return 0
-
-
-def _tool_line(spec: ToolSpec) -> str:
-    mark = "ask " if spec.needs_approval else "    "
-    return f"{mark}{sanitize_line(spec.name):<28} {_first_line(spec.description)}"
-
-
-def _first_line(text: str) -> str:
-    return sanitize_line(text.strip().partition("\n")[0])[:200]
-
-
-def _call_filter(options: argparse.Namespace) -> Callable[[CallStarted], bool]:
-    def is_wanted(call: CallStarted) -> bool:
-        is_tool = options.tool in (None, call.tool)
-        return is_tool and options.caller in (None, call.caller, call.on_behalf_of)
-
-    return is_wanted
 
 
 def _fields(call: LoggedCall) -> dict[str, object]:
@@ -143,15 +132,15 @@ def _decide(
 
 
 def _find_pending(waiting: Sequence[PendingDefinition], wanted: str) -> list[PendingDefinition]:
-    """`NAME@DIGEST` is exactly what was shown; NAME alone whatever waits now, and it is shown."""
-    # With the digest: a server may change the definition between the look and the decision.
+    """Definitions named by `NAME@DIGEST`, as shown, or by NAME alone; the latter are shown now."""
+    # The digest: a server may change the definition between review and decision.
     name, _, digest = wanted.partition("@")
     found = [one for one in waiting if name in (_name(one), one.server)]
     if not found:
         names = ", ".join(map(_name, waiting))
         raise ConfigurationError(f"{name!r} does not wait for review; waiting: {names or 'none'}")
     if any(not one.digest.startswith(digest) for one in found):
-        raise ConfigurationError(f"{name!r} is no longer what was shown: review it again")
+        raise ConfigurationError(f"{name!r} has changed since it was shown: review it again")
     for one in found if not digest else ():
         _show_change(one)
     return found

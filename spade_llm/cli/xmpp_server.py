@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_PORT = 5222
 PORT_FILE = "port"
 ANY_PORT = (0, 0)
-"""Twice: another program may take also a port that was free a moment ago."""
+"""Twice, as another program may take a port that was free a moment ago."""
 FIRST_PAUSE_S = 0.2
 MAX_PAUSE_S = 5.0
 
@@ -48,7 +48,7 @@ async def run_server(
     *,
     say: Callable[[str], None],
 ) -> AsyncIterator[CliContext]:
-    """The server with these accounts (JID → password), kept running as long as the block runs.
+    """Run the server with these accounts (JID → password) for the block; restart it if it dies.
 
     Raises:
         ConfigurationError: it does not start, or refuses an account.
@@ -56,7 +56,14 @@ async def run_server(
     server, endpoint = await _start_on_free_port(server_on, ports)
     say(f"server      {server.description}")
     try:
-        cli_context = _local_context(endpoint, data, server.kind)
+        cli_context = CliContext(
+            data=data,
+            host=endpoint.host,
+            port=endpoint.port,
+            domain=endpoint.domain,
+            ca=endpoint.ca_path,
+            server_kind=server.kind,
+        )
         (data / PORT_FILE).write_text(f"{endpoint.port}\n", encoding="ascii")
         await asyncio.gather(*(server.create_account(*account) for account in passwords.items()))
         restart_task = asyncio.create_task(_keep_running(server, say))
@@ -74,7 +81,11 @@ def wanted_ports(data: Path, asked: int | None) -> tuple[int, ...]:
     (0)."""
     if asked is not None:
         return (asked,)
-    candidates = (_last_port(data), DEFAULT_PORT)
+    try:
+        last = int((data / PORT_FILE).read_text(encoding="ascii"))
+    except (FileNotFoundError, ValueError):
+        last = 0
+    candidates = (last, DEFAULT_PORT)
     return (*(port for port in candidates if port and is_free(port)), *ANY_PORT)
 
 
@@ -101,7 +112,7 @@ async def xmpp_server(
     if kind not in OWN_SERVER_KINDS:
         cli_context = _remote_context(options, data, specs)
         say(
-            f"server      {cli_context.host}:{cli_context.port}, not ours,"
+            f"server      {cli_context.host}:{cli_context.port} (external),"
             f" domain {cli_context.domain}"
         )
         if cli_context.may_register:
@@ -132,15 +143,15 @@ async def register_accounts(
     *,
     every_s: float = REGISTER_EVERY_S,
 ) -> None:
-    """Make the accounts (JID → password) that are missing, one after the other.
+    """Register the missing accounts (JID → password), one after the other.
 
-    Waits out the pauses that servers make between two registrations: per account at most
-    REGISTER_TIMEOUT_S, with a line for each attempt.
+    Waits while the server throttles registrations: per account at most REGISTER_TIMEOUT_S, with a
+    line for each attempt.
 
     Raises:
         ConfigurationError: the server does not register one of them, or not within that time.
     """
-    # One by one: servers bound registrations by address (ejabberd: one in 10 minutes by default).
+    # One by one: servers throttle registrations by address (ejabberd: one in 10 minutes).
     for number, (jid, password) in enumerate(passwords.items(), start=1):
         began = time.monotonic()
         while (paused := await _registration_pause(jid, password, cli_context)) is not None:
@@ -148,7 +159,7 @@ async def register_accounts(
             if waited_s > REGISTER_TIMEOUT_S:
                 raise paused
             say(
-                f"account     {jid} ({number} of {len(passwords)}): the server pauses"
+                f"account     {jid} ({number} of {len(passwords)}): the server limits"
                 f" registrations; next attempt in {every_s:.0f} s, after {waited_s / 60:.0f}"
                 f" of at most {REGISTER_TIMEOUT_S / 60:.0f} min"
             )
@@ -176,43 +187,21 @@ async def _start_on_free_port(
     return server, await server.start()
 
 
-def _last_port(data: Path) -> int:
-    try:
-        return int((data / PORT_FILE).read_text(encoding="ascii"))
-    except (FileNotFoundError, ValueError):
-        return 0
-
-
-def _local_context(endpoint: Endpoint, data: Path, kind: str) -> CliContext:
-    return CliContext(
-        data=data,
-        host=endpoint.host,
-        port=endpoint.port,
-        domain=endpoint.domain,
-        ca=endpoint.ca_path,
-        server_kind=kind,
-    )
-
-
 async def _keep_running(server: ManagedServer, say: Callable[[str], None]) -> None:
-    """The agents come back by themselves (xmpp/connection/xmpp_connection.py)."""
+    """Restart the server with back-off when it dies; the agents reconnect by themselves."""
     while True:
         reason = await server.wait_failed()
         logger.error("%s", reason)
-        say("server      has died; starting it again")
-        await _restart(server)
-        say("server      is back")
-
-
-async def _restart(server: ManagedServer) -> None:
-    pause_s = FIRST_PAUSE_S
-    while True:
-        with contextlib.suppress(ConfigurationError):
-            await server.restart()
-            return
-        logger.error("the server does not start; the next attempt is in %.1f s", pause_s)
-        await asyncio.sleep(pause_s)
-        pause_s = min(pause_s * 2, MAX_PAUSE_S)
+        say("server      has died; restarting it")
+        pause_s = FIRST_PAUSE_S
+        while True:
+            with contextlib.suppress(ConfigurationError):
+                await server.restart()
+                break
+            logger.error("the server does not start; the next attempt is in %.1f s", pause_s)
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, MAX_PAUSE_S)
+        say("server      is running again")
 
 
 def _passwords(

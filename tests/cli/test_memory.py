@@ -43,7 +43,7 @@ async def test_an_export_is_imported_into_an_empty_memory(tmp_path: Path) -> Non
     assert exported.output == f"exported    2 records to {file}\n"
     assert imported.output == "imported    2 records; 0 were there already\n"
     assert "assistant@localhost: 2 memories" in stats.output
-    assert (verified.status, verified.output) == (0, "everything is as it should be\n")
+    assert (verified.status, verified.output) == (0, "no errors found\n")
     assert _text(file) == _text(again)
 
 
@@ -138,7 +138,7 @@ async def test_what_reads_works_while_the_agent_runs_and_what_writes_says_to_sto
     assert [(one.status, one.errors) for one in reading] == [(0, "")] * 4
     assert "Zephyr" in reading[2].output
     assert [one.status for one in writing] == [1, 1]
-    assert all("stop it first" in one.errors for one in writing)
+    assert all("stop the agent first" in one.errors for one in writing)
 
 
 def _text(path: str) -> str:

@@ -65,7 +65,7 @@ async def test_it_lists_what_the_person_may_call(program: Program) -> None:
     assert lines[1].startswith("ask open_gate ")
     assert lines[1].endswith("Open the gate.")
     assert away.status == 1
-    assert "nobody@localhost did not say what it offers" in away.errors
+    assert "nobody@localhost did not list its tools" in away.errors
 
 
 @pytest.mark.parametrize(

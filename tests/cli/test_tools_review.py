@@ -77,7 +77,7 @@ def test_exactly_what_was_shown_can_be_accepted(
     pins.review("files", [definition("read", "Something else.")])
 
     assert review(tmp_path, "--accept", found[0]) == 1
-    assert "no longer what was shown" in capsys.readouterr().err
+    assert "has changed since it was shown" in capsys.readouterr().err
     pins.review("files", [definition("read", HIDDEN)])
     assert review(tmp_path, "--accept", found[0]) == 0
 

@@ -255,7 +255,7 @@ async def test_a_server_that_is_killed_comes_back_and_the_agents_with_it(alone: 
         (server,) = _running(alone, "spade_llm.xmpp.servers.embedded.main")
 
         os.kill(server, signal.SIGKILL)
-        await up.line("server      is back")
+        await up.line("server      is running again")
         answer = await alone.run("ask", "what is 12 * 12?")
 
     assert "144" in answer.output
@@ -271,7 +271,7 @@ async def test_an_agent_whose_password_was_reset_logs_in_with_the_new_one(alone:
         reset = await alone.run("account", " Assistant@LOCALHOST ", "--reset")
         (server,) = _running(alone, "spade_llm.xmpp.servers.embedded.main")
         os.kill(server, signal.SIGKILL)
-        await up.line("server      is back")
+        await up.line("server      is running again")
         answer = await alone.run("ask", "what is 12 * 12?")
 
     assert refused.status == 1

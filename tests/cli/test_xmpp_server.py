@@ -86,7 +86,7 @@ async def test_accounts_are_registered_over_the_pauses_of_the_server(
         async with probe_login(jid, password, closed.connection()):
             pass
     assert {line.split(";")[0] for line in lines} == {
-        f"account     memory@{DOMAIN} (2 of 2): the server pauses registrations"
+        f"account     memory@{DOMAIN} (2 of 2): the server limits registrations"
     }
 
 

@@ -284,7 +284,7 @@ async def session(url: str) -> AsyncIterator[None]:
         (("--http", "127.0.0.1:0"), "is not HOST or HOST:PORT"),
         (("--http", "127.0.0.1", "--token-env", "NO_SUCH_TOKEN"), "at least 16 ASCII characters"),
         (("--http", "127.0.0.1", "--token-file", "/no/such"), "cannot be read"),
-        (("--tools", "memory,everything"), "--tools: 'everything' is none of memory, further"),
+        (("--tools", "memory,everything"), "--tools: 'everything' is not one of memory, further"),
         (("--tools", ","), "--tools: name at least one of"),
     ],
 )
