@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from spade_llm.cli.context import CliContext
-    from spade_llm.rag.contract import DocumentSummary, NamespaceSummary, Progress, ScoredChunk
+    from spade_llm.rag.contract import Progress
 
 PAGE = 1000
 
 SHARED_FOLDER = "documents"
-"""The RAG agent's document root, below the data directory (agents/rag/agent.toml: roots)."""
+"""Document root of the RAG agent, below the data directory (agents/rag/agent.toml: roots)."""
 INTERRUPTED = 130
 
 
@@ -42,13 +42,16 @@ def main(options: argparse.Namespace) -> int:
 async def _list(documents: RagClient, options: argparse.Namespace) -> None:
     if options.namespace is None:
         for namespace in await documents.namespaces():
-            print(_line_of_namespace(namespace))
+            figures = f"{namespace.documents:>7} documents {namespace.chunks:>8} passages"
+            updated = _date(namespace.updated_at)
+            print(f"{namespace.name:<20} {figures}  {updated}  {namespace.access}")
         return
     offset, has_more = 0, True
     while has_more:
         page = await documents.documents(namespace=options.namespace, limit=PAGE, offset=offset)
         for document in page.documents:
-            print(_line_of_document(document))
+            figures = f"{document.chunks:>6} passages  version {document.version:<3}"
+            print(f"{figures} {_date(document.updated_at)}  {sanitize_line(document.source)}")
         # An empty page ends the loop, also if documents were deleted meanwhile.
         offset, has_more = offset + len(page.documents), page.has_more and bool(page.documents)
 
@@ -69,7 +72,12 @@ async def _search(documents: RagClient, options: argparse.Namespace) -> None:
     if found.degraded:
         print(f"degraded    {found.degraded}", file=sys.stderr)
     for one in found.chunks:
-        print(_passage_text(one))
+        chunk = one.chunk
+        heading = f" ({chunk.heading})" if chunk.heading else ""
+        place = sanitize_line(f"{chunk.namespace}: {citation_label(chunk)}{heading}")
+        print(f"{one.score:.2f}  {place}")
+        for line in sanitize_lines(chunk.text.strip()).split("\n"):
+            print(f"    {line}")
 
 
 async def _answer(documents: RagClient, options: argparse.Namespace) -> None:
@@ -105,8 +113,8 @@ async def _grant(documents: RagClient, options: argparse.Namespace) -> None:
 
 
 async def _revoke(documents: RagClient, options: argparse.Namespace) -> None:
-    was_there = await documents.revoke(options.namespace, to=options.grantee)
-    print("revoked" if was_there else "there was no such grant")
+    existed = await documents.revoke(options.namespace, to=options.grantee)
+    print("revoked" if existed else "there was no such grant")
 
 
 async def _grants(documents: RagClient, _options: argparse.Namespace) -> None:
@@ -125,24 +133,6 @@ ACTIONS: Mapping[str, Callable[[RagClient, argparse.Namespace], Awaitable[None]]
     "revoke": _revoke,
     "grants": _grants,
 }
-
-
-def _line_of_namespace(one: NamespaceSummary) -> str:
-    figures = f"{one.documents:>7} documents {one.chunks:>8} passages"
-    return f"{one.name:<20} {figures}  {_date(one.updated_at)}  {one.access}"
-
-
-def _line_of_document(one: DocumentSummary) -> str:
-    figures = f"{one.chunks:>6} passages  version {one.version:<3} {_date(one.updated_at)}"
-    return f"{figures}  {sanitize_line(one.source)}"
-
-
-def _passage_text(one: ScoredChunk) -> str:
-    chunk = one.chunk
-    heading = f" ({chunk.heading})" if chunk.heading else ""
-    text = "\n".join(f"    {line}" for line in sanitize_lines(chunk.text.strip()).split("\n"))
-    place = sanitize_line(f"{chunk.namespace}: {citation_label(chunk)}{heading}")
-    return f"{one.score:.2f}  {place}\n{text}"
 
 
 def _date(at: datetime) -> str:

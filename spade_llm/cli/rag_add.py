@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.agent import XmppAgent
 
 MAX_IN_FLIGHT = 8
-"""Files on their way at a time."""
+"""Maximum number of files that are sent concurrently."""
 
 
 class IngestOutput:
-    """A line for each file in a script's log; on a terminal, where a bar shows how far it is, for
-    those that were left out alone."""
+    """Output and totals of an ingest: a line for each file in a script's log; on a terminal, which
+    shows a progress bar, only for files that were left out."""
 
     def __init__(self) -> None:
         self._total = self._added = self._unchanged = self._left_out = self._chunks = 0
@@ -59,14 +59,14 @@ class IngestOutput:
             print(f"…           and {report.total - len(report.documents)} more")
 
     def fail(self, source: str, reason: str) -> None:
-        """Count and print a document that failed, whatever its kind."""
+        """Count and print a document that failed."""
         self._total += 1
         self._left_out += 1
         self._failures += 1
         print(f"left out    {sanitize_line(f'{source}: {reason}')}", file=sys.stderr)
 
     def close(self) -> int:
-        """Say the sum; the exit code: 1 if something that is a document was left out."""
+        """Print the totals, and return the exit code: 1 if a document was left out."""
         print(
             f"documents   {self._total}: {self._added} added, {self._unchanged} unchanged,"
             f" {self._left_out} left out; {pluralize(self._chunks, 'passage')}"
@@ -87,10 +87,10 @@ class IngestOutput:
 async def add_documents(
     sender: XmppAgent, documents: RagClient, options: argparse.Namespace, *, shared: Path
 ) -> int:
-    """Add the files; the server of `sender` takes uploads that are too large for a message."""
+    """Add the files; those that are too large for a message are uploaded to the server."""
     adding = _DocumentAdder(sender, documents, options)
     for path in map(Path, options.path):
-        name = await asyncio.to_thread(_name_below, shared, path)
+        name = await asyncio.to_thread(_name_in_shared_folder, shared, path)
         await (adding.add_local_path(path) if name is None else adding.add_shared_path(name))
     return adding.ledger.close()
 
@@ -109,8 +109,8 @@ class _DocumentAdder:
         """Files of this command, keyed by document name."""
 
     async def add_shared_path(self, name: str) -> None:
-        """Add a path of the shared folder. Ctrl-C cancels it at the agent; documents added by then
-        stay."""
+        """Add a path of the shared folder, which the agent reads itself. Ctrl-C cancels it at the
+        agent; documents added by then stay."""
         with progress_bar("adding") as show:
 
             async def tell(progress: Progress) -> None:
@@ -132,10 +132,13 @@ class _DocumentAdder:
     async def add_local_path(self, path: Path) -> None:
         """Read the files here, in a separate process if their kind needs it, and send their
         text."""
-        root, name = _name_from_last_part(path)
-        with Loader([root]) as loader, progress_bar("adding") as show:
+        # Documents are named from the path's last part on: `docs/design/wire.md`.
+        full = await asyncio.to_thread(path.absolute)
+        with Loader([full.parent]) as loader, progress_bar("adding") as show:
             try:
-                found = await asyncio.to_thread(loader.find, name, is_recursive=self._is_recursive)
+                found = await asyncio.to_thread(
+                    loader.find, full.name, is_recursive=self._is_recursive
+                )
             except InvalidArguments as error:
                 self.ledger.fail(str(path), str(error))
                 return
@@ -147,7 +150,7 @@ class _DocumentAdder:
         found: Sequence[FoundFile | SkippedFile],
         show: Callable[[int, int], None],
     ) -> None:
-        """A few at a time, so that one travels while another is embedded."""
+        """Send several files concurrently, so that one travels while another is embedded."""
         # One iterator for all workers: each takes the next file when it is free.
         entries = iter(found)
         done = 0
@@ -192,8 +195,8 @@ class _DocumentAdder:
         other = self._paths_by_name.setdefault(file.source, file.path)
         if other != file.path:
             raise InvalidArguments(
-                f"{other} has the same name here; add the folder that holds both, or use another "
-                "namespace"
+                f"{other} has the same document name: add the folder that contains both, or use"
+                " another namespace"
             )
 
     async def _ingest(self, document: SourceDocument, file: FoundFile) -> Ingested:
@@ -215,13 +218,7 @@ def _splitting(options: argparse.Namespace) -> Splitting | None:
     return Splitting(size=size, overlap=overlap)
 
 
-def _name_from_last_part(path: Path) -> tuple[Path, str]:
-    """Files are named from the path's own last part on: `docs/design/wire.md`."""
-    full = path.absolute()
-    return full.parent, full.name
-
-
-def _name_below(folder: Path, path: Path) -> str | None:
-    """The path as seen from the folder; None if it lies elsewhere."""
+def _name_in_shared_folder(folder: Path, path: Path) -> str | None:
+    """Path relative to the folder; None if it is elsewhere."""
     folder, path = folder.resolve(), path.resolve()
     return str(path.relative_to(folder)) if path.is_relative_to(folder) else None

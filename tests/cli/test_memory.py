@@ -112,7 +112,7 @@ async def test_after_a_reindex_everything_is_as_it_was(tmp_path: Path) -> None:
 
     outcome = await program.run("memory", "reindex", "--agents", str(program.agents))
 
-    assert outcome.output == "reindexed   with none: found by words only\n"
+    assert outcome.output == "reindexed   with none: search by keywords only\n"
     assert (await program.run("memory", "verify")).status == 0
 
 

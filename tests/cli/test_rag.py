@@ -145,7 +145,7 @@ async def test_names_are_neither_mixed_up_nor_obeyed_by_a_terminal(tmp_path: Pat
         found = await program.run("rag", "search", "herons at dawn")
 
     assert (added.status, "2 added, 0 unchanged, 1 left out" in added.output) == (1, True)
-    assert "first/notes/ferry.md has the same name here" in added.errors
+    assert "first/notes/ferry.md has the same document name" in added.errors
     assert "notes/ [2Jcleared.md" in listed.output
     assert "Herons  ]0;fish  at dawn." in found.output
     assert "\x1b" not in added.output + added.errors + listed.output + found.output

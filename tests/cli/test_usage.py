@@ -43,8 +43,8 @@ async def test_an_operator_sees_all_peers_by_day(
     assert (one["peer"], one["turns"], one["model_calls"]) == ("ada@x", 3, 4)
 
 
-def test_where_there_is_no_record_it_says_whose_there_are(
+def test_a_missing_usage_record_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert usage(tmp_path, "--agent", "nobody") == 1
-    assert "no record of usage of 'nobody'" in capsys.readouterr().err
+    assert "there is no usage record of 'nobody'" in capsys.readouterr().err

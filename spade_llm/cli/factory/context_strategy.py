@@ -47,12 +47,12 @@ class StrategyParts:
 async def choose_context(
     spec: DeploymentSpec, model: ChatModel, embedders: EmbedderPool
 ) -> ContextManagement:
-    """Raises ConfigurationError: a file that the table names is not there."""
+    """Raises ConfigurationError if a file that the table names is missing."""
     table = spec.settings.context
     by_model = table.summary_by == "model" and not isinstance(model, OfflineProvider)
     is_counting = bool(TOKEN_COUNTING_STRATEGIES & set(table.strategy))
     parts = StrategyParts(
-        # Off the loop: a table takes half a second to load.
+        # Off the event loop: a tokenizer takes half a second to load.
         counter=await asyncio.to_thread(_counter, spec, model.name) if is_counting else None,
         embedder=await embedders.get(spec) if table.vectors else None,
         summariser=InstrumentedModel(model) if by_model else None,

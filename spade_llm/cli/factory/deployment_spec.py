@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 AGENT_FILE = "agent.toml"
 _DEPENDENT_KINDS = ("assistant", "gateway")
-"""Kinds that use others; each those before it."""
+"""Kinds that use other agents, in start-up order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ def read_spec(path: Path, *, domain: str) -> DeploymentSpec:
 
 
 def read_deployment(folder: Path, *, domain: str) -> tuple[DeploymentSpec, ...]:
-    """Every agent in the folder, services before the assistants that use them, gateways last.
+    """Read every agent in the folder: services, then the assistants that use them, then gateways.
 
     Raises:
         ConfigurationError: there is none, one is wrong, or two have the same JID.
@@ -66,7 +66,13 @@ def read_deployment(folder: Path, *, domain: str) -> tuple[DeploymentSpec, ...]:
     found = [read_spec(path, domain=domain) for path in paths]
     if not found:
         raise ConfigurationError(f"--agents: there is no NAME/{AGENT_FILE} in {str(folder)!r}")
-    _check_unique_jids(found)
+    by_jid: dict[str, DeploymentSpec] = {}
+    for one in found:
+        other = by_jid.setdefault(one.jid, one)
+        if other is not one:
+            raise ConfigurationError(
+                f"{one.path}: jid: {one.jid} is already the agent of {other.path}: change one"
+            )
     return tuple(sorted(found, key=lambda one: one.wave))
 
 
@@ -83,13 +89,3 @@ def standard_deployment() -> Path:
         if folder.is_dir():
             return folder
     raise ConfigurationError("the standard agents are missing: install spade-llm-agents again")
-
-
-def _check_unique_jids(found: list[DeploymentSpec]) -> None:
-    by_jid: dict[str, DeploymentSpec] = {}
-    for one in found:
-        other = by_jid.setdefault(one.jid, one)
-        if other is not one:
-            raise ConfigurationError(
-                f"{one.path}: jid: {one.jid} is the agent of {other.path}, too: change one"
-            )

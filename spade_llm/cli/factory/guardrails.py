@@ -28,7 +28,7 @@ class Guardrails:
 async def build_guardrails(
     spec: DeploymentSpec, model: ChatModel, stack: AsyncExitStack
 ) -> Guardrails:
-    """`model` judges where a table names no other; others are closed with the stack.
+    """`model` judges where a table names no other model; the stack closes those others.
 
     Raises ConfigurationError.
     """
@@ -101,7 +101,7 @@ async def _judge(
         model = judge
     if isinstance(model, OfflineProvider):
         raise ConfigurationError(
-            'kind = "model" needs a language model, and there are only rules here: configure one in'
+            'kind = "model" needs a language model, but only rules are available: configure one in'
             " [provider] or in this guardrail's provider"
         )
     guardrail = LLMGuardrail(

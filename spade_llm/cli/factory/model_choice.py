@@ -46,7 +46,7 @@ URLS = {
     "vllm": "http://localhost:8000/v1",
 }
 OLLAMA = ("localhost", 11434)
-# On the loopback only: a port that nobody listens on refuses at once.
+# Short, as on the loopback a closed port refuses at once.
 OLLAMA_DEADLINE_S = 0.3
 MAX_ANSWER_BYTES = 1_000_000
 
@@ -58,7 +58,7 @@ MODEL_CHECK_TIMEOUT_S = 10.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChoice:
     kind: Literal["openai", "local", "offline"]
-    """`openai`: the server wants a key. `local`: it wants none."""
+    """`openai`: the server requires a key. `local`: it requires none."""
     model: str = ""
     base_url: str = ""
     # Kept out of repr(), and with it out of logs and tracebacks.
@@ -71,11 +71,17 @@ class ModelChoice:
         if self.kind == "offline":
             why = "" if self.table.kind == "offline" else "none is configured and no Ollama runs: "
             return f"{why}rules instead of a model (OPENAI_API_KEY or Ollama give a real one)"
-        return f"{self.model} at {_url_without_secrets(self.base_url)}"
+        try:
+            parts = urlsplit(self.base_url)
+        except ValueError:
+            return f"{self.model} at an invalid URL"
+        # User, password and query may be secret.
+        host = parts.netloc.rpartition("@")[2]
+        return f"{self.model} at {urlunsplit((parts.scheme, host, parts.path, '', ''))}"
 
 
 async def choose_model(spec: DeploymentSpec) -> ModelChoice:
-    """An assistant's. Raises ConfigurationError if what is configured is not complete."""
+    """Choose the model of an assistant. Raises ConfigurationError if its table is incomplete."""
     return await configured_choice(spec.settings.provider, named_in=f"{spec.path}: provider")
 
 
@@ -97,7 +103,7 @@ async def choose_learning_model(spec: DeploymentSpec) -> ModelChoice | None:
 
 
 async def configured_choice(table: ProviderTable, *, named_in: str) -> ModelChoice:
-    """Raises ConfigurationError if what is configured is not complete."""
+    """Raises ConfigurationError if the table or the environment is incomplete."""
     environment = read_environment()
     match table.kind:
         case "auto":
@@ -124,7 +130,7 @@ class ModelRecord(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     description: str
-    """The model and its address, or that there is none."""
+    """Name and address of the model, or the reason that there is none."""
     is_offline: bool = False
     fault: ModelFault | None = None
 
@@ -135,12 +141,12 @@ class ModelRecord(BaseModel):
             temporary_path.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
             os.replace(temporary_path, home / MODEL_RECORD_FILE)
         except OSError as error:
-            logger.warning("%s is not written: %s", home / MODEL_RECORD_FILE, error)
+            logger.warning("%s cannot be written: %s", home / MODEL_RECORD_FILE, error)
 
 
 @contextmanager
 def maintain_model_record(home: Path, record: ModelRecord, health: ModelHealth) -> Iterator[None]:
-    """It is there, and up to date, as long as the block runs."""
+    """Keep the record up to date for the block."""
     record.write(home)
     health.on_change.append(
         lambda fault: record.model_copy(update={"fault": fault}).write(home),
@@ -166,22 +172,13 @@ def read_model_record(home: Path) -> ModelRecord | None:
 
 @asynccontextmanager
 async def check_in_background(model: OpenAIModel, health: ModelHealth) -> AsyncIterator[None]:
-    """Look at the model's server meanwhile, so that a wrong key shows before the first question."""
+    """Check the model's server concurrently: a wrong key shows before the first question."""
     checking = asyncio.create_task(_check_model(model, health))
     try:
         yield
     finally:
         checking.cancel()
         await asyncio.wait((checking,))
-
-
-def _url_without_secrets(url: str) -> str:
-    """Remove the parts of the URL that may be secret: user, password and query."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "an address that is none"
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _openai_model(choice: ModelChoice) -> OpenAIModel:
@@ -202,7 +199,7 @@ def _openai_model(choice: ModelChoice) -> OpenAIModel:
 
 
 def _limits(table: ProviderTable) -> ModelLimits:
-    """A single attempt that may take longer than a whole call does otherwise gets its time."""
+    """Limits of calls; the deadline is at least the timeout of a single attempt."""
     usual = ModelLimits(max_concurrency=table.max_concurrent)
     return replace(usual, deadline_s=max(usual.deadline_s, table.timeout_s))
 
@@ -218,7 +215,7 @@ async def _automatic(environment: Environment) -> ModelChoice:
 
 def _from_environment(environment: Environment) -> ModelChoice:
     if environment.openai_base_url and not environment.openai_model:
-        raise ConfigurationError("OPENAI_BASE_URL is set and OPENAI_MODEL is not: set it, too")
+        raise ConfigurationError("OPENAI_BASE_URL is set without OPENAI_MODEL: set both")
     key = environment.openai_api_key or ""
     return ModelChoice(
         kind="openai" if key else "local",
