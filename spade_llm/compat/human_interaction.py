@@ -16,8 +16,7 @@ from spade_llm.compat.tools import query_metadata
 from spade_llm.core.errors import RequestError
 from spade_llm.messaging import bare, new_id
 from spade_llm.tools.toolbox import NO_CONTEXT
-from spade_llm.xmpp.spade_adapters import OneShotBehaviour
-from spade_llm.xmpp.spade_classes import SpadeMessage
+from spade_llm.xmpp.spade_adapters import OneShotBehaviour, SpadeMessage
 
 logger = logging.getLogger(__name__)
 

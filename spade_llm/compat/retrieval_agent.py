@@ -25,8 +25,7 @@ from spade_llm.compat.retrieval_tool import (
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.messaging import MESSAGE_TYPE
 from spade_llm.xmpp.agent import XmppAgent
-from spade_llm.xmpp.spade_adapters import Behaviour
-from spade_llm.xmpp.spade_classes import SpadeMessage, SpadeTemplate
+from spade_llm.xmpp.spade_adapters import Behaviour, SpadeMessage, SpadeTemplate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -39,8 +39,13 @@ from spade_llm.xmpp.features.peer_features import PeerFeatures, PeerPresence
 from spade_llm.xmpp.features.presence_status import StatusLine
 from spade_llm.xmpp.features.profile import Profile
 from spade_llm.xmpp.features.roster import Roster
-from spade_llm.xmpp.spade_adapters import Behaviour, WireContainer, preserved_event_loop_policy
-from spade_llm.xmpp.spade_classes import Agent, PresenceManager
+from spade_llm.xmpp.spade_adapters import (
+    Agent,
+    Behaviour,
+    PresenceManager,
+    WireContainer,
+    preserved_event_loop_policy,
+)
 from spade_llm.xmpp.stanza_router import StanzaRouter
 from spade_llm.xmpp.stanzas import message as codec
 from spade_llm.xmpp.stanzas.announcement import (

@@ -1,30 +1,81 @@
-"""SPADE adapters: typed behaviours, SPADE messages, and a container that always uses the wire.
+"""SPADE adapters: base classes, typed behaviours, messages, and a container that uses the wire.
 
-In-process means no stamped sender, no size limit, and messages to a stopped agent vanish.
+SPADE's own container delivers in-process: without a stamped sender or a size limit, and messages to
+a stopped agent vanish. SPADE is imported here without the XMPP server that comes with it: that
+import takes 0.4 s (a database layer with it) and no agent needs it; `spade.run` still imports it to
+start one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
+from slixmpp.stanza import Presence
+
 from spade_llm.messaging import to_metadata
-from spade_llm.xmpp.spade_classes import (
-    Container,
-    SpadeCyclicBehaviour,
-    SpadeMessage,
-    SpadeOneShotBehaviour,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spade.agent import Agent
     from spade.behaviour import BehaviourType
-    from spade.message import Message
 
     from spade_llm.messaging import AclMessage
+
+SERVER = {"pyjabber.server": "Server", "pyjabber.server_parameters": "Parameters"}
+"""Names that spade.container (4.1.4) imports from the server, and uses only by calling them."""
+
+
+@contextmanager
+def _server_imported_later() -> Iterator[None]:
+    later = {module: name for module, name in SERVER.items() if module not in sys.modules}
+    for module, name in later.items():
+        stand_in = sys.modules[module] = ModuleType(module)
+        setattr(stand_in, name, partial(_make_later, module, name))
+    try:
+        yield
+    finally:
+        for module in later:
+            # So that `spade.run` imports the real module when it needs it.
+            del sys.modules[module]
+
+
+def _make_later(module: str, name: str, *args: object, **kwargs: object) -> object:
+    made: object = getattr(import_module(module), name)(*args, **kwargs)
+    return made
+
+
+with _server_imported_later():
+    from spade.agent import Agent
+    from spade.behaviour import CyclicBehaviour as SpadeCyclicBehaviour
+    from spade.behaviour import OneShotBehaviour as SpadeOneShotBehaviour
+    from spade.container import Container
+    from spade.message import Message as SpadeMessage
+    from spade.presence import PresenceManager
+    from spade.template import Template as SpadeTemplate
+
+# SPADE 4.1.4 reads `ask` of every subscription request; slixmpp's presence has no such attribute,
+# and warns on the root logger, which is the user's terminal.
+Presence.interfaces = Presence.interfaces | {"ask"}
+
+__all__ = [
+    "Agent",
+    "Behaviour",
+    "OneShotBehaviour",
+    "PresenceManager",
+    "SpadeCyclicBehaviour",
+    "SpadeMessage",
+    "SpadeOneShotBehaviour",
+    "SpadeTemplate",
+    "WireContainer",
+    "preserved_event_loop_policy",
+    "to_spade_message",
+]
 
 
 class Behaviour(SpadeCyclicBehaviour):
@@ -82,7 +133,7 @@ class WireContainer:
         Container().unregister(agent.jid)
         agent.set_container(cls(agent.loop))
 
-    async def send(self, msg: Message, behaviour: BehaviourType) -> None:
+    async def send(self, msg: SpadeMessage, behaviour: BehaviourType) -> None:
         await behaviour._xmpp_send(msg=msg)
 
 

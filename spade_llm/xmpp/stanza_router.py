@@ -21,8 +21,7 @@ from spade_llm.messaging import (
     ErrorBody,
     Performative,
 )
-from spade_llm.xmpp.spade_adapters import Behaviour
-from spade_llm.xmpp.spade_classes import SpadeMessage
+from spade_llm.xmpp.spade_adapters import Behaviour, SpadeMessage
 from spade_llm.xmpp.stanzas import message as codec
 from spade_llm.xmpp.stanzas.message import MAX_NAME_CHARS, encoding_of, read_metadata
 

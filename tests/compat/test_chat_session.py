@@ -13,7 +13,7 @@ from spade_llm.compat.retrieval_agent import RetrievalBehaviour
 from spade_llm.providers import Completion, ScriptedProvider
 from spade_llm.rag import BaseRetriever, Document
 from spade_llm.tools import LLMTool, RetrievalTool
-from spade_llm.xmpp.spade_classes import SpadeMessage, SpadeTemplate
+from spade_llm.xmpp.spade_adapters import SpadeMessage, SpadeTemplate
 from tests.integration.network import WAIT_S, Network, calling, context_of, jid_of
 from tests.integration.test_spade_agents import Hear, Say, plain_agent, said
 

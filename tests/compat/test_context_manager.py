@@ -20,7 +20,7 @@ from spade_llm.context import (
 )
 from spade_llm.core.settings import load_env_vars
 from spade_llm.providers.scripted import ScriptedProvider
-from spade_llm.xmpp.spade_classes import SpadeMessage
+from spade_llm.xmpp.spade_adapters import SpadeMessage
 from tests.integration.network import answer_to
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from spade_llm.agents import LLMAgent
 from spade_llm.compat.human_interaction import HumanInteractionBehaviour
 from spade_llm.providers import Completion, ScriptedProvider
 from spade_llm.tools import HumanInTheLoopTool
-from spade_llm.xmpp.spade_classes import SpadeTemplate
+from spade_llm.xmpp.spade_adapters import SpadeTemplate
 from tests.integration.network import WAIT_S, Network, answer_to, calling, next_message
 from tests.integration.test_spade_agents import plain_agent
 

@@ -40,7 +40,7 @@ from spade_llm.search.memory_query import Category, MemoryQuery
 from spade_llm.tools import LLMTool
 from spade_llm.tools.remote import ToolsClient
 from spade_llm.tools.terms import Terms, ToolRules
-from spade_llm.xmpp.spade_classes import SpadeOneShotBehaviour, SpadeTemplate
+from spade_llm.xmpp.spade_adapters import SpadeOneShotBehaviour, SpadeTemplate
 from tests.integration.conftest import BOTH
 from tests.integration.network import PATIENCE_S, Network, answer_to, context_of, jid_of
 
