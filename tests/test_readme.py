@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spade_llm.xmpp.servers.run_record import read_run_record
+from spade_llm.xmpp.servers.data_directory import read_run_record
 from tests.cli.program import ROOT, Program, modest_agents
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spade_llm.xmpp.servers.run_record import RunRecord
+    from spade_llm.xmpp.servers.data_directory import RunRecord
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RUN_S = 60

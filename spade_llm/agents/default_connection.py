@@ -9,7 +9,7 @@ from spade_llm.xmpp.connection.settings import ConnectionSettings
 
 if TYPE_CHECKING:
     from spade_llm.core.settings import Environment
-    from spade_llm.xmpp.servers.run_record import RunRecord
+    from spade_llm.xmpp.servers.data_directory import RunRecord
 
 
 async def default_connection(jid: str, password: str) -> ConnectionSettings:
@@ -20,8 +20,8 @@ async def default_connection(jid: str, password: str) -> ConnectionSettings:
     """
     from spade_llm.core.settings import read_environment
     from spade_llm.xmpp.connection.settings import parse_address
+    from spade_llm.xmpp.servers.data_directory import read_run_record
     from spade_llm.xmpp.servers.managed_server import ServerKind
-    from spade_llm.xmpp.servers.run_record import read_run_record
 
     environment = read_environment()
     if environment.server not in list(ServerKind):
@@ -36,7 +36,7 @@ async def default_connection(jid: str, password: str) -> ConnectionSettings:
 async def _connection_to_local_network(
     record: RunRecord, environment: Environment, jid: str, password: str
 ) -> ConnectionSettings:
-    from spade_llm.xmpp.servers.account_creation import account_exists, create_account
+    from spade_llm.xmpp.servers.data_directory import account_exists, create_account
 
     data = _data(environment)
     if (

@@ -13,7 +13,7 @@ from spade_llm.core.sqlite_file import SqliteFile
 from spade_llm.memory.contract import MemoryChange
 from spade_llm.messaging import Encoding, bare
 from spade_llm.xmpp.stanza_router import on_extension
-from spade_llm.xmpp.stanzas.reactions import NAMESPACE, REACTIONS, read_reactions
+from spade_llm.xmpp.stanzas.references import NAMESPACE, REACTIONS, read_reactions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -19,7 +19,7 @@ from spade_llm.cli.terminal import sanitize_line
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.connection.jids import bare_jid
 from spade_llm.xmpp.connection.settings import full_jid
-from spade_llm.xmpp.servers.run_record import read_run_record
+from spade_llm.xmpp.servers.data_directory import read_run_record
 
 if TYPE_CHECKING:
     import argparse
@@ -43,8 +43,7 @@ def main(options: argparse.Namespace) -> int:
 
 def _account(options: argparse.Namespace) -> int:
     from spade_llm.core.settings import variable
-    from spade_llm.xmpp.servers.account_creation import create_account
-    from spade_llm.xmpp.servers.passwords import AccountPasswords
+    from spade_llm.xmpp.servers.data_directory import AccountPasswords, create_account
 
     given = options.password_env
     password = variable(given, named_in="--password-env") if given else None

@@ -14,8 +14,7 @@ from spade_llm.cli.signals import shield_from_stop
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.settings import read_environment
 from spade_llm.xmpp.connection.settings import full_jid, parse_address
-from spade_llm.xmpp.servers.passwords import AccountPasswords
-from spade_llm.xmpp.servers.run_record import read_run_record, saved_ca
+from spade_llm.xmpp.servers.data_directory import AccountPasswords, read_run_record, saved_ca
 
 if TYPE_CHECKING:
     import argparse
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from spade_llm.agents import ChatAgent
     from spade_llm.core.settings import AgentSettings
     from spade_llm.xmpp.connection.settings import ConnectionSettings
-    from spade_llm.xmpp.servers.run_record import RunRecord
+    from spade_llm.xmpp.servers.data_directory import RunRecord
 
 MIN_FREE_BYTES = 4_000_000
 """Minimum free disk space in bytes for databases, logs and passwords of a first start; an embedder

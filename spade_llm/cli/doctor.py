@@ -33,7 +33,7 @@ from spade_llm.cli.factory.model_choice import (
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.core.errors import ConfigurationError, ModelError, RequestError
 from spade_llm.providers import OfflineProvider
-from spade_llm.xmpp.servers.run_record import read_run_record, saved_ca
+from spade_llm.xmpp.servers.data_directory import read_run_record, saved_ca
 
 if TYPE_CHECKING:
     import argparse

@@ -13,19 +13,17 @@ from urllib.parse import urlsplit
 from spade_llm.cli.doctor_checks import Check, CheckState, check_hosted_gateways
 from spade_llm.cli.host import PEOPLE_FOLDER
 from spade_llm.core.errors import AuthenticationRejected, ConfigurationError, ServerUnreachable
-from spade_llm.xmpp.connection.login_probe import probe_login
-from spade_llm.xmpp.connection.server_probe import DnsResolver, addresses_of, probe_server
+from spade_llm.xmpp.connection.probes import DnsResolver, addresses_of, probe_login, probe_server
 from spade_llm.xmpp.connection.settings import tls_context
 from spade_llm.xmpp.servers.certificates import dns_names, name_matches
+from spade_llm.xmpp.servers.data_directory import AccountPasswords
 from spade_llm.xmpp.servers.managed_server import Endpoint
-from spade_llm.xmpp.servers.passwords import AccountPasswords
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.cli.context import CliContext
-    from spade_llm.xmpp.connection.login_probe import ProbeLogin
-    from spade_llm.xmpp.connection.server_probe import ServerFacts
+    from spade_llm.xmpp.connection.probes import ProbeLogin, ServerFacts
 
 MAX_CONCURRENT_LOGINS = 4
 NEEDED_BYTES = 200_000

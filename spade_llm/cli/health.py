@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from spade_llm.cli.context import agent_directories, data_directory
 from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.xmpp.servers.run_record import read_run_record
+from spade_llm.xmpp.servers.data_directory import read_run_record
 
 if TYPE_CHECKING:
     import argparse

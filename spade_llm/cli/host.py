@@ -32,10 +32,9 @@ from spade_llm.xmpp.servers.certificates import (
     local_certificates,
     write_file,
 )
-from spade_llm.xmpp.servers.passwords import AccountPasswords
+from spade_llm.xmpp.servers.data_directory import AccountPasswords, save_ca
 from spade_llm.xmpp.servers.prosody import account_path
 from spade_llm.xmpp.servers.prosody_config import HostingOptions, prosody_config
-from spade_llm.xmpp.servers.run_record import save_ca
 
 if TYPE_CHECKING:
     import argparse

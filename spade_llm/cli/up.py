@@ -33,7 +33,7 @@ from spade_llm.cli.xmpp_server import server_domain, xmpp_server
 from spade_llm.core import directory_lock
 from spade_llm.core.concurrency import freeze_gc, gc_paused
 from spade_llm.core.errors import ConfigurationError, RequestError, SpadeLLMError
-from spade_llm.xmpp.servers.run_record import RunRecord, remove_run_record
+from spade_llm.xmpp.servers.data_directory import RunRecord, remove_run_record
 
 if TYPE_CHECKING:
     import argparse

@@ -15,7 +15,7 @@ from spade_llm.cli.factory.agent_factory import password_of
 from spade_llm.core.errors import ConfigurationError, PortInUse, RegistrationThrottled
 from spade_llm.core.settings import read_environment, read_password
 from spade_llm.xmpp.connection.settings import full_jid, parse_address
-from spade_llm.xmpp.servers.passwords import AccountPasswords
+from spade_llm.xmpp.servers.data_directory import AccountPasswords
 
 if TYPE_CHECKING:
     import argparse
@@ -243,7 +243,7 @@ async def _registration_pause(
 ) -> RegistrationThrottled | None:
     """Log in, registering the account if needed; None on success, else the server's throttling
     error."""
-    from spade_llm.xmpp.connection.login_probe import probe_login
+    from spade_llm.xmpp.connection.probes import probe_login
 
     try:
         async with probe_login(jid, password, cli_context.connection()):

@@ -28,7 +28,7 @@ from spade_llm.messaging import (
     bare,
 )
 from spade_llm.xmpp.admission_control import AdmissionPolicy, admission_control_of
-from spade_llm.xmpp.connection.iq_handlers import answer_software_queries
+from spade_llm.xmpp.connection.client import answer_iq
 from spade_llm.xmpp.connection.jids import resource_of
 from spade_llm.xmpp.connection.settings import ConnectionSettings
 from spade_llm.xmpp.connection.xmpp_connection import XmppConnection
@@ -36,8 +36,7 @@ from spade_llm.xmpp.features import peer_features
 from spade_llm.xmpp.features.archive import MissedMessages
 from spade_llm.xmpp.features.bounced_answers import BouncedAnswers
 from spade_llm.xmpp.features.peer_features import PeerFeatures, PeerPresence
-from spade_llm.xmpp.features.presence_status import StatusLine
-from spade_llm.xmpp.features.profile import Profile
+from spade_llm.xmpp.features.profile import Profile, StatusLine
 from spade_llm.xmpp.features.roster import Roster
 from spade_llm.xmpp.spade_adapters import (
     Agent,
@@ -52,10 +51,13 @@ from spade_llm.xmpp.stanzas.announcement import (
     NODE,
     STANDARD,
     Announcement,
+    current_time,
     feature_of,
     read_node,
     read_ver,
+    software_version,
 )
+from spade_llm.xmpp.stanzas.namespaces import TIME, VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable
@@ -170,7 +172,6 @@ class XmppAgent(Agent):
         if data and self.options.is_available:
             MissedMessages(self, data / f"archive-{self.jid.local}.json")
         BouncedAnswers(self)
-        answer_software_queries(self)
         self.status_line = self._present(self.options.identity)
         self.on_text: Callable[[AclMessage], None] | None = None
         """Takes text that answers none of our questions and that we serve not; must not raise."""
@@ -403,6 +404,9 @@ class XmppAgent(Agent):
         self.client.add_event_handler("presence_unavailable", self._report_presence)
         self.client.add_filter("out", self._extend_presence)
         self.client["xep_0030"].set_node_handler("get_info", handler=self._answer_disco_info)
+        # slixmpp 1.12's plugin of XEP-0202 fails at each request.
+        answer_iq(self.client, f"{{{VERSION}}}query", software_version)
+        answer_iq(self.client, f"{{{TIME}}}time", current_time)
         connection.on_session.append(self._session_started)
         connection.on_resumed.append(self._resumed)
         connection.acknowledger.until_safe = self.node.dispatcher.written_down

@@ -23,7 +23,8 @@ from spade_llm.messaging import (
 )
 from spade_llm.xmpp.spade_adapters import Behaviour, SpadeMessage
 from spade_llm.xmpp.stanzas import message as codec
-from spade_llm.xmpp.stanzas.message import MAX_NAME_CHARS, encoding_of, read_metadata
+from spade_llm.xmpp.stanzas.message import encoding_of, read_metadata
+from spade_llm.xmpp.stanzas.namespaces import MAX_NAME_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

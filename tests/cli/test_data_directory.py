@@ -13,8 +13,7 @@ from spade_llm.cli.xmpp_server import wanted_ports
 from spade_llm.core import directory_lock
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.connection.settings import full_jid, parse_address
-from spade_llm.xmpp.servers.passwords import AccountPasswords
-from spade_llm.xmpp.servers.run_record import RunRecord, read_run_record
+from spade_llm.xmpp.servers.data_directory import AccountPasswords, RunRecord, read_run_record
 
 if TYPE_CHECKING:
     from pathlib import Path

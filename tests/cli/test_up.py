@@ -20,7 +20,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from spade_llm.xmpp.servers.passwords import AccountPasswords
+from spade_llm.xmpp.servers.data_directory import AccountPasswords
 from tests.cli.hanging_server import hanging_server
 from tests.cli.program import ROOT, STOP_S, Program, processes_of, program_in
 

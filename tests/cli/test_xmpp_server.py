@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from spade_llm.cli.xmpp_server import register_accounts, run_server
 from spade_llm.core.errors import AuthenticationRejected, RegistrationThrottled
-from spade_llm.xmpp.connection.login_probe import probe_login
+from spade_llm.xmpp.connection.probes import probe_login
 from spade_llm.xmpp.servers.managed_server import Endpoint, choose_server
 from spade_llm.xmpp.servers.server_process import answers_stream
 from tests.cli.deployment.hosted import DOMAIN, new_deployment

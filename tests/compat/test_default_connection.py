@@ -15,10 +15,8 @@ from spade_llm import ChatAgent, LLMAgent, ScriptedProvider
 from spade_llm.agents.default_connection import default_connection
 from spade_llm.core import directory_lock
 from spade_llm.core.errors import AuthenticationRejected, ConfigurationError
-from spade_llm.xmpp.servers.account_creation import create_account
+from spade_llm.xmpp.servers.data_directory import AccountPasswords, RunRecord, create_account
 from spade_llm.xmpp.servers.managed_server import choose_server
-from spade_llm.xmpp.servers.passwords import AccountPasswords
-from spade_llm.xmpp.servers.run_record import RunRecord
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.xmpp.features.presence_status import LoadLevel, LoadState
+from spade_llm.xmpp.features.profile import LoadLevel, LoadState
 from spade_llm.xmpp.stanzas.vcard import (
     MAX_AVATAR_BYTES,
     Identity,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_llm.messaging import ChatMetadata
-from spade_llm.xmpp.stanzas.mentions import is_mentioned, read_hops, text_for_nick, with_mention
+from spade_llm.xmpp.stanzas.references import is_mentioned, read_hops, text_for_nick, with_mention
 
 ROOM = "tea@conference.example.org"
 OWN = frozenset({f"{ROOM}/bot", "bot@example.org"})

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.xmpp.stanzas.reactions import MAX_REACTIONS, read_reactions
+from spade_llm.xmpp.stanzas.references import MAX_REACTIONS, read_reactions
 
 
 def stanza(inner: str, *, kind: str = "chat") -> Element:

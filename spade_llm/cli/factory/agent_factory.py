@@ -110,12 +110,10 @@ def build_terms(table: TermsTable) -> Terms:
 @asynccontextmanager
 async def _heartbeat(agent: XmppAgent, home: Path) -> AsyncIterator[None]:
     """Touch the heartbeat file while the server answers, for the block."""
-    from spade_llm.xmpp.connection.login_probe import self_ping
 
     async def beat() -> None:
         while True:
-            # To its own full JID through the server: an open socket may be dead (half-open TCP).
-            if agent.connection is not None and await self_ping(agent.connection):
+            if agent.connection is not None and await agent.connection.answers_self_ping():
                 touch_heartbeat(home)
             await asyncio.sleep(HEARTBEAT_INTERVAL_S)
 

@@ -14,10 +14,11 @@ from slixmpp.stanza import Error, StreamFeatures
 from slixmpp.util.sasl.client import MECHANISMS, SASLCancelled
 from slixmpp.util.sasl.mechanisms import SCRAM
 from slixmpp.xmlstream import register_stanza_plugin
+from slixmpp.xmlstream.handler import Callback
+from slixmpp.xmlstream.matcher.base import MatcherBase
 from slixmpp.xmlstream.xmlstream import NotConnectedError
 
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.xmpp.connection.iq_handlers import handle_iq
 from spade_llm.xmpp.connection.settings import tls_context
 from spade_llm.xmpp.connection.stream_management import StreamManagement
 from spade_llm.xmpp.stanzas.message import ACL_TAG
@@ -62,7 +63,7 @@ class WriteBuffer:
         self._waiting: list[str] = []
         self._chars = 0
         self._is_due = False
-        self.before_flush: Callable[[], None] = _no_suffix
+        self.before_flush: Callable[[], None] = lambda: None
         """Called at the end of a turn, to put more."""
 
     def put(self, text: str) -> None:
@@ -335,8 +336,30 @@ class XmppClient(ClientXMPP):
         self.event("stream_error", error)
 
 
-def _no_suffix() -> None:
-    """Default of `before_flush`: adds nothing."""
+def handle_iq(client: ClientXMPP, kind: str, tag: str, handle: Callable[[Iq], None]) -> None:
+    """Register the handler of requests of this kind (`get`, `set`) with this payload
+    (`{namespace}name`); it has to respond, at once or later."""
+    client.register_handler(Callback(f"{kind} {tag}", _IqMatcher((kind, tag)), handle))
+
+
+def answer_iq(client: ClientXMPP, tag: str, answer: Callable[[], Element]) -> None:
+    """Answer `get` requests for this payload; `answer` returns the payload of the result and must
+    not raise."""
+
+    def handle(iq: Iq) -> None:
+        reply = iq.reply()
+        reply.xml.append(answer())
+        reply.send()
+
+    handle_iq(client, "get", tag, handle)
+
+
+class _IqMatcher(MatcherBase):
+    def match(self, stanza: Iq) -> bool:
+        xml, (kind, tag) = stanza.xml, self._criteria
+        is_asked = xml.tag == "{jabber:client}iq" and xml.get("type") == kind
+        # A request has exactly one child (RFC 6120 §8.2.3).
+        return bool(is_asked and len(xml) == 1 and xml[0].tag == tag)
 
 
 class _Forbidden(Exception):

@@ -37,6 +37,7 @@ MIN_ATTEMPT_S = 2.0
 """Each of several addresses gets its share of the time for the first connection, and no less."""
 PING_EVERY_S = 60.0
 PING_TIMEOUT_S = 20.0
+SELF_PING_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 2.0
 """Timeout in seconds of the closing handshake of an established stream; others close at once."""
 _GONE = frozenset({"gone", "item-not-found", "recipient-unavailable", "service-unavailable"})
@@ -295,6 +296,17 @@ class XmppConnection:
             # An error is an answer: the connection is alive.
             return True
         except IqTimeout:
+            return False
+        return True
+
+    async def answers_self_ping(self) -> bool:
+        """True if a ping to our own full JID comes back through the server: an open socket alone
+        may be dead (half-open TCP)."""
+        if not self.connected.is_set():
+            return False
+        try:
+            await self.client["xep_0199"].send_ping(self.address, SELF_PING_TIMEOUT_S)
+        except (IqError, IqTimeout):
             return False
         return True
 

@@ -22,7 +22,7 @@ from slixmpp.xmlstream import tostring
 
 from spade_llm.core.errors import MalformedContent, RequestError, ServiceError
 from spade_llm.messaging import bare
-from spade_llm.xmpp.connection.iq_handlers import handle_iq
+from spade_llm.xmpp.connection.client import handle_iq
 from spade_llm.xmpp.stanzas.forms import (
     AdHocRequest,
     CommandResult,

@@ -14,7 +14,7 @@ from spade_llm.core.limits import LruDict
 from spade_llm.messaging import AclMessage, Encoding, Performative
 from spade_llm.xmpp.connection.jids import is_jid
 from spade_llm.xmpp.stanza_router import on_extension
-from spade_llm.xmpp.stanzas.namespaces import client_language
+from spade_llm.xmpp.stanzas.namespaces import MAX_NAME_CHARS, client_language
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,6 @@ _ENCRYPTED = {
 }
 _BODY = "{jabber:client}body"
 _THREAD = "{jabber:client}thread"
-_MAX_NAME_CHARS = 1024
 
 
 class EncryptionHint:
@@ -99,7 +98,7 @@ def _has_text(xml: Element) -> bool:
 
 def _conversation_key(xml: Element) -> tuple[str, str]:
     thread = xml.findtext(_THREAD) or ""
-    return xml.get("from", "").partition("/")[0], thread[:_MAX_NAME_CHARS]
+    return xml.get("from", "").partition("/")[0], thread[:MAX_NAME_CHARS]
 
 
 def _hint_message(xml: Element, kind: str) -> AclMessage:
@@ -109,6 +108,6 @@ def _hint_message(xml: Element, kind: str) -> AclMessage:
         receiver=xml.get("from", ""),
         content=HINTS[client_language(xml)].format(kind),
         conversation_id=_conversation_key(xml)[1],
-        in_reply_to=xml.get("id", "")[:_MAX_NAME_CHARS],
+        in_reply_to=xml.get("id", "")[:MAX_NAME_CHARS],
         encoding=Encoding.PLAIN,
     )

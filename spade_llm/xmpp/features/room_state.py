@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.limits import SlidingWindow
 from spade_llm.messaging.message import NO_CHAT_METADATA, SEAT_SEPARATOR, TRANSIENT_PREFIX
-from spade_llm.xmpp.stanzas.mentions import visible_nick
 from spade_llm.xmpp.stanzas.muc import BANNED, NEW_NICK, SELF, SHUT_DOWN
+from spade_llm.xmpp.stanzas.references import visible_nick
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,7 +23,7 @@ from spade_llm.xmpp.features.room_membership import MAX_ROOMS, KnownRoom, RoomMe
 from spade_llm.xmpp.features.room_state import PER_MINUTE, RoomAnswerDecision, RoomState
 from spade_llm.xmpp.stanzas import message as codec
 from spade_llm.xmpp.stanzas import muc
-from spade_llm.xmpp.stanzas.mentions import is_mentioned, read_hops, text_for_nick
+from spade_llm.xmpp.stanzas.references import is_mentioned, read_hops, text_for_nick
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

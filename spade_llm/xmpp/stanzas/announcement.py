@@ -1,5 +1,7 @@
 """Announcement of an agent: service discovery (XEP-0030) and entity capabilities (XEP-0115).
 
+With it the answers on software version (XEP-0092) and time (XEP-0202).
+
 An announcement has a feature for each ontology that the agent serves, and a form (XEP-0128) with
 facts of this package. `ver` is a hash over all of it: a client caches the result by `ver`, and a
 new `ver` signals a change.
@@ -10,11 +12,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from spade_llm.xmpp.stanzas.forms import typed_form
-from spade_llm.xmpp.stanzas.namespaces import DATA_FORM, DISCO_INFO
+from spade_llm.xmpp.stanzas.namespaces import DATA_FORM, DISCO_INFO, TIME, VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +27,10 @@ CAPS = "http://jabber.org/protocol/caps"
 FORM_TYPE = "urn:spade-llm:agent:1"
 NODE = "urn:spade-llm"
 CATEGORY, TYPE = "client", "bot"
-STANDARD = (DISCO_INFO, CAPS, "urn:xmpp:ping", "urn:spade-llm:acl:1")
+STANDARD = (DISCO_INFO, CAPS, VERSION, TIME, "urn:xmpp:ping", "urn:spade-llm:acl:1")
+DISTRIBUTION = "spade-llm-agents"
+_RUNNING = version(DISTRIBUTION)
+"""Read once: each reading parses the package's metadata, which takes a millisecond."""
 MAX_FEATURES = 200
 """Maximum number of features read from a peer; the rest is ignored."""
 MAX_FACT_CHARS = 200
@@ -81,14 +88,11 @@ def read_announcement(query: ET.Element) -> Announcement:
         name=identity.get("name", "")[:MAX_FACT_CHARS] if identity is not None else "",
         features=frozenset(one.get("var", "")[:MAX_FACT_CHARS] for one in features),
         is_bot=any(
-            _is_bot(one) for one in query.findall(f"{{{DISCO_INFO}}}identity")[:MAX_FEATURES]
+            (one.get("category"), one.get("type")) == (CATEGORY, TYPE)
+            for one in query.findall(f"{{{DISCO_INFO}}}identity")[:MAX_FEATURES]
         ),
         facts=_facts(query),
     )
-
-
-def _is_bot(identity: ET.Element) -> bool:
-    return (identity.get("category"), identity.get("type")) == (CATEGORY, TYPE)
 
 
 def read_ver(presence: ET.Element) -> str:
@@ -99,6 +103,22 @@ def read_ver(presence: ET.Element) -> str:
 def read_node(presence: ET.Element) -> str:
     """Return the caps node of a presence, which identifies its software; NODE is ours."""
     return _caps_attribute(presence, "node")
+
+
+def software_version() -> ET.Element:
+    """Name and version of this package; operating system and Python are not disclosed."""
+    query = ET.Element(f"{{{VERSION}}}query")
+    ET.SubElement(query, f"{{{VERSION}}}name").text = DISTRIBUTION
+    ET.SubElement(query, f"{{{VERSION}}}version").text = _RUNNING
+    return query
+
+
+def current_time() -> ET.Element:
+    """Return the time in UTC only: the time zone of the machine is not disclosed."""
+    time = ET.Element(f"{{{TIME}}}time")
+    ET.SubElement(time, f"{{{TIME}}}tzo").text = "Z"
+    ET.SubElement(time, f"{{{TIME}}}utc").text = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return time
 
 
 def _caps_attribute(presence: ET.Element, name: str) -> str:

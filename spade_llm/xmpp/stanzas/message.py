@@ -31,7 +31,6 @@ from spade_llm.messaging import (
 from spade_llm.messaging.message import new_id
 from spade_llm.messaging.transport import Bounce
 from spade_llm.xmpp.connection.jids import is_jid
-from spade_llm.xmpp.stanzas.mentions import with_mention, without_quotation
 from spade_llm.xmpp.stanzas.message_splitting import split_text
 from spade_llm.xmpp.stanzas.namespaces import (
     CHAT_STATES,
@@ -39,10 +38,12 @@ from spade_llm.xmpp.stanzas.namespaces import (
     DELAY,
     HINTS,
     MARKERS,
+    MAX_NAME_CHARS,
     RECEIPTS,
     REPLY,
     STANZA_ERRORS,
 )
+from spade_llm.xmpp.stanzas.references import with_mention, without_quotation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,9 +52,6 @@ if TYPE_CHECKING:
 MAX_STANZA_BYTES = 255 * 1024
 """Prosody and ejabberd close the sender's whole stream above 256 KB."""
 MAX_SHOWN = 80
-MAX_NAME_CHARS = 1024
-"""Maximum length in characters of a stanza's id, its thread and each ACL parameter: they are stored
-and sent back."""
 
 ACL_NAMESPACE = "urn:spade-llm:acl:1"
 CORRECTION = "urn:xmpp:message-correct:0"

@@ -1,4 +1,4 @@
-"""XML namespaces shared by the codecs, and the language attribute of a stanza."""
+"""XML namespaces, a length limit and the language attribute, shared by the codecs of stanzas."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ STANZA_ERRORS = "urn:ietf:params:xml:ns:xmpp-stanzas"
 TIME = "urn:xmpp:time"
 VERSION = "jabber:iq:version"
 
+MAX_NAME_CHARS = 1024
+"""Maximum length in characters of a stanza's id, its thread and each ACL parameter: they are stored
+and sent back."""
 
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 

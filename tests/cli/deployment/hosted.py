@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from spade_llm.cli import main
 from spade_llm.cli.context import CliContext
 from spade_llm.cli.xmpp_server import is_free
+from spade_llm.xmpp.servers.data_directory import AccountPasswords
 from spade_llm.xmpp.servers.managed_server import Endpoint
-from spade_llm.xmpp.servers.passwords import AccountPasswords
 from spade_llm.xmpp.servers.server_process import ServerProcess, wait_ready
 from tests.cli.program import ROOT
 

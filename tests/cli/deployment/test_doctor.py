@@ -23,10 +23,9 @@ from spade_llm.cli.doctor_hosting import (
     check_names,
     check_server,
 )
-from spade_llm.xmpp.connection.login_probe import probe_login
-from spade_llm.xmpp.connection.server_probe import DnsResolver, SrvTarget
+from spade_llm.xmpp.connection.probes import DnsResolver, SrvTarget, probe_login
+from spade_llm.xmpp.servers.data_directory import AccountPasswords
 from spade_llm.xmpp.servers.managed_server import STANZA_LIMIT_BYTES
-from spade_llm.xmpp.servers.passwords import AccountPasswords
 from tests.cli.deployment.hosted import DOMAIN, new_deployment
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import pytest_asyncio
 from spade_llm.cli import main
 from spade_llm.cli.doctor_checks import CheckState
 from spade_llm.cli.doctor_hosting import check_accounts
-from spade_llm.xmpp.servers.passwords import AccountPasswords
+from spade_llm.xmpp.servers.data_directory import AccountPasswords
 from spade_llm.xmpp.servers.prosody import write_accounts
 from tests.cli.deployment.hosted import DOMAIN, attempt, new_deployment
 from tests.cli.program import ROOT

@@ -1,24 +1,37 @@
-"""Server probe before login: DNS SRV records, TLS certificate, registration.
+"""Server probes: DNS, TLS certificate and registration before login; time and stanza size after it.
 
-It does not use slixmpp: a client library refuses the servers that are to be examined.
+The probe before login does not use slixmpp: a client library refuses the servers that are to be
+examined.
 """
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 import socket
 import ssl
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import aiodns
 import pycares
 from cryptography import x509
+from slixmpp.exceptions import IqError, IqTimeout
 
 from spade_llm.core.errors import ServerUnreachable
 from spade_llm.xmpp.connection.settings import tls_context
+from spade_llm.xmpp.connection.xmpp_connection import XmppConnection
+from spade_llm.xmpp.stanzas.namespaces import TIME
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from xml.etree.ElementTree import Element
+
+    from slixmpp.stanza import Iq
+
+    from spade_llm.xmpp.connection.settings import ConnectionSettings
     from spade_llm.xmpp.servers.managed_server import Endpoint
 
 TIMEOUT_S = 10.0
@@ -27,6 +40,8 @@ MAX_BYTES = 65_536
 """Maximum size of a response in bytes; stream features take about 1000."""
 STARTTLS = b"<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>"
 DNS_TIMEOUT_S = 5.0
+PROBE = "urn:spade-llm:probe"
+"""Namespace that no server knows: its error is the answer that is timed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +116,11 @@ async def _probe(endpoint: Endpoint) -> ServerFacts:
         stream = await _ProbeStream.open(endpoint, tls_context(endpoint.ca_path))
     except ssl.SSLCertVerificationError as error:
         distrust = error.verify_message
-        stream = await _ProbeStream.open(endpoint, _unverified_context())
+        # Only to read the certificate: no credentials are sent over this connection.
+        unverified = ssl.create_default_context()
+        unverified.check_hostname = False
+        unverified.verify_mode = ssl.CERT_NONE
+        stream = await _ProbeStream.open(endpoint, unverified)
     async with stream:
         return ServerFacts(
             certificate=stream.certificate(),
@@ -109,14 +128,6 @@ async def _probe(endpoint: Endpoint) -> ServerFacts:
             requires_tls=b"<required/>" in stream.before,
             registers_anybody=b"http://jabber.org/features/iq-register" in stream.behind,
         )
-
-
-def _unverified_context() -> ssl.SSLContext:
-    """TLS context for reading an untrusted certificate; no credentials are sent over it."""
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
 
 
 class _ProbeStream:
@@ -167,3 +178,76 @@ def _header(domain: str) -> bytes:
         f"<stream:stream to='{domain}' version='1.0' xmlns='jabber:client' "
         "xmlns:stream='http://etherx.jabber.org/streams'>"
     ).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeLogin:
+    connection: XmppConnection
+
+    async def server_time(self) -> datetime | None:
+        """Query the server's time (XEP-0202), corrected by half the round trip; None: no answer."""
+        loop = asyncio.get_running_loop()
+        asked_s = loop.time()
+        answer = await self._ask(TIME, "time")
+        if answer is None or (utc := answer.find(f"{{{TIME}}}time/{{{TIME}}}utc")) is None:
+            return None
+        delay_s = (loop.time() - asked_s) / 2
+        try:
+            said = datetime.fromisoformat((utc.text or "").replace("Z", "+00:00"))
+        except ValueError:
+            return None
+        return datetime.fromtimestamp(said.timestamp() + delay_s, UTC) if said.tzinfo else None
+
+    async def round_trip_s(self, size_bytes: int, *, within_s: float) -> float | None:
+        """Measure the round trip in seconds of a stanza of this size; None if no response came."""
+        loop = asyncio.get_running_loop()
+        sent_s = loop.time()
+        answer = await self._ask(PROBE, "probe", "x" * size_bytes, within_s=within_s)
+        return None if answer is None else loop.time() - sent_s
+
+    async def _ask(
+        self, namespace: str, name: str, text: str = "", *, within_s: float = TIMEOUT_S
+    ) -> Element | None:
+        """The answer, an error as well; None: none came, or the connection ended."""
+        client = self.connection.client
+        question = client.make_iq_get(ito=client.boundjid.domain)
+        child = question.xml.makeelement(f"{{{namespace}}}{name}", {})
+        child.text = text
+        question.append(child)
+        # A server ends the stream at a stanza above its limit; then no answer comes before the
+        # timeout.
+        ended = asyncio.Event()
+        client.add_event_handler("disconnected", lambda _: ended.set())
+        ending = asyncio.create_task(ended.wait())
+        asking = asyncio.create_task(_answer(question, within_s))
+        await asyncio.wait([asking, ending], return_when=asyncio.FIRST_COMPLETED)
+        ending.cancel()
+        if not asking.done():
+            asking.cancel()
+            await asyncio.wait([asking])
+            return None
+        return asking.result()
+
+
+async def _answer(question: Iq, within_s: float) -> Element | None:
+    try:
+        return (await question.send(timeout=within_s)).xml
+    except IqError as error:
+        return error.iq.xml
+    except IqTimeout:
+        return None
+
+
+@asynccontextmanager
+async def probe_login(
+    jid: str, password: str, connection: ConnectionSettings
+) -> AsyncIterator[ProbeLogin]:
+    """Raises ConfigurationError: the server does not let this account in, and why."""
+    # Of its own: the agent that is logged in with this account must not be replaced (`conflict`).
+    resource = f"visit-{secrets.token_hex(4)}"
+    login = XmppConnection(jid, password, connection, resource=resource, is_resumed=False)
+    await login.open()
+    try:
+        yield ProbeLogin(login)
+    finally:
+        await login.close()

@@ -1,13 +1,15 @@
-"""Mentions (XEP-0372) and replies with their quotation (XEP-0461), in rooms and chats."""
+"""References between messages: mentions (XEP-0372), replies (XEP-0461), reactions (XEP-0444)."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 from xml.sax.saxutils import quoteattr
 
-from spade_llm.xmpp.stanzas.namespaces import FALLBACK, REPLY
+from spade_llm.xmpp.stanzas.namespaces import FALLBACK, MAX_NAME_CHARS, REPLY
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -16,20 +18,27 @@ if TYPE_CHECKING:
 
 REFERENCES = "urn:xmpp:reference:0"
 HOPS = "urn:spade-llm:rooms:1"
+NAMESPACE = "urn:xmpp:reactions:0"
 MAX_HOPS_READ = 1000
 MAX_NICK_CHARS = 64
 """Maximum number of characters shown of a nick; servers allow 1023 bytes."""
+MAX_QUOTED_CHARS = 500
+"""Enough to know which message is meant."""
+MAX_REACTIONS = 20
+"""Maximum number of reactions of a person to a message; the first are kept."""
+MAX_CHARS = 16
+"""Maximum length of a reaction in characters; an emoji may have several."""
+REACTIONS = f"{{{NAMESPACE}}}reactions"
+
+_REACTION = f"{{{NAMESPACE}}}reaction"
 _REFERENCE = f"{{{REFERENCES}}}reference"
 _REPLY = f"{{{REPLY}}}reply"
 _HOPS = f"{{{HOPS}}}hops"
 _BLOCK = ("```", ">", "|", "- ", "* ", "#")
 """Markup that must stand at the beginning of a line (XEP-0393)."""
-
-MAX_QUOTED_CHARS = 500
-"""Enough to know which message is meant."""
-
 _FALLBACK = f"{{{FALLBACK}}}fallback"
 _FALLBACK_BODY = f"{{{FALLBACK}}}body"
+_UNREAD = frozenset({"error", "groupchat", "headline"})
 
 
 def text_for_nick(nick: str, body: str) -> str | None:
@@ -94,11 +103,34 @@ def without_quotation(xml: Element, body: str) -> tuple[str, str]:
         # The length is checked before `int`: both are the sender's text.
         if start.isdecimal() and end.isdecimal() and len(start + end) < 12:
             said = body[: int(start)] + body[max(int(start), int(end)) :]
-            return said, _without_markers(body[int(start) : int(end)])
+            quoted = body[int(start) : int(end)].strip().split("\n")
+            lines = (line.removeprefix(">").strip() for line in quoted)
+            return said, "\n".join(lines)[:MAX_QUOTED_CHARS]
     return body, ""
 
 
-def _without_markers(quotation: str) -> str:
-    """Remove the `>` in front of each line, and truncate."""
-    lines = (line.removeprefix(">").strip() for line in quotation.strip().split("\n"))
-    return "\n".join(lines)[:MAX_QUOTED_CHARS]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageReactions:
+    """Complete set of a person's current reactions to a message; it replaces earlier ones."""
+
+    message_id: str
+    emojis: frozenset[str]
+    is_alone: bool
+    """False: the message says something else, too."""
+
+
+def read_reactions(xml: Element) -> MessageReactions | None:
+    """Read the reactions to a message; None without any, without a valid message id, or in a
+    room."""
+    found = xml.find(REACTIONS)
+    if found is None or xml.get("type") in _UNREAD:
+        return None
+    message_id = found.get("id", "")
+    if not message_id or len(message_id) > MAX_NAME_CHARS:
+        return None
+    texts = ((one.text or "").strip() for one in found.iterfind(_REACTION))
+    emojis = frozenset(text for text in islice(texts, MAX_REACTIONS) if len(text) <= MAX_CHARS)
+    # A body that is marked as fallback (XEP-0428) is for clients that do not know reactions.
+    is_fallback = any(one.get("for") == NAMESPACE for one in xml.iterfind(_FALLBACK))
+    is_alone = is_fallback or not xml.findtext("{jabber:client}body")
+    return MessageReactions(message_id=message_id, emojis=emojis, is_alone=is_alone)
