@@ -65,7 +65,7 @@ NEEDS_AN_EXTRA = [
     ),
     (
         "tokens",
-        "from spade_llm.context.tokenizers import counter_for;"
+        "from spade_llm.context.token_counter import counter_for;"
         " counter_for(tokenizer=Path('tokenizer.json'))",
     ),
     (

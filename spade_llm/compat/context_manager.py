@@ -9,7 +9,7 @@ from uuid import uuid4
 from spade_llm.assistant.history.conversations import ConversationCache
 from spade_llm.assistant.turn.prompt import user_message
 from spade_llm.context import NoContextManagement
-from spade_llm.context.strategy import ensure_system_prompt
+from spade_llm.context.retention import ensure_system_prompt
 from spade_llm.messaging import bare
 
 if TYPE_CHECKING:

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from spade_llm.context.adaptive import AdaptiveSmartContext, AdaptiveWindow
 from spade_llm.context.compression import Compression
 from spade_llm.context.semantic import SemanticRetention
 from spade_llm.context.strategy import ContextManagement, ContextStats
-from spade_llm.context.token_counter import EstimatedTokens, TokenCounter
-from spade_llm.context.tokenizers import counter_for
+from spade_llm.context.token_counter import EstimatedTokens, TokenCounter, counter_for
 from spade_llm.context.windows import (
+    AdaptiveSmartContext,
+    AdaptiveWindow,
     CombinedContext,
     NoContextManagement,
     SmartWindowSizeContext,

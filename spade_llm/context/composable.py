@@ -7,23 +7,23 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
-from spade_llm.context.blocks import repair_history
-from spade_llm.context.note_cache import HistoryNotesCache
-from spade_llm.context.retention import ContextBudget, ContextCost, Retention
-from spade_llm.context.strategy import (
-    ContextManagement,
-    ContextStats,
+from spade_llm.context.notes import HistoryNotesCache
+from spade_llm.context.retention import (
+    ContextBudget,
+    ContextCost,
+    Retention,
     leading_system_messages,
+    repair_history,
     with_system_prompt,
 )
-from spade_llm.context.truncation import Truncator
+from spade_llm.context.strategy import ContextManagement, ContextStats
+from spade_llm.context.token_counter import Truncator
 from spade_llm.providers.model import SystemMessage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spade_llm.context.note_cache import NotedHistory
-    from spade_llm.context.notes import HistoryNotes
+    from spade_llm.context.notes import HistoryNotes, NotedHistory
     from spade_llm.context.token_counter import CachedTokenCounter
     from spade_llm.providers.model import ContextMessage
 

@@ -1,44 +1,16 @@
-"""ContextManagement role, context statistics, placement of the system prompt."""
+"""ContextManagement role (the strategies' contract) and context statistics."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from itertools import takewhile
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
-from spade_llm.providers.model import SystemMessage
+from spade_llm.context.retention import leading_system_messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.providers.model import ContextMessage
-
-
-def leading_system_messages(messages: list[ContextMessage]) -> int:
-    """Count the leading system messages."""
-    return sum(1 for _ in takewhile(lambda message: message["role"] == "system", messages))
-
-
-def ensure_system_prompt(
-    messages: list[ContextMessage], system_prompt: str | None
-) -> list[ContextMessage]:
-    """Put the system prompt before the messages. Strategies of spade_llm 0.3 return messages only;
-    a result that opens with a system message is left as it is."""
-    if leading_system_messages(messages):
-        return messages
-    return with_system_prompt(messages, system_prompt)
-
-
-def with_system_prompt(
-    messages: list[ContextMessage], system_prompt: str | None
-) -> list[ContextMessage]:
-    """A new list that opens with the prompt, unless it already does or there is none."""
-    if not system_prompt:
-        return list(messages)
-    prompt = SystemMessage(role="system", content=system_prompt)
-    if messages and messages[0] == prompt:
-        return list(messages)
-    return [prompt, *messages]
 
 
 class ContextStats(TypedDict):

@@ -1,12 +1,18 @@
-"""Token counters: estimate, and a cache of counts per text."""
+"""Token counters (estimate, tokenizer tables and files), and Truncator: truncates long messages."""
 
 from __future__ import annotations
 
+import json
 import re
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.imports import require_extra
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from spade_llm.providers.model import ContextMessage
 
@@ -123,3 +129,162 @@ def _tokens_of(piece: str) -> float:
     if first < THREE_BYTES_FROM:
         return 0.7 * len(piece)
     return 1.7 if first < 0x10000 else 3
+
+
+TABLES_PACKAGE = "bpe_openai"
+_O200K_MODELS = re.compile(r"(gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|chatgpt-4o|o[134])(?![a-z0-9])")
+_CL100K_MODELS = re.compile(r"(gpt-4|gpt-3\.5-turbo)(?![a-z0-9.])")
+
+
+def counter_for(model: str | None = None, *, tokenizer: Path | None = None) -> TokenCounter:
+    """Exact if `tokenizer` is given, or `model` is one of OpenAI's and its table is installed
+    (the extra `tokens`); else an estimate.
+
+    Raises:
+        ConfigurationError: `tokenizer` cannot be read, or `tokenizers` is missing.
+    """
+    if tokenizer is not None:
+        return TokenizerFile(tokenizer)
+    encoding = encoding_of(model or "")
+    if encoding and find_spec(TABLES_PACKAGE):
+        return OpenAITable(encoding)
+    return EstimatedTokens()
+
+
+def encoding_of(model: str) -> str | None:
+    """The name of the table of a model of OpenAI's, also behind `openai/`; None of others'."""
+    name = model.rpartition("/")[2].casefold()
+    if _O200K_MODELS.match(name):
+        return "o200k_base"
+    return "cl100k_base" if _CL100K_MODELS.match(name) else None
+
+
+class _Encoding(Protocol):
+    def encode_ordinary(self, text: str) -> list[int]: ...
+
+
+class OpenAITable:
+    """`o200k_base` or `cl100k_base`; loading it takes half a second."""
+
+    is_exact = True
+
+    def __init__(self, encoding: str) -> None:
+        import bpe_openai
+
+        self.name = encoding
+        self._encoding: _Encoding = bpe_openai.get_encoding(encoding)
+
+    def count(self, text: str) -> int:
+        return len(self._encoding.encode_ordinary(text))
+
+
+class TokenizerFile:
+    """Any model's tokenizer.json; special tokens are not counted."""
+
+    is_exact = True
+
+    def __init__(self, path: Path) -> None:
+        """Raises ConfigurationError."""
+        require_extra("tokens", "tokenizers")
+        from tokenizers import Tokenizer
+
+        self.name = path.name
+        self._tokenizer = Tokenizer.from_str(_check_tokenizer_file(path))
+        # A published tokenizer.json may truncate and pad, which would falsify the count.
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+
+    def count(self, text: str) -> int:
+        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def _check_tokenizer_file(path: Path) -> str:
+    """Looked at first: of a wrong one the library says only that something was wrong."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        model = json.loads(text)["model"]
+        if not {"type", "vocab"} <= set(model):
+            raise ValueError("its model has no vocabulary")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(f"{path} is not a readable tokenizer.json: {error}") from None
+    return text
+
+
+HEAD_SHARE = 2 / 3
+"""Share of the shown text for the beginning, which identifies it; the end tells the outcome."""
+NOTE_TOKENS = 24
+MAX_ATTEMPTS = 6
+MAX_CACHED_TRUNCATIONS = 512
+
+
+class Truncator:
+    """Truncator for one token limit, with a cache of the latest truncations."""
+
+    def __init__(self, token_limit: int, counter: CachedTokenCounter) -> None:
+        self.counter = counter
+        self.max_old_tokens = max(token_limit // 8, NOTE_TOKENS)
+        """Maximum tokens of one message of an earlier turn."""
+        self._kept: dict[tuple[str, int], str] = {}
+
+    def truncate_old(self, messages: Sequence[ContextMessage]) -> list[ContextMessage]:
+        """Messages of an earlier turn."""
+        return [self._truncate_message(message, self.max_old_tokens) for message in messages]
+
+    def truncate_exchange(
+        self, messages: Sequence[ContextMessage], tokens: float
+    ) -> list[ContextMessage]:
+        """Truncate an exchange to `tokens`: its results share what the calls leave, and the
+        smallest stay whole.
+
+        However little is left, each result keeps its position and the note about the omission.
+        """
+        sizes = [self.counter.message(message) for message in messages]
+        results = [i for i, message in enumerate(messages) if message["role"] == "tool"]
+        left = tokens - sum(size for i, size in enumerate(sizes) if i not in set(results))
+        fitting = list(messages)
+        # Smallest first: what they do not need is left for the larger ones.
+        results.sort(key=lambda i: (sizes[i], i))
+        for done, i in enumerate(results):
+            share = max(int(left // (len(results) - done)), NOTE_TOKENS)
+            fitting[i] = self._truncate_message(messages[i], share)
+            left -= self.counter.message(fitting[i])
+        return fitting
+
+    def _truncate_message(self, message: ContextMessage, tokens: int) -> ContextMessage:
+        content = message["content"]
+        if content is None or message["role"] == "system":
+            return message
+        around = self.counter.message(message) - self.counter.text(content)
+        if self.counter.text(content) + around <= tokens:
+            return message
+        shortened = message.copy()
+        shortened["content"] = self._shortened(content, max(tokens - around, 0))
+        return shortened
+
+    def _shortened(self, text: str, tokens: int) -> str:
+        known = self._kept.get((text, tokens))
+        if known is None:
+            if len(self._kept) >= MAX_CACHED_TRUNCATIONS:
+                self._kept.clear()
+            known = self._kept[text, tokens] = self._cut(text, tokens)
+        return known
+
+    def _cut(self, text: str, tokens: int) -> str:
+        """Truncate the text to `tokens`, with a few counts only."""
+        shown = len(text) * tokens // self.counter.text(text)
+        for _ in range(MAX_ATTEMPTS):
+            cut = truncate_middle(text, shown)
+            # Past the cache: most of these attempts are not counted again.
+            if self.counter.counter.count(cut) <= tokens:
+                return cut
+            # Tokens are not proportional to characters: shrink until the text fits.
+            shown = shown * 2 // 3 - 16
+        return truncate_middle(text, 0)
+
+
+def truncate_middle(text: str, shown: int) -> str:
+    """The text without its middle: `shown` characters of it, and a note of how many are missing."""
+    shown = max(shown, 0)
+    head = int(shown * HEAD_SHARE)
+    tail = text[len(text) - (shown - head) :]
+    return f"{text[:head]}\n[… {len(text) - shown} characters left out to fit …]\n{tail}".strip()

@@ -1,4 +1,4 @@
-"""Window strategies: no limit, last messages, smart window, token budget, combination."""
+"""Window strategies: last messages, smart window, token budget, combination, adaptive windows."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import sys
 from typing import TYPE_CHECKING
 
 from spade_llm.context.composable import Composable, ContextLimits, check_count, check_flag
-from spade_llm.context.token_counter import CachedTokenCounter
-from spade_llm.context.tokenizers import counter_for
+from spade_llm.context.compression import MIN_SUMMARY_TOKENS, Compression
+from spade_llm.context.notes import TOPIC_WINDOW_TURNS, is_topic_shift
+from spade_llm.context.salience import text_terms
+from spade_llm.context.semantic import SemanticRetention
+from spade_llm.context.token_counter import CachedTokenCounter, counter_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.context.composable import ContextDraft
+    from spade_llm.context.notes import HistoryNotes
     from spade_llm.context.strategy import ContextManagement, ContextStats
     from spade_llm.context.token_counter import TokenCounter
+    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import ChatModel
 
-MIN_TOKENS = 64
+MIN_TOKEN_LIMIT = 64
 
 
 class NoContextManagement(Composable):
@@ -99,8 +105,8 @@ class TokenBudget(Composable):
         model: str | None = None,
         counter: TokenCounter | None = None,
     ) -> None:
-        """`model`: counts by its table if it is at hand (context/tokenizers.py); `counter` wins."""
-        self.token_limit = check_count("token_limit", token_limit, minimum=MIN_TOKENS)
+        """`model`: counts by its table if it is at hand (`counter_for`); `counter` wins."""
+        self.token_limit = check_count("token_limit", token_limit, minimum=MIN_TOKEN_LIMIT)
         self._counter = CachedTokenCounter(counter or counter_for(model))
 
     def limits(self) -> ContextLimits:
@@ -139,3 +145,130 @@ class CombinedContext(Composable):
     @property
     def filters(self) -> tuple[ContextManagement, ...]:
         return self._filters
+
+
+REACH_QUANTILE = 0.75
+"""Share of the latest referring answers that must find what they refer to in the window."""
+LATEST_TURNS = 4
+TOOL_SHARE = 0.5
+"""Share of tool calls and results in the messages of the latest turns above which the turns count
+as tool-heavy."""
+
+KEPT_TOOL_TURNS = 2
+"""Number of latest turns with kept tool exchanges, if turns are tool-heavy. Older exchanges are
+dropped in favour of talk, which tells their outcome."""
+
+SUMMARY_SHARE = 4
+MAX_MESSAGES = 400
+"""Maximum number of messages of the window; the tokens have their own limit."""
+
+
+def topic_start(notes: HistoryNotes, question: str) -> int:
+    """The turn in which the present topic began: behind the last where the question opens one, the
+    first where no other is found."""
+    latest = notes.terms_of_turns(notes.turns - TOPIC_WINDOW_TURNS, notes.turns)
+    if is_topic_shift(latest, text_terms(question)):
+        return notes.turns
+    for turn in range(notes.turns - 1, notes.turns - TOPIC_WINDOW_TURNS - 1, -1):
+        if notes.opens_topic(turn):
+            return turn
+    return notes.last_topic_start
+
+
+def typical_reference_distance(notes: HistoryNotes) -> int:
+    """Return how many turns back the latest answers refer, without the farthest quarter."""
+    reference_distances = sorted(notes.reference_distances)
+    return (
+        reference_distances[int((len(reference_distances) - 1) * REACH_QUANTILE)]
+        if reference_distances
+        else 0
+    )
+
+
+def uses_many_tools(notes: HistoryNotes) -> bool:
+    first = notes.turn_starts[-LATEST_TURNS:][:1]
+    latest = notes.blocks[first[0] :] if first else []
+    total = sum(len(block.indexes) for block in latest)
+    tools = sum(len(block.indexes) for block in latest if len(block.indexes) > 1)
+    return total > 0 and tools > TOOL_SHARE * total
+
+
+def turn_start(notes: HistoryNotes, turn: int) -> int:
+    """Its first message, among the noted ones; behind the last for a turn that is yet to come."""
+    if turn >= notes.turns:
+        return len(notes.messages)
+    return notes.blocks[notes.turn_starts[max(turn, 0)]].indexes.start
+
+
+class AdaptiveWindow(Composable):
+    """The newest messages, back to where their topic began or, if that is farther, to what answers
+    of this conversation usually refer to: from `min_messages` to `max_messages`."""
+
+    name = "adaptive_window"
+
+    def __init__(
+        self, min_messages: int = 8, max_messages: int = 60, *, only_if_needed: bool = False
+    ) -> None:
+        """`only_if_needed`: nothing is left out of a history that fits."""
+        self.min_messages = check_count("min_messages", min_messages, minimum=1)
+        self.max_messages = check_count("max_messages", max_messages, minimum=min_messages)
+        self.keeps_fitting_history = check_flag("only_if_needed", only_if_needed)
+
+    def limits(self) -> ContextLimits:
+        return ContextLimits(max_messages=self.max_messages)
+
+    def earliest_index(self, draft: ContextDraft) -> int:
+        noted = draft.noted_history
+        topic = topic_start(noted.notes, draft.question)
+        usual = noted.notes.turns - typical_reference_distance(noted.notes)
+        start = turn_start(noted.notes, min(topic, usual)) + noted.offset
+        return min(start, max(draft.question_index - self.min_messages + 1, 0))
+
+    def earliest_tool_index(self, draft: ContextDraft) -> int:
+        noted = draft.noted_history
+        if not uses_many_tools(noted.notes):
+            return 0
+        turn = noted.notes.turns - KEPT_TOOL_TURNS
+        return turn_start(noted.notes, turn) + noted.offset
+
+    def describe(self, stats: ContextStats) -> None:
+        stats["min_messages"] = self.min_messages
+        stats["max_messages"] = self.max_messages
+
+
+class AdaptiveSmartContext(Composable):
+    """Everything while it fits. Then, within `token_limit`: the current turn, a summary of what is
+    left out, what is nearest to the question, and the newest messages as far as they matter."""
+
+    name = "adaptive_smart"
+
+    def __init__(
+        self,
+        token_limit: int = 4000,
+        semantic_similarity_threshold: float = 0.8,
+        compression_enabled: bool = True,
+        adaptive_window: bool = True,
+        *,
+        counter: TokenCounter | None = None,
+        embedder: Embedder | None = None,
+        summariser: ChatModel | None = None,
+    ) -> None:
+        """`embedder`: nearness by vectors, too; `summariser`: writes the summary between turns."""
+        budget = TokenBudget(token_limit, counter=counter)
+        parts: list[Composable] = [budget]
+        if check_flag("compression_enabled", compression_enabled):
+            tokens = max(token_limit // SUMMARY_SHARE, MIN_SUMMARY_TOKENS)
+            parts.append(Compression(tokens, model=summariser))
+        parts.append(SemanticRetention(None, semantic_similarity_threshold, embedder=embedder))
+        if check_flag("adaptive_window", adaptive_window):
+            parts.append(AdaptiveWindow(max_messages=MAX_MESSAGES, only_if_needed=True))
+        self._parts = tuple(parts)
+
+    @property
+    def parts(self) -> tuple[Composable, ...]:
+        return self._parts
+
+    def get_stats(self, total_messages: int) -> ContextStats:
+        stats = super().get_stats(total_messages)
+        stats["strategy"] = self.name
+        return stats

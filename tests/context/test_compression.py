@@ -16,7 +16,7 @@ from spade_llm.context import (
     TokenBudget,
     WindowSizeContext,
 )
-from spade_llm.context.summary_points import (
+from spade_llm.context.salience import (
     CONTEXT_LENGTH,
     FULL_LENGTH,
     ITEMS_LENGTH,

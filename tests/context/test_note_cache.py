@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.context.note_cache import MAX_NOTES_PER_HISTORY, HistoryNotesCache
+from spade_llm.context.notes import MAX_NOTES_PER_HISTORY, HistoryNotesCache
 
 if TYPE_CHECKING:
     from spade_llm.providers.model import ContextMessage

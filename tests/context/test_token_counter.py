@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_llm.context import EstimatedTokens, TokenBudget, counter_for
-from spade_llm.context.token_counter import MAX_CACHED_CHARS, CachedTokenCounter
-from spade_llm.context.tokenizers import encoding_of
+from spade_llm.context.token_counter import MAX_CACHED_CHARS, CachedTokenCounter, encoding_of
 from spade_llm.providers import find_weights
 from tests.context.histories import call, system, talk, user
 

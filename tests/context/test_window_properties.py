@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_llm.context import ContextManagement, SmartWindowSizeContext, WindowSizeContext
-from spade_llm.context.blocks import (
+from spade_llm.context.retention import (
     blocks_newest_first,
     calls_tools,
     tool_blocks_newest_first,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from spade_llm.assistant.turn.prompt import is_message, speaker_of
 from spade_llm.assistant.turn.recall import RecallResult
-from spade_llm.context.truncation import truncate_middle
+from spade_llm.context.token_counter import truncate_middle
 from spade_llm.core.text import single_line
 from spade_llm.memory.sessions import SECTIONS
 from spade_llm.rag.answers import citation_label

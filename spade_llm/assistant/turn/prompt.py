@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.turn.turn_recorder import record_phase
 from spade_llm.context import ContextManagement, counter_for
-from spade_llm.context.strategy import ensure_system_prompt
+from spade_llm.context.retention import ensure_system_prompt
 from spade_llm.context.token_counter import CachedTokenCounter
 from spade_llm.core.errors import ModelError
 from spade_llm.guardrails.guardrail import call_user_code
