@@ -35,11 +35,6 @@ CONSOLE_CSP = (
 """`blob:` is for what the page makes itself, such as an export."""
 
 
-def mount_console(app: FastAPI) -> None:
-    app.add_route("/console", _redirect_to_console, methods=["GET"], include_in_schema=False)
-    app.mount("/console", _ConsoleFiles(directory=CONSOLE_FOLDER, html=True))
-
-
 def build_app(gateway: Gateway) -> FastAPI:
     """Build the FastAPI application: routes, error handlers and OpenAPI schema. `build_server_app`
     adds the middleware, which sets the principal of a request."""
@@ -51,7 +46,12 @@ def build_app(gateway: Gateway) -> FastAPI:
             if isinstance(router, APIRouter):
                 app.include_router(router)
     if gateway.options.console:
-        mount_console(app)
+
+        async def redirect_to_console(_request: object) -> RedirectResponse:
+            return RedirectResponse("/console/", status_code=307)
+
+        app.add_route("/console", redirect_to_console, methods=["GET"], include_in_schema=False)
+        app.mount("/console", _ConsoleFiles(directory=CONSOLE_FOLDER, html=True))
     return app
 
 
@@ -59,7 +59,11 @@ def build_server_app(gateway: Gateway) -> ASGIApp:
     """Wrap the application in its middleware, innermost first: idempotency, body limit,
     authentication, request context."""
     inner = build_app(gateway)
-    _warm_up_routes(inner)
+    # FastAPI builds the match state of a route at the first request, which would delay all
+    # concurrent requests by 0.1 s.
+    nowhere = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
+    for route in inner.routes:
+        route.matches(dict(nowhere))
     # Plain ASGI: Starlette's own middleware costs a task per layer. Authentication comes
     # first: without a principal no body is worth reading. The key needs both principal and body.
     app: ASGIApp = IdempotencyMiddleware(inner, gateway.answers)
@@ -68,11 +72,9 @@ def build_server_app(gateway: Gateway) -> ASGIApp:
     return RequestContextMiddleware(app, gateway)
 
 
-async def _redirect_to_console(_request: object) -> RedirectResponse:
-    return RedirectResponse("/console/", status_code=307)
-
-
 class _ConsoleFiles(StaticFiles):
+    """Static files with the console's Content-Security-Policy."""
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_page(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -82,11 +84,3 @@ class _ConsoleFiles(StaticFiles):
             await send(message)
 
         await super().__call__(scope, receive, send_page)
-
-
-def _warm_up_routes(app: FastAPI) -> None:
-    """Build the match state of every route at startup. FastAPI builds it at the first request,
-    which would delay all concurrent requests by 0.1 s."""
-    nowhere = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
-    for route in app.routes:
-        route.matches(dict(nowhere))

@@ -92,13 +92,13 @@ def open_gateway_database(database: SqliteFile) -> None:
         database.close()
         raise ConfigurationError(
             f"{DATABASE_FILE} was written by a later version of this software:"
-            " use that, or move the file"
+            " install that version, or move the file away"
         )
     database.run(f"PRAGMA user_version={SCHEMA_VERSION}")
 
 
 async def enforce_bounds(database: SqliteFile, now: float) -> None:
-    """Delete expired and excess stored answers. Call it after every insert, into whichever table.
-    Raises StorageFailed."""
+    """Delete expired and excess stored answers. Call it after an insert into any table. Raises
+    StorageFailed."""
     bounds = (now - KEEP_ANSWERS_S, MAX_ANSWERS, MAX_ANSWERS_BYTES)
     await database.prune_periodically(_BOUND_ANSWERS, *bounds)

@@ -60,16 +60,17 @@ class ApiRequest:
 
     @property
     def wire_id(self) -> str | None:
-        """The id for the one request to an agent that must not be done twice: equal for equal
-        Idempotency-Keys, also after a crash of the gateway. None: without a key any id will do."""
+        """Id of the request to an agent that must not run twice: equal for equal Idempotency-Keys,
+        also after a crash of the gateway. None without a key: then any id will do."""
         return request_wire_id(self.principal.jid, self.key) if self.key else None
 
     def count_tokens(self, reply: ChatReply) -> None:
-        """Into the metrics."""
+        """Add the tokens of an answer to the metrics."""
         self.gateway.metrics.count_tokens(reply.prompt_tokens, reply.completion_tokens)
 
     def new_session(self) -> str:
-        """A UUID, for a request that names no session; a repeated request finds the first's."""
+        """Id (UUID) of a new session, for a request that names none. A repeated request with the
+        same Idempotency-Key gets the same one."""
         known = self.wire_id
         return str(uuid.uuid5(_SESSION_ID_NAMESPACE, known) if known else uuid.uuid4())
 
@@ -86,7 +87,7 @@ async def current_request(request: Request) -> ApiRequest:
     """Build the ApiRequest. Raises HttpError (401) for an anonymous request."""
     state = request.scope["state"]
     if state.get("principal") is None:
-        raise HttpError(401, "Authorization: say `Bearer TOKEN`")
+        raise HttpError(401, "Authorization: send `Bearer TOKEN`")
     return ApiRequest(
         gateway=request.app.state.gateway,
         principal=state["principal"],
@@ -100,9 +101,11 @@ CurrentRequest = Annotated[ApiRequest, Depends(current_request)]
 
 
 async def current_admin_request(api_request: CurrentRequest) -> ApiRequest:
-    """Raises HttpError."""
+    """Raises HttpError (403) without an admin token."""
     if not api_request.principal.is_admin:
-        raise HttpError(403, "This needs an admin token (`spade-llm token create --admin`)")
+        raise HttpError(
+            403, "An admin token is required; create one with `spade-llm token create --admin`"
+        )
     return api_request
 
 
@@ -114,11 +117,11 @@ def encode_session_header(session: str) -> dict[str, str]:
     return {SESSION_HEADER: quote(session, safe="!$&'()*+,:;=@-._~")}
 
 
-def decode_session_header(said: str | None) -> str | None:
+def decode_session_header(value: str | None) -> str | None:
     """Raises InvalidArguments."""
-    if said is None:
+    if value is None:
         return None
     try:
-        return _SESSION_ID.validate_python(unquote(said))
+        return _SESSION_ID.validate_python(unquote(value))
     except ValidationError as error:
         raise InvalidArguments(f"{SESSION_HEADER}: {error.errors()[0]['msg']}") from None

@@ -1,6 +1,6 @@
 """Document uploads: temporary files, ingestion, grants to the assistants.
 
-What a client calls its file is a word in a citation, never a path.
+The file name that a client sends is used in citations, never as a path.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from spade_llm.core.errors import (
     InvalidArguments,
     PathNotFound,
-    RequestError,
     RequestRefused,
     StorageFailed,
 )
@@ -36,25 +35,27 @@ if TYPE_CHECKING:
     from spade_llm.rag.remote_ingestion import IngestReport
 
 MAX_SPOOLED_FILES = 8
-"""Files at a time, of all clients together, half of them one principal's."""
+"""Maximum number of uploads at a time; one principal may use half."""
 MAX_FILE_NAME_CHARS = 200
 
 PutFile = Callable[[Path, str], Awaitable[str]]
-"""A file and what it is called: to the address that it can be fetched from. Raises RequestError."""
+"""Uploads a file under a name, and returns the URL to fetch it from. Raises RequestError."""
 
 MAX_CONCURRENT_TEXTS = 8
-"""Texts of one request on their way; paths go one after the other."""
+"""Maximum number of concurrent texts of one request; paths are added one after the other."""
 MAX_PATH_CHARS = 1000
 _FILE_EXTENSION = re.compile(r"\.[^\s./\\]{1,16}\Z")
 
 
 class UploadSpool:
+    """Temporary files of uploads, and the upload service that passes them to the RAG agent."""
+
     def __init__(self, folder: Path | None, put: PutFile | None) -> None:
-        """`folder`: ours alone, made when it is needed; None: the system's for such files. `put`:
-        None: there is no server that takes files."""
+        """`folder`: the gateway's own, created when needed; None: the system's temporary folder.
+        `put`: None without an upload service."""
         self._folder = folder
         self._put = put
-        self._held = ConcurrencyQuota(MAX_SPOOLED_FILES, message="{} files are being taken in")
+        self._held = ConcurrencyQuota(MAX_SPOOLED_FILES, message="{} file uploads are in progress")
 
     def clear(self) -> None:
         """Delete the files that a killed gateway left."""
@@ -64,15 +65,15 @@ class UploadSpool:
 
     @asynccontextmanager
     async def file(self, principal: str) -> AsyncIterator[Path]:
-        """An empty one, for its owner only; it is gone after the block. Raises Busy, StorageFailed
-        (also where the block runs into an OSError)."""
+        """Create an empty file that only this user can read; it is deleted after the block. Raises
+        Busy, StorageFailed (also for an OSError of the block)."""
         with self._held.hold(principal, 1):
             path: Path | None = None
             try:
-                path = await asyncio.to_thread(self._new)
+                path = await asyncio.to_thread(self._create_file)
                 yield path
             except OSError as error:
-                raise StorageFailed("the file cannot be kept while it is taken in") from error
+                raise StorageFailed("the uploaded file cannot be stored") from error
             finally:
                 if path is not None:
                     path.unlink(missing_ok=True)
@@ -82,11 +83,11 @@ class UploadSpool:
         RequestError (`no-uploads`, `too-large`)."""
         if self._put is None:
             raise RequestRefused(
-                "there is no server that takes files", peer="", wire_code="no-uploads"
+                "the XMPP server offers no file upload (XEP-0363)", peer="", wire_code="no-uploads"
             )
         return await self._put(path, name)
 
-    def _new(self) -> Path:
+    def _create_file(self) -> Path:
         folder = self._folder or Path(tempfile.gettempdir())
         folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / f"upload-{new_id()}"
@@ -95,17 +96,16 @@ class UploadSpool:
         return path
 
 
-def sanitize_file_name(said: str) -> str:
-    """The last part of what a client calls its file, of characters that can be seen; empty: there
-    is none."""
+def sanitize_file_name(name: str) -> str:
+    """Last part of a client's file name, printable characters only; empty if nothing is left."""
     # Programs on Windows send whole paths with backslashes.
-    last = said.replace("\\", "/").rpartition("/")[2]
-    seen = "".join(char for char in last if char.isprintable()).strip(" .")
-    stem, dot, ending = seen.rpartition(".")
-    if not dot or len(seen) <= MAX_FILE_NAME_CHARS:
-        return seen[:MAX_FILE_NAME_CHARS]
-    # The ending survives the cut: it says how the file is read.
-    return f"{stem[: MAX_FILE_NAME_CHARS - 20]}.{ending[:16]}"
+    last = name.replace("\\", "/").rpartition("/")[2]
+    printable = "".join(char for char in last if char.isprintable()).strip(" .")
+    stem, dot, extension = printable.rpartition(".")
+    if not dot or len(printable) <= MAX_FILE_NAME_CHARS:
+        return printable[:MAX_FILE_NAME_CHARS]
+    # The extension survives the cut: it tells how the file is parsed.
+    return f"{stem[: MAX_FILE_NAME_CHARS - 20]}.{extension[:16]}"
 
 
 class DocumentUploads:
@@ -121,8 +121,8 @@ class DocumentUploads:
         owner: str,
         readers: Sequence[str],
     ) -> None:
-        """`owner` is the bare JID that owns the documents; `readers` are those of the assistants,
-        which get read access."""
+        """`owner`: bare JID that owns the documents. `readers`: bare JIDs of the assistants, which
+        get read access."""
         self._rag = rag
         self._owner = owner
         self._uploads = uploads
@@ -132,23 +132,29 @@ class DocumentUploads:
         self._is_new_here = False
 
     async def add_all(self, documents: Sequence[str]) -> int:
-        """Each one is the path of a file below a document root, or else a text; how many.
+        """Add documents, each the path of a file below a document root or else a text, and return
+        their number.
 
         Raises:
-            InvalidArguments: a file of these cannot be read; its place in the list is named. Others
-                may have been added.
-            RequestError: the RAG agent is away, or refuses.
+            InvalidArguments: a file cannot be read; its position in the list is named. Others may
+                have been added.
+            RequestError: the RAG agent is unavailable, or refuses.
         """
-        places = asyncio.Semaphore(MAX_CONCURRENT_TEXTS)
+        texts, paths = asyncio.Semaphore(MAX_CONCURRENT_TEXTS), asyncio.Lock()
 
-        async def add(number: int, document: str) -> None:
-            async with places:
+        async def add(position: int, document: str) -> None:
+            async with texts:
                 try:
-                    await self._add(document, paths)
+                    if _may_be_path(document):
+                        async with paths:
+                            if await self._put_path(document):
+                                return
+                    await self._put_text(document, text_source_name(document))
                 except RequestRefused as refusal:
-                    raise _with_position(refusal, number) from None
+                    if refusal.wire_code != InvalidArguments.code:
+                        raise
+                    raise InvalidArguments(f"documents.{position}: {refusal.detail}") from None
 
-        paths = asyncio.Lock()
         async with self._granted():
             tasks = [asyncio.create_task(add(*one)) for one in enumerate(documents)]
             try:
@@ -173,29 +179,17 @@ class DocumentUploads:
         return report
 
     async def add_file(self, path: Path, *, source: str) -> Ingested:
-        """A file of ours, by way of the XMPP server's uploads. Raises RequestError."""
+        """Upload a local file, from where the RAG agent fetches it. Raises RequestError."""
         async with self._granted():
-            url = await self._uploads.put(path, name=source)
-            done = await self._rag.ingest_url(
-                url, source=source, namespace=self._namespace, splitting=self._splitting
-            )
-            self._is_new_here = True
-        return done
+            return await self._put_file(path, source)
 
     async def add_text(self, text: str, *, source: str) -> Ingested:
-        """Raises RequestError; InvalidArguments if nothing can carry it."""
+        """Raises RequestError; InvalidArguments if neither a message nor a file can carry it."""
         async with self._granted():
             return await self._put_text(text, source)
 
-    async def _add(self, document: str, paths: asyncio.Lock) -> None:
-        if _may_be_path(document):
-            async with paths:
-                if await self._put_path(document):
-                    return
-        await self._put_text(document, text_source_name(document))
-
     async def _put_path(self, path: str) -> bool:
-        """False: there is no such file."""
+        """Add a file below a document root; False if it does not exist."""
         try:
             await self._rag.add_path(
                 path, namespace=self._namespace, only="file", splitting=self._splitting
@@ -212,13 +206,17 @@ class DocumentUploads:
         document = SourceDocument(text=text, source=source, namespace=self._namespace)
         if IngestRequest(document=document, splitting=self._splitting).fits_one_message:
             done = await self._rag.ingest(document, splitting=self._splitting)
-        else:
-            async with self._uploads.file(self._owner) as path:
-                await asyncio.to_thread(path.write_text, text, encoding="utf-8")
-                url = await self._uploads.put(path, name=source)
-                done = await self._rag.ingest_url(
-                    url, source=source, namespace=self._namespace, splitting=self._splitting
-                )
+            self._is_new_here = True
+            return done
+        async with self._uploads.file(self._owner) as path:
+            await asyncio.to_thread(path.write_text, text, encoding="utf-8")
+            return await self._put_file(path, source)
+
+    async def _put_file(self, path: Path, source: str) -> Ingested:
+        url = await self._uploads.put(path, name=source)
+        done = await self._rag.ingest_url(
+            url, source=source, namespace=self._namespace, splitting=self._splitting
+        )
         self._is_new_here = True
         return done
 
@@ -230,16 +228,13 @@ class DocumentUploads:
             yield
         finally:
             if self._is_new_here:
-                await self._grant()
-
-    async def _grant(self) -> None:
-        await asyncio.gather(
-            *(self._rag.grant(self._namespace, to=reader) for reader in self._readers)
-        )
+                await asyncio.gather(
+                    *(self._rag.grant(self._namespace, to=reader) for reader in self._readers)
+                )
 
 
 def text_source_name(text: str) -> str:
-    """A name for a text without one: equal texts have equal names, and are there once."""
+    """Source name of a text without one: equal texts have equal names, and are stored once."""
     return f"text-{hashlib.sha256(text.encode()).hexdigest()[:16]}.txt"
 
 
@@ -249,9 +244,3 @@ def _may_be_path(text: str) -> bool:
     if len(text) > MAX_PATH_CHARS or not text.isprintable():
         return False
     return bool(_FILE_EXTENSION.search(text)) or file_kind(text) is not None
-
-
-def _with_position(refusal: RequestRefused, number: int) -> InvalidArguments | RequestError:
-    if refusal.wire_code != InvalidArguments.code:
-        return refusal
-    return InvalidArguments(f"documents.{number}: {refusal.detail}")

@@ -33,16 +33,16 @@ _RETRY_AFTER_HEADER = {
     "Retry-After": {"schema": {"type": "string"}, "description": "Seconds.", "required": True}
 }
 _ERROR_DESCRIPTIONS: dict[int, str] = {
-    400: "Something in it is not right, beyond its form: the detail names it.",
-    401: "No token, or one that is not known.",
-    403: "This may not be done by whoever asks.",
-    404: "There is no such thing among what is theirs.",
-    408: "The body came too slowly.",
-    409: "It cannot be done now, or this Idempotency-Key is of another request.",
-    413: "It is larger than what is taken.",
-    429: "Too much is going on, or was asked.",
-    500: "Ours; the log has it under the X-Request-ID.",
-    503: "An agent that is needed, or the XMPP server, is away.",
+    400: "Invalid value; the detail names the field.",
+    401: "The token is missing, unknown or expired.",
+    403: "The principal lacks permission.",
+    404: "Not found among the principal's own data.",
+    408: "The body arrived too slowly.",
+    409: "Conflict with the current state, or the first request with this key still runs.",
+    413: "The body or file is too large.",
+    429: "A rate limit, quota or concurrency limit is reached.",
+    500: "Internal error; the log has it under the X-Request-ID.",
+    503: "A required agent, or the XMPP server, is unavailable.",
 }
 
 OPENAI_PATHS = "/v1/"
@@ -94,7 +94,7 @@ NEEDS_OPERATOR = ModelDenied.code
 operator has acted. Not 401, which would say that the *caller's* token is bad."""
 DENIED_RETRY_AFTER_S = 60
 SHUTTING_DOWN = "The gateway is stopping; try again in a few seconds."
-INTERNAL_ERROR = "Internal error; the gateway's log has it under this answer's X-Request-ID."
+INTERNAL_ERROR = "Internal error; see the gateway's log for this answer's X-Request-ID."
 
 
 def error_content(*names: str) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def error_content(*names: str) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
 
 
-# FastAPI's own type of it.
+# The type that FastAPI declares for `responses`.
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {
         "content": error_content("ErrorDetail"),
@@ -115,7 +115,6 @@ ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     for status, why in _ERROR_DESCRIPTIONS.items()
 }
 
-# FastAPI's own type of it.
 OPENAI_ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     **{
         status: {**how, "content": error_content("ErrorEnvelope")}
@@ -123,7 +122,7 @@ OPENAI_ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     },
     422: {
         "content": error_content("ErrorEnvelope"),
-        "description": "It is not of the form of a request.",
+        "description": "The request does not match its schema.",
     },
 }
 
@@ -133,7 +132,7 @@ def is_openai_path(path: str) -> bool:
 
 
 def openai_error(status: int, detail: str, *, code: str = "", param: str = "") -> ErrorEnvelope:
-    """`code`: ours; OpenAI's own word for it is used where there is one."""
+    """`code`: our wire code; it is replaced by OpenAI's own code where there is one."""
     kind = "server_error" if status >= 500 else "invalid_request_error"
     known = (
         _OPENAI_CODE_BY_STATUS.get(status)
@@ -151,7 +150,7 @@ def openai_error(status: int, detail: str, *, code: str = "", param: str = "") -
 
 
 class HttpError(HTTPException):
-    """A status with a sentence for people; 429 and 503 say when to try again."""
+    """HTTP error with a status and a detail; 429 and 503 have a Retry-After."""
 
     def __init__(
         self,
@@ -162,7 +161,7 @@ class HttpError(HTTPException):
         code: str = "",
         param: str = "",
     ) -> None:
-        """`code`, `param`: OpenAI's envelope has room for them."""
+        """`code`, `param`: fields of OpenAI's error format."""
         again_s = _RETRY_AFTER_S.get(status)
         more = {"Retry-After": str(again_s)} if again_s else {}
         super().__init__(status, detail, {**more, **(headers or {})})
@@ -171,14 +170,14 @@ class HttpError(HTTPException):
 
 
 class NetworkUnavailable(HttpError):
-    """There is no connection to the XMPP server now; the gateway comes back by itself."""
+    """The gateway has no XMPP connection at the moment; it reconnects by itself."""
 
     def __init__(self) -> None:
-        super().__init__(503, "The XMPP server is away; try again in a few seconds.")
+        super().__init__(503, "The XMPP server is unavailable; try again in a few seconds.")
 
 
 class ShuttingDown(HttpError):
-    """The gateway was told to stop, and takes no more requests."""
+    """The gateway is stopping, and accepts no more requests."""
 
     def __init__(self) -> None:
         # Otherwise a client would try again on this connection, which is about to end.
@@ -197,11 +196,11 @@ def http_error(error: RequestError | ServiceError) -> HttpError:
     status = status_of(error)
     if isinstance(error, PeerUnavailable):
         return HttpError(
-            status, f"The agent {_agent_name(error)} is away; try again in a few seconds."
+            status, f"The agent {_agent_name(error)} is unavailable; try again in a few seconds."
         )
     if isinstance(error, RequestTimeout):
         return HttpError(
-            status, f"The agent {_agent_name(error)} did not answer in time; try again."
+            status, f"The agent {_agent_name(error)} did not answer in time; try again later."
         )
     code = _code_of(error)
     # The text of an unexpected exception may hold paths or words of people.
@@ -224,15 +223,42 @@ def openai_envelope(error: HTTPException) -> ErrorEnvelope:
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    app.exception_handler(HTTPException)(_handle_http_error)
-    app.exception_handler(RequestError)(_handle_request_error)
-    app.exception_handler(ServiceError)(_handle_request_error)
-    app.exception_handler(RequestValidationError)(_handle_validation_error)
-    app.exception_handler(Exception)(_handle_internal_error)
+    @app.exception_handler(HTTPException)
+    async def handle_http_error(request: Request, error: HTTPException) -> JSONResponse:
+        answer = error_response(error, request.scope)
+        if error.status_code == 405:
+            # Starlette names the methods of the path's first route only (RFC 9110 §10.2.1). The
+            # first call builds the schema (0.2 s), in a thread, and delays only this request.
+            paths = (await asyncio.to_thread(request.app.openapi))["paths"]
+            route = getattr(request.scope.get("route"), "path", "")
+            if operations := paths.get(route, {}):
+                answer.headers["Allow"] = ", ".join(sorted(map(str.upper, operations)))
+        return answer
+
+    @app.exception_handler(RequestError)
+    @app.exception_handler(ServiceError)
+    async def handle_agent_error(
+        request: Request, error: RequestError | ServiceError
+    ) -> JSONResponse:
+        answer = http_error(error)
+        if answer.status_code == 500:
+            logger.error("an agent failed: %s: %s", type(error).__name__, error)
+        return error_response(answer, request.scope)
+
+    @app.exception_handler(RequestValidationError)
+    async def handle_validation_error(
+        request: Request, error: RequestValidationError
+    ) -> JSONResponse:
+        return validation_error_response(error, request.scope)
+
+    @app.exception_handler(Exception)
+    async def handle_internal_error(request: Request, _error: Exception) -> JSONResponse:
+        # The server logs the traceback.
+        return error_response(HttpError(500, INTERNAL_ERROR), request.scope)
 
 
 def validation_error_response(error: RequestValidationError, scope: Scope) -> JSONResponse:
-    """FastAPI's own list, without what was sent: that may be large, and no JSON."""
+    """FastAPI's own list of errors, without the input, which may be large and not JSON."""
     if is_openai_path(scope["path"]):
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"][1:])
@@ -246,7 +272,7 @@ def _code_of(error: RequestError | ServiceError) -> str:
 
 
 def _retry_after(error: RequestError | ServiceError, status: int) -> dict[str, str]:
-    """Retry-After, where more is known than the status."""
+    """Retry-After header, where the error tells more than the status."""
     if _code_of(error) == NEEDS_OPERATOR:
         return {"Retry-After": str(DENIED_RETRY_AFTER_S), **DO_NOT_RETRY}
     asked_s = error.retry_after_s if isinstance(error, RequestError) else None
@@ -258,37 +284,3 @@ def _retry_after(error: RequestError | ServiceError, status: int) -> dict[str, s
 
 def _agent_name(error: RequestError) -> str:
     return error.peer.partition("@")[0]
-
-
-async def _handle_http_error(request: Request, error: HTTPException) -> JSONResponse:
-    answer = error_response(error, request.scope)
-    if error.status_code == 405 and (described := await _documented_statuses(request)):
-        # Starlette says the methods of the first route of the path (RFC 9110 §10.2.1).
-        answer.headers["Allow"] = ", ".join(sorted(method.upper() for method in described))
-    return answer
-
-
-async def _documented_statuses(request: Request) -> Mapping[str, object]:
-    """Documented operations of the path, keyed by HTTP method. The first call takes 0.2 s to build
-    the schema, in a thread, and delays only this request."""
-    paths = (await asyncio.to_thread(request.app.openapi))["paths"]
-    found: Mapping[str, object] = paths.get(getattr(request.scope.get("route"), "path", ""), {})
-    return found
-
-
-async def _handle_request_error(
-    request: Request, error: RequestError | ServiceError
-) -> JSONResponse:
-    answer = http_error(error)
-    if answer.status_code == 500:
-        logger.error("an agent could not answer: %s: %s", type(error).__name__, error)
-    return error_response(answer, request.scope)
-
-
-async def _handle_validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
-    return validation_error_response(error, request.scope)
-
-
-async def _handle_internal_error(request: Request, _error: Exception) -> JSONResponse:
-    """The server logs the traceback."""
-    return error_response(HttpError(500, INTERNAL_ERROR), request.scope)

@@ -44,7 +44,7 @@ class RequestRateLimiter:
     """Rate limit of requests per principal (token bucket)."""
 
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """0: no limit."""
+        """`per_minute`: 0 means no limit."""
         per_s = per_minute / 60
         self._rate = Rate(per_s=per_s, burst=max(1, int(per_s * BURST_S))) if per_minute else None
         self._clock = clock
@@ -62,7 +62,7 @@ class GracefulShutdown:
     """Counts requests in flight, and drains them when the gateway stops."""
 
     def __init__(self, end: Callable[[], None]) -> None:
-        """`end`: makes what still runs after the grace period fail."""
+        """`end` makes the requests fail that still run after the grace period."""
         self._end = end
         self._running = 0
         self._is_idle = asyncio.Event()
@@ -82,7 +82,7 @@ class GracefulShutdown:
                 self._is_idle.set()
 
     async def drain(self) -> None:
-        """Return when no request is in flight, or GRACE_S later, when they were told to end."""
+        """Wait until no request is in flight; after GRACE_S, end those that are."""
         self.has_begun = True
         try:
             async with asyncio.timeout(GRACE_S):
@@ -92,7 +92,7 @@ class GracefulShutdown:
 
 
 class Gateway:
-    """Open it (`async with`) before the first request comes; it closes after the last."""
+    """State of a gateway; open it (`async with`) before the first request."""
 
     def __init__(
         self,
@@ -124,11 +124,11 @@ class Gateway:
         self.origin_policy = OriginPolicy(options)
         self.rate_limiter = RequestRateLimiter(options.requests_per_minute)
         self.stream_quota = ConcurrencyQuota(
-            options.max_streams, message="{} answers are being streamed"
+            options.max_streams, message="{} streamed answers are in progress"
         )
         self.body_quota = ConcurrencyQuota(
             MAX_LARGE_BODIES * options.max_body_bytes,
-            message="requests of {} bytes are being worked on",
+            message="requests of {} bytes are in progress",
         )
         self.metrics = Metrics()
         self.metrics.watch(streams=lambda: self.stream_quota.held, is_connected=is_connected)

@@ -1,7 +1,7 @@
 """Liveness of agents: cached availability, requests that fail when an agent is down.
 
-The XMPP server queues messages to an agent that has died. A long request would therefore wait for
-its whole deadline (minutes), without a word to the HTTP client.
+The XMPP server queues messages to an agent that has died. Without these checks a long request would
+wait for its whole deadline (minutes) before the HTTP client gets an answer.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from spade_llm.core.errors import Interrupted, PeerUnavailable, RequestError, RequestFailed
 from spade_llm.gateway.errors import SHUTTING_DOWN
+from spade_llm.gateway.streaming import next_or_none
 from spade_llm.messaging.agent_status import AgentStatus, ask_status
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LIVENESS_CHECK_INTERVAL_S = 2.0
-"""A request that is answered within this is not looked after."""
+"""Time in seconds without an answer after which the agent's liveness is checked, repeatedly."""
 LIVENESS_TIMEOUT_S = 5.0
 """Deadline of a liveness check in seconds: an agent that does not respond by then is unavailable. A
 restarted agent responds sooner."""
@@ -38,9 +39,11 @@ StatusByJid = dict[str, AgentStatus | None]
 
 
 class FairYield:
-    """Lets one through in a turn of the loop. Of many answers that come at once each is read and
-    written in a few milliseconds: what is short, such as /health or a part of another answer, has
-    its turn in between."""
+    """Lets one caller through per iteration of the event loop.
+
+    Reading and writing an answer takes a few milliseconds: if many arrive at once, short work
+    (/health, a part of a stream) runs in between.
+    """
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
@@ -51,7 +54,8 @@ class FairYield:
 
 
 class LivenessRequester:
-    """Close it (`aclose`) after the last request."""
+    """Requester whose requests fail when the agent goes down or the gateway stops. Close it
+    (`aclose`) after the last request."""
 
     def __init__(self, requester: RequestSender) -> None:
         self._requester = requester
@@ -60,11 +64,11 @@ class LivenessRequester:
         """Running liveness checks, keyed by peer: one at a time, shared by all requests that wait
         for it."""
         self._in_flight: set[asyncio.Future[Any]] = set()
-        """Questions that wait for their answer; as many as there are requests in flight."""
+        """Requests to agents that wait for their answer; bounded by the HTTP requests in flight."""
         self._has_ended = False
 
     def end(self) -> None:
-        """Fail all open questions, and those that come: the gateway stops."""
+        """Fail all open requests to agents, and later ones: the gateway is stopping."""
         self._has_ended = True
         for working in self._in_flight:
             working.cancel()
@@ -89,7 +93,7 @@ class LivenessRequester:
         answers = self._requester.stream(question, timeout_s=timeout_s)
         try:
             while (
-                answer := await self._run_while_alive(question, _next_answer(answers))
+                answer := await self._run_while_alive(question, next_or_none(answers))
             ) is not None:
                 if answer.is_terminal:
                     await self._fair_yield.wait_turn()
@@ -123,20 +127,18 @@ class LivenessRequester:
 
     async def _check_liveness(self, question: OutgoingRequest, task: asyncio.Future[T]) -> None:
         """Return at once when the work is done. Raises PeerUnavailable."""
-        check = self._checks.get(question.peer) or self._start_check(question.peer)
+        peer = question.peer
+        if (check := self._checks.get(peer)) is None:
+            check = self._checks[peer] = asyncio.create_task(self._is_alive(peer))
+            check.add_done_callback(lambda _: self._checks.pop(peer))
         both: set[asyncio.Future[Any]] = {check, task}
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if not task.done() and not check.result():
             raise PeerUnavailable(
-                f"it said nothing for {LIVENESS_TIMEOUT_S:.0f} s",
-                peer=question.peer,
+                f"no answer to a liveness check within {LIVENESS_TIMEOUT_S:.0f} s",
+                peer=peer,
                 conversation_id=question.conversation_id,
             )
-
-    def _start_check(self, peer: str) -> asyncio.Task[bool]:
-        check = self._checks[peer] = asyncio.create_task(self._is_alive(peer))
-        check.add_done_callback(lambda _: self._checks.pop(peer))
-        return check
 
     async def _is_alive(self, peer: str) -> bool:
         try:
@@ -147,6 +149,8 @@ class LivenessRequester:
 
 
 class AgentAvailability:
+    """Cached status of the agents behind a gateway."""
+
     def __init__(
         self,
         requester: RequestSender,
@@ -187,7 +191,3 @@ class AgentAvailability:
             return await ask_status(self._requester, jid, timeout_s=STATUS_TIMEOUT_S)
         except RequestError:
             return None
-
-
-async def _next_answer(answers: AsyncGenerator[AclMessage]) -> AclMessage | None:
-    return await anext(answers, None)

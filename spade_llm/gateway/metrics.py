@@ -21,35 +21,35 @@ class Metrics:
         self._registry = registry = CollectorRegistry()
         self.requests = Counter(
             "spade_llm_http_requests_total",
-            "Requests that were answered.",
+            "Answered requests.",
             ("method", "route", "status"),
             registry=registry,
         )
         self.seconds = Histogram(
             "spade_llm_http_request_seconds",
-            "From the request's head to the end of its answer.",
+            "Time from the request's head to the end of its response.",
             ("route",),
             buckets=_BUCKETS_S,
             registry=registry,
         )
         self.in_flight = Gauge(
-            "spade_llm_http_requests_in_flight", "Requests being answered.", registry=registry
+            "spade_llm_http_requests_in_flight", "Requests in progress.", registry=registry
         )
         self._streams = Gauge(
-            "spade_llm_http_streams_open", "Answers being streamed.", registry=registry
+            "spade_llm_http_streams_open", "Streamed answers in progress.", registry=registry
         )
         self.tokens = Counter(
             "spade_llm_chat_tokens_total",
-            "Tokens that chats through this gateway used, as models counted them.",
+            "Tokens used by chats through this gateway, as counted by the models.",
             ("kind",),
             registry=registry,
         )
         self._connected = Gauge(
-            "spade_llm_xmpp_connected", "1: connected to the XMPP server.", registry=registry
+            "spade_llm_xmpp_connected", "1 if connected to the XMPP server.", registry=registry
         )
         self.agents = Gauge(
             "spade_llm_agent_available",
-            "1: the agent answered when it was last looked at.",
+            "1 if the agent answered the latest status request.",
             ("agent",),
             registry=registry,
         )

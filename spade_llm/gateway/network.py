@@ -41,7 +41,7 @@ class AgentAddresses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentClients:
-    """All that is asked here is asked for one principal."""
+    """Clients of the agents; each request is made on behalf of one principal."""
 
     chats: dict[str, ChatClient]
     """Chat clients, keyed by the assistant's bare JID, in the order of AgentAddresses."""
@@ -61,6 +61,8 @@ class AgentClients:
 
 
 class Network:
+    """Cache of the clients of each principal (LRU)."""
+
     def __init__(self, requester: RequestSender, addresses: AgentAddresses) -> None:
         self.addresses = addresses
         self._requester = requester
@@ -84,14 +86,8 @@ class Network:
 
 
 def jids_by_model(addresses: AgentAddresses) -> Mapping[str, str]:
-    """Bare JIDs by the models' names, the first one first: an assistant's own name; where two of
-    different domains share it, their JIDs."""
-    names = Counter(map(_local_part, addresses.assistants))
-    return {
-        _local_part(jid) if names[_local_part(jid)] == 1 else jid: jid
-        for jid in addresses.assistants
-    }
-
-
-def _local_part(jid: str) -> str:
-    return jid.partition("@")[0]
+    """Bare JIDs of the assistants, keyed by model name, in their order. The name is the JID's local
+    part, or the whole JID where assistants of two domains share it."""
+    local_parts = {jid: jid.partition("@")[0] for jid in addresses.assistants}
+    count = Counter(local_parts.values())
+    return {name if count[name] == 1 else jid: jid for jid, name in local_parts.items()}

@@ -27,15 +27,15 @@ TITLE = "Agent Lab API"
 API_VERSION = "0.1.0"
 """Version of the HTTP API (specs/4)."""
 DESCRIPTION = """\
-Every answer has an `X-Request-ID`: yours, if you send one. A request with `traceparent` (W3C) is a
-part of that trace. A POST with an `Idempotency-Key` (1 to 255 characters) is done once: asked
-again within 24 hours, with the same path and body, it is answered as the first time.
+Every response has an `X-Request-ID`: the client's, if it sent one. A request with `traceparent`
+(W3C) joins that trace. A POST with an `Idempotency-Key` (1 to 255 characters) runs once: repeated
+within 24 hours with the same path and body, it gets the first response again.
 """
 
 _BEARER_SCHEME = {
     "type": "http",
     "scheme": "bearer",
-    "description": "Made by `spade-llm token`.",
+    "description": "Created by `spade-llm token create`.",
 }
 
 _STYLE = """
@@ -54,7 +54,7 @@ DOCS_CSP = (
 
 
 class OpenApiApp(FastAPI):
-    """Says where a token is needed: nowhere, to programs of this machine, if it is set so."""
+    """FastAPI application whose OpenAPI description says which operations need a token."""
 
     def __init__(self, gateway: Gateway) -> None:
         super().__init__(
@@ -63,7 +63,7 @@ class OpenApiApp(FastAPI):
             description=DESCRIPTION,
             docs_url=None,
             redoc_url=None,
-            # Behind a proxy with TLS the other address would begin with http://, token and all.
+            # Behind a TLS proxy the redirect would be to http://, and send the token in clear.
             redirect_slashes=False,
             generate_unique_id_function=lambda route: route.name,
         )
@@ -73,25 +73,28 @@ class OpenApiApp(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            self.openapi_schema = self._described(super().openapi())
+            schema = super().openapi()
+            components = schema.setdefault("components", {})
+            components["securitySchemes"] = {"token": _BEARER_SCHEME}
+            components.setdefault("schemas", {}).update(_error_schemas(ErrorDetail, ErrorEnvelope))
+            schema["security"] = [*([{}] if self._is_token_optional else []), {"token": []}]
+            for path, operations in schema["paths"].items():
+                for operation in operations.values():
+                    if path in PUBLIC_PATHS:
+                        operation["security"] = []
+                    for status, response in operation["responses"].items():
+                        contents = response.get("content", {})
+                        # FastAPI gives errors the operation's own media type; they are JSON.
+                        if status >= "400" and len(contents) == 1:
+                            response["content"] = {
+                                "application/json": next(iter(contents.values()))
+                            }
+            self.openapi_schema = schema
         return self.openapi_schema
-
-    def _described(self, schema: dict[str, Any]) -> dict[str, Any]:
-        parts = schema.setdefault("components", {})
-        parts["securitySchemes"] = {"token": _BEARER_SCHEME}
-        parts.setdefault("schemas", {}).update(_error_schemas(ErrorDetail, ErrorEnvelope))
-        for operations in schema["paths"].values():
-            for operation in operations.values():
-                _describe_errors_as_json(operation["responses"])
-        schema["security"] = [*([{}] if self._is_token_optional else []), {"token": []}]
-        for path in PUBLIC_PATHS & schema["paths"].keys():
-            for operation in schema["paths"][path].values():
-                operation["security"] = []
-        return schema
 
 
 def docs_page(schema: Mapping[str, Any]) -> str:
-    """`schema`: an OpenAPI 3.1 document."""
+    """HTML page of an OpenAPI 3.1 document, without scripts."""
     title = escape(schema["info"]["title"])
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
@@ -99,9 +102,9 @@ def docs_page(schema: Mapping[str, Any]) -> str:
         f"<title>{title}</title><style>{_STYLE}</style>",
         f"<h1>{title} {escape(schema['info']['version'])}</h1>",
         f"<p>{escape(schema['info']['description'])}",
-        "<p>For programs: <a href=/openapi.json>openapi.json</a>.",
+        "<p>Machine-readable: <a href=/openapi.json>openapi.json</a>.",
         *_operations(schema["paths"]),
-        "<h2>Bodies</h2>",
+        "<h2>Schemas</h2>",
         *(
             f"<details id='{escape(name)}'><summary><code>{escape(name)}</code></summary>"
             f"{_json(body)}</details>"
@@ -112,20 +115,13 @@ def docs_page(schema: Mapping[str, Any]) -> str:
 
 
 def _error_schemas(*models: type[BaseModel]) -> dict[str, Any]:
-    """JSON schemas of the models and of their parts, keyed by the name that errors.py refers to."""
+    """JSON schemas of the models and of their parts, keyed by the names used in errors.py."""
     kinds: list[tuple[type[BaseModel], Literal["serialization"]]] = [
         (model, "serialization") for model in models
     ]
     _, found = models_json_schema(kinds, ref_template="#/components/schemas/{model}")
     schemas: dict[str, Any] = found["$defs"]
     return schemas
-
-
-def _describe_errors_as_json(answers: dict[str, Any]) -> None:
-    """Errors are JSON, also where an answer is something else; FastAPI describes them as that."""
-    for status, answer in answers.items():
-        if status >= "400" and len(contents := answer.get("content", {})) == 1:
-            answer["content"] = {"application/json": next(iter(contents.values()))}
 
 
 def _operations(paths: Mapping[str, Any]) -> Iterator[str]:
@@ -151,7 +147,7 @@ def _operation(path: str, method: str, operation: Mapping[str, Any]) -> str:
             f" {escape(operation.get('summary', ''))}</summary>",
             f"<p>{escape(operation.get('description', ''))}",
             _json(operation["parameters"]) if operation.get("parameters") else "",
-            f"<p>Takes {_media_types(body)}" if body else "",
+            f"<p>Request body: {_media_types(body)}" if body else "",
             *(
                 f"<p><b>{escape(status)}</b> {escape(answer.get('description', ''))}"
                 f" {_media_types(answer.get('content', {}))}"

@@ -1,7 +1,7 @@
 """HTTP options of a gateway and its origin policy (DNS rebinding, CSRF, CORS).
 
-A server without a token that listens on the loopback can be reached by every page that a person
-opens: under a name that its owner points at 127.0.0.1 (DNS rebinding), or across sites (CSRF).
+A loopback server without a token can be reached by every web page that the user opens: under a name
+that its owner resolves to 127.0.0.1 (DNS rebinding), or across sites (CSRF).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions:
-    """`[http]`; core/settings/tables.py says what each is, and its default."""
+    """Options of the table `[http]`, described in core/settings/tables.py."""
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -42,14 +42,14 @@ class HttpOptions:
         """Raises ConfigurationError."""
         if is_unspecified(self.host) and not self.hosts:
             raise ConfigurationError(
-                f"[http] host: {self.host} is no name to be reached by: say those that clients use"
-                " in [http] hosts"
+                f"[http] host: clients cannot address {self.host}: list the host names that they"
+                " use in [http] hosts"
             )
 
 
 @lru_cache(maxsize=64)
 def is_loopback(host: str) -> bool:
-    """A name other than `localhost` could be anywhere."""
+    # Any other name may resolve to any address.
     if host.lower() == "localhost":
         return True
     try:
@@ -66,6 +66,8 @@ def is_unspecified(host: str) -> bool:
 
 
 class OriginPolicy:
+    """Host names and web origins from which requests are accepted."""
+
     def __init__(self, options: HttpOptions) -> None:
         names = (*options.hosts, options.host, *(LOOPBACK_NAMES if options.is_loopback else ()))
         self._names = frozenset(name.lower().strip("[]") for name in names)
@@ -73,13 +75,20 @@ class OriginPolicy:
         self._origins = frozenset(origin.lower().rstrip("/") for origin in options.cors_origins)
 
     def allows_host(self, host: str) -> bool:
-        """`host`: the header. An address cannot be rebound: where we are reached from other
-        machines, it is taken as it is."""
+        """True if the `Host` header names this gateway."""
         name = _host_name(host)
         if not name:
             return False
-        is_ours = name in self._names or host.lower() in self._names
-        return is_ours or (self._takes_addresses and _is_address(name))
+        if name in self._names or host.lower() in self._names:
+            return True
+        if not self._takes_addresses:
+            return False
+        # DNS rebinding needs a name: a literal address is safe.
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
 
     def is_listed_origin(self, origin: str) -> bool:
         """True for an origin that `[http] cors_origins` lists."""
@@ -109,11 +118,3 @@ def _host_name(host: str) -> str:
         return (parts.hostname or "") if is_host else ""
     except ValueError:
         return ""
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True

@@ -42,19 +42,20 @@ response."""
 SHUTDOWN_GRACE_S = 1
 """Time in seconds for writing responses after the requests in flight have ended."""
 MAX_PIPELINED = 32
-"""Requests of one connection that wait for the answer to the one before; browsers send none."""
+"""Maximum number of pipelined requests of a connection; browsers send none."""
 _REQUEST_ID = REQUEST_ID.lower().encode()
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 """SO_LINGER value that resets a connection and discards its unsent data."""
-_NO_HTTP = "This is no request of HTTP/1.1."
+_NO_HTTP = "This is not an HTTP/1.1 request."
 _TOO_LARGE = (
-    f"The request's line and headers are larger than {MAX_HEAD_BYTES // 1024} KB, or more than"
-    f" {MAX_HEADERS}."
+    f"The request line and headers exceed {MAX_HEAD_BYTES // 1024} KB, or there are more than"
+    f" {MAX_HEADERS} headers."
 )
 
 
 class TooManyPipelined(ConnectionError):
-    """uvicorn's parser calls it no HTTP, and the connection ends."""
+    """Raised in a callback of uvicorn's parser, which then refuses the request and closes the
+    connection."""
 
 
 class HeadTooLarge(ConnectionError):
@@ -69,7 +70,7 @@ class GatewayHttpServer:
     def __init__(
         self, app: ASGIApp, host: str, port: int, *, listener: socket.socket | None = None
     ) -> None:
-        """`listener`: open already, at that address; it is closed at the end."""
+        """`listener`: an open socket at that address; the server closes it."""
         self._app = app
         self._host = host
         self._port = port
@@ -79,7 +80,7 @@ class GatewayHttpServer:
 
     @property
     def port(self) -> int:
-        """The one that it listens on, once it does."""
+        """Port that the server listens on, once it has started."""
         return self._port
 
     async def __aenter__(self) -> Self:
@@ -98,8 +99,10 @@ class GatewayHttpServer:
 
 
 class _BoundedHttpProtocol(HttpToolsProtocol):
+    """uvicorn's HTTP/1.1 protocol, with limits on request heads, pipelining and slow readers."""
+
     _cycles: Sequence[RequestResponseCycle] = ()
-    """Requests that are not answered yet, the one being answered first."""
+    """Unanswered requests, oldest first."""
     _head_bytes = 0
     """Bytes received since the last request; they limit a head that has incomplete fields."""
     _fields_bytes = 0
@@ -124,7 +127,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             self._slow_reader_timer.cancel()
         super().connection_lost(exc)
         for cycle in self._cycles:
-            # uvicorn tells the last one only: others, behind which one waits, would go on.
+            # uvicorn notifies only the last request: earlier pipelined ones would go on.
             cycle.disconnected = not cycle.response_complete
             cycle.message_event.set()
 
@@ -137,7 +140,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._watch_reader()
 
     def data_received(self, data: bytes) -> None:
-        # Thrown away until the timer closes: read, so that the client's system keeps our answer.
+        # Discarded until the timer closes: read, so that the client's system keeps our answer.
         if self._is_refused:
             return
         if self._is_in_head:
@@ -149,7 +152,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _TOO_LARGE)
 
     def send_400_response(self, msg: str) -> None:
-        """uvicorn's answer to whatever its parser, or a callback of it, could not take."""
+        """Called by uvicorn when its parser, or one of our callbacks, rejects a request."""
         if self._fields_bytes > MAX_HEAD_BYTES or len(self.headers or ()) > MAX_HEADERS:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _TOO_LARGE)
         else:
@@ -196,8 +199,8 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             raise HeadTooLarge
 
     def _refuse(self, status: HTTPStatus, detail: str) -> None:
-        """Answer what is no request, read and forget the rest of it for LINGER_S, and close. Where
-        an earlier request is not answered yet, only close: this would be a part of its answer."""
+        """Answer with an error, discard input for LINGER_S, and close. While an earlier request is
+        unanswered, only close: the error would be taken for a part of its answer."""
         self._is_refused = True
         self._stop_timer()
         if not all(cycle.response_complete for cycle in self._cycles):
@@ -205,7 +208,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             return
         sent_id = next((value for name, value in self.headers or () if name == _REQUEST_ID), b"")
         request_id = identify_request(sent_id.decode("latin-1"), "").request_id
-        logger.info("no request: %s %s, request %s", status.value, status.phrase, request_id)
+        logger.info("rejected: %s %s, request %s", status.value, status.phrase, request_id)
         self.transport.write(_refusal(status, detail, request_id))
         # Only our half is closed: a full close would reset a client that still sends.
         self.transport.write_eof()
@@ -228,7 +231,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         if self.transport.get_write_buffer_size() < pending_bytes:
             self._watch_reader()
             return
-        logger.warning("a client that reads nothing is left")
+        logger.warning("connection reset: the client does not read its response")
         # The kernel would keep what it took of the answer, too.
         self.transport.get_extra_info("socket").setsockopt(
             socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE
@@ -266,7 +269,7 @@ def _refusal(status: HTTPStatus, detail: str, request_id: str) -> bytes:
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:
-    # proxy_headers: whoever sends X-Forwarded-For would be from wherever they say.
+    # proxy_headers: any client could forge its address with X-Forwarded-For.
     return uvicorn.Config(
         app,
         http=_BoundedHttpProtocol,
@@ -290,9 +293,9 @@ def _bind(host: str, port: int) -> socket.socket:
         )[0]
         bound = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise ConfigurationError(f"[http] host: {host!r} cannot be used ({error})") from error
+        raise ConfigurationError(f"[http] host: cannot listen on {host!r} ({error})") from error
     try:
-        # Or a restart would fail for as long as old connections are in TIME_WAIT.
+        # Otherwise a restart fails as long as old connections are in TIME_WAIT.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
         # As uvicorn's own default.
@@ -300,8 +303,8 @@ def _bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         bound.close()
         raise PortInUse(
-            f"[http] port: nobody can listen on {host} port {port} ({error.strerror}): take"
-            " another, or stop the program that has it"
+            f"[http] port: cannot listen on {host} port {port} ({error.strerror}): choose another"
+            " port, or stop the program that uses it"
         ) from error
     bound.setblocking(False)
     return bound

@@ -1,11 +1,11 @@
 """Store of principals, sessions, their configuration, and known conversations.
 
-What was said in a session is the assistant's to keep; here is that there is one, when it was last
-used, and the beginning of its first question.
+The assistant stores the messages; the gateway stores that a session exists, when it was last used,
+and the beginning of its first question.
 
-A chat program sends the whole conversation and no name of it. It is known by what came before its
-last question: the digest of that was noted when its last answer was given. What a client claims to
-have been said is looked up by this and used for nothing else.
+An OpenAI client sends the whole conversation without an id. The gateway finds the session by the
+digest of the messages before the last question, which it recorded with the last answer. The
+client's history is used for this lookup only.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _FORGET = tuple(f"DELETE FROM {table}" for table in ("sessions", "configurations
 _FORGET_PRINCIPALS = "DELETE FROM principals"
 
 MAX_CONVERSATIONS = 5000
-"""Answers of one principal that a conversation can go on from: the latest."""
+"""Maximum number of recorded answers per principal from which a conversation can continue."""
 
 ConversationLine = tuple[str, str]
 """Role and text of a message."""
@@ -88,7 +88,7 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredConfiguration:
-    """A session's configuration as it was said."""
+    """Configuration layer of a session as it is stored."""
 
     content: ConfigurationLayer
     created: datetime
@@ -105,7 +105,7 @@ class GatewaySessions:
         self._seen: LruDict[str, float] = LruDict(MAX_SEEN)
 
     def record_request(self, principal: str) -> None:
-        """It has asked something."""
+        """Record that the principal uses this gateway."""
         now = self._clock()
         # A write for each request, in the event loop, would be too many.
         if now - self._seen.get(principal, 0.0) >= SEEN_EVERY_S:
@@ -117,18 +117,29 @@ class GatewaySessions:
         return [str(row[0]) for row in self._db.run(_PRINCIPALS)]
 
     async def use_session(self, principal: str, session: str, *, question: str = "") -> None:
-        """It is the principal's latest now; its first question is its title."""
+        """Make it the principal's latest session; its first question becomes its title."""
         # Only the beginning is split into words: a question may be very long.
         title = " ".join(question[: 4 * MAX_TITLE_CHARS].split())[:MAX_TITLE_CHARS]
         rows = self._db.run(_USE, principal, session, title, self._clock())
         await self._enforce_bounds(_BOUND_SESSIONS, principal, is_new=rows[0] == (1,))
 
     def sessions(self, principal: str, *, limit: int = MAX_SESSIONS) -> list[SessionRow]:
-        """The latest first."""
-        return [_session_row(row) for row in self._db.run(_SESSIONS, principal, limit)]
+        """Sessions of a principal, latest first."""
+        rows = cast(
+            "list[tuple[str, str, float, float]]", self._db.run(_SESSIONS, principal, limit)
+        )
+        return [
+            SessionRow(
+                session_id=session,
+                title=title,
+                created=_utc_time(created),
+                updated=_utc_time(updated),
+            )
+            for session, title, created, updated in rows
+        ]
 
     def delete_session(self, principal: str, session: str) -> bool:
-        """Forget that there is one; its configuration stays. False: there was none."""
+        """Delete a session, but not its configuration; False if there was none."""
         return bool(self._db.run(_DROP_SESSION, principal, session))
 
     def stored_configuration(
@@ -215,19 +226,12 @@ class ConversationIndex:
         self._db.run(_BOUND_CONVERSATIONS, principal, MAX_CONVERSATIONS)
 
 
-def _session_row(row: tuple[object, ...]) -> SessionRow:
-    session, title, created, updated = cast("tuple[str, str, float, float]", row)
-    return SessionRow(
-        session_id=session, title=title, created=_utc_time(created), updated=_utc_time(updated)
-    )
-
-
 def _utc_time(at: float) -> datetime:
     return datetime.fromtimestamp(at, UTC)
 
 
 def _digest(model: str, lines: Sequence[ConversationLine]) -> bytes:
-    """White space around a text is not what makes it another: clients trim."""
+    # Clients trim texts, so white space around them does not count.
     # JSON separates the parts without ambiguity; joined texts could be equal for other messages.
     hashed_lines = [model, *((role, text.strip()) for role, text in lines)]
     return hashlib.sha256(json.dumps(hashed_lines).encode()).digest()

@@ -27,10 +27,10 @@ CLIENT_CLOSED_REQUEST = 499
 KEEPALIVE_S = 15.0
 EVENT_SCHEMA = {
     "type": "object",
-    "description": "Of each event.",
+    "description": "Fields of each event.",
     "properties": {
         "event": {"type": "string"},
-        "data": {"type": "string", "description": "JSON; the last of OpenAI's is [DONE]."},
+        "data": {"type": "string", "description": "JSON; the last event of /v1 is [DONE]."},
     },
     "required": ["data"],
 }
@@ -51,7 +51,7 @@ async def cancel_on_disconnect(receive: Receive, work: Coroutine[object, object,
         await asyncio.wait((task, disconnect), return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
-        raise HttpError(CLIENT_CLOSED_REQUEST, "The client has left")
+        raise HttpError(CLIENT_CLOSED_REQUEST, "The client closed the connection")
     finally:
         task.cancel()
         disconnect.cancel()
@@ -82,7 +82,7 @@ class StreamedAnswer(Response):
         self._keepalive_s = keepalive_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # An HttpError here finds nobody: the answer has begun, and its reader has left.
+        # An HttpError cannot be sent: the response has begun, and the client has disconnected.
         async with self._resources:
             with suppress(HttpError, OSError):
                 await cancel_on_disconnect(receive, self._write(send))
@@ -100,7 +100,7 @@ class StreamedAnswer(Response):
         context = copy_context()  # Each part is made in a task of its own, as if it were one task.
         async with aclosing(self._parts):
             while True:
-                next_part = asyncio.create_task(_next_part(self._parts), context=context)
+                next_part = asyncio.create_task(next_or_none(self._parts), context=context)
                 try:
                     while not (await asyncio.wait((next_part,), timeout=self._keepalive_s))[0]:
                         yield self.keepalive_text
@@ -120,7 +120,7 @@ class EventStream(StreamedAnswer):
 
 
 class JsonLines(StreamedAnswer):
-    """An object on each line; an empty line is a sign of life."""
+    """A JSON object per line; an empty line is a keep-alive."""
 
     media_type = JSON_LINES
     keepalive_text = "\n"
@@ -144,5 +144,6 @@ async def _disconnected(receive: Receive) -> None:
         continue
 
 
-async def _next_part(parts: AsyncGenerator[str]) -> str | None:
+async def next_or_none(parts: AsyncGenerator[T]) -> T | None:
+    """Next item as a coroutine, which tasks need; None at the end."""
     return await anext(parts, None)

@@ -1,7 +1,7 @@
 """API tokens (bearer) with expiry, and the principals they stand for.
 
-A token is 256 random bits, shown once; what is kept is its SHA-256. It is found by that: how long
-the search takes says nothing of a token, and there is nothing to guess.
+A token has 256 random bits and is shown once; only its SHA-256 is stored. The lookup by hash leaks
+nothing about a token by its timing.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ _USED = "UPDATE tokens SET used = ? WHERE hash = ?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Sessions, memories and documents belong to `jid`; agents are told it in every request."""
+    """Authenticated caller. `jid` owns sessions, memories and documents, and every request to an
+    agent names it."""
 
     jid: str
-    """Bare. A person's own account, where they use XMPP too: it is one memory."""
+    """Bare JID; a user's own XMPP account, so that both ways share one memory."""
     is_admin: bool = False
-    """May see all agents' work, and delete everything."""
+    """Whether the caller may see all requests and delete all data."""
     token: str = ""
-    """Name of the token that said so; empty: it came over loopback without one."""
+    """Name of the token; empty for a local request without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,7 @@ class ApiToken:
     is_admin: bool
     created: float
     used: float | None
-    """Last time, as of 5 minutes; None: never."""
+    """Time of the last use, with a resolution of 5 minutes; None: never."""
     expires: float | None
     """Expiry time; None means that it does not expire."""
 
@@ -84,18 +85,22 @@ class TokenStore:
         """
         if not _NAME.fullmatch(name):
             raise InvalidArguments(
-                f"name: {name!r} is none: use up to 64 letters, digits, '.', '_' or '-'"
+                f"name: {name!r} is invalid: use 1 to 64 letters, digits, '.', '_' or '-'"
             )
         if not _BARE_JID.fullmatch(principal):
-            raise InvalidArguments(f"principal: {principal!r} is no bare JID, as ada@example.org")
+            raise InvalidArguments(
+                f"principal: {principal!r} is not a bare JID such as ada@example.org"
+            )
         if len(self.all()) >= MAX_TOKENS:
-            raise InvalidArguments(f"there are {MAX_TOKENS} tokens, the most: revoke one first")
-        # 32 bytes are 256 bits: nobody finds one by trying, so a fast hash without salt is enough.
+            raise InvalidArguments(f"limit reached ({MAX_TOKENS} tokens); revoke one first")
+        # 256 random bits cannot be guessed, so a fast hash without salt is enough.
         token = TOKEN_PREFIX + secrets.token_urlsafe(32)
         # RFC 7622 §3.3: local parts are compared in lower case.
         values = (_hash(token), name, principal.lower(), int(is_admin), self._clock(), expires)
         if not self._db.run(_ADD, *values):
-            raise InvalidArguments(f"name: there is a token {name!r}: revoke it, or take another")
+            raise InvalidArguments(
+                f"name: there is a token {name!r} already: revoke it, or choose another name"
+            )
         return token
 
     def all(self) -> list[ApiToken]:
@@ -115,13 +120,10 @@ class TokenStore:
         if found.expires is not None and found.expires <= now:
             return None
         if found.used is None or now - found.used >= USED_EVERY_S:
-            self._note_used(digest, now)
+            # A full disk does not refuse the request.
+            with suppress(StorageFailed):
+                self._db.run(_USED, now, digest)
         return Principal(jid=found.principal, is_admin=found.is_admin, token=found.name)
-
-    def _note_used(self, digest: bytes, now: float) -> None:
-        """Update the time of last use; a full disk does not refuse the request."""
-        with suppress(StorageFailed):
-            self._db.run(_USED, now, digest)
 
 
 def _hash(token: str) -> bytes:

@@ -139,7 +139,7 @@ async def test_nothing_outside_the_root_is_read_or_told_of(web: Web, path: str) 
     assert (added.status_code, added.json()["documents_added"]) == (200, 1)
     assert SECRET not in found.text
     assert folder.status_code == 404
-    assert folder.json()["detail"] == "directory: there is none of this name below the root"
+    assert folder.json()["detail"] == "directory: no such folder below the document root"
 
 
 async def test_a_file_that_is_there_and_cannot_be_read_is_named(web: Web) -> None:
@@ -154,7 +154,7 @@ async def test_a_file_that_is_there_and_cannot_be_read_is_named(web: Web) -> Non
 @pytest.mark.parametrize(
     ("fields", "status", "named"),
     [
-        ({"chunk_size": 100, "chunk_overlap": 100}, 400, "chunk_overlap 100 is not less than"),
+        ({"chunk_size": 100, "chunk_overlap": 100}, 400, "chunk_overlap: 100 must be less than"),
         ({"chunk_size": 99}, 422, "chunk_size"),
         ({"chunk_overlap": 1001}, 422, "chunk_overlap"),
         ({"namespace": "you@localhost/zoo"}, 422, "namespace"),
@@ -180,7 +180,7 @@ async def test_a_limit_out_of_range_is_refused_with_a_sentence(web: Web, limit: 
     answer = await web.http.get("/llm/rag/documents", params={"limit": limit})
 
     assert answer.status_code == 400
-    assert answer.json()["detail"] == f"limit is {limit}; it must be 1 to 1000"
+    assert answer.json()["detail"] == f"limit: {limit} is out of range; use 1 to 1000"
 
 
 async def test_documents_are_their_owners_and_the_assistant_quotes_them_to_nobody_else(

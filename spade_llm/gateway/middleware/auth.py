@@ -57,7 +57,7 @@ class AuthMiddleware:
                 raise ShuttingDown
             self._check_host_and_origin(scope, headers, origin)
             # A preflight has no credentials (Fetch standard), so no token is asked for.
-            if _is_preflight(scope, headers):
+            if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
                 await _preflight(headers, is_listed=is_listed)(scope, receive, send)
                 return
             self._authenticate(scope, headers)
@@ -69,19 +69,26 @@ class AuthMiddleware:
             await self._app(scope, receive, send)
 
     def _check_host_and_origin(self, scope: Scope, headers: Headers, origin: str) -> None:
-        """Against DNS rebinding, and pages of other sites. Raises HttpError."""
+        """Refuse DNS rebinding and pages of other sites (CSRF). Raises HttpError (403)."""
         host, policy = headers.get("host", ""), self._gateway.origin_policy
         # RFC 9112 §3.2: exactly one Host. A browser with a rebound DNS name sends that name.
         if len(headers.getlist("host")) != 1 or not policy.allows_host(host):
-            raise HttpError(403, "Host: this gateway has another name; add yours to [http] hosts")
+            raise HttpError(403, "Host: unknown host name; add it to [http] hosts")
         if origin and not policy.allows_origin(origin, host):
             raise HttpError(
-                403, "Origin: pages of this site may not use the gateway; see [http] cors_origins"
+                403, "Origin: this origin is not allowed; add it to [http] cors_origins"
             )
         # `same-site` is foreign, too: another program's port on localhost is the same site.
         is_foreign = headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+        # Links to the gateway's public pages are allowed from everywhere.
+        is_link = (
+            scope["method"] == "GET"
+            and headers.get("sec-fetch-mode") == "navigate"
+            and headers.get("sec-fetch-dest") == "document"
+            and _is_public(scope["path"])
+        )
         # Browsers send no Origin with a plain GET (an image, a script): Sec-Fetch-Site tells those.
-        if is_foreign and not origin and not _is_navigation(scope, headers):
+        if is_foreign and not origin and not is_link:
             raise HttpError(403, "Sec-Fetch-Site: pages of other sites may not use the gateway")
 
     def _authenticate(self, scope: Scope, headers: Headers) -> None:
@@ -92,7 +99,7 @@ class AuthMiddleware:
             if not _is_public(scope["path"]):
                 raise HttpError(
                     401,
-                    "Authorization: say `Bearer TOKEN`; `spade-llm token` makes tokens",
+                    "Authorization: send `Bearer TOKEN`; create one with `spade-llm token create`",
                     headers=_CHALLENGE,
                 )
             return
@@ -100,13 +107,18 @@ class AuthMiddleware:
             return
         self._gateway.sessions.record_request(principal.jid)
         if not self._gateway.rate_limiter.take(principal.jid):
-            raise HttpError(429, "Too many requests; slow down, or raise requests_per_minute")
+            raise HttpError(
+                429, "Rate limit reached; try again later, or raise [http] requests_per_minute"
+            )
 
     def _principal(self, scope: Scope, headers: Headers) -> Principal | None:
         # A wrong token is 401 and never falls back to the rights of the loopback.
         credentials = headers.getlist("authorization")
         if not credentials:
-            return self._local_principal(scope, headers)
+            options = self._gateway.options
+            if options.local_principal and options.is_loopback and is_local_request(scope, headers):
+                return Principal(jid=options.local_principal, is_admin=True)
+            return None
         scheme, _, token = credentials[0].partition(" ")
         found = None
         if len(credentials) == 1 and scheme.lower() == "bearer":
@@ -117,30 +129,26 @@ class AuthMiddleware:
             )
         return found
 
-    def _local_principal(self, scope: Scope, headers: Headers) -> Principal | None:
-        options = self._gateway.options
-        if options.local_principal and options.is_loopback and is_local_request(scope, headers):
-            return Principal(jid=options.local_principal, is_admin=True)
-        return None
-
 
 def is_local_request(scope: Scope, headers: Headers) -> bool:
-    """True for a request by a program on this machine that did not pass a proxy. A proxy adds
-    headers, passes on its own host name, or (nginx by default) speaks HTTP/1.0."""
+    """True for a request by a program on this machine that did not pass a proxy."""
     client = scope.get("client")
-    # nginx speaks HTTP/1.0 to its backends unless `proxy_http_version` says otherwise.
-    is_plain = scope["http_version"] != "1.0" and is_loopback_host_header(headers.get("host", ""))
-    return client is not None and is_loopback(client[0]) and is_plain and not _is_forwarded(headers)
-
-
-def _is_forwarded(headers: Headers) -> bool:
-    return any(
-        name in _PROXY_HEADERS or name.startswith(_PROXY_HEADER_PREFIXES) for name in headers
+    if client is None or not is_loopback(client[0]):
+        return False
+    # A proxy on this machine adds headers, passes on its own host name, or speaks HTTP/1.0 (nginx
+    # unless `proxy_http_version` says otherwise).
+    is_proxied = (
+        scope["http_version"] == "1.0"
+        or not is_loopback_host_header(headers.get("host", ""))
+        or any(
+            name in _PROXY_HEADERS or name.startswith(_PROXY_HEADER_PREFIXES) for name in headers
+        )
     )
+    return not is_proxied
 
 
 class _CorsSend:
-    """`send`, for a web page elsewhere that may read the answer."""
+    """`send` with CORS headers, for pages of a listed origin."""
 
     def __init__(self, send: Send, origin: str) -> None:
         self._send = send
@@ -160,12 +168,6 @@ def _is_public(path: str) -> bool:
     return path in PUBLIC_PATHS or path.startswith(_PUBLIC_PREFIXES)
 
 
-def _is_navigation(scope: Scope, headers: Headers) -> bool:
-    """True for a link to one of the gateway's public pages (GET, Sec-Fetch-Mode: navigate)."""
-    is_page = headers.get("sec-fetch-mode") == "navigate" and _is_public(scope["path"])
-    return is_page and headers.get("sec-fetch-dest") == "document" and scope["method"] == "GET"
-
-
 def _preflight(headers: Headers, *, is_listed: bool) -> Response:
     """Answer to a CORS preflight. Pages of listed origins may send any header: clients add their
     own (`x-stainless-*`), and `Access-Control-Allow-Headers: *` does not cover Authorization."""
@@ -178,7 +180,3 @@ def _preflight(headers: Headers, *, is_listed: bool) -> Response:
             "Access-Control-Max-Age": _PREFLIGHT_S,
         },
     )
-
-
-def _is_preflight(scope: Scope, headers: Headers) -> bool:
-    return scope["method"] == "OPTIONS" and "access-control-request-method" in headers

@@ -33,6 +33,8 @@ MAX_ANONYMOUS_BYTES = 1024
 
 
 class BodyLimitMiddleware:
+    """Reads a request's body up to its limits, or refuses it."""
+
     def __init__(self, app: ASGIApp, gateway: Gateway) -> None:
         self._app = app
         self._options = gateway.options
@@ -50,17 +52,21 @@ class BodyLimitMiddleware:
                 await self._app(scope, receive, send)
 
     async def _limited_receive(self, scope: Scope, receive: Receive, stack: ExitStack) -> Receive:
-        """`stack`: to the end of the answer. Raises HttpError, Busy."""
+        """Receive function with the limits of the request; `stack` is left at the end of the
+        response. Raises HttpError, Busy."""
         headers, principal = Headers(scope=scope), scope["state"]["principal"]
         is_upload = scope["path"] == UPLOAD_PATH and scope["method"] == "POST"
         max_bytes = self._options.max_upload_bytes if is_upload else self._options.max_body_bytes
         if principal is None:
             max_bytes = MAX_ANONYMOUS_BYTES
-        _check_length(headers.get("content-length"), max_bytes)
+        length = headers.get("content-length", "0")
+        # int() raises ValueError for more than 4300 digits; 20 are beyond every limit already.
+        if length.isdigit() and int(length[:20]) > max_bytes:
+            raise _too_large(max_bytes)
         # An upload goes to the disk part by part; only bodies in RAM need the quota.
         if is_upload:
             return _LimitedReceive(receive, max_bytes, min_bytes_per_s=MIN_UPLOAD_BYTES_PER_S)
-        if not _has_body(headers):
+        if length == "0" and "transfer-encoding" not in headers:
             return receive
         # Counts what has come, not Content-Length: a chunked body has none.
         hold = stack.enter_context(self._body_quota.hold(principal.jid if principal else ""))
@@ -68,7 +74,7 @@ class BodyLimitMiddleware:
 
 
 class ReplayedReceive:
-    """`receive` of what was read already; then that the client has left, once it has."""
+    """Receive function that gives a body that was read before, then the client's disconnect."""
 
     def __init__(self, whole: Message, receive: Receive) -> None:
         self._whole: Message | None = whole
@@ -79,23 +85,12 @@ class ReplayedReceive:
         return whole or await self._receive()
 
 
-def _has_body(headers: Headers) -> bool:
-    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
-
-
-def _check_length(length: str | None, max_bytes: int) -> None:
-    """Raises HttpError."""
-    # int() raises ValueError for more than 4300 digits; 20 are beyond every limit already.
-    if length is not None and length.isdigit() and int(length[:20]) > max_bytes:
-        raise _too_large(max_bytes)
-
-
 def _too_large(max_bytes: int) -> HttpError:
-    return HttpError(413, f"The body is larger than {max_bytes // 1024} KB")
+    return HttpError(413, f"The body exceeds the limit of {max_bytes // 1024} KB")
 
 
 async def _read(receive: Receive, max_bytes: int, hold: Callable[[int], None]) -> Message:
-    """The whole body as one message. Raises HttpError; what `hold` raises."""
+    """Read the whole body as one message. Raises HttpError, and what `hold` raises."""
     counted, parts = _LimitedReceive(receive, max_bytes), list[bytes]()
     try:
         # For the whole body: a byte now and then would never meet the timeout of a part.
@@ -107,7 +102,7 @@ async def _read(receive: Receive, max_bytes: int, hold: Callable[[int], None]) -
                     return {"type": "http.request", "body": b"".join(parts), "more_body": False}
     except TimeoutError:
         raise _too_slow() from None
-    raise HttpError(400, "The client left before its request was read")
+    raise HttpError(400, "The client disconnected before its request was read")
 
 
 def _too_slow() -> HttpError:
@@ -115,7 +110,7 @@ def _too_slow() -> HttpError:
 
 
 class _LimitedReceive:
-    """`receive`, up to so many bytes of a body. Raises HttpError."""
+    """Receive function with a size limit, a timeout and a minimum rate. Raises HttpError."""
 
     def __init__(self, receive: Receive, max_bytes: int, *, min_bytes_per_s: int = 0) -> None:
         """`min_bytes_per_s`: minimum average rate after BODY_TIMEOUT_S; 0 means no minimum."""
@@ -138,14 +133,9 @@ class _LimitedReceive:
         self._is_over = not message.get("more_body", False)
         if self._left < 0:
             raise _too_large(self._max_bytes)
-        if self._is_slow and not self._is_over:
-            raise HttpError(
-                408, f"The file comes slower than {self._min_bytes_per_s} bytes a second"
-            )
-        return message
-
-    @property
-    def _is_slow(self) -> bool:
         # Negative in the first BODY_TIMEOUT_S: a slow start is no slow upload yet.
         seconds = time.monotonic() - self._began - BODY_TIMEOUT_S
-        return self._max_bytes - self._left < seconds * self._min_bytes_per_s
+        received = self._max_bytes - self._left
+        if received < seconds * self._min_bytes_per_s and not self._is_over:
+            raise HttpError(408, f"The upload is slower than {self._min_bytes_per_s} bytes/s")
+        return message

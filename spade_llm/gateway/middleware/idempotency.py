@@ -1,7 +1,7 @@
 """Idempotency-Key middleware: replays the stored answer of a repeated POST.
 
-They survive a restart. What was asked when the gateway died has no answer here; asked again, it
-reaches the assistant under the same id (`wire_id`), which answers from its own log.
+Stored answers survive a restart. A request that was running when the gateway died has none;
+repeated, it reaches the assistant under the same id (`wire_id`), which answers from its own log.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 256 * 1024
-"""A longer answer is not kept."""
+"""Maximum size of a stored answer; longer ones are not stored."""
 MAX_KEY_CHARS = 255
 WAIT_S = 200.0
 """Time in seconds that a repeated request waits for the first one; longer than a turn."""
 _NOT_STORED = frozenset({401, 403, 408, 413, 429})
-"""Statuses that say nothing about the request itself: asked again, it may be answered."""
+"""Statuses that do not depend on the request itself: repeated, it may succeed."""
 _KEY_REUSED = {
     "type": "idempotency_key",
     "loc": ("header", "Idempotency-Key"),
-    "msg": "It was used for another request; take a new key for this one",
+    "msg": "This key was used for another request; use a new one",
 }
 
 _FIND = """SELECT fingerprint, status, type, body FROM answers
@@ -60,8 +60,8 @@ _FORGET_ALL = "DELETE FROM answers"
 IDEMPOTENCY_KEY = "Idempotency-Key"
 REPLAYED_HEADER = {"Idempotency-Replayed": "true"}
 _STORED_TYPE = "application/json"
-"""Other answers, streams among them, are not kept: their work is repeated at the assistant, which
-knows it by its id."""
+"""Other answers, such as streams, are not stored: a repeated request goes to the assistant, which
+finds its answer by the id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class StoredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class KeyedRequest:
-    """A request with a key."""
+    """Request with an Idempotency-Key."""
 
     principal: str
     key: str
@@ -107,6 +107,8 @@ def request_wire_id(principal: str, key: str) -> str:
 
 
 class AnswerStore:
+    """Stored answers, keyed by principal and Idempotency-Key."""
+
     def __init__(self, database: SqliteFile, *, clock: Callable[[], float] = time.time) -> None:
         self._db = database
         self._clock = clock
@@ -114,8 +116,8 @@ class AnswerStore:
 
     @asynccontextmanager
     async def claim(self, request: KeyedRequest) -> AsyncGenerator[StoredAnswer | None]:
-        """The answer that there is; None: there is none, and it is up to us, alone, to make one
-        within the block.
+        """Stored answer of the request. None: there is none, and the block, alone, has to run the
+        request.
 
         Raises:
             RequestValidationError: the key was used for another request.
@@ -131,7 +133,7 @@ class AnswerStore:
         try:
             yield None
         finally:
-            # Before the event: whoever wakes up looks here again, and must not find this request.
+            # Before the event: a waiter that wakes up must not find this request again.
             del self._running[request.name]
             done.set()
 
@@ -144,7 +146,7 @@ class AnswerStore:
                     await running[1].wait()
         except TimeoutError:
             raise HttpError(
-                409, "Idempotency-Key: the first request with it still runs; try again later"
+                409, "Idempotency-Key: the first request with this key still runs; try again later"
             ) from None
 
     def find(self, request: KeyedRequest) -> StoredAnswer | None:
@@ -166,8 +168,8 @@ class AnswerStore:
         await enforce_bounds(self._db, now)
 
     async def delete(self, principal: str) -> None:
-        """Delete the kept answers, which hold what was said, and every byte of deleted rows in the
-        write-ahead log. Raises StorageFailed."""
+        """Delete the stored answers of a principal, also from the write-ahead log. Raises
+        StorageFailed."""
         self._db.run(_FORGET, principal)
         await self._db.truncate_wal()
 
@@ -178,6 +180,8 @@ class AnswerStore:
 
 
 class IdempotencyMiddleware:
+    """Runs a POST with an Idempotency-Key once, and replays its answer."""
+
     def __init__(self, app: ASGIApp, answers: AnswerStore) -> None:
         self._app = app
         self._answers = answers
@@ -185,7 +189,7 @@ class IdempotencyMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, principal = Headers(scope=scope), scope["state"].get("principal")
         key = headers.get(IDEMPOTENCY_KEY)
-        # A file has not been read yet, so there is no body by which to tell it from another.
+        # The body of an upload has not been read yet, so it has no fingerprint.
         is_idempotent_path = scope["method"] == "POST" and scope["path"] != UPLOAD_PATH
         if key is None or principal is None or not is_idempotent_path:
             await self._app(scope, receive, send)
@@ -221,7 +225,7 @@ class IdempotencyMiddleware:
             if (answer := copy.whole) is not None:
                 await self._answers.store(request, answer)
         except StorageFailed as error:
-            logger.error("an answer by %s is not kept: %s", IDEMPOTENCY_KEY, error)
+            logger.error("cannot store the answer to an %s: %s", IDEMPOTENCY_KEY, error)
 
 
 def _check_fingerprint(fingerprint: bytes, request: KeyedRequest) -> None:
@@ -230,7 +234,7 @@ def _check_fingerprint(fingerprint: bytes, request: KeyedRequest) -> None:
 
 
 class _RecordingSend:
-    """`send`, and what was sent, if it is kept."""
+    """`send` that records a JSON answer up to MAX_BODY_BYTES."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

@@ -1,8 +1,8 @@
 """Request context middleware: request id, trace, access log, security headers.
 
-Without a traceparent of the client's, the trace's id is made of the request's: a request id of 32
-hexadecimal digits (a UUID, with or without hyphens; what we make) is the trace id, another one is
-hashed to it (SHA-256, the first 16 bytes).
+Without a traceparent from the client, the trace id is derived from the request id: 32 hexadecimal
+digits (a UUID, or a generated id) are used as they are, any other id is hashed (SHA-256, the first
+16 bytes).
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ def trace_id_of(request_id: str) -> str:
 
 
 class RequestContextMiddleware:
+    """Gives each request its id and trace, and records its outcome in log and metrics."""
+
     def __init__(self, app: ASGIApp, gateway: Gateway) -> None:
         self._app = app
         self._gateway = gateway
@@ -106,8 +108,13 @@ class RequestContextMiddleware:
         metrics = self._gateway.metrics
         metrics.requests.labels(method, route, str(status)).inc()
         metrics.seconds.labels(route).observe(seconds)
+        principal = scope["state"].get("principal")
+        # A pseudonym tells callers apart in the log without naming them.
+        digest = (
+            hashlib.sha256(principal.jid.encode()).hexdigest()[:8] if principal else "anonymous"
+        )
         logger.log(
-            # Probes ask every few seconds, and would fill the log.
+            # Probes arrive every few seconds, and would fill the log.
             logging.DEBUG if route in ("/health", "/metrics") else logging.INFO,
             "%s %s %s in %d ms, request %s of %s",
             method,
@@ -115,30 +122,27 @@ class RequestContextMiddleware:
             status or "unanswered",
             round(seconds * 1000),
             scope["state"]["request_id"],
-            _principal_digest(scope),
+            digest,
         )
 
 
 class _SendWithHeaders:
-    """`send`, with what every answer has."""
+    """`send` that adds the headers of every response, and notes its status."""
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
         self._request_id = request_id
         self.status = 0
-        """0: none was sent."""
+        """Status of the response; 0 before it was sent."""
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            self._add_headers(message)
+            headers = MutableHeaders(scope=message)
+            headers[REQUEST_ID] = self._request_id
+            for name, value in _SECURITY_HEADERS.items():
+                headers.setdefault(name, value)
         await self._send(message)
-
-    def _add_headers(self, message: Message) -> None:
-        headers = MutableHeaders(scope=message)
-        headers[REQUEST_ID] = self._request_id
-        for name, value in _SECURITY_HEADERS.items():
-            headers.setdefault(name, value)
 
 
 def _method(scope: Scope) -> str:
@@ -147,12 +151,5 @@ def _method(scope: Scope) -> str:
 
 
 def _route(scope: Scope) -> str:
-    """Its template: no text of people."""
+    """Path template of the route: the path itself may hold personal data."""
     return getattr(scope.get("route"), "path", "") or "other"
-
-
-def _principal_digest(scope: Scope) -> str:
-    """Pseudonym of the principal for the log: a hash that tells callers apart without naming
-    them."""
-    principal = scope["state"].get("principal")
-    return hashlib.sha256(principal.jid.encode()).hexdigest()[:8] if principal else "nobody"

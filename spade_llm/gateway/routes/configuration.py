@@ -55,23 +55,46 @@ async def config_status(api_request: ApiRequest) -> ConfigStatus:
     """Collect the status of the agents, within the deadlines of a liveness check. An agent that
     does not respond is unavailable."""
     gateway = api_request.gateway
-    seen = await gateway.availability.statuses()
+    statuses = await gateway.availability.statuses()
+    addresses = gateway.addresses
+    llm = statuses.get(addresses.assistants[0])
+    memory = statuses.get(addresses.memory) if addresses.memory else None
+    rag = statuses.get(addresses.rag) if addresses.rag else None
+    effective = gateway.sessions.effective(api_request.principal.jid)
     environment = "development" if gateway.options.is_loopback else "production"
     return ConfigStatus(
         system=System(version=API_VERSION, environment=environment),
         services=ServicesStatus(
-            llm=_llm_service(_status_of(seen, gateway.addresses.assistants[0])),
-            memory=_memory_service(_status_of(seen, gateway.addresses.memory)),
-            rag=_rag_service(_status_of(seen, gateway.addresses.rag)),
-            mcp=await _tool_services(api_request, seen),
+            llm=LlmService(
+                available=llm is not None,
+                provider=_status_value(llm, "provider"),
+                model=_status_value(llm, "model"),
+            ),
+            memory=MemoryServiceStatus(
+                available=memory is not None,
+                storage=_status_value(memory, "storage"),
+                semantic_search=bool(_status_value(memory, "embeddings")),
+            ),
+            rag=RagServiceStatus(
+                available=rag is not None,
+                vector_db=_status_value(rag, "storage"),
+                embedding_model=_status_value(rag, "embeddings"),
+            ),
+            mcp=await _tool_services(api_request, statuses),
         ),
-        defaults=_configured_defaults(gateway.sessions.effective(api_request.principal.jid)),
+        defaults=Defaults(
+            memory=MemoryDefaults(enabled=effective.use_memory, types=effective.memory_types),
+            rag=RagDefaults(enabled=effective.use_rag, top_k=effective.top_k),
+            context=ContextDefaults(
+                max_tokens=effective.max_context_tokens, priority=effective.priority
+            ),
+        ),
     )
 
 
 @router.get("/status")
 async def status(api_request: CurrentRequest) -> ConfigStatus:
-    """The agents behind, as they are now, and the defaults."""
+    """Current status of the agents, and the defaults."""
     return await config_status(api_request)
 
 
@@ -100,7 +123,7 @@ async def get_session(session_id: SessionId, api_request: CurrentRequest) -> Ses
 
 @router.post("/session", response_model_exclude_none=True)
 async def update_session(body: UpdateSession, api_request: CurrentRequest) -> SessionUpdated:
-    """Set some of a session's fields; the others stay."""
+    """Change the given fields of a session's configuration."""
     before = api_request.gateway.sessions.effective(api_request.principal.jid, body.session_id)
     effective = await _configured(api_request, body.as_layer(before), body.session_id)
     return SessionUpdated(session_id=body.session_id, config=ConfiguredParts.of(effective))
@@ -110,7 +133,7 @@ async def update_session(body: UpdateSession, api_request: CurrentRequest) -> Se
 async def delete_session(
     session_id: SessionId, api_request: CurrentRequest
 ) -> SessionConfigDeleted:
-    """Forget how a session was set; its messages and memories stay."""
+    """Delete a session's configuration; its messages and memories stay."""
     if not api_request.gateway.sessions.delete_configuration(api_request.principal.jid, session_id):
         raise HttpError(404, f"Session {session_id} has no configuration")
     return SessionConfigDeleted(session_id=session_id)
@@ -118,7 +141,7 @@ async def delete_session(
 
 @router.put("/memory", response_model_exclude_none=True)
 async def update_memory(body: UpdateMemory, api_request: CurrentRequest) -> MemoryUpdated:
-    """Memory of one session, or (without `session_id`) of all of yours."""
+    """Change the memory settings of one session, or (without `session_id`) of all own ones."""
     before = api_request.gateway.sessions.effective(
         api_request.principal.jid, body.session_id or ""
     )
@@ -129,72 +152,35 @@ async def update_memory(body: UpdateMemory, api_request: CurrentRequest) -> Memo
 
 @router.put("/rag", response_model_exclude_none=True)
 async def update_rag(body: UpdateRag, api_request: CurrentRequest) -> RagUpdated:
-    """Documents of one session, or (without `session_id`) of all of yours."""
+    """Change the document settings of one session, or (without `session_id`) of all own ones."""
     part = RagPart(enabled=body.enabled, namespaces=body.namespaces, top_k=body.top_k)
     effective = await _configured(api_request, ConfigurationLayer(rag=part), body.session_id)
     return RagUpdated(config=RagConfig.of(effective))
-
-
-def _status_of(seen: Mapping[str, AgentStatus | None], jid: str | None) -> AgentStatus | None:
-    return seen.get(jid) if jid else None
 
 
 def _status_value(status: AgentStatus | None, name: str) -> str:
     return status.facts.get(name, "") if status else ""
 
 
-def _llm_service(status: AgentStatus | None) -> LlmService:
-    return LlmService(
-        available=status is not None,
-        provider=_status_value(status, "provider"),
-        model=_status_value(status, "model"),
-    )
-
-
-def _memory_service(status: AgentStatus | None) -> MemoryServiceStatus:
-    return MemoryServiceStatus(
-        available=status is not None,
-        storage=_status_value(status, "storage"),
-        semantic_search=bool(_status_value(status, "embeddings")),
-    )
-
-
-def _rag_service(status: AgentStatus | None) -> RagServiceStatus:
-    return RagServiceStatus(
-        available=status is not None,
-        vector_db=_status_value(status, "storage"),
-        embedding_model=_status_value(status, "embeddings"),
-    )
-
-
 async def _tool_services(
-    api_request: ApiRequest, seen: Mapping[str, AgentStatus | None]
+    api_request: ApiRequest, statuses: Mapping[str, AgentStatus | None]
 ) -> ToolServices:
-    """Those that the asker may see."""
-    there = [jid for jid in api_request.gateway.addresses.tools if seen.get(jid) is not None]
-    if not there:
+    """Number of tools that the principal may see."""
+    available = {
+        jid for jid in api_request.gateway.addresses.tools if statuses.get(jid) is not None
+    }
+    if not available:
         return ToolServices(available=False, registered_tools=0)
-    clients = [client for client in api_request.clients.tools if client.jid in there]
-    names = await asyncio.gather(*map(_tool_names, clients))
+
+    async def tool_names(client: ToolsClient) -> set[str]:
+        try:
+            return {spec.name for spec in await client.list()}
+        except RequestError:
+            return set()
+
+    clients = [client for client in api_request.clients.tools if client.jid in available]
+    names = await asyncio.gather(*map(tool_names, clients))
     return ToolServices(available=True, registered_tools=len(set[str]().union(*names)))
-
-
-async def _tool_names(client: ToolsClient) -> set[str]:
-    try:
-        return {spec.name for spec in await client.list()}
-    except RequestError:
-        return set()
-
-
-def _configured_defaults(effective: EffectiveConfiguration) -> Defaults:
-    """Defaults of a session without settings of its own: the global configuration."""
-    return Defaults(
-        memory=MemoryDefaults(enabled=effective.use_memory, types=effective.memory_types),
-        rag=RagDefaults(enabled=effective.use_rag, top_k=effective.top_k),
-        context=ContextDefaults(
-            max_tokens=effective.max_context_tokens, priority=effective.priority
-        ),
-    )
 
 
 async def _configured(

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncGenerator
 
-    from spade_llm.rag.contract import DocumentSummary, Ingested
+    from spade_llm.rag.contract import DocumentSummary
 
 
 router = APIRouter(prefix="/llm/rag", tags=["rag"], responses=ERROR_RESPONSES)
@@ -66,8 +66,8 @@ MAX_TEXT_BYTES = 60_000
 """Maximum size in bytes of a file that is sent as text; it leaves room for escaping in the message.
 """
 MAX_SHARED = 100
-"""Documents of the assistant's that are listed."""
-_LINES = """{"done": 0, "total": 1, "chunks": 0}
+"""Maximum number of listed documents of the assistant."""
+_EXAMPLE_LINES = """{"done": 0, "total": 1, "chunks": 0}
 {"success": true, "id": "…", "source": "manual.md", "namespace": "docs", "chunks": 12}
 """
 _RAW_BODY = {
@@ -82,7 +82,7 @@ NamespaceOfPath = Annotated[Namespace, Path()]
 
 @router.post("/query")
 async def query_documents(api_request: CurrentRequest, body: RagQuery) -> RagAnswer:
-    """An answer from documents, with the passages that it rests on."""
+    """Answer a question from documents, and cite the passages used."""
     namespaces = (body.namespace,) if body.namespace else ()
     answer = await api_request.run_until_disconnect(
         rag_client(api_request).answer(
@@ -100,9 +100,9 @@ async def query_documents(api_request: CurrentRequest, body: RagQuery) -> RagAns
 
 @router.post("/documents")
 async def add_documents(api_request: CurrentRequest, body: AddDocuments) -> DocumentsAdded:
-    """Texts, and files below the document root of the RAG agent, which alone reads them."""
-    shelf = document_uploads(api_request, body.namespace, body.splitting)
-    added = await api_request.run_until_disconnect(shelf.add_all(body.documents))
+    """Add texts, or files below the document root of the RAG agent."""
+    uploads = document_uploads(api_request, body.namespace, body.splitting)
+    added = await api_request.run_until_disconnect(uploads.add_all(body.documents))
     return DocumentsAdded(
         success=True, message="Documents added successfully", documents_added=added
     )
@@ -110,16 +110,16 @@ async def add_documents(api_request: CurrentRequest, body: AddDocuments) -> Docu
 
 @router.post("/directory")
 async def add_directory(api_request: CurrentRequest, body: AddDirectory) -> DocumentsAdded:
-    """All files of a folder below the document root. Nothing else is looked at, nor told of."""
-    shelf = document_uploads(api_request, body.namespace, body.splitting)
+    """Add all files of a folder below the document root of the RAG agent."""
+    uploads = document_uploads(api_request, body.namespace, body.splitting)
     is_recursive = body.recursive is not False
     try:
         report = await api_request.run_until_disconnect(
-            shelf.add_folder(body.directory, is_recursive=is_recursive)
+            uploads.add_folder(body.directory, is_recursive=is_recursive)
         )
     except RequestRefused as refusal:
         if refusal.wire_code == PathNotFound.code:
-            raise HttpError(404, "directory: there is none of this name below the root") from None
+            raise HttpError(404, "directory: no such folder below the document root") from None
         raise
     left_out = [one for one in report.documents if one.left_out]
     return DocumentsAdded(
@@ -132,7 +132,7 @@ async def add_directory(api_request: CurrentRequest, body: AddDirectory) -> Docu
 
 @router.get("/namespaces")
 async def list_namespaces(api_request: CurrentRequest) -> NamespaceList:
-    """The asker's own."""
+    """List the caller's own namespaces."""
     found = await rag_client(api_request).namespaces()
     # Others' namespaces that the principal may read have their owner before a slash.
     own = [one for one in found if "/" not in one.name]
@@ -146,10 +146,9 @@ async def list_documents(
     limit: Annotated[int, Query(json_schema_extra={"minimum": 1, "maximum": MAX_PAGE})] = 100,
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
 ) -> DocumentList:
-    """A page of them, in the order of namespace and source; of a namespace that there is not,
-    none."""
+    """List documents, ordered by namespace and source; an unknown namespace has none."""
     if not 1 <= limit <= MAX_PAGE:
-        raise HttpError(400, f"limit is {limit}; it must be 1 to {MAX_PAGE}")
+        raise HttpError(400, f"limit: {limit} is out of range; use 1 to {MAX_PAGE}")
     try:
         page = await rag_client(api_request).documents(
             namespace=namespace, limit=limit, offset=offset
@@ -187,17 +186,19 @@ async def delete_namespace(
     status_code=200,
     response_class=JsonLines,
     openapi_extra=_RAW_BODY,
-    responses={200: {"content": {JSON_LINES: {"schema": {"type": "string"}, "example": _LINES}}}},
+    responses={
+        200: {"content": {JSON_LINES: {"schema": {"type": "string"}, "example": _EXAMPLE_LINES}}}
+    },
 )
 async def upload_document(
     api_request: CurrentRequest,
     name: Annotated[str, Query(min_length=1, max_length=1000, examples=["manual.md"])],
     namespace: Annotated[Namespace | None, Query()] = None,
 ) -> JsonLines:
-    """The body is the file, and `name` what it is called from now on.
+    """Upload a file: the body is its content, `name` its file name.
 
-    Lines of JSON tell how far it is (`done`, `total`, `chunks`); the last one has `success`, and
-    what was added, or `detail` and `status`.
+    The response is lines of JSON with the progress (`done`, `total`, `chunks`); the last line has
+    `success` and the added document, or `detail` and `status` of the error.
     """
     source = sanitize_file_name(name)
     if file_kind(source) is None:
@@ -209,20 +210,20 @@ async def upload_document(
         )
         size = await _receive_file(api_request, path)
         if not size:
-            raise InvalidArguments("the body is empty: it is the file's content")
+            raise InvalidArguments("the body is empty; send the file's content")
         return JsonLines(_progress_lines(uploads, path, source, size), resources=stack.pop_all())
 
 
 @console_router.get("/documents")
 async def quotable_documents(api_request: CurrentRequest) -> QuotableDocuments:
-    """Documents that answers to the caller can quote: how many of their own there are, and those
-    that were added for the assistant, which it quotes to every caller."""
+    """Documents that answers to the caller can quote: the number of the caller's own, and the
+    assistant's, which it quotes to every caller."""
     own, network = api_request.clients.rag, api_request.gateway.network
     library = network.clients_for(network.addresses.assistants[0]).rag
     if own is None or library is None:
         return QuotableDocuments(own_count=0, shared_count=0, shared=[])
     mine, theirs = await asyncio.gather(own.namespaces(), library.namespaces())
-    # A slash marks another owner; a personal namespace is one person's, not shared.
+    # A slash marks another owner; a personal namespace belongs to one user.
     shared = [one for one in theirs if "/" not in one.name and not is_personal_namespace(one.name)]
     documents: list[DocumentSummary] = []
     for one in shared:
@@ -249,7 +250,7 @@ async def delete_document(
 
 @console_router.post("/retrieve")
 async def retrieve_passages(api_request: CurrentRequest, body: RetrieveRequest) -> RetrieveResponse:
-    """Passages that fit a query, with their scores."""
+    """Search passages by a query, with their scores."""
     options = RetrievalOptions(namespaces=tuple(body.namespaces or ()))
     found = await rag_client(api_request).retrieve(body.query, k=body.top_k or 5, options=options)
     return RetrieveResponse(
@@ -263,7 +264,7 @@ def rag_client(api_request: ApiRequest) -> RagClient:
     """Raises HttpError, NetworkUnavailable."""
     rag = api_request.clients.rag
     if rag is None:
-        raise HttpError(503, "This gateway has no agent for documents: see rag in [network]")
+        raise HttpError(503, "This gateway has no RAG agent; set `rag` in [network]")
     return rag
 
 
@@ -282,7 +283,7 @@ def document_uploads(
 
 
 async def _receive_file(api_request: ApiRequest, path: pathlib.Path) -> int:
-    """Bytes that were written to the file."""
+    """Write the request's body to the file, and return its size in bytes."""
     size = 0
     with await asyncio.to_thread(path.open, "wb") as file:
         try:
@@ -291,7 +292,7 @@ async def _receive_file(api_request: ApiRequest, path: pathlib.Path) -> int:
                 await asyncio.to_thread(file.write, part)
                 size += len(part)
         except ClientDisconnect:
-            raise HttpError(400, "The client left before its file was there") from None
+            raise HttpError(400, "The client disconnected before the upload was complete") from None
     return size
 
 
@@ -300,7 +301,15 @@ async def _progress_lines(
 ) -> AsyncGenerator[str]:
     yield _line(UploadProgress(done=0, total=1, chunks=0))
     try:
-        done = await _add_file(uploads, path, source, size)
+        try:
+            if file_kind(source) is FileKind.TEXT and size <= MAX_TEXT_BYTES:
+                text = parse_text(await asyncio.to_thread(path.read_bytes)).text
+                done = await uploads.add_text(text, source=source)
+            else:
+                done = await uploads.add_file(path, source=source)
+        finally:
+            # Delete the file before the client is told the result.
+            await asyncio.to_thread(path.unlink, missing_ok=True)
     except (RequestError, ServiceError) as error:
         answer = http_error(error)
         yield _line(NotUploaded(detail=answer.detail, status=answer.status_code))
@@ -315,25 +324,6 @@ async def _progress_lines(
             unchanged=done.was_unchanged,
         )
     )
-
-
-async def _add_file(
-    uploads: DocumentUploads, path: pathlib.Path, source: str, size: int
-) -> Ingested:
-    """The file is gone afterwards, before its client is told anything."""
-    try:
-        return await _ingest_file(uploads, path, source, size)
-    finally:
-        await asyncio.to_thread(path.unlink, missing_ok=True)
-
-
-async def _ingest_file(
-    uploads: DocumentUploads, path: pathlib.Path, source: str, size: int
-) -> Ingested:
-    if file_kind(source) is FileKind.TEXT and size <= MAX_TEXT_BYTES:
-        content = await asyncio.to_thread(path.read_bytes)
-        return await uploads.add_text(parse_text(content).text, source=source)
-    return await uploads.add_file(path, source=source)
 
 
 def _line(body: UploadProgress | Uploaded | NotUploaded) -> str:

@@ -1,6 +1,6 @@
 """Routes /llm: generate, chat, chat streaming (server-sent events).
 
-What a request says explicitly goes before the session's configuration, that before the global one.
+Precedence of settings: explicit fields of the request, the session's configuration, the global one.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ResolvedTurn:
 
 
 def request_layer(body: HttpChatRequest) -> ConfigurationLayer:
-    """The layer that the request itself is: only what it says."""
+    """Configuration layer of a request: its explicit fields only."""
     return ConfigurationLayer(
         memory=MemoryPart(
             enabled=body.use_memory if _given(body, "use_memory") else None,
@@ -159,7 +159,7 @@ async def generate(api_request: CurrentRequest, body: HttpGenerateRequest) -> Ge
 
 @router.post("/chat")
 async def chat(api_request: CurrentRequest, body: HttpChatRequest) -> ChatResponse:
-    """The assistant's answer, with what it was told beside the question."""
+    """Ask the assistant; the response has its answer and the context that the model received."""
     client = api_request.clients.chat
     turn = await _start_turn(api_request, body)
     try:
@@ -188,9 +188,9 @@ async def chat(api_request: CurrentRequest, body: HttpChatRequest) -> ChatRespon
 async def chat_stream(api_request: CurrentRequest, body: HttpChatRequest) -> EventStream:
     """Chat as in /llm/chat, with the answer as server-sent events.
 
-    `delta` has the next piece of the `text`; `asked` the question whether a tool may run, which
-    /api/v0/approve answers by its `question`; `done` the fields of /llm/chat; `error` a `detail`
-    and the `status` that /llm/chat would have had. A client that disconnects stops the turn.
+    `delta` has the next part of the `text`; `asked` asks whether a tool may run (answer its
+    `question` at /api/v0/approve); `done` has the fields of /llm/chat; `error` a `detail` and the
+    `status` that /llm/chat would have had. Disconnecting cancels the turn.
     """
     client, stack = api_request.clients.chat, AsyncExitStack()
     stack.enter_context(api_request.gateway.stream_quota.hold(api_request.principal.jid, 1))
@@ -198,7 +198,7 @@ async def chat_stream(api_request: CurrentRequest, body: HttpChatRequest) -> Eve
         turn = await _start_turn(api_request, body)
         events = _events(api_request, client, turn)
         headers = encode_session_header(turn.session)
-        # pop_all: the place among the streams is held until the response ends.
+        # pop_all: the stream counts against the quota until the response ends.
         return EventStream(events, resources=stack.pop_all(), headers=headers)
 
 
@@ -216,7 +216,7 @@ def _tool_options(body: HttpChatRequest, effective: EffectiveConfiguration) -> T
 
 
 async def _start_turn(api_request: ApiRequest, body: HttpChatRequest) -> ResolvedTurn:
-    """The session is there from here on."""
+    """Resolve the turn, and create its session if needed."""
     session, principal = body.session_id or api_request.new_session(), api_request.principal.jid
     state = api_request.gateway.sessions
     effective = state.effective(principal, session, request=request_layer(body))
@@ -261,7 +261,7 @@ def _event(part: AnswerDelta | AskedBack | ChatReply, turn: ResolvedTurn, reques
 
 
 def _with_our_field_names(refusal: RequestRefused) -> RequestRefused | InvalidArguments:
-    """The assistant calls a field of the request by its own name."""
+    """Name a field of the HTTP request: the assistant's own name for it differs."""
     if refusal.wire_code == InvalidArguments.code and refusal.detail.startswith("tools: "):
         return InvalidArguments(f"available_{refusal.detail}")
     return refusal

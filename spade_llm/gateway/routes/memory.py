@@ -47,12 +47,13 @@ console_router = APIRouter(prefix="/api/v0/memories", tags=["console"], response
 MAX_PAGE = 200
 MAX_OFFSET = 1_000_000
 MAX_TEXT_CHARS = 1000
-"""It is a part of the address."""
+"""Maximum length of a search text, which is a part of the URL."""
 IdOfPath = Annotated[UUID, Path()]
 
 
 class _OtherThanOperations(StringConvertor):
-    """A segment that is no operation of this router: deleting `/context` stays 405."""
+    """Path segment that is not an operation of this router, so that DELETE of `/context` stays
+    405."""
 
     regex = "(?!(?:context|search)$)[^/]+"
 
@@ -79,7 +80,7 @@ async def session_history(
     session_id: SessionOfPath,
     limit: Annotated[int, Query(ge=1, le=MAX_MESSAGES)] = 50,
 ) -> HistoryResponse:
-    """The latest messages, oldest first; of a session that there is not, none."""
+    """List the latest messages, oldest first; an unknown session has none."""
     return HistoryResponse.of(await api_request.clients.sessions.history(session_id, limit=limit))
 
 
@@ -106,8 +107,8 @@ async def search_memory(api_request: CurrentRequest, body: SearchRequest) -> Sea
 @router.delete("/history/{session_id}", name="clear_history")
 @router.delete("/session/{session_id}")
 async def clear_session(api_request: CurrentRequest, session_id: SessionOfPath) -> SessionCleared:
-    """Its messages and what is remembered of them; its configuration stays. One operation at
-    three addresses: Agent Lab's programs use the other two."""
+    """Delete a session's messages and memories; its configuration stays. The operation has three
+    paths: Agent Lab's programs use the other two."""
     return SessionCleared.of(await api_request.clients.sessions.clear(session_id))
 
 
@@ -121,7 +122,7 @@ class MarkdownResponse(Response):
     responses={200: {"content": {MARKDOWN: {"schema": {"type": "string"}, "example": _EXAMPLE}}}},
 )
 async def retrieve_memory(api_request: CurrentRequest, body: RetrieveMemory) -> MarkdownResponse:
-    """The memories that a query brings to mind, best first."""
+    """Retrieve the memories relevant to a query, best first."""
     return MarkdownResponse(
         await api_request.clients.sessions.retrieve(
             body.query, limit=body.limit or DEFAULT_LIMIT, detail_limit=body.detail_limit
@@ -138,7 +139,7 @@ async def list_memories(
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
 ) -> MemoryLines:
-    """Newest first; with `text`, those that speak of it, best first."""
+    """List memories, newest first; with `text`, those that match it, best first."""
     page = await api_request.clients.sessions.memories(
         types=tuple(map(MemoryType, types or ())),
         text=text,
@@ -157,14 +158,14 @@ async def list_memories(
 
 @console_router.patch("/{id}")
 async def correct_memory(api_request: CurrentRequest, id: IdOfPath, body: Correction) -> MemoryLine:
-    """It says something else from now on."""
+    """Change the content of a memory."""
     return MemoryLine.of(await api_request.clients.sessions.correct(str(id), body.content))
 
 
 @console_router.delete("/{id}")
 async def forget_memory(api_request: CurrentRequest, id: IdOfPath) -> Forgotten:
-    """It is remembered no more."""
+    """Delete a memory."""
     deleted = await api_request.clients.sessions.forget([str(id)])
     if not deleted:
-        raise HttpError(404, f"There is no memory {id}")
+        raise HttpError(404, f"Memory {id} does not exist")
     return Forgotten(deleted=deleted)

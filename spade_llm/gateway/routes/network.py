@@ -39,7 +39,7 @@ class AgentLine(HttpBody):
     jid: str
     kind: str
     online: bool
-    summary: str = Field(default="", description="To admins, as all that follows.")
+    summary: str = Field(default="", description="For admins only, as the fields below.")
     running: int = 0
     queued: int = 0
     answered: int = 0
@@ -68,18 +68,18 @@ class AgentList(HttpBody):
 
 
 class RequestLine(HttpBody):
-    at: Timestamp = Field(description="When it came.")
-    agent: str = Field(description="Bare JID of who was asked.")
+    at: Timestamp = Field(description="Time of arrival.")
+    agent: str = Field(description="Bare JID of the agent.")
     op: str
-    asker: str = Field(description="Bare JID of whose it was.")
+    asker: str = Field(description="Bare JID of the requester.")
     seconds: float
-    outcome: str = Field(description="`inform`, or the error's code.")
-    trace: str = Field(description="Those of one request of a person share it.")
+    outcome: str = Field(description="`inform`, or the error code.")
+    trace: str = Field(description="Trace id, shared by all requests that one user request caused.")
 
 
 class RequestList(HttpBody):
     requests: list[RequestLine] = Field(description="Newest first.")
-    degraded: list[str] = Field(default=[], description="Agents that could not be asked.")
+    degraded: list[str] = Field(default=[], description="Agents that did not answer.")
 
 
 class UsageDay(HttpBody):
@@ -89,7 +89,7 @@ class UsageDay(HttpBody):
     tool_calls: int
     prompt_tokens: int
     completion_tokens: int
-    seconds: float = Field(description="Of the model's time.")
+    seconds: float = Field(description="Time spent in models.")
 
     @classmethod
     def of(cls, day: DailyUsage) -> UsageDay:
@@ -117,22 +117,20 @@ class UsageLimits(HttpBody):
 
 
 class UsageOverview(HttpBody):
-    days: list[UsageDay] = Field(description="Newest first; those without spending are left out.")
+    days: list[UsageDay] = Field(description="Newest first; days without usage are omitted.")
     limits: UsageLimits
 
 
 @router.get("/agents")
 async def list_agents(api_request: CurrentRequest) -> AgentList:
-    """The gateway's agents, those that are away included."""
-    kinds, seen = (
-        _kinds_of_absent_agents(api_request.gateway.addresses),
-        await api_request.gateway.availability.statuses(),
-    )
+    """List the gateway's agents, including unavailable ones."""
+    kinds = _configured_kinds(api_request.gateway.addresses)
+    statuses = await api_request.gateway.availability.statuses()
     whole = api_request.principal.is_admin
     return AgentList(
         agents=[
             AgentLine.of(jid, kinds.get(jid, "other"), status, whole=whole)
-            for jid, status in seen.items()
+            for jid, status in statuses.items()
         ]
     )
 
@@ -141,22 +139,28 @@ async def list_agents(api_request: CurrentRequest) -> AgentList:
 async def list_requests(
     api_request: CurrentRequest, limit: Annotated[int, Query(ge=1, le=MAX_REQUESTS)] = 50
 ) -> RequestList:
-    """The latest ones of all agents, without anything of what was said."""
+    """List the latest requests of all agents, without their content."""
     gateway = api_request.gateway
     if not gateway.is_connected():
         raise NetworkUnavailable
-    is_for_all = api_request.principal.is_admin
-    asks = (
-        gateway.requester
-        if is_for_all
-        else PrincipalRequester(gateway.requester, api_request.principal.jid)
-    )
+    requester: RequestSender = gateway.requester
+    if not api_request.principal.is_admin:
+        requester = PrincipalRequester(requester, api_request.principal.jid)
+
+    async def recent_requests(jid: str) -> Sequence[HandledRequest] | None:
+        try:
+            return await ask_recent(
+                requester, jid, limit=min(limit, MAX_RECENT), timeout_s=TIMEOUT_S
+            )
+        except RequestError:
+            return None
+
     jids = tuple(dict.fromkeys(gateway.addresses.all))
-    found = await asyncio.gather(*(_recent_requests(asks, jid, limit) for jid in jids))
-    lines = [_line(jid, one) for jid, some in zip(jids, found, strict=True) for one in some or ()]
+    recent_of = dict(zip(jids, await asyncio.gather(*map(recent_requests, jids)), strict=True))
+    lines = [_line(jid, one) for jid, recent in recent_of.items() for one in recent or ()]
     lines.sort(key=lambda line: line.at, reverse=True)
-    away = [jid for jid, some in zip(jids, found, strict=True) if some is None]
-    return RequestList(requests=lines[:limit], degraded=[jid.partition("@")[0] for jid in away])
+    unavailable = [jid.partition("@")[0] for jid, recent in recent_of.items() if recent is None]
+    return RequestList(requests=lines[:limit], degraded=unavailable)
 
 
 @router.get("/usage")
@@ -179,7 +183,7 @@ async def usage(
     )
 
 
-def _kinds_of_absent_agents(addresses: AgentAddresses) -> dict[str, str]:
+def _configured_kinds(addresses: AgentAddresses) -> dict[str, str]:
     """Kinds of the configured agents, for those that are unavailable and cannot report it."""
     some = {addresses.memory: "memory", addresses.rag: "rag"}
     return {
@@ -187,16 +191,6 @@ def _kinds_of_absent_agents(addresses: AgentAddresses) -> dict[str, str]:
         **dict.fromkeys(addresses.tools, "tools"),
         **{jid: kind for jid, kind in some.items() if jid},
     }
-
-
-async def _recent_requests(
-    asks: RequestSender, jid: str, limit: int
-) -> Sequence[HandledRequest] | None:
-    """Recent requests of an agent; None if it did not respond."""
-    try:
-        return await ask_recent(asks, jid, limit=min(limit, MAX_RECENT), timeout_s=TIMEOUT_S)
-    except RequestError:
-        return None
 
 
 def _line(jid: str, one: HandledRequest) -> RequestLine:

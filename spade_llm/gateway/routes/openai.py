@@ -1,6 +1,6 @@
 """Routes /v1: OpenAI-compatible chat completions and models, with streaming.
 
-The conversation is the agent's own: of what a client sends only the question is said to it.
+Only the last question is sent to the assistant, which keeps the conversation itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,13 @@ from spade_llm.gateway.schemas.openai import (
     ModelList,
     TokenUsage,
 )
-from spade_llm.gateway.streaming import EVENT_SCHEMA, EVENT_STREAM, EventStream, sse_data
+from spade_llm.gateway.streaming import (
+    EVENT_SCHEMA,
+    EVENT_STREAM,
+    EventStream,
+    next_or_none,
+    sse_data,
+)
 from spade_llm.providers.model import Sampling
 
 if TYPE_CHECKING:
@@ -64,7 +70,7 @@ class CompletionTurn:
     model: str
     client: ChatClient
     lines: list[ConversationLine]
-    """Up to the question."""
+    """Messages up to the question."""
     session: str
     sampling: Sampling
 
@@ -77,18 +83,18 @@ class CompletionTurn:
         return f"chatcmpl-{self.api_request.request_id}"
 
     async def answer(self) -> ChatReply:
-        """The whole answer. Raises RequestError."""
+        """Ask for the whole answer. Raises RequestError."""
         return await self.client.say(
             self.question,
             conversation_id=self.session,
             id=self.api_request.wire_id,
             sampling=self.sampling,
-            # A failure is an error here: a program would take its text for the answer.
+            # Failures are raised: a program would take an apology for the answer.
             is_annotated=False,
         )
 
     def parts(self) -> AsyncGenerator[Part]:
-        """The answer as it grows. Raises RequestError."""
+        """Stream the answer. Raises RequestError."""
         return self.client.stream(
             self.question,
             conversation_id=self.session,
@@ -98,7 +104,7 @@ class CompletionTurn:
         )
 
     def record_answer(self, text: str) -> None:
-        """`text`: as the client has it; by that it goes on."""
+        """Record the conversation with the answer's text as the client received it."""
         lines = [*self.lines, ("assistant", text)]
         principal, conversations = (
             self.api_request.principal.jid,
@@ -109,7 +115,7 @@ class CompletionTurn:
 
 @router.get("/models")
 async def list_models(api_request: CurrentRequest) -> ModelList:
-    """The assistants of the network."""
+    """List the assistants of the network."""
     return ModelList(
         data=[ModelLine(id=name) for name in jids_by_model(api_request.gateway.addresses)]
     )
@@ -132,7 +138,7 @@ async def create_chat_completion(
     body: ChatCompletionRequest,
     x_session_id: Annotated[str | None, Header(pattern=SESSION_HEADER_PATTERN)] = None,
 ) -> Response:
-    """An agent's answer to the last question; with `stream`, as it grows."""
+    """Answer the last question; with `stream`, as server-sent events."""
     session = body.session_id or decode_session_header(x_session_id)
     turn = await _start_turn(api_request, body, session)
     if body.stream:
@@ -154,7 +160,7 @@ async def _start_turn(
     if session is None:
         known = api_request.gateway.conversations.session(principal, body.model, lines[:-1])
         session = known or api_request.new_session()
-    # The list is that of /llm and the console, which talk to the first assistant only.
+    # The session list belongs to /llm and the console, which use the first assistant only.
     if jid == api_request.gateway.addresses.assistants[0]:
         await api_request.gateway.sessions.use_session(principal, session, question=lines[-1][1])
     max_tokens = body.max_completion_tokens or body.max_tokens
@@ -172,7 +178,7 @@ def _check_model(api_request: ApiRequest, model: str) -> str:
     """Bare JID of the assistant. Raises HttpError."""
     known = jids_by_model(api_request.gateway.addresses)
     if model not in known:
-        detail = f"The model {model[:80]!r} does not exist; there are: {', '.join(known)}"
+        detail = f"The model {model[:80]!r} does not exist; available: {', '.join(known)}"
         raise HttpError(404, detail, code="model_not_found", param="model")
     return known[model]
 
@@ -195,30 +201,23 @@ def _usage(reply: ChatReply) -> TokenUsage:
 
 
 async def _start_stream(turn: CompletionTurn, wants_usage: bool) -> EventStream:
-    """Once its first part is there, or FIRST_PART_S are over. Raises RequestError before."""
-    asked = turn.api_request
-    async with AsyncExitStack() as place:
-        place.enter_context(asked.gateway.stream_quota.hold(asked.principal.jid, 1))
-        parts = await place.enter_async_context(aclosing(turn.parts()))
-        # Before the headers: an error in this time has its own status, which programs understand.
-        first = asyncio.create_task(_next_part(parts))
-        place.push_async_callback(_cancel, first)
-        await asked.run_until_disconnect(_is_done_within(first, within_s=FIRST_PART_S))
+    """Start the stream when the first part has arrived, or after FIRST_PART_S. Raises RequestError
+    if the turn fails before."""
+    api_request = turn.api_request
+    async with AsyncExitStack() as stack:
+        stack.enter_context(api_request.gateway.stream_quota.hold(api_request.principal.jid, 1))
+        parts = await stack.enter_async_context(aclosing(turn.parts()))
+        # Before the headers: an error until then gets its own status, which programs understand.
+        first = asyncio.create_task(next_or_none(parts))
+        stack.push_async_callback(_cancel, first)
+        await api_request.run_until_disconnect(asyncio.wait((first,), timeout=FIRST_PART_S))
         if first.done():
             first.result()
         return EventStream(
             _write_chunks(turn, first, parts, wants_usage),
-            resources=place.pop_all(),
+            resources=stack.pop_all(),
             headers=encode_session_header(turn.session),
         )
-
-
-async def _next_part(parts: AsyncGenerator[Part]) -> Part | None:
-    return await anext(parts, None)
-
-
-async def _is_done_within(task: asyncio.Task[Part | None], *, within_s: float) -> None:
-    await asyncio.wait((task,), timeout=within_s)
 
 
 async def _cancel(task: asyncio.Task[Part | None]) -> None:
@@ -248,7 +247,7 @@ async def _write_chunks(
 
 
 class _ChunkWriter:
-    """The events of one streamed answer."""
+    """Server-sent events of one streamed answer."""
 
     def __init__(self, turn: CompletionTurn, wants_usage: bool) -> None:
         self._turn = turn
@@ -268,7 +267,12 @@ class _ChunkWriter:
         return self._event([choice], {"usage": None} if self._wants_usage else {})
 
     def _end(self, reply: ChatReply) -> list[str]:
-        rest = _unsent_text(self._sent, reply.text)
+        sent, whole = self._sent, reply.text
+        # Parts may be lost, or start again after a kill, and text that was sent cannot be revoked.
+        if sent.endswith(whole):
+            rest = ""
+        else:
+            rest = whole[len(sent) :] if whole.startswith(sent) else f"\n\n{whole}"
         self._turn.record_answer(self._sent + rest)
         events = [self.chunk({"content": rest})] if rest else []
         events.append(self.chunk({}, reply.finish))
@@ -287,11 +291,3 @@ class _ChunkWriter:
                 **more,
             }
         )
-
-
-def _unsent_text(sent: str, whole: str) -> str:
-    """Rest of the answer that the client has not received. Parts may be lost, or start again after
-    a kill, and text that was sent cannot be taken back."""
-    if sent.endswith(whole):
-        return ""
-    return whole[len(sent) :] if whole.startswith(sent) else f"\n\n{whole}"

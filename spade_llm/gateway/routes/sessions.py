@@ -22,7 +22,7 @@ from spade_llm.gateway.schemas.configuration import EMPTY_LAYER
 from spade_llm.gateway.schemas.memory import SessionCleared
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Coroutine
 
     from spade_llm.assistant.history.remote_sessions import CallerSessions
     from spade_llm.gateway.gateway import Gateway
@@ -67,18 +67,18 @@ class EverythingReset(HttpBody):
 
 
 class CurrentPrincipal(HttpBody):
-    principal: str = Field(description="Bare JID: sessions, memories and documents are its own.")
+    principal: str = Field(description="Bare JID that owns sessions, memories and documents.")
     is_admin: bool
-    token: str = Field(description="Its name; empty: none was needed.")
-    models: list[str] = Field(description="Of /v1; the first one answers /llm/chat.")
-    language: str = Field(description="Of the headings in `context_text`.")
+    token: str = Field(description="Name of the token; empty for a local request.")
+    models: list[str] = Field(description="Models of /v1; the first one answers /llm/chat.")
+    language: str = Field(description="Language of the headings in `context_text`.")
     has_documents: bool
     has_tools: bool
 
 
 class SessionLine(HttpBody):
     session_id: str
-    title: str = Field(description="Beginning of its first question.")
+    title: str = Field(description="Beginning of the first question.")
     created: Timestamp
     updated: Timestamp
 
@@ -90,13 +90,13 @@ class SessionLine(HttpBody):
 
 
 class SessionList(HttpBody):
-    sessions: list[SessionLine] = Field(description="The latest first.")
+    sessions: list[SessionLine] = Field(description="Latest first.")
     total_count: int
 
 
 class AnswerExplanation(HttpBody):
     session_id: str
-    text: str = Field(description="What the last answer was built from, a line for each thing.")
+    text: str = Field(description="What the last answer was built from, one line per source.")
 
 
 class Approval(HttpBody):
@@ -127,8 +127,12 @@ async def clear_messages(gateway: Gateway, principal: str, clients: AgentClients
     """Delete the messages of all sessions of one principal, at every assistant, and return their
     number. Memories and session configurations stay. Raises RequestError, StorageFailed."""
     names = [row.session_id for row in gateway.sessions.sessions(principal)]
-    clearing = [_clear_sessions(sessions, names) for sessions in clients.sessions_of.values()]
-    count = sum(await asyncio.gather(*clearing))
+    batches = [names[i : i + MAX_SESSIONS] for i in range(0, len(names), MAX_SESSIONS)]
+
+    async def clear(sessions: CallerSessions) -> int:
+        return sum([await sessions.clear_messages(batch) for batch in batches])
+
+    count = sum(await asyncio.gather(*map(clear, clients.sessions_of.values())))
     # The list goes last: when an agent fails, the next attempt still knows the sessions.
     for name in names:
         gateway.sessions.delete_session(principal, name)
@@ -144,11 +148,16 @@ async def reset_everything(gateway: Gateway) -> ResetReport:
         StorageFailed: the gateway's own data cannot be deleted.
     """
     report = ResetReport()
-    # Known before the work: an agent that is away would cost a deadline for each principal.
-    statuses = await gateway.availability.statuses()
-    report.failed.update(jid for jid in _stores(gateway) if statuses.get(jid) is None)
+    # Known before the work: an unavailable agent would cost a deadline for each principal.
+    statuses, addresses = await gateway.availability.statuses(), gateway.addresses
+    stores = [*addresses.assistants, *([addresses.rag] if addresses.rag else [])]
+    report.failed.update(jid for jid in stores if statuses.get(jid) is None)
     for principal in gateway.sessions.principals():
-        await _reset_principal(gateway.network.clients_for(principal), report)
+        clients = gateway.network.clients_for(principal)
+        for jid, sessions in clients.sessions_of.items():
+            await _unless_failed(jid, _delete_sessions(sessions, report), report)
+        if (rag := clients.rag) is not None:
+            await _unless_failed(rag.jid, _delete_documents(rag, report), report)
     report.sessions = gateway.sessions.delete_all(with_principals=not report.failed)
     await gateway.answers.delete_all()
     return report
@@ -156,8 +165,8 @@ async def reset_everything(gateway: Gateway) -> ResetReport:
 
 @router.post("/reset")
 async def reset(api_request: CurrentRequest) -> SessionReset:
-    """Delete the messages of all your sessions, and begin a new one with the defaults. What is
-    remembered, documents and how other sessions are set stay. Takes any body, or none."""
+    """Delete the messages of all own sessions, and begin a new session with the defaults. Memories,
+    documents and session configurations stay. Any body is accepted, or none."""
     count = await clear_messages(
         api_request.gateway, api_request.principal.jid, api_request.clients
     )
@@ -178,9 +187,13 @@ async def reset_all(body: ResetAll, api_request: CurrentAdminRequest) -> Everyth
         raise HttpError(400, "Invalid confirmation. Must be exactly 'DELETE' to proceed.")
     api_request.check_network()
     report = await reset_everything(api_request.gateway)
+    message = "System reset completed successfully"
+    if report.failed:
+        names = ", ".join(sorted(jid.partition("@")[0] for jid in report.failed))
+        message = f"System reset is incomplete: {names} could not delete everything; try again"
     return EverythingReset(
         success=not report.failed,
-        message=_message(report),
+        message=message,
         deleted=DeletedCounts(
             sessions=report.sessions,
             messages=report.messages,
@@ -208,14 +221,14 @@ async def me(api_request: CurrentRequest) -> CurrentPrincipal:
 
 @console_router.get("/sessions")
 async def list_sessions(api_request: CurrentRequest) -> SessionList:
-    """Those that were begun over HTTP, by the same principal."""
+    """List the caller's sessions that were begun over HTTP."""
     found = api_request.gateway.sessions.sessions(api_request.principal.jid)
     return SessionList(sessions=[SessionLine.of(one) for one in found], total_count=len(found))
 
 
 @console_router.delete("/sessions/{session_id}")
 async def drop_session(api_request: CurrentRequest, session_id: SessionOfPath) -> SessionCleared:
-    """Its messages, what is remembered of them, its configuration and its place in the list."""
+    """Delete a session: its messages, memories, configuration and list entry."""
     cleared = await api_request.clients.sessions.clear(session_id)
     state, principal = api_request.gateway.sessions, api_request.principal.jid
     state.delete_configuration(principal, session_id)
@@ -235,26 +248,9 @@ async def why(api_request: CurrentRequest, session_id: SessionOfPath) -> AnswerE
 
 @console_router.post("/approve")
 async def approve(api_request: CurrentRequest, body: Approval) -> ActionDone:
-    """The answer to an event `asked`; 404 if that is not asked now."""
+    """Answer an event `asked`; 404 if no such question is pending."""
     await api_request.clients.chat.approve(body.id, is_approved=body.is_approved)
     return ActionDone()
-
-
-async def _clear_sessions(sessions: CallerSessions, names: Sequence[str]) -> int:
-    parts = [names[i : i + MAX_SESSIONS] for i in range(0, len(names), MAX_SESSIONS)]
-    return sum([await sessions.clear_messages(part) for part in parts])
-
-
-def _stores(gateway: Gateway) -> list[str]:
-    rag = gateway.addresses.rag
-    return [*gateway.addresses.assistants, *([rag] if rag else [])]
-
-
-async def _reset_principal(clients: AgentClients, report: ResetReport) -> None:
-    for jid, sessions in clients.sessions_of.items():
-        await _unless_failed(jid, _forget_sessions(sessions, report), report)
-    if clients.rag is not None:
-        await _unless_failed(clients.rag.jid, _delete_documents(clients.rag, report), report)
 
 
 async def _unless_failed(
@@ -273,24 +269,18 @@ async def _unless_failed(
         report.failed.add(jid)
 
 
-async def _forget_sessions(sessions: CallerSessions, report: ResetReport) -> None:
+async def _delete_sessions(sessions: CallerSessions, report: ResetReport) -> None:
     cleared = await sessions.forget_everything()
     report.messages += cleared.messages
     report.memory_entries += sum(cleared.by_type.values())
 
 
 async def _delete_documents(rag: RagClient, report: ResetReport) -> None:
-    """The principal's own; others' that it may see have their owner's name before a `/`."""
+    """Delete the principal's own documents."""
     for namespace in await rag.namespaces():
+        # A slash marks a namespace of another owner.
         if "/" in namespace.name:
             continue
         stats = await rag.stats(namespace.name)
         report.rag_documents += await rag.delete(namespace=namespace.name)
         report.vectors += stats.vectors
-
-
-def _message(report: ResetReport) -> str:
-    if not report.failed:
-        return "System reset completed successfully"
-    names = ", ".join(sorted(jid.partition("@")[0] for jid in report.failed))
-    return f"System reset is not complete: {names} could not delete everything; ask again"

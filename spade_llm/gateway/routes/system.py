@@ -91,12 +91,12 @@ class Readiness(HttpBody):
     ready: bool
     away: list[str] = Field(
         default_factory=list,
-        description="What does not answer now: `xmpp`, or names of agents.",
+        description="Unavailable parts: `xmpp`, or names of agents.",
         examples=[["rag"]],
     )
     storage_failing: list[str] = Field(
         default_factory=list,
-        description="Whose disk or database refused within the last minute: names of agents.",
+        description="Agents with a disk or database error within the last minute.",
         examples=[["memory"]],
     )
 
@@ -128,7 +128,7 @@ async def ready(request: Request) -> Response:
     failing = [_name(jid) for jid, status in statuses.items() if status and status.storage_failing]
     if gateway.is_storage_failing:
         failing.append("gateway")
-    # Without the connection all agents seem to be away: name the cause instead.
+    # Without the connection all agents seem unavailable: name the cause instead.
     if not gateway.is_connected():
         away = ["xmpp"]
     needed = {"xmpp", "gateway", _name(gateway.addresses.assistants[0])}
@@ -140,7 +140,7 @@ async def ready(request: Request) -> Response:
 
 @router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> HTMLResponse:
-    # The first call builds the schema, 0.2 s in which the loop would serve nobody.
+    # The first call builds the schema, which would block the event loop for 0.2 s.
     page = docs_page(await asyncio.to_thread(request.app.openapi))
     return HTMLResponse(page, headers={"Content-Security-Policy": DOCS_CSP})
 
@@ -157,7 +157,7 @@ async def metrics(request: Request) -> Response:
     """Metrics in Prometheus format, for programs on this machine and for admin tokens."""
     principal = request.scope["state"]["principal"]
     if not (principal.is_admin if principal else is_local_request(request.scope, request.headers)):
-        raise HttpError(403, "Metrics are for this machine, and for admin tokens")
+        raise HttpError(403, "Metrics need a request from this machine, or an admin token")
     gateway: Gateway = request.app.state.gateway
     return Response(gateway.metrics.text(), media_type=CONTENT_TYPE)
 

@@ -33,7 +33,7 @@ class ToolLine(HttpBody):
     name: str
     description: str
     input_schema: dict[str, object] = Field(description="JSON Schema of the arguments.")
-    needs_approval: bool = Field(default=False, description="A person is asked before each call.")
+    needs_approval: bool = Field(default=False, description="Each call needs a user's approval.")
 
     @classmethod
     def of(cls, spec: ToolSpec) -> ToolLine:
@@ -48,13 +48,13 @@ class ToolLine(HttpBody):
 class ToolList(HttpBody):
     tools: list[ToolLine]
     count: int
-    degraded: list[str] = Field(default=[], description="Agents whose tools are not known now.")
+    degraded: list[str] = Field(default=[], description="Tool agents that did not answer.")
 
 
 class ToolNames(HttpBody):
     tool_names: list[str]
     count: int
-    degraded: list[str] = Field(default=[], description="Agents whose tools are not known now.")
+    degraded: list[str] = Field(default=[], description="Tool agents that did not answer.")
 
 
 class ToolUsageExample(HttpBody):
@@ -63,7 +63,9 @@ class ToolUsageExample(HttpBody):
 
 
 class ToolInformation(ToolLine):
-    examples: list[ToolUsageExample] = Field(default=[], description="As far as the tool has some.")
+    examples: list[ToolUsageExample] = Field(
+        default=[], description="Examples that the tool declares."
+    )
 
     @classmethod
     def of(cls, spec: ToolSpec) -> ToolInformation:
@@ -76,15 +78,15 @@ class ToolInformation(ToolLine):
 class ToolCallRequest(HttpBody):
     arguments: dict[str, object] = {}
     is_approved: bool = Field(
-        default=False, description="Say yes to this very call, of a tool that needs it."
+        default=False, description="Approve this call, of a tool that needs approval."
     )
 
 
 class ToolCallResponse(HttpBody):
     name: str
     success: bool
-    result: str | None = Field(description="Of a success.")
-    error: str | None = Field(description="Why there is none.")
+    result: str | None = Field(description="Result of a successful call.")
+    error: str | None = Field(description="Error of a failed call.")
     seconds: float
 
 
@@ -94,12 +96,19 @@ class AvailableTools:
     """Tools and the clients of their agents, keyed by tool name, in the agents' order; if two
     agents offer a name, the first has it."""
     unavailable: tuple[str, ...]
-    """Names of agents that did not say."""
+    """Names of agents that did not answer."""
 
 
 async def list_all_tools(agents: Sequence[ToolsClient]) -> AvailableTools:
-    """Raises RequestError if none of them answers."""
-    answers = await asyncio.gather(*map(_list_or_error, agents))
+    """List the tools of the agents. Raises RequestError if none of them answers."""
+
+    async def list_or_error(agent: ToolsClient) -> Sequence[ToolSpec] | RequestError:
+        try:
+            return await agent.list()
+        except RequestError as error:
+            return error
+
+    answers = await asyncio.gather(*map(list_or_error, agents))
     tools: dict[str, tuple[ToolSpec, ToolsClient]] = {}
     failures: dict[str, RequestError] = {}
     for agent, answer in zip(agents, answers, strict=True):
@@ -135,7 +144,7 @@ async def get_tool(api_request: CurrentRequest, tool_name: NameOfPath) -> ToolIn
     """Describe a tool; 404 if there is none of this name."""
     offered = await list_all_tools(api_request.clients.tools)
     if tool_name not in offered.tools:
-        raise HttpError(404, f"There is no tool '{tool_name}'")
+        raise HttpError(404, f"Tool '{tool_name}' does not exist")
     spec, _ = offered.tools[tool_name]
     return ToolInformation.of(spec)
 
@@ -148,7 +157,7 @@ async def call_tool(
     false."""
     offered = await list_all_tools(api_request.clients.tools)
     if name not in offered.tools:
-        raise HttpError(404, f"There is no tool '{name}'")
+        raise HttpError(404, f"Tool '{name}' does not exist")
     _, agent = offered.tools[name]
     person, begun = api_request.principal.jid, time.monotonic()
     context = CallContext(on_behalf_of=person, approved_by=person if body.is_approved else "")
@@ -162,10 +171,3 @@ async def call_tool(
         error=result.text if result.is_error else None,
         seconds=round(time.monotonic() - begun, 3),
     )
-
-
-async def _list_or_error(agent: ToolsClient) -> Sequence[ToolSpec] | RequestError:
-    try:
-        return await agent.list()
-    except RequestError as error:
-        return error

@@ -23,15 +23,15 @@ MAX_NAMES = 100
 SessionId = Annotated[
     str,
     Field(
-        # It is an XMPP <thread/> and a segment of a path: no space or control, none of / ? # % \,
-        # no dot first, no code point that XML forbids.
+        # An XMPP <thread/> and a path segment: no spaces or controls, none of / ? # % \, no dot
+        # first, no code point that XML forbids.
         pattern=(
             r"^[^\s\x00-\x20\x7f-\xa0/?#%\\.\ufffe\uffff]"
             r"[^\s\x00-\x20\x7f-\xa0/?#%\\\ufffe\uffff]*$"
         ),
         min_length=1,
         max_length=128,
-        description="A conversation of whoever asks; nobody can name another's.",
+        description="Conversation of the caller; ids of different principals do not collide.",
         examples=["mi-sesion-123"],
     ),
 ]
@@ -44,7 +44,7 @@ Namespace = Annotated[
         pattern=r"^\.*[\w-][\w.-]*$",
         min_length=1,
         max_length=64,
-        description="Of documents; `default` is the one without a name.",
+        description="Namespace of documents, `default` unless another is given.",
         examples=["docs"],
     ),
 ]
@@ -54,14 +54,14 @@ MemoryTypeName = Literal["semantic", "episodic", "profile", "procedural"]
 ContextPriority = Literal["memory", "rag", "balanced"]
 ContextLanguage = Annotated[
     Literal["en", "es"] | None,
-    Field(description="Of the headings in `context_text`; null: the gateway's."),
+    Field(description="Language of the headings in `context_text`; null: the gateway's."),
 ]
 
 
 class HttpBody(BaseModel):
-    """A request or an answer. Unknown fields of a request are ignored: old clients send some.
+    """Body of a request or response. Unknown fields are ignored, because old clients send some.
 
-    Strict: a text is no number and a number no bool, as the API's own description says.
+    Strict: no conversion between strings, numbers and booleans, as in JSON Schema.
     """
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, allow_inf_nan=False)
@@ -87,16 +87,14 @@ Timestamp = Annotated[
 
 
 class ErrorDetail(HttpBody):
-    """Every error but those of the form of a request (422)."""
+    """Body of all errors except 422."""
 
     detail: str = Field(description="What is wrong, and what to do about it.")
 
 
-def _float_as_whole_number(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-WHOLE_NUMBER = BeforeValidator(_float_as_whole_number)
+WHOLE_NUMBER = BeforeValidator(
+    lambda value: int(value) if isinstance(value, float) and value.is_integer() else value
+)
 """Validator that accepts `5.0` as an integer, as JSON Schema does; write it after the bounds."""
 TopK = Annotated[int, Field(ge=1, le=20), WHOLE_NUMBER]
 ContextTokens = Annotated[int, Field(ge=100, le=8000), WHOLE_NUMBER]

@@ -29,7 +29,7 @@ class MemoryPart(HttpBody):
     )
     types: list[MemoryTypeName] | None = Field(default=None, max_length=MAX_NAMES)
     enable_short_term: bool | None = Field(
-        default=None, description="Whether the conversation so far is read."
+        default=None, description="Whether the conversation history is read."
     )
 
 
@@ -88,7 +88,7 @@ class EffectiveConfiguration:
 
     @property
     def has_toggles(self) -> bool:
-        """It was set by the names of Agent Lab's programs, which read them, too."""
+        """True if a layer uses the toggles of Agent Lab's programs, which then read them, too."""
         return self.use_history is not None or self.use_tools is not None
 
 
@@ -125,7 +125,7 @@ def effective_configuration(*layers: ConfigurationLayer) -> EffectiveConfigurati
 
 class System(HttpBody):
     version: str
-    environment: str = Field(description="`development`: only this machine reaches the gateway.")
+    environment: str = Field(description="`development` if only this machine reaches the gateway.")
 
 
 class LlmService(HttpBody):
@@ -189,7 +189,7 @@ class ConfigStatus(HttpBody):
 
 
 class MemoryConfig(HttpBody):
-    """The toggles are left out where nothing was said by them
+    """Memory settings. The toggles are omitted unless a layer uses them
     (`EffectiveConfiguration.has_toggles`)."""
 
     enabled: bool
@@ -220,7 +220,7 @@ class RagConfig(HttpBody):
     enabled: bool
     namespaces: list[str] = Field(description="Empty: all.")
     top_k: int
-    enable_rag: bool | None = Field(default=None, description="As the toggles of memory.")
+    enable_rag: bool | None = Field(default=None, description="Toggle, as those of memory.")
 
     @classmethod
     def of(cls, effective: EffectiveConfiguration) -> RagConfig:
@@ -249,7 +249,7 @@ class ConfiguredParts(HttpBody):
 
     memory: MemoryConfig
     rag: RagConfig
-    mcp: ToolsConfig | None = Field(default=None, description="As the toggles of memory.")
+    mcp: ToolsConfig | None = Field(default=None, description="Present with toggles only.")
 
     @classmethod
     def of(cls, effective: EffectiveConfiguration) -> ConfiguredParts:
@@ -270,15 +270,15 @@ class SessionConfig(HttpBody):
     memory: MemoryConfig
     rag: RagConfig
     preferences: Preferences
-    created_at: Timestamp | None = Field(description="null: nothing was said for this session.")
+    created_at: Timestamp | None = Field(description="null: never configured.")
     updated_at: Timestamp | None
     config: ConfiguredParts | None = Field(
-        default=None, description="With toggles: memory, rag and mcp, where their programs look."
+        default=None, description="memory, rag and mcp again, for programs that use the toggles."
     )
 
 
 class MemoryUpdate(MemoryPart):
-    """Types also as toggles, those that are left out stay as they are."""
+    """Change of the memory settings. Types can also be given as toggles; omitted ones stay."""
 
     enable_semantic: bool | None = None
     enable_episodic: bool | None = None
@@ -286,7 +286,7 @@ class MemoryUpdate(MemoryPart):
     enable_procedural: bool | None = None
 
     def part(self, current: EffectiveConfiguration) -> MemoryPart:
-        """This change as a layer. `current`: effective configuration without it."""
+        """Layer of this change. `current`: effective configuration without it."""
         toggles = {name: getattr(self, f"enable_{name}") for name in ALL_MEMORY_TYPES}
         given = [self.enable_short_term, *toggles.values()]
         if all(one is None for one in given):
@@ -302,7 +302,7 @@ class MemoryUpdate(MemoryPart):
 
 
 class UpdateSession(HttpBody):
-    """Change of a session's configuration; fields that are left out stay as they are."""
+    """Change of a session's configuration; omitted fields stay."""
 
     session_id: SessionId
     memory: MemoryUpdate | None = None
@@ -311,7 +311,7 @@ class UpdateSession(HttpBody):
     preferences: PreferencesPart | None = None
 
     def as_layer(self, current: EffectiveConfiguration) -> ConfigurationLayer:
-        """This change as a layer. `current`: effective configuration without it."""
+        """Layer of this change. `current`: effective configuration without it."""
         mcp = self.mcp and ToolsPart(
             enabled=self.mcp.enabled, available_tools=self.mcp.available_tools or []
         )
@@ -337,7 +337,7 @@ class SessionConfigDeleted(HttpBody):
 
 
 class UpdateMemory(MemoryUpdate):
-    session_id: SessionId | None = Field(default=None, description="null: all sessions of yours.")
+    session_id: SessionId | None = Field(default=None, description="null: all own sessions.")
     enabled: bool = Field(validation_alias=AliasChoices("enabled", "enable_memory"))
 
 
@@ -348,7 +348,7 @@ class MemoryUpdated(HttpBody):
 
 
 class UpdateRag(HttpBody):
-    session_id: SessionId | None = Field(default=None, description="null: all sessions of yours.")
+    session_id: SessionId | None = Field(default=None, description="null: all own sessions.")
     enabled: bool = Field(validation_alias=AliasChoices("enabled", "enable_rag"))
     namespaces: list[Namespace] | None = Field(default=None, max_length=MAX_NAMES)
     top_k: TopK | None = None
@@ -360,5 +360,5 @@ class RagUpdated(HttpBody):
     config: RagConfig
 
 
-def _first_given(said: bool | None, otherwise: bool) -> bool:
-    return otherwise if said is None else said
+def _first_given(value: bool | None, default: bool) -> bool:
+    return default if value is None else value

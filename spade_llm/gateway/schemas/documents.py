@@ -41,7 +41,7 @@ QueryText = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS, patte
 class RagQuery(HttpBody):
     query: QueryText
     top_k: TopK | None = 5
-    namespace: Namespace | None = Field(default=None, description="Without it, all.")
+    namespace: Namespace | None = Field(default=None, description="null: all.")
 
 
 class RagAnswer(HttpBody):
@@ -50,26 +50,26 @@ class RagAnswer(HttpBody):
     sources: list[RagSource]
     query: str
     error_message: str | None = None
-    degraded: list[str] = Field(default=[], description="Why it may be poorer than usual.")
+    degraded: list[str] = Field(default=[], description="Reasons for a reduced quality.")
 
 
 class SplittingOptions(HttpBody):
     chunk_size: ChunkSize | None = 1000
     chunk_overlap: ChunkOverlap | None = Field(
         default=200,
-        description="Characters, less than `chunk_size`; where it is not given, a fifth of that at"
-        " the most.",
+        description="Characters, fewer than `chunk_size`; by default at most a fifth of it.",
     )
 
     @property
     def splitting(self) -> Splitting:
         """Raises InvalidArguments."""
         size = 1000 if self.chunk_size is None else self.chunk_size
-        is_said = "chunk_overlap" in self.model_fields_set and self.chunk_overlap is not None
-        overlap = self.chunk_overlap if is_said else min(200, size // 5)
-        if overlap is None or overlap >= size:
+        overlap = self.chunk_overlap if "chunk_overlap" in self.model_fields_set else None
+        if overlap is None:
+            overlap = min(200, size // 5)
+        if overlap >= size:
             raise InvalidArguments(
-                f"chunk_overlap {overlap} is not less than chunk_size {size}: choose a smaller one"
+                f"chunk_overlap: {overlap} must be less than chunk_size ({size})"
             )
         return Splitting(size=size, overlap=overlap)
 
@@ -78,7 +78,7 @@ class AddDocuments(SplittingOptions):
     documents: list[Annotated[str, Field(max_length=MAX_DOCUMENT_CHARS, pattern=r"\S")]] = Field(
         min_length=1,
         max_length=MAX_DOCUMENTS,
-        description="Each is the path of a file below the document root, or else a text.",
+        description="Paths of files below the document root, or texts.",
         examples=[["./docs/manual.md", "Texto directo a indexar"]],
     )
     namespace: Namespace | None = DEFAULT_NAMESPACE
@@ -88,7 +88,7 @@ class AddDirectory(SplittingOptions):
     directory: str = Field(
         min_length=1,
         max_length=MAX_PATH_CHARS,
-        description="A folder below the document root.",
+        description="Folder below the document root.",
         examples=["./docs"],
     )
     namespace: Namespace | None = DEFAULT_NAMESPACE
@@ -103,8 +103,8 @@ class LeftOutFile(HttpBody):
 class DocumentsAdded(HttpBody):
     success: bool
     message: str
-    documents_added: int = Field(description="Those that were there, unchanged, included.")
-    left_out: list[LeftOutFile] = Field(default=[], description="Files of a folder, and why.")
+    documents_added: int = Field(description="Including documents that were stored already.")
+    left_out: list[LeftOutFile] = Field(default=[], description="Skipped files with the reason.")
 
 
 class NamespaceLine(HttpBody):
@@ -135,9 +135,9 @@ class DocumentLine(HttpBody):
     namespace: str
     chunk_count: int
     uploaded_at: Timestamp
-    filename: str = Field(description="The last part of `source`.")
+    filename: str = Field(description="Last part of `source`.")
     total_chunks: int = Field(description="As `chunk_count`.")
-    content_preview: str = Field(description="Its beginning.")
+    content_preview: str = Field(description="Beginning of the text.")
 
     @classmethod
     def of(cls, summary: DocumentSummary) -> DocumentLine:
@@ -175,7 +175,7 @@ class NamespaceFigures(HttpBody):
     success: bool
     namespace: str
     vector_count: int
-    dimension: int = Field(description="0: there are no vectors.")
+    dimension: int = Field(description="0: no vectors.")
     exists: bool
 
     @classmethod
@@ -210,13 +210,15 @@ def rag_source(found: ScoredChunk) -> RagSource:
 
 
 class QuotableDocuments(HttpBody):
-    own_count: int = Field(description="Documents of the asker's own.")
-    shared_count: int = Field(description="Documents that the assistant quotes to everybody.")
-    shared: list[DocumentLine] = Field(description="Of these the first 100.")
+    own_count: int = Field(description="Number of the caller's own documents.")
+    shared_count: int = Field(
+        description="Number of documents that the assistant quotes to every caller."
+    )
+    shared: list[DocumentLine] = Field(description="The first 100 of the shared documents.")
 
 
 class UploadProgress(HttpBody):
-    """A line of the answer to an upload."""
+    """Progress line of the response to an upload."""
 
     done: int
     total: int
@@ -224,7 +226,7 @@ class UploadProgress(HttpBody):
 
 
 class Uploaded(HttpBody):
-    """The last line, if the file is there now."""
+    """Last line of the response to a successful upload."""
 
     success: bool = True
     id: str
@@ -235,11 +237,11 @@ class Uploaded(HttpBody):
 
 
 class NotUploaded(HttpBody):
-    """The last line otherwise."""
+    """Last line of the response to a failed upload."""
 
     success: bool = False
     detail: str
-    status: int = Field(description="As the answer would have had, had it not begun.")
+    status: int = Field(description="HTTP status of the error; the response has begun with 200.")
 
 
 class DocumentDeleted(HttpBody):

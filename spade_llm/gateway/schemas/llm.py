@@ -58,8 +58,8 @@ class ChatHistoryMessage(HttpBody):
 
 
 class HttpChatRequest(HttpBody):
-    """A field that is given beats the session's configuration, which beats the global one, which
-    beats the default. null is as if it were not given."""
+    """Chat request. Precedence of settings: the request's fields, the session's configuration, the
+    global one, the defaults. null counts as not given."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -79,21 +79,21 @@ class HttpChatRequest(HttpBody):
     messages: list[ChatUserMessage | ChatHistoryMessage] = Field(
         min_length=1,
         max_length=MAX_MESSAGES,
-        description="The last one with role `user` is the question. The conversation so far is the"
-        " session's: what else is sent is neither stored nor trusted.",
+        description="The last message with role `user` is the question. Earlier messages are"
+        " ignored: the session keeps the conversation.",
         json_schema_extra={
             "contains": {"properties": {"role": {"const": "user"}}, "required": ["role"]}
         },
     )
-    session_id: SessionId | None = Field(default=None, description="Without it, a new one.")
+    session_id: SessionId | None = Field(default=None, description="null: a new session.")
     temperature: Temperature | None = 0.7
-    max_tokens: MaxTokens | None = Field(default=500, description="Of the answer.")
+    max_tokens: MaxTokens | None = Field(default=500, description="Maximum length of the answer.")
 
     use_memory: bool | None = Field(
         default=True,
         validation_alias=AliasChoices("use_memory", "enable_memory"),
-        description="Whether the conversation so far and what is remembered are read. What is said"
-        " is kept in the session all the same.",
+        description="Whether conversation history and memories are read. The messages are stored in"
+        " the session in either case.",
     )
     use_rag: bool | None = Field(
         default=False, validation_alias=AliasChoices("use_rag", "enable_rag")
@@ -109,10 +109,10 @@ class HttpChatRequest(HttpBody):
         default=False, validation_alias=AliasChoices("use_tools", "enable_tools")
     )
     tool_choice: ToolName | None = Field(
-        default=AUTO, description="`auto`, `none`, `required`, or a tool's name."
+        default=AUTO, description="`auto`, `none`, `required`, or the name of a tool."
     )
     available_tools: list[ToolName] | None = Field(
-        default=None, max_length=MAX_NAMES, description="Only these; null: all there are."
+        default=None, max_length=MAX_NAMES, description="Names of the allowed tools; null: all."
     )
     max_tool_iterations: Annotated[int, Field(ge=1, le=MAX_TOOL_ROUNDS), WHOLE_NUMBER] | None = 5
 
@@ -122,7 +122,7 @@ class HttpChatRequest(HttpBody):
         cls, messages: list[ChatUserMessage | ChatHistoryMessage]
     ) -> list[ChatUserMessage | ChatHistoryMessage]:
         if not any(isinstance(one, ChatUserMessage) for one in messages):
-            raise ValueError("no message has role 'user': the last one of them is the question")
+            raise ValueError("no message has role 'user'; the last such message is the question")
         return messages
 
     @property
@@ -141,7 +141,7 @@ class SourceMetadata(HttpBody):
 
 
 class RagSource(HttpBody):
-    """A passage that was used."""
+    """Passage that was used for an answer."""
 
     content: str
     metadata: SourceMetadata
@@ -169,15 +169,15 @@ class ToolCallMade(HttpBody):
     id: str
     name: str
     arguments: dict[str, object] | str = Field(
-        description="The object; the model's own words where they are none."
+        description="Arguments object; the model's text if it is not a JSON object."
     )
-    round: int = Field(description="From 1; calls of one round ran side by side.")
+    round: int = Field(description="Round, from 1; calls of one round run concurrently.")
     args: dict[str, object] | str = Field(description="As `arguments`.")
 
     @classmethod
     def of(cls, use: ToolCallReport) -> ToolCallMade:
-        said = _arguments(use)
-        return cls(id=use.id, name=use.name, arguments=said, round=use.round, args=said)
+        arguments = _arguments(use)
+        return cls(id=use.id, name=use.name, arguments=arguments, round=use.round, args=arguments)
 
 
 class ToolCallOutput(HttpBody):
@@ -185,8 +185,8 @@ class ToolCallOutput(HttpBody):
     name: str
     arguments: dict[str, object] | str
     success: bool
-    result: str | None = Field(description="Of a success.")
-    error: str | None = Field(description="Why there is none.")
+    result: str | None = Field(description="Result of a successful call.")
+    error: str | None = Field(description="Error of a failed call.")
     round: int
     seconds: float
     tool_call_id: str = Field(description="As `id`.")
@@ -215,17 +215,17 @@ class AgentStep(HttpBody):
     """Round of a turn: what the model said, and the tools it called."""
 
     round: int
-    text: str = Field(description="What the model said beside its calls.")
-    tools: list[str] = Field(description="Names of what it called.")
+    text: str = Field(description="Text of the model beside its calls.")
+    tools: list[str] = Field(description="Names of the called tools.")
     step_number: int = Field(description="As `round`.")
     action: Literal["tool_call", "final_answer"]
-    tool_call: ToolCallMade | None = Field(description="The first of its calls.")
-    tool_result: ToolCallOutput | None = Field(description="Of that call.")
+    tool_call: ToolCallMade | None = Field(description="First call of the round.")
+    tool_result: ToolCallOutput | None = Field(description="Result of that call.")
     reasoning: str = Field(description="As `text`.")
 
     @classmethod
     def of(cls, step: ToolRoundReport, uses: Sequence[ToolCallReport]) -> AgentStep:
-        """`uses`: of the whole turn."""
+        """`uses`: tool calls of the whole turn."""
         first = next((use for use in uses if use.round == step.round), None)
         return cls(
             round=step.round,
@@ -242,23 +242,23 @@ class AgentStep(HttpBody):
 class ChatResponse(HttpBody):
     response: str
     session_id: str
-    context_text: str = Field(description="What the model was told beside the question.")
+    context_text: str = Field(description="Context that the model received beside the question.")
     context_tokens: int
-    rag_sources: list[RagSource] = Field(description="The passages in it, best first.")
+    rag_sources: list[RagSource] = Field(description="Passages of the context, best first.")
     tools_used: bool
     tool_calls: list[ToolCallMade] | None = Field(description="null without `use_tools`.")
     tool_results: list[ToolCallOutput] | None
     agent_steps: list[AgentStep] | None
     degraded: list[str] = Field(
         default=[],
-        description="What could not be asked: `memory`, `documents`, `tools`.",
+        description="Unavailable services: `memory`, `documents`, `tools`.",
     )
     request_id: str = Field(default="", description="As the X-Request-ID header.")
 
 
 def _arguments(use: ToolCallReport) -> dict[str, object] | str:
     try:
-        said = json.loads(use.arguments)
+        arguments = json.loads(use.arguments)
     except ValueError:
         return use.arguments
-    return said if isinstance(said, dict) else use.arguments
+    return arguments if isinstance(arguments, dict) else use.arguments

@@ -67,8 +67,8 @@ class HistoryMessage(HttpBody):
 
 class HistoryResponse(HttpBody):
     session_id: str
-    messages: list[HistoryMessage] = Field(description="The latest, oldest first.")
-    total_count: int = Field(description="Of the whole session.")
+    messages: list[HistoryMessage] = Field(description="The latest messages, oldest first.")
+    total_count: int = Field(description="Number of messages of the whole session.")
 
     @classmethod
     def of(cls, history: SessionHistory) -> HistoryResponse:
@@ -92,7 +92,7 @@ class LongTermFigures(HttpBody):
 
 
 class StatsResponse(LongTermFigures):
-    """The figures also without their groups, where Agent Lab's programs look."""
+    """Counts of a session, also without their groups, for Agent Lab's programs."""
 
     session_id: str
     short_term: ShortTermFigures
@@ -133,7 +133,7 @@ class SearchRequest(HttpBody):
 
 
 class HitMetadata(HttpBody):
-    """Further keys are the memory's own."""
+    """Metadata of a hit; further keys come from the memory."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -57,11 +57,13 @@ class ChatCompletionRequest(HttpBody):
         }
     )
 
-    model: str = Field(min_length=1, max_length=1000, description="An agent: see /v1/models.")
+    model: str = Field(
+        min_length=1, max_length=1000, description="Name of an assistant, as in /v1/models."
+    )
     messages: list[UserInput | HistoryInput] = Field(
         min_length=1,
         max_length=MAX_MESSAGES,
-        description="The last one with role `user` is the question.",
+        description="The last message with role `user` is the question.",
         json_schema_extra={
             "contains": {"properties": {"role": {"const": "user"}}, "required": ["role"]}
         },
@@ -74,8 +76,8 @@ class ChatCompletionRequest(HttpBody):
     n: Annotated[int, Field(ge=1, le=1), WHOLE_NUMBER] | None = 1
     session_id: SessionId | None = Field(
         default=None,
-        description="Not OpenAI's: the session, also as the header X-Session-ID. Without it, it is"
-        " found by what was said so far.",
+        description="Extension: the session, also as the header X-Session-ID. Without it, the"
+        " session is found by the messages before the question.",
     )
 
     @field_validator("messages")
@@ -84,12 +86,12 @@ class ChatCompletionRequest(HttpBody):
         cls, messages: list[UserInput | HistoryInput]
     ) -> list[UserInput | HistoryInput]:
         if not any(isinstance(one, UserInput) for one in messages):
-            raise ValueError("no message has role 'user': the last one of them is the question")
+            raise ValueError("no message has role 'user'; the last such message is the question")
         return messages
 
     @property
     def lines(self) -> list[ConversationLine]:
-        """Up to the question, which is the last one."""
+        """Messages up to the question, which is the last one."""
         lines = [one.line for one in self.messages]
         while lines[-1][0] != USER_ROLE:
             lines.pop()
