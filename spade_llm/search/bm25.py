@@ -55,10 +55,11 @@ class MemoryBm25:
 
     def beginnings(self, words: Sequence[QueryWord]) -> list[PostingList]:
         """Find, for each word, the rows with a word that has the same prefix."""
-        long = [word.text for word in words if len(word.text) >= PREFIX_CHARS]
+        find = self._parts.table.postings.find_beginning
         return [
-            self._known(self._parts.table.postings.find_beginning(prefix_hash(word)))
-            for word in long
+            self._known(find(prefix_hash(word.text)))
+            for word in words
+            if len(word.text) >= PREFIX_CHARS
         ]
 
     def shares(
@@ -71,18 +72,15 @@ class MemoryBm25:
         times, total = np.zeros((2, len(norm)), np.float32)
         possible = 0.0
         for posting in postings:
-            rarity = self._rarity(posting)
+            found_in = len(posting.rows)
+            # The form of BM25's inverse document frequency that is never negative.
+            rarity = float(np.log1p((self._count - found_in + 0.5) / (found_in + 0.5)))
             possible += rarity
             rows, heard = self._heard(posting, spread, times)
             # A row that stands in `rows` twice is added once: numpy writes the same value again.
             total[rows] += np.float32(rarity * (K1 + 1)) * heard / (heard + norm[rows])
         total /= np.float32(possible or 1.0)
         return total[:-1]
-
-    def _rarity(self, posting: PostingList) -> float:
-        among = len(posting.rows)
-        # The form of BM25's inverse document frequency that is never negative.
-        return float(np.log1p((self._count - among + 0.5) / (among + 0.5)))
 
     def _heard(
         self, posting: PostingList, spread: Mapping[int, float], times: NDArray[np.float32]
@@ -144,25 +142,18 @@ class KeywordScores:
 
 def keyword_scores(query: str, indexes: Sequence[PassageIndex]) -> list[KeywordScores]:
     """Score the rows of each index; the word weights are the same for all indexes."""
-    words = _query_words(query)
+    # Each word once, whatever its ending; of several, the first one decides the order.
+    by_terms = {word.terms: word for word in reversed(query_words(query))}
+    words = list(reversed(by_terms.values()))[:MAX_QUERY_WORDS]
     found = [[index.find(word.terms) for word in words] for index in indexes]
-    weights = _word_weights(words, found, chunks=sum(index.live_rows for index in indexes))
+    chunks = sum(index.live_rows for index in indexes)
+    # A rare word weighs more; a word that is not found weighs most.
+    counts = [sum(len(postings[at].rows) for postings in found) for at in range(len(words))]
+    weights = [
+        inverse_document_frequency(found_in=count, of=max(chunks, count)) for count in counts
+    ]
     pairs = zip(indexes, found, strict=True)
     return [_score_rows(index, postings, weights) for index, postings in pairs]
-
-
-def _query_words(query: str) -> list[QueryWord]:
-    """Each once, whatever its ending."""
-    words = {word.terms: word for word in reversed(query_words(query))}
-    return list(reversed(words.values()))[:MAX_QUERY_WORDS]
-
-
-def _word_weights(
-    words: Sequence[QueryWord], found: Sequence[Sequence[PostingList]], *, chunks: int
-) -> list[float]:
-    """Weights of the words: a rare word weighs more, a word that is not found weighs most."""
-    counts = [sum(len(postings[at].rows) for postings in found) for at in range(len(words))]
-    return [inverse_document_frequency(found_in=count, of=max(chunks, count)) for count in counts]
 
 
 def _score_rows(

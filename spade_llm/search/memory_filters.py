@@ -54,7 +54,8 @@ def matching_rows(
 
 
 def _is_valid_at(table: MemoryRows, as_of: datetime | None, now: float) -> Mask:
-    """True then. A clock that was set back hides nothing of today."""
+    """Mask of the rows that are valid at `as_of`, or now. A clock that was set back hides no row
+    that was created since."""
     valid_at, created_at = table.valid_at.rows, table.created_at.rows
     if as_of:
         then = as_of.timestamp()
@@ -74,11 +75,7 @@ def _filter_masks(table: MemoryRows, which: MemoryFilter) -> Iterator[Mask]:
         yield np.logical_or.reduce([_equals_mask(table, "type", type_) for type_ in which.types])
     if which.tags:
         yield _tags_mask(table, which.tags)
-    yield from _created_between(table, which)
-
-
-def _created_between(table: MemoryRows, which: MemoryFilter) -> Iterator[Mask]:
-    """Both ends belong to it."""
+    # Both ends of the period belong to it.
     if which.created_after is not None:
         yield table.created_at.rows >= which.created_after.timestamp()
     if which.created_before is not None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spade_llm.search import terms
-from spade_llm.search.memory_table import UNKNOWN_STRING
 from spade_llm.search.query_analysis import parse_dates
 
 if TYPE_CHECKING:
@@ -52,24 +51,21 @@ def recall_bonuses(parts: IndexSnapshot, asked: RecallQuery, keyword: Row) -> Ma
     table = parts.table
     found = {"length": parts.substance}
     if asked.named:
-        found["speaker"] = np.float32(SPEAKER) * _spoken_by(table, asked.named)
+        is_speaker = table.speaker.rows == table.codes["speaker"].find(asked.named)
+        found["speaker"] = np.float32(SPEAKER) * is_speaker
     if terms.is_when_question(asked.text):
-        found["when"] = np.float32(WHEN) * _has_time_flag(table)
+        found["when"] = np.float32(WHEN) * (table.flags.rows & terms.TIME_FLAG > 0)
     dated = _date_match(table, asked)
     if dated is not None:
         found["date"] = np.float32(DATE) * dated
     if len(parts.questions):
-        found |= _question_scores(parts, keyword)
+        # A question is no answer; the message after it may be one.
+        rows = parts.questions
+        asks, answered = np.zeros((2, len(keyword) + 1), np.float32)
+        asks[rows] = QUESTION
+        answered[parts.reach[1][rows]] = np.float32(ANSWER) * keyword[rows]
+        found |= {"question": asks[:-1], "answer": answered[:-1]}
     return found
-
-
-def _question_scores(parts: IndexSnapshot, keyword: Row) -> Mapping[str, Row]:
-    """A question is no answer; what follows it may be one."""
-    rows = parts.questions
-    asks, answered = np.zeros((2, len(keyword) + 1), np.float32)
-    asks[rows] = QUESTION
-    answered[parts.reach[1][rows]] = np.float32(ANSWER) * keyword[rows]
-    return {"question": asks[:-1], "answer": answered[:-1]}
 
 
 def neighbourhood_lengths(
@@ -84,7 +80,7 @@ def neighbourhood_lengths(
 
 
 def fuse_scores(*, keyword: Row, vector: Row, near: Row, bonus: Row, date: Row | None) -> Row:
-    """0…1; 0 for a row that nothing but its form speaks for."""
+    """Relevance of rows, 0…1; 0 without a keyword, vector or date match, whatever the bonuses."""
     total, part = np.float32(KEYWORD) * keyword, np.float32(VECTOR) * vector
     total += part
     total += np.multiply(near, np.float32(AROUND), out=part)
@@ -97,15 +93,6 @@ def fuse_scores(*, keyword: Row, vector: Row, near: Row, bonus: Row, date: Row |
     total *= speaks
     total /= np.add(total, np.float32(HALF_SATURATION), out=part)
     return np.asarray(total)
-
-
-def _spoken_by(table: MemoryRows, name: str | None) -> Row:
-    code = table.codes["speaker"].find(name) if name else UNKNOWN_STRING
-    return np.asarray(table.speaker.rows == code, np.float32)
-
-
-def _has_time_flag(table: MemoryRows) -> Row:
-    return (table.flags.rows & terms.TIME_FLAG > 0).astype(np.float32)
 
 
 def _date_match(table: MemoryRows, asked: RecallQuery) -> Row | None:

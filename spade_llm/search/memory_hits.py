@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Values = NDArray[np.float32] | NDArray[np.float64]
 
 OVERSAMPLING = 3
-"""So many times the limit are ordered at first: some may repeat the content of others."""
+"""Number of rows ordered at first, as a multiple of the limit: some repeat others' content."""
 
 
 def rank_hits(
@@ -38,16 +38,16 @@ def rank_hits(
     rows, scores = search.ranked()
     matching = np.flatnonzero((scores > 0) & (scores >= query.min_score))
     chosen = _select_rows(table, query, rows[matching], scores[matching])
-    whys = _ScoreExplainer(search, table, query, now=now, scopes=scopes) if query.explain else None
+    exact = search.exact_scores(chosen).astype(np.float64).round(SCORE_DECIMALS)
+    explainer = (
+        _ScoreExplainer(search, table, query, now=now, scopes=scopes) if query.explain else None
+    )
     return [
-        IndexHit(key=int(table.key.rows[row]), score=score, why=whys.of(row) if whys else None)
-        for row, score in zip(chosen.tolist(), _exact_scores(search, chosen), strict=True)
+        IndexHit(
+            key=int(table.key.rows[row]), score=score, why=explainer.of(row) if explainer else None
+        )
+        for row, score in zip(chosen.tolist(), exact.tolist(), strict=True)
     ]
-
-
-def _exact_scores(search: MemorySearch, rows: Rows) -> list[float]:
-    scores = search.exact_scores(rows).astype(np.float64)
-    return [float(score) for score in scores.round(SCORE_DECIMALS)]
 
 
 def order_rows(table: MemoryRows, rows: Rows, scores: Values) -> Rows:
@@ -57,27 +57,24 @@ def order_rows(table: MemoryRows, rows: Rows, scores: Values) -> Rows:
 
 
 def _select_rows(table: MemoryRows, query: MemoryQuery, rows: Rows, scores: Row) -> Rows:
-    """Chosen by score and then sorted; without a least score, sorted at once."""
-    by = _sort_values(table, query)
-    if by is None:
+    """Hits in the order of the query: chosen by score and then sorted; with `min_score` 0, sorted
+    at once."""
+    if query.sort_by is SortBy.RELEVANCE:
         return _top_rows(table, query, rows, scores)
+    by = table.created_at.rows
+    if query.sort_by is SortBy.IMPORTANCE:
+        by = table.importance.rows.astype(np.float64)
     if query.min_score > 0:
         best = _top_rows(table, query, rows, scores)
         return order_rows(table, best, by[best])
     return _top_rows(table, query, rows, by[rows])
 
 
-def _sort_values(table: MemoryRows, query: MemoryQuery) -> NDArray[np.float64] | None:
-    if query.sort_by is SortBy.IMPORTANCE:
-        return table.importance.rows.astype(np.float64)
-    return table.created_at.rows if query.sort_by is SortBy.CREATED_AT else None
-
-
 def _top_rows(table: MemoryRows, query: MemoryQuery, rows: Rows, values: Values) -> Rows:
     """The first ones in order."""
     count = OVERSAMPLING * query.limit
     while count < len(rows):
-        # With all that equal the last one, since ties are ordered afterwards.
+        # Includes all rows equal to the last one, since ties are ordered afterwards.
         high = np.flatnonzero(values >= np.partition(values, -count)[-count])
         part = _deduplicate_rows(table, query, order_rows(table, rows[high], values[high]))
         if len(part) >= query.limit:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 
 class IndexSnapshot:
+    """State of the index between two changes of rows, with arrays derived from it."""
+
     def __init__(
         self,
         table: MemoryRows,
@@ -84,6 +86,8 @@ class IndexSnapshot:
 
 
 class OwnerIndex:
+    """Memory index of one owner."""
+
     def __init__(self) -> None:
         self._table = MemoryRows()
         self._vectors = QuantizedVectors()
@@ -91,7 +95,7 @@ class OwnerIndex:
         self._parts = self._new_parts()
 
     def __len__(self) -> int:
-        """Rows that can be found."""
+        """Return the number of searchable rows."""
         return self._table.live_rows
 
     @property
@@ -101,7 +105,7 @@ class OwnerIndex:
 
     @property
     def without_vector(self) -> int:
-        """Rows that can be found by words only."""
+        """Number of rows that can be found by keywords only."""
         return int(np.count_nonzero(self._table.is_alive.rows & ~self._vectors.has))
 
     def has_vector(self, key: int) -> bool:
@@ -132,7 +136,9 @@ class OwnerIndex:
         self._table.check_capacity(len(columns))
         values = self._table.encoded(columns)
         old = self._table.rows_of(columns.key)
-        same = (old != NO_ROW) & self._has_same_terms(old, values["digest"])
+        same = old != NO_ROW
+        if len(self._table):
+            same &= self._table.digest.rows[old] == values["digest"]
         kept = {name: value[same] for name, value in values.items()}
         self._overwrite(old[same], kept)
         new = np.flatnonzero(~same)
@@ -141,7 +147,7 @@ class OwnerIndex:
             self._append(old[new], fresh, [columns.terms[at] for at in new.tolist()])
 
     def remove(self, keys: Sequence[int]) -> None:
-        """Unknown keys pass."""
+        """Remove rows. Unknown keys are ignored."""
         rows = self._table.known_rows(keys)
         if len(rows):
             self._bury(rows)
@@ -149,7 +155,7 @@ class OwnerIndex:
             self._vectors.drop(rows)
 
     def set_vectors(self, keys: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        """Unknown keys pass."""
+        """Set vectors. Unknown keys are ignored."""
         self._set_values(keys, quantize_vectors(vectors)[0])
 
     def set_packed(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
@@ -165,10 +171,10 @@ class OwnerIndex:
         now: float,
         scopes: Sequence[GrantScope] | None = None,
     ) -> list[IndexHit]:
-        """Best first (or as `sort_by` says).
+        """Search; returns the hits, best first (or as `sort_by` says).
 
-        `vector`: of length 1, of the query's text (in RECALL: `without_names`); None: by words
-        alone. `scopes`: what another asker was let into; None: the owner asks.
+        `vector`: vector of the query's text (in RECALL: `without_names`), of length 1; None:
+        keywords only. `scopes`: grants of a caller that is not the owner; None: the owner asks.
         """
         universe = None if scopes is None else granted_rows(self._table, scopes)
         mask = matching_rows(self._table, query.which, now=now, with_messages=query.with_messages)
@@ -197,8 +203,8 @@ class OwnerIndex:
         min_score: float = 0.0,
         scopes: Sequence[GrantScope] | None = None,
     ) -> list[IndexHit]:
-        """Entries that say nearly what this one says, without it; by words where one of the two has
-        no vector."""
+        """Find the entries most similar to this one; by keywords if one of the two has no
+        vector."""
         (row,) = self._table.rows_of([key]).tolist()
         if row == NO_ROW:
             return []
@@ -221,13 +227,6 @@ class OwnerIndex:
 
     def merge_job(self) -> Callable[[], Callable[[], None]]:
         return self._table.merge_job()
-
-    def _has_same_terms(
-        self, rows: NDArray[np.int32], digests: NDArray[np.generic]
-    ) -> NDArray[np.bool_]:
-        if not len(self._table):
-            return np.zeros(len(rows), np.bool_)
-        return np.asarray(self._table.digest.rows[rows] == digests)
 
     def _overwrite(
         self, rows: NDArray[np.int32], values: Mapping[str, NDArray[np.generic]]
@@ -255,16 +254,13 @@ class OwnerIndex:
         rows = self._table.append(values)
         self._table.add_terms(read_items(terms, first))
         self._vectors.extend(len(rows))
-        self._keep_vectors(old[replaced], rows[replaced])
-        # After they were moved: what was replaced must not stay in RAM.
-        self._vectors.drop(old[replaced])
+        # A row with the same content keeps its vector; what was replaced must not stay in RAM.
+        before, after, hashes = old[replaced], rows[replaced], self._table.content_hash.rows
+        is_same = hashes[before] == hashes[after]
+        self._vectors.move(before[is_same], after[is_same])
+        self._vectors.drop(before)
         self._neighbours.add(rows)
         self._parts = self._new_parts()
-
-    def _keep_vectors(self, old: NDArray[np.int32], new: NDArray[np.int32]) -> None:
-        hashes = self._table.content_hash.rows
-        same = hashes[old] == hashes[new]
-        self._vectors.move(old[same], new[same])
 
     def _bury(self, rows: NDArray[np.int32]) -> None:
         if not len(rows):

@@ -37,7 +37,7 @@ HALF_LIFE_DAYS = 30.0
 
 
 def retrievability(table: MemoryRows, rows: NDArray[np.intp], now: float) -> NDArray[np.float32]:
-    """FLOOR…1."""
+    """Probability that a memory is still remembered (FSRS), MIN_RETRIEVABILITY…1."""
     stability = table.stability.rows[rows]
     since = np.maximum(table.reviewed_at.rows[rows], table.created_at.rows[rows])
     days = (np.maximum(0.0, now - since) / DAY_S).astype(np.float32)
@@ -47,7 +47,7 @@ def retrievability(table: MemoryRows, rows: NDArray[np.intp], now: float) -> NDA
 
 
 def recency(table: MemoryRows, rows: NDArray[np.intp], now: float) -> NDArray[np.float32]:
-    """1 now, a half after a month."""
+    """Recency, 0…1: 1 now, a half after a month."""
     days = np.maximum(0.0, now - table.created_at.rows[rows]) / DAY_S
     return np.exp2(-days / HALF_LIFE_DAYS).astype(np.float32)
 
@@ -89,7 +89,8 @@ class MemorySearch:
         match."""
         if not self.is_estimated:
             return self.rows, self._scores(self.rows)
-        if self._orders_all:
+        # Ordered by another value without a minimum score, every match counts.
+        if self._query.sort_by is not SortBy.RELEVANCE and self._query.min_score == 0:
             return self.rows, self._relevance(None)[self.rows].round(SCORE_DECIMALS)
         best = self._best_by_estimate()
         return best, self.exact_scores(best)
@@ -125,10 +126,6 @@ class MemorySearch:
     @property
     def _is_semantic(self) -> bool:
         return self._query.mode is SearchMode.SEMANTIC
-
-    @property
-    def _orders_all(self) -> bool:
-        return self._query.sort_by is not SortBy.RELEVANCE and self._query.min_score == 0
 
     def _estimated(self) -> Row:
         vectors = self._parts.vectors
@@ -182,12 +179,13 @@ class MemorySearch:
         if rows is self.rows and self._has_all:
             rows = None
         at = slice(None) if rows is None else rows
-        mode, weight = self._query.mode, np.float32(self._keyword_weight)
+        mode = self._query.mode
         if mode is SearchMode.RECALL:
             return self._recalled(rows)
         if mode is SearchMode.KEYWORD:
             return self.keyword_scores[at]
         words, meaning = self.keyword_scores[at], self.vector_scores[at]
+        weight = np.float32(1 if self._vector is None else self._query.keyword_weight)
         both = meaning if self._is_semantic else weight * words + (1 - weight) * meaning
         return np.where(self._parts.vectors.has[at], both, words)
 
@@ -200,11 +198,6 @@ class MemorySearch:
             bonus=self._bonus[at],
             date=None if date is None else date[at],
         )
-
-    @property
-    def _keyword_weight(self) -> float:
-        """Weight of the keyword score; 1 if the query has no vector."""
-        return 1.0 if self._vector is None else self._query.keyword_weight
 
     def _near(self, rows: Rows | None) -> Row:
         """Cosine with the sum of a row's vector and its neighbours', nearly."""

@@ -168,7 +168,13 @@ class MemoryRows(KeywordTable):
             **{name: self.codes[name].of(getattr(columns, name)) for name in TEXT_COLUMNS},
             "tags": self.tag_codes.of(columns.tags),
             **{
-                name: _time_column(getattr(columns, name), absent)
+                # None becomes NaN.
+                name: np.nan_to_num(
+                    np.array(getattr(columns, name), np.float64),
+                    nan=absent,
+                    posinf=np.inf,
+                    neginf=-np.inf,
+                )
                 for name, absent in TIME_COLUMNS.items()
             },
             "importance": np.asarray(columns.importance, np.float32),
@@ -180,17 +186,13 @@ class MemoryRows(KeywordTable):
         }
 
 
-def _time_column(values: Sequence[float | None], absent: float) -> NDArray[np.float64]:
-    # None becomes NaN.
-    times = np.array(values, np.float64)
-    return np.where(np.isnan(times), absent, times)
-
-
 MAX_GAP_S = 30 * 60.0
 NO_NEIGHBOUR = -1
 
 
 class AdjacentMessages:
+    """Previous and next message of each message in its conversation."""
+
     def __init__(self, table: MemoryRows) -> None:
         self._table = table
         self._before: GrowableArray[np.int32] = GrowableArray(np.int32)
@@ -203,10 +205,10 @@ class AdjacentMessages:
         return self._before.size_bytes + self._after.size_bytes + 100 * len(self._last)
 
     def add(self, rows: NDArray[np.int32]) -> None:
-        """The table's newest rows."""
-        nobody = np.full(len(rows), NO_NEIGHBOUR, np.int32)
-        self._before.append(nobody)
-        self._after.append(nobody)
+        """Add the rows that were appended to the table last."""
+        unlinked = np.full(len(rows), NO_NEIGHBOUR, np.int32)
+        self._before.append(unlinked)
+        self._after.append(unlinked)
         sessions = self._table.session.rows[rows]
         messages = rows[self._table.is_message[rows]]
         if self._are_newest(messages):
@@ -217,7 +219,7 @@ class AdjacentMessages:
             self.relink(set(sessions.tolist()))
 
     def relink(self, sessions: set[int]) -> None:
-        """Anew, whatever was inserted or removed."""
+        """Link the messages of these conversations anew."""
         table = self._table
         is_meant = np.zeros(len(table.codes["session"].texts) + 1, np.bool_)
         is_meant[list(sessions)] = True
@@ -235,7 +237,7 @@ class AdjacentMessages:
         return {-2: before[before], -1: before, 1: after, 2: after[after]}
 
     def _are_newest(self, messages: NDArray[np.int32]) -> bool:
-        """Each is newer than what its conversation has (and the rows come in order)."""
+        """Check whether each message is newer than the last one of its conversation."""
         table, last = self._table, self._last
         if not last:
             return True
@@ -244,7 +246,7 @@ class AdjacentMessages:
         return all(keys[row] > keys[last[at]] for row, at in pairs if at in last)
 
     def _link(self, rows: NDArray[np.int32]) -> None:
-        """Rows of some conversations, after which these have no others."""
+        """Link messages; their conversations have no later ones."""
         table = self._table
         sessions = table.session.rows[rows]
         order = np.lexsort((table.key.rows[rows], sessions))

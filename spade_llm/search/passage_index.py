@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spade_llm.search.postings import PostingList
 
 RECORD_VERSION = 100 + terms.TERMS_VERSION
-"""Another one means that they must be made anew."""
+"""Version of the records; records of another version are made anew."""
 NO_PAGE = 0
 
 CHUNK_DTYPE = np.dtype(
@@ -122,16 +122,11 @@ class PassageIndex(KeywordTable):
         joined = b"".join(record.terms for record in records.values())
         counts = chunks["items"].astype(np.int64)
         _, lengths = split_heads(joined, counts)
-        given = {name: chunks[name] for name in ("text", "heading", "position", "page")}
         first = len(self)
-        self.append(
-            {
-                **given,
-                "key": chunks["id"],
-                "document": _documents_of(records),
-                "length": lengths,
-            }
-        )
+        rows_per_record = [len(join_chunk_rows([record])) for record in records.values()]
+        documents = np.repeat(np.fromiter(records, np.int64, len(records)), rows_per_record)
+        given = {name: chunks[name] for name in ("text", "heading", "position", "page")}
+        self.append({**given, "key": chunks["id"], "document": documents, "length": lengths})
         self._norms = None
         self.add_terms(split_items(joined, counts, first))
 
@@ -149,12 +144,6 @@ class PassageIndex(KeywordTable):
         if self.live_rows == len(self):
             return posting
         return posting.only(self.is_alive.rows[posting.rows])
-
-
-def _documents_of(records: Mapping[int, KeywordRecord]) -> NDArray[np.int64]:
-    """Document number of each row, in the order of the records."""
-    counts = [len(join_chunk_rows([record])) for record in records.values()]
-    return np.repeat(np.fromiter(records, np.int64, len(records)), counts)
 
 
 class PassageVectors:
@@ -176,11 +165,11 @@ class PassageVectors:
         return self._table.needs_rebuild
 
     def put(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        """New ones, or in the place of what they were."""
+        """Add or replace vectors."""
         self.put_values(ids, quantize_vectors(vectors)[0])
 
     def put_values(self, ids: Sequence[int] | NDArray[np.int64], values: NDArray[np.int8]) -> None:
-        """The same, as bytes that are proportional to them."""
+        """Add or replace quantized vectors."""
         if not len(ids):
             return
         self.remove(ids)
@@ -189,7 +178,7 @@ class PassageVectors:
         self._vectors.put(rows, values)
 
     def remove(self, ids: Sequence[int] | NDArray[np.int64]) -> None:
-        """Unknown ones pass."""
+        """Remove vectors. Unknown ids are ignored."""
         rows = self._table.known_rows(ids)
         if len(rows):
             self._table.mark_dead(rows)
@@ -211,7 +200,7 @@ class PassageVectors:
         return dict(pairs)
 
     def cosines(self, vector: NDArray[np.float32], ids: Sequence[int]) -> dict[int, float]:
-        """Those that are not there are left out."""
+        """Cosines by id; ids without a vector are left out."""
         rows = self._table.known_rows(ids).astype(np.intp)
         if not len(rows):
             return {}

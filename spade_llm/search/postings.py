@@ -88,15 +88,12 @@ def merge_segments(
     segments: Sequence[PostingSegment], is_alive: NDArray[np.bool_]
 ) -> PostingSegment:
     """Merge segments into one segment, without dead rows."""
-    terms = _concatenate(np.uint32, [_postings_by_term(part) for part in segments])
+    by_row = [np.repeat(part.terms, np.diff(part.starts)) for part in segments]
+    terms = _concatenate(np.uint32, by_row)
     rows = _concatenate(np.int32, [part.rows for part in segments])
     weights = _concatenate(np.uint8, [part.weights for part in segments])
     kept = is_alive[rows]
     return build_segment(terms[kept], rows[kept], weights[kept])
-
-
-def _postings_by_term(segment: PostingSegment) -> NDArray[np.uint32]:
-    return np.repeat(segment.terms, np.diff(segment.starts))
 
 
 def _concatenate(dtype: type[T], parts: Sequence[NDArray[T]]) -> NDArray[T]:
@@ -117,15 +114,17 @@ def _unpack_posting(packed: NDArray[np.uint64]) -> PostingSegment:
 
 
 INLINE_ITEMS = 32_768
-"""Larger merges are left to a job: this one takes 1 ms."""
+"""Maximum number of items merged at once, which takes 1 ms; larger merges are left to a job."""
 MANY_SEGMENTS = 12
-"""More than these are worth a job."""
+"""Number of segments above which a merge job is worth while."""
 
 # The layout of TERM_ITEM: five bytes, without padding.
 _ITEM = np.dtype([("term", "<u4"), ("weight", "u1")])
 
 
 class InvertedIndex:
+    """Inverted index: postings in segments."""
+
     def __init__(self) -> None:
         self._segments: list[PostingSegment] = []
 
@@ -166,8 +165,13 @@ class InvertedIndex:
         return _join_postings([part for segment in self._segments for part in segment.find(wanted)])
 
     def find_beginning(self, beginning: int) -> PostingList:
+        """Rows with a term of this prefix, each once with its highest weight."""
         parts = [part for one in self._segments for part in one.find_beginning(beginning)]
-        return _heaviest_per_row(_join_postings(parts))
+        posting = _join_postings(parts)
+        order = np.lexsort((posting.weights, posting.rows))
+        rows, weights = posting.rows[order], posting.weights[order]
+        is_last = np.append(rows[1:] != rows[:-1], np.ones(min(1, len(rows)), np.bool_))
+        return PostingList(rows=rows[is_last], weights=weights[is_last])
 
     def weights_of_row(self, row: int) -> dict[int, int]:
         found: dict[int, int] = {}
@@ -176,7 +180,7 @@ class InvertedIndex:
         return found
 
     def _replace(self, before: tuple[PostingSegment, ...], merged: PostingSegment) -> None:
-        """Unless others were merged meanwhile."""
+        """Replace segments by their merger, unless others were merged meanwhile."""
         # Segments are compared by identity (eq=False), not by their arrays.
         if before and tuple(self._segments[: len(before)]) == before:
             self._segments[: len(before)] = [merged]
@@ -193,7 +197,7 @@ def read_items(
 def split_items(
     joined: bytes, counts: NDArray[np.int64], first_row: int
 ) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.uint8]]:
-    """The same of records that stand one behind the other, each of so many items."""
+    """Split joined records into terms, rows and weights. `counts`: number of items per record."""
     items = np.frombuffer(joined, _ITEM)
     rows = np.repeat(np.arange(first_row, first_row + len(counts), dtype=np.int32), counts)
     is_term = np.ones(len(items), np.bool_)
@@ -211,7 +215,7 @@ def read_heads(records: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.
 def split_heads(
     joined: bytes, counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
-    """The same of records that stand one behind the other, each of so many items."""
+    """Read flags and lengths of joined records. `counts`: number of items per record."""
     items = np.frombuffer(joined, _ITEM)
     is_whole = len(items) == counts.sum() and (counts > 0).all()
     heads = items["term"][np.cumsum(counts) - counts] if is_whole else np.empty(0, np.uint32)
@@ -228,11 +232,3 @@ def _join_postings(parts: Sequence[PostingList]) -> PostingList:
         rows=np.concatenate([np.empty(0, np.int32), *(part.rows for part in parts)]),
         weights=np.concatenate([np.empty(0, np.uint8), *(part.weights for part in parts)]),
     )
-
-
-def _heaviest_per_row(posting: PostingList) -> PostingList:
-    """The heaviest of a row's."""
-    order = np.lexsort((posting.weights, posting.rows))
-    rows, weights = posting.rows[order], posting.weights[order]
-    is_last = np.append(rows[1:] != rows[:-1], np.ones(min(1, len(rows)), np.bool_))
-    return PostingList(rows=rows[is_last], weights=weights[is_last])

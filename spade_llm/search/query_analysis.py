@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from spade_llm.search.terms import STOP_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 _ENGLISH = "january february march april may june july august september october november december"
 _SPANISH = (
@@ -19,7 +19,7 @@ _SPANISH = (
 )
 MONTHS = {name: at for names in (_ENGLISH, _SPANISH) for at, name in enumerate(names.split(), 1)}
 MAX_YEARS = 50
-"""A month without a year is looked for in the last ones."""
+"""Number of past years in which a month without a year is looked for."""
 
 _MONTH = "|".join(MONTHS)
 _DATE = re.compile(
@@ -52,19 +52,16 @@ class DatePeriod:
 
 
 def parse_dates(text: str, now: float) -> list[DatePeriod]:
-    """All that the text names; a month without a year is that of every year."""
+    """Find the periods that the text names; a month without a year means that of every year."""
     today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    found = [
-        *_iso_dates(text),
-        *_written_dates(_ISO_DATE.sub(" ", text), today),
-        *_relative_dates(text, today),
-    ]
-    return found or [_days(datetime(int(year), 1, 1, tzinfo=UTC), 365) for year in _years(text)]
-
-
-def _iso_dates(text: str) -> Iterator[DatePeriod]:
+    found: list[DatePeriod] = []
     for year, month, day in _ISO_DATE.findall(text):
-        yield from _day_period(int(year), int(month), int(day) if day else None)
+        found += _day_period(int(year), int(month), int(day) if day else None)
+    found += _written_dates(_ISO_DATE.sub(" ", text), today)
+    for yesterday, this_day, period, periodo in _RELATIVE_DATE.findall(text):
+        back = 1 if yesterday else 0 if this_day else _DAYS[(period or periodo).lower()]
+        found.append(_days(today - timedelta(days=back), max(1, back)))
+    return found or [_days(datetime(year, 1, 1, tzinfo=UTC), 365) for year in _years(text)]
 
 
 def _written_dates(text: str, today: datetime) -> Iterator[DatePeriod]:
@@ -72,15 +69,9 @@ def _written_dates(text: str, today: datetime) -> Iterator[DatePeriod]:
         day = match["day"] or match["late_day"]
         if match["month"] == "may" and not (day or match["year"]):
             continue  # The verb.
-        for year in _years_of(match["year"], text, today):
+        years = [int(match["year"])] if match["year"] else _years(text)
+        for year in years or range(today.year - MAX_YEARS, today.year + 1):
             yield from _day_period(year, MONTHS[match["month"].lower()], int(day) if day else None)
-
-
-def _years_of(year: str | None, text: str, today: datetime) -> list[int]:
-    """Years of a date: its own, else those in the text, else all of the last MAX_YEARS."""
-    if year:
-        return [int(year)]
-    return _years(text) or list(range(today.year - MAX_YEARS, today.year + 1))
 
 
 def _years(text: str) -> list[int]:
@@ -95,12 +86,6 @@ def _day_period(year: int, month: int, day: int | None) -> Iterator[DatePeriod]:
     yield _days(start, 1 if day else 31)
 
 
-def _relative_dates(text: str, today: datetime) -> Iterator[DatePeriod]:
-    for yesterday, this_day, period, periodo in _RELATIVE_DATE.findall(text):
-        back = 1 if yesterday else 0 if this_day else _DAYS[(period or periodo).lower()]
-        yield _days(today - timedelta(days=back), max(1, back))
-
-
 def _days(start: datetime, days: int) -> DatePeriod:
     return DatePeriod(start=start.timestamp(), end=start.timestamp() + 86_400.0 * days)
 
@@ -111,33 +96,28 @@ MAX_NAMES = 2000
 
 
 def find_names(text: str, names: Sequence[str]) -> list[str]:
-    """Those of the names that the text says, in full or by one of their words."""
-    said = {_normalized_name(match) for match in _matches_of(text, tuple(names[:MAX_NAMES]))}
+    """Find the names that the text mentions, in full or by one of their words."""
+    pattern = _name_pattern(tuple(names[:MAX_NAMES]))
+    if pattern is None:
+        return []
+    matches = (match["name"] for match in pattern.finditer(text))
+    said = {match.casefold() for match in matches if _is_name(match)}
     return [name for name in names[:MAX_NAMES] if said & set(_name_forms(name))]
 
 
 def remove_names(text: str, names: Sequence[str]) -> str:
-    """The text without them, as it is to be embedded; the text itself if nothing else is left."""
+    """Remove the names from a text that is to be embedded; returns the text itself if nothing else
+    is left."""
     pattern = _name_pattern(tuple(names[:MAX_NAMES]))
     if pattern is None:
         return text
-    bare = " ".join(pattern.sub(_remove_match, text).split())
+    bare = pattern.sub(lambda match: "" if _is_name(match["name"]) else match[0], text)
+    bare = " ".join(bare.split())
     return bare if re.search(r"\w", bare) else text
 
 
-def _matches_of(text: str, names: tuple[str, ...]) -> Iterable[str]:
-    pattern = _name_pattern(names)
-    if pattern is None:
-        return []
-    return [match["name"] for match in pattern.finditer(text) if _is_name(match["name"])]
-
-
-def _remove_match(match: re.Match[str]) -> str:
-    return "" if _is_name(match["name"]) else match[0]
-
-
 def _is_name(said: str) -> bool:
-    """`Will` is a name only with its capital; `anna` is one without."""
+    """Check for a name: `Will` is one only with its capital, `anna` also without."""
     return said.casefold() not in STOP_WORDS or said[0].isupper()
 
 
@@ -154,8 +134,4 @@ def _name_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
 def _name_forms(name: str) -> list[str]:
     """The name, and each of its words."""
     forms = dict.fromkeys([name, *name.split()])
-    return [_normalized_name(form) for form in forms if len(form) >= MIN_CHARS]
-
-
-def _normalized_name(name: str) -> str:
-    return name.casefold()
+    return [form.casefold() for form in forms if len(form) >= MIN_CHARS]

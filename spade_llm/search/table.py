@@ -39,20 +39,18 @@ class GrowableArray(Generic[T]):
     def append(self, values: NDArray[T]) -> None:
         start, end = self._length, self._length + len(values)
         if end > len(self._room):
-            self._grow(end)
+            capacity = max(MIN_CAPACITY, end, GROWTH_FACTOR * self._length)
+            room: NDArray[T] = np.empty((capacity, *self._shape), self._room.dtype)
+            room[:start] = self.rows
+            self._room = room
         self._room[start:end] = values
         self._length = end
 
-    def _grow(self, least: int) -> None:
-        rows = max(MIN_CAPACITY, least, GROWTH_FACTOR * self._length)
-        room: NDArray[T] = np.empty((rows, *self._shape), self._room.dtype)
-        room[: self._length] = self.rows
-        self._room = room
-
 
 def top_k(scores: NDArray[np.float32], count: int) -> NDArray[np.intp]:
-    """Places of the `count` highest, unordered; of equal ones the first. There must be as many."""
-    # Not argpartition, which compares one by one.
+    """Indexes of the `count` highest scores, unordered; of equal scores the first. `scores` must
+    have at least `count` elements."""
+    # Not argpartition, which is slower: it compares element by element.
     least = np.partition(scores, -count)[-count]
     above = np.flatnonzero(scores > least)
     at_least = np.flatnonzero(scores == least)[: count - len(above)]
@@ -65,6 +63,8 @@ MAX_RECENT = 4096
 
 
 class KeyIndex:
+    """Row numbers by key: sorted arrays, and a dict of the latest changes."""
+
     def __init__(self) -> None:
         self._keys = np.empty(0, np.int64)
         self._rows = np.empty(0, np.int32)
@@ -75,36 +75,30 @@ class KeyIndex:
         return self._keys.nbytes + self._rows.nbytes + 100 * len(self._recent)
 
     def set(self, keys: NDArray[np.int64], rows: NDArray[np.int32]) -> None:
-        """NO_ROW takes a key away."""
+        """Set the rows of the keys; NO_ROW removes a key."""
         self._recent.update(zip(keys.tolist(), rows.tolist(), strict=True))
         if len(self._recent) > MAX_RECENT:
             self._sort_in()
 
     def find(self, keys: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int32]:
         wanted = np.asarray(keys, np.int64)
-        found = self._find_sorted(wanted)
+        found = np.full(len(wanted), NO_ROW, np.int32)
+        if len(self._keys):
+            places = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
+            found = np.where(self._keys[places] == wanted, self._rows[places], found)
         if self._recent:
             pairs = zip(wanted.tolist(), found.tolist(), strict=True)
             found = np.array([self._recent.get(key, row) for key, row in pairs], np.int32)
         return found
 
-    def _find_sorted(self, wanted: NDArray[np.int64]) -> NDArray[np.int32]:
-        if not len(self._keys):
-            return np.full(len(wanted), NO_ROW, np.int32)
-        places = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
-        return np.where(self._keys[places] == wanted, self._rows[places], np.int32(NO_ROW))
-
     def _sort_in(self) -> None:
         keys = np.fromiter(self._recent, np.int64, len(self._recent))
         rows = np.fromiter(self._recent.values(), np.int32, len(self._recent))
-        kept = ~np.isin(self._keys, keys)
-        rows = np.concatenate([self._rows[kept], rows[rows != NO_ROW]])
-        keys = np.concatenate([self._keys[kept], keys[list(self._is_there())]])
+        kept, has_row = ~np.isin(self._keys, keys), rows != NO_ROW
+        keys = np.concatenate([self._keys[kept], keys[has_row]])
+        rows = np.concatenate([self._rows[kept], rows[has_row]])
         order = np.argsort(keys, kind="stable")
         self._keys, self._rows, self._recent = keys[order], rows[order], {}
-
-    def _is_there(self) -> list[bool]:
-        return [row != NO_ROW for row in self._recent.values()]
 
 
 if TYPE_CHECKING:

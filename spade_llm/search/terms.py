@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -29,11 +29,18 @@ _IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 
 
 def split_words(text: str) -> list[str]:
-    """Words in order, case folded, with their accents."""
+    """Words in order, case folded, with their accents; scripts without spaces give pairs of
+    characters."""
     folded = unicodedata.normalize("NFC", text).casefold()
     if folded.isascii():
         return _WORD.findall(folded)
-    return [word for run in _WORD.findall(folded) for word in _split_unspaced(run)]
+    found: list[str] = []
+    for run in _WORD.findall(folded):
+        if len(run) > 1 and _IS_UNSPACED.match(run):
+            found += (run[start : start + 2] for start in range(len(run) - 1))
+        else:
+            found.append(run)
+    return found
 
 
 def strip_accents(word: str) -> str:
@@ -43,12 +50,6 @@ def strip_accents(word: str) -> str:
     decomposed = unicodedata.normalize("NFD", word)
     bare = "".join(char for char in decomposed if not "\u0300" <= char <= "\u036f")
     return unicodedata.normalize("NFC", bare)
-
-
-def _split_unspaced(run: str) -> list[str]:
-    if len(run) < 2 or not _IS_UNSPACED.match(run):
-        return [run]
-    return [run[start : start + 2] for start in range(len(run) - 1)]
 
 
 _ENGLISH_STOP_WORDS = """
@@ -90,18 +91,18 @@ class _Stemmer(Protocol):
 
 
 _STEMMER_LOCK = Lock()
-"""A stemmer keeps the word that it works on."""
+"""A stemmer has state, so two threads must not use it at the same time."""
 
 
 @lru_cache(CACHED_WORDS)
 def stem_hash(word: str, language: str) -> int:
-    """The number of a word of a text in this language, 32 bits."""
+    """Hash of a word's stem in this language, 32 bits: 18 of its prefix, 14 of the stem."""
     stem = _stem(word, language)
     return prefix_hash(stem) << REST_BITS | _hash(f"{language[0]}:{stem}") % (1 << REST_BITS)
 
 
 def prefix_hash(word: str) -> int:
-    """The number that words with these first letters share, 18 bits."""
+    """Hash of the first letters of a word, 18 bits."""
     return _hash(strip_accents(word)[:PREFIX_CHARS]) % (1 << 32 - REST_BITS)
 
 
@@ -173,28 +174,41 @@ class QueryWord:
 
 
 def encode_terms(content: str, context: str | None = None, tags: Iterable[str] = ()) -> bytes:
-    """Each term with its weight, and what is known of the text as a whole."""
+    """Encode the terms of a text with their weights, and its flags and length."""
     words = split_words(content)
-    language = _language_of(content, words)
+    # Spanish if more of its stop words than of the English ones are in the text.
+    small = [_stop_word_language(word) for word in words]
+    marks = 0 if content.isascii() else sum(map(content.count, "ñ¿¡"))
+    is_spanish = small.count(SPANISH) + marks > small.count(ENGLISH)
+    language = SPANISH if is_spanish else ENGLISH
     weights: Counter[int] = Counter()
     _count_terms(weights, words, language, CONTENT_WEIGHT)
     for aside in (context or "", *tags):
         _count_terms(weights, split_words(aside), language, METADATA_WEIGHT)
     length = min(sum(weights.values()), MAX_LENGTH)
-    head = TERM_ITEM.pack(TERMS_VERSION << 24 | _flags_of(content, words) << 16 | length, 0)
+    is_question = any(mark in content for mark in "?？؟") and _QUESTION.search(content)
+    says_time = not _TIME_WORDS.isdisjoint(words) or _YEAR.search(content)
+    flags = QUESTION_FLAG * bool(is_question) | TIME_FLAG * bool(says_time)
+    head = TERM_ITEM.pack(TERMS_VERSION << 24 | flags << 16 | length, 0)
     return head + b"".join(
         TERM_ITEM.pack(term, min(weight, MAX_WEIGHT)) for term, weight in sorted(weights.items())
     )
 
 
 def query_words(text: str) -> list[QueryWord]:
-    """The words that mean something, each once, in order."""
-    words = dict.fromkeys(split_words(text))
-    return [_query_word(word) for word in words if not _is_stop_word(word)][:MAX_WORDS]
+    """Words of a query without stop words, each once, in order."""
+    words = [word for word in dict.fromkeys(split_words(text)) if not _is_stop_word(word)]
+    return [
+        QueryWord(
+            text=word,
+            terms=tuple(dict.fromkeys((stem_hash(word, ENGLISH), stem_hash(word, SPANISH)))),
+        )
+        for word in words[:MAX_WORDS]
+    ]
 
 
 def content_hash(content: str) -> int:
-    """Equal for the same content but for spaces; 63 bits."""
+    """Hash of a content, 63 bits; white space makes no difference."""
     text = " ".join(content.split())
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     # SQLite's integers are signed.
@@ -214,40 +228,17 @@ def _stem_hash_of(word: str, language: str) -> int | None:
     return None if _is_stop_word(word) else stem_hash(word, language)
 
 
-def _query_word(word: str) -> QueryWord:
-    terms = dict.fromkeys(stem_hash(word, way) for way in (ENGLISH, SPANISH))
-    return QueryWord(text=word, terms=tuple(terms))
-
-
 def _is_stop_word(word: str) -> bool:
     return strip_accents(word) in STOP_WORDS
 
 
-def _language_of(text: str, words: Sequence[str]) -> str:
-    """Spanish if it has more of its small words than of the English ones."""
-    small = [_stop_word_language(word) for word in words]
-    spanish = small.count(SPANISH) + small.count(_BOTH)
-    english = small.count(ENGLISH) + small.count(_BOTH)
-    marks = 0 if text.isascii() else sum(map(text.count, "ñ¿¡"))
-    return SPANISH if spanish + marks > english else ENGLISH
-
-
-_BOTH = "both"
-
-
 @lru_cache(CACHED_WORDS)
 def _stop_word_language(word: str) -> str | None:
-    """Language of a stop word (`both` if it is one in both languages); None for other words."""
+    """Language of a stop word; None for other words, and for stop words of both languages."""
     bare = strip_accents(word)
-    if bare in SPANISH_STOP_WORDS:
-        return _BOTH if bare in ENGLISH_STOP_WORDS else SPANISH
-    return ENGLISH if bare in ENGLISH_STOP_WORDS else None
-
-
-def _flags_of(content: str, words: Sequence[str]) -> int:
-    is_question = any(mark in content for mark in "?？؟") and _QUESTION.search(content)
-    says_time = not _TIME_WORDS.isdisjoint(words) or _YEAR.search(content)
-    return QUESTION_FLAG * bool(is_question) | TIME_FLAG * bool(says_time)
+    if (bare in SPANISH_STOP_WORDS) == (bare in ENGLISH_STOP_WORDS):
+        return None
+    return SPANISH if bare in SPANISH_STOP_WORDS else ENGLISH
 
 
 def is_when_question(text: str) -> bool:

@@ -99,7 +99,9 @@ class QuantizedVectors:
         if values.shape[1] != self._dimensions:
             raise ValueError(f"{values.shape[1]} dimensions among {self._dimensions}")
         self._values.rows[rows] = values
-        self._scales.rows[rows] = _scales_of(values)
+        numbers = values.astype(np.float32)
+        lengths = np.sqrt(np.vecdot(numbers, numbers))
+        self._scales.rows[rows] = np.where(lengths > 0, 1 / np.maximum(lengths, 1), 0)
         self.version += 1
         for words, column in zip(self._sketch, _bit_sketch(values).T, strict=True):
             words.rows[rows] = column
@@ -175,12 +177,6 @@ def _dot_products(values: NDArray[np.int8], query: NDArray[np.float32]) -> NDArr
     # Not `@`: its BLAS uses all cores at once and waits for busy ones (10 ms instead of 0.1 with
     # two busy cores).
     return np.asarray(np.vecdot(values.astype(np.float32), query), np.float32)
-
-
-def _scales_of(values: NDArray[np.int8]) -> NDArray[np.float32]:
-    numbers = values.astype(np.float32)
-    lengths = np.sqrt(np.vecdot(numbers, numbers))
-    return np.where(lengths > 0, 1 / np.maximum(lengths, 1), 0).astype(np.float32)
 
 
 def _bit_sketch(values: NDArray[np.int8] | NDArray[np.float32]) -> NDArray[np.uint64]:
