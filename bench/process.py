@@ -107,7 +107,7 @@ async def mcp_tools(part: Part) -> AsyncIterator[None]:
     from bench.mcp import SERVER
     from spade_llm.agents.tools import ToolAgent
     from spade_llm.mcp.client import McpServer, McpToolbox, Pins, StdioServer
-    from spade_llm.tools.terms import ToolGroup
+    from spade_llm.tools.toolbox import ToolGroup
 
     account = part.account
     server = McpServer(name="mcp", endpoint=StdioServer(command=SERVER))

@@ -273,7 +273,7 @@ def test_broad_excepts_stand_at_the_boundaries_only() -> None:
         "messaging/dispatcher.py",
         "xmpp/stanza_router.py",
         "tools/local.py",
-        "tools/tool_loader.py",
+        "tools/function_tool.py",
         "mcp/server/server.py",
         "compat/own_provider.py",
         "guardrails/guardrail.py",

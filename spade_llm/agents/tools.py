@@ -20,7 +20,7 @@ from spade_llm.tools.call_log import JsonLinesCallLog
 from spade_llm.tools.pages import ResultPages
 from spade_llm.tools.remote import ToolService
 from spade_llm.tools.shared import SharedTools
-from spade_llm.tools.terms import NO_TERMS, Terms, ToolGroup, ToolRules
+from spade_llm.tools.toolbox import NO_TERMS, Terms, ToolGroup, ToolRules
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 
 if TYPE_CHECKING:

@@ -17,8 +17,16 @@ if TYPE_CHECKING:
     from spade_llm.tools.function_tool import FunctionTool, tool
     from spade_llm.tools.llm_tool import LLMTool, Tool
     from spade_llm.tools.local import LocalToolbox
-    from spade_llm.tools.terms import Terms, ToolGroup, ToolRules
-    from spade_llm.tools.toolbox import CallContext, Toolbox, ToolExample, ToolResult, ToolSpec
+    from spade_llm.tools.toolbox import (
+        CallContext,
+        Terms,
+        Toolbox,
+        ToolExample,
+        ToolGroup,
+        ToolResult,
+        ToolRules,
+        ToolSpec,
+    )
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)
 

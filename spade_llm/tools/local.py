@@ -16,8 +16,7 @@ from spade_llm.core.concurrency import run_in_task, run_in_thread
 from spade_llm.core.errors import ConfigurationError, InvalidArguments, ServiceError, UnknownTool
 from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.core.redaction import redact_text
-from spade_llm.tools.terms import NO_TERMS, Terms
-from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult, current_context
+from spade_llm.tools.toolbox import NO_CONTEXT, NO_TERMS, Terms, ToolResult, current_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

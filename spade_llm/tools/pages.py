@@ -17,7 +17,7 @@ from pydantic_core import to_json
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.providers.model import ToolSpec
-from spade_llm.tools.arguments import ArgumentValidator
+from spade_llm.tools.llm_tool import ArgumentValidator
 from spade_llm.tools.toolbox import ToolResult
 
 if TYPE_CHECKING:

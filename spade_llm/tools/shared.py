@@ -22,15 +22,13 @@ from spade_llm.core.errors import (
 from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.tools.call_log import CallEnded, LoggerCallLog, new_call_record
 from spade_llm.tools.pages import ResultPages
-from spade_llm.tools.terms import NO_TERMS, Terms, ToolRules
-from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
+from spade_llm.tools.toolbox import NO_CONTEXT, NO_TERMS, Terms, ToolResult, ToolRules
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from spade_llm.tools.call_log import CallLog, CallStarted
-    from spade_llm.tools.terms import ToolGroup
-    from spade_llm.tools.toolbox import CallContext, Toolbox, ToolSpec
+    from spade_llm.tools.toolbox import CallContext, Toolbox, ToolGroup, ToolSpec
 
 _log = logging.getLogger(__name__)
 

@@ -13,8 +13,7 @@ from spade_llm.core.errors import PeerUnavailable
 from spade_llm.providers.model import Completion
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.tools import LocalToolbox, builtin_tools, tool
-from spade_llm.tools.terms import ToolGroup
-from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult
+from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolGroup, ToolResult
 from tests.integration.network import WAIT_S, answer_to, jid_of
 from tests.xmpp.client import Client
 

@@ -20,7 +20,7 @@ from spade_llm.memory.remote import MemoryClient
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.search.memory_query import MemoryFilter
 from spade_llm.tools.remote import ToolsClient
-from spade_llm.tools.terms import Terms, ToolRules
+from spade_llm.tools.toolbox import Terms, ToolRules
 from spade_llm.xmpp.features import bounced_answers
 from tests.conftest import PASSWORD
 from tests.integration.federated import ONE, TWO, Member, federated_servers

@@ -39,7 +39,7 @@ from spade_llm.rag.remote import RagClient
 from spade_llm.search.memory_query import Category, MemoryQuery
 from spade_llm.tools import LLMTool
 from spade_llm.tools.remote import ToolsClient
-from spade_llm.tools.terms import Terms, ToolRules
+from spade_llm.tools.toolbox import Terms, ToolRules
 from spade_llm.xmpp.spade_adapters import SpadeOneShotBehaviour, SpadeTemplate
 from tests.integration.conftest import BOTH
 from tests.integration.network import PATIENCE_S, Network, answer_to, context_of, jid_of

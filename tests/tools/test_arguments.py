@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
-from spade_llm.tools.arguments import ArgumentValidator
+from spade_llm.tools.llm_tool import ArgumentValidator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,7 +16,7 @@ from pydantic import AfterValidator
 from spade_llm.core import concurrency
 from spade_llm.core.errors import Busy, ConfigurationError
 from spade_llm.tools import CombinedToolbox, LLMTool, LocalToolbox, ToolResult, tool
-from spade_llm.tools.terms import Terms
+from spade_llm.tools.toolbox import Terms
 from tests.tools.contract import PROMISES, SAMPLE_TOOLS, repeat
 
 if TYPE_CHECKING:

@@ -28,11 +28,13 @@ from spade_llm.tools.remote import (
     ToolsResponse,
 )
 from spade_llm.tools.shared import SharedTools
-from spade_llm.tools.terms import Terms, ToolGroup, ToolRules
 from spade_llm.tools.toolbox import (
     NO_CONTEXT,
     CallContext,
+    Terms,
+    ToolGroup,
     ToolResult,
+    ToolRules,
     ToolSpec,
     current_context,
 )

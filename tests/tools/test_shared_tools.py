@@ -12,8 +12,7 @@ import pytest
 from spade_llm.core.errors import ApprovalRequired, Busy, StorageFailed, Unauthorised, UnknownTool
 from spade_llm.tools import LocalToolbox, tool
 from spade_llm.tools.shared import SharedTools
-from spade_llm.tools.terms import Terms, ToolGroup, ToolRules
-from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult
+from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, Terms, ToolGroup, ToolResult, ToolRules
 from tests.tools.contract import PROMISES, SAMPLE_TOOLS, repeat
 
 if TYPE_CHECKING:

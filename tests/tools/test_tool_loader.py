@@ -10,7 +10,7 @@ import pytest
 
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.tools import LocalToolbox
-from spade_llm.tools.tool_loader import load_tools
+from spade_llm.tools.function_tool import load_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

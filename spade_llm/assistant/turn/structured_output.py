@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from spade_llm.assistant.turn.prompt import render_prompt
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.core.text import strip_code_fence
-from spade_llm.tools.arguments import ArgumentValidator
+from spade_llm.tools.llm_tool import ArgumentValidator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

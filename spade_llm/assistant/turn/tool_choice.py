@@ -15,7 +15,7 @@ from spade_llm.core.errors import InvalidArguments
 from spade_llm.core.text import strip_code_fence
 from spade_llm.providers.model import Completion, ContextMessage, ToolCall, ToolSpec
 from spade_llm.providers.offline.intents import CalculateIntent, recognise_intent
-from spade_llm.tools.arguments import ArgumentValidator
+from spade_llm.tools.llm_tool import ArgumentValidator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

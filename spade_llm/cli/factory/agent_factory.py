@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from spade_llm.providers import ChatModel, OfflineProvider
     from spade_llm.providers.openai.model import OpenAIModel
     from spade_llm.tools import Tool
-    from spade_llm.tools.terms import Terms
+    from spade_llm.tools.toolbox import Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ def password_of(spec: DeploymentSpec, cli_context: CliContext) -> str:
 
 
 def build_terms(table: TermsTable) -> Terms:
-    from spade_llm.tools.terms import Terms
+    from spade_llm.tools.toolbox import Terms
 
     return Terms(
         allowed=None if table.allowed is None else frozenset(map(str.lower, table.allowed)),
@@ -277,7 +277,7 @@ async def _rag(
 def _tools(spec: DeploymentSpec, password: str, factory: AgentFactory) -> XmppAgent:
     from spade_llm.agents.tools import ToolAgent
     from spade_llm.cli.factory.mcp_servers import mcp_tool_groups
-    from spade_llm.tools.terms import ToolRules
+    from spade_llm.tools.toolbox import ToolRules
 
     settings = spec.settings
     rules = ToolRules(
@@ -298,7 +298,7 @@ def _tools(spec: DeploymentSpec, password: str, factory: AgentFactory) -> XmppAg
 def _own_tools(spec: DeploymentSpec) -> Sequence[Tool]:
     """Built-in tools, and those of the agent.toml."""
     from spade_llm.tools import builtin_tools
-    from spade_llm.tools.tool_loader import load_tools
+    from spade_llm.tools.function_tool import load_tools
 
     folder = spec.path.absolute().parent
     try:

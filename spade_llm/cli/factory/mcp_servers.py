@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.core.settings import McpTable
     from spade_llm.mcp.client import HttpServer, StdioServer
-    from spade_llm.tools.terms import ToolGroup
+    from spade_llm.tools.toolbox import ToolGroup
 
 MAX_CALL_S = 3600.0
 """Maximum duration of a call in seconds; the tool agent enforces shorter limits."""
@@ -24,7 +24,7 @@ def mcp_tool_groups(spec: DeploymentSpec, data: Path) -> list[ToolGroup]:
     from spade_llm.cli.factory.agent_factory import build_terms
     from spade_llm.mcp.client import McpServer, McpToolbox, Pins
     from spade_llm.mcp.client.pins import PINS_FILE
-    from spade_llm.tools.terms import ToolGroup
+    from spade_llm.tools.toolbox import ToolGroup
 
     pins = Pins(data / "agents" / spec.jid / PINS_FILE)
     groups = []
