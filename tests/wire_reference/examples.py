@@ -487,12 +487,12 @@ RAG_EXAMPLES = (
 
 TOOL_EXAMPLES = (
     Example(
-        request=remote.ListToolsRequest(),
+        request=remote.ToolsClient._list.body(),
         answer=remote.ToolsResponse,
         about="Lists the tools that the caller may call.",
     ),
     Example(
-        request=remote.CallToolRequest(name="calculator", arguments={"expression": "6 * 7"}),
+        request=remote.ToolsClient._call.body("calculator", {"expression": "6 * 7"}),
         answer=remote.ToolResultResponse,
         about="Calls a tool.",
     ),
