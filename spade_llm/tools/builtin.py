@@ -27,7 +27,7 @@ def utc_now() -> datetime:
 
 
 def datetime_tool(now: Callable[[], datetime] = utc_now) -> Tool:
-    """`get_current_datetime`, on this clock."""
+    """Build the tool `get_current_datetime`. `now`: the clock."""
 
     @tool(
         examples=[
@@ -54,29 +54,25 @@ def describe_now(moment: datetime, timezone: str) -> str:
     Raises:
         InvalidArguments: unknown time zone; the message names the most similar ones.
     """
-    local = moment.astimezone(ZoneInfo(_known_zone(timezone)))
+    if timezone not in _zones():
+        raise _unknown_zone(timezone[:64])
+    local = moment.astimezone(ZoneInfo(timezone))
     text = local.isoformat(timespec="seconds")
     return f"{text} ({WEEKDAYS[local.weekday()]}, {timezone})"
 
 
-def _known_zone(timezone: str) -> str:
-    if timezone in _zones():
-        return timezone
-    near = _similar_zones(timezone[:64])
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "use an IANA name"
-    raise InvalidArguments(f"unknown time zone {timezone[:64]!r}; {hint}")
-
-
-def _similar_zones(timezone: str) -> list[str]:
-    """Zones of this city, else names that look alike."""
+def _unknown_zone(timezone: str) -> InvalidArguments:
     wanted = timezone.strip().lower().replace(" ", "_")
-    cities = sorted(z for z in _zones() if z.lower() == wanted or z.lower().endswith(f"/{wanted}"))
     by_lower = {zone.lower(): zone for zone in sorted(_zones())}
-    alike = difflib.get_close_matches(wanted, by_lower, n=3)
-    return (cities or [by_lower[name] for name in alike])[:3]
+    # Zones of this city, otherwise names that look alike.
+    near = [zone for zone in by_lower if zone == wanted or zone.endswith(f"/{wanted}")]
+    near = near or difflib.get_close_matches(wanted, by_lower, n=3)
+    names = " or ".join(repr(by_lower[zone]) for zone in near[:3])
+    hint = f"did you mean {names}?" if near else "use an IANA name"
+    return InvalidArguments(f"unknown time zone {timezone!r}; {hint}")
 
 
-# The search through the folders of time zones is done once.
+# Cached, since it searches the folders of time zones.
 @cache
 def _zones() -> frozenset[str]:
     return frozenset(available_timezones())
@@ -102,5 +98,5 @@ def calculator(expression: str) -> str:
 
 
 def builtin_tools(*, now: Callable[[], datetime] = utc_now) -> tuple[Tool, ...]:
-    """`get_current_datetime` and `calculator`."""
+    """The built-in tools: `get_current_datetime` and `calculator`."""
     return (datetime_tool(now), calculator)

@@ -1,7 +1,7 @@
 """Call log of tools: JSON Lines files with rotation and expiry; secrets are redacted.
 
-Each step is one line, written when it happens and there after a kill −9 (a power cut may lose the
-last ones). Written in the event loop's own thread: a line takes 10 µs, and the call waits for it.
+Each step is one line, written at once, so that it survives a kill −9 (a power cut may lose the
+last ones). Lines are written in the thread of the event loop: one takes 10 µs.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.core.redaction import redact, redact_text
+from spade_llm.tools.toolbox import valid_unicode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,9 +35,9 @@ MAX_ARGUMENTS_CHARS = 2000
 """Maximum length of the arguments of one call, as JSON."""
 MAX_FILE_BYTES = 4 * 1024 * 1024
 MAX_FILES = 16
-"""Oldest out first; so the log has at most 64 MB."""
+"""Maximum number of files (64 MB in all); the oldest are removed."""
 ROTATE_AFTER_S = 24 * 3600.0
-"""A file is closed at this age, too, so that files can be removed by age."""
+"""Maximum age of the current file, so that files can be removed by age."""
 EXPIRE_AFTER_S = 30 * 24 * 3600.0
 _BEGUN_LINE = b'{"event":"begun",'
 _ENDED_LINE = b'{"event":"ended",'
@@ -59,14 +60,14 @@ class CallStarted:
     """Bare JID as stated by the caller, not verified."""
     tool: str
     arguments: str
-    """JSON, masked and cut."""
+    """JSON, redacted and truncated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEnded:
     id: str
     outcome: str
-    """`done`, `error` (the tool's own word), `refused: CODE`, `cancelled` or `failed`."""
+    """`done`, `error` (reported by the tool), `refused: CODE`, `cancelled` or `failed`."""
     duration_ms: float
     result_chars: int = 0
 
@@ -94,20 +95,20 @@ class LoggerCallLog:
 def new_call_record(
     caller: str, tool: str, arguments: Mapping[str, object], context: CallContext
 ) -> CallStarted:
-    """The record of a call that is about to be made."""
+    """Create the record of a call that is about to be made."""
     shown = json.dumps(redact(arguments), ensure_ascii=False)
     is_long = len(shown) > MAX_ARGUMENTS_CHARS
     return CallStarted(
         caller=caller,
-        on_behalf_of=_valid_text(redact_text(context.on_behalf_of)),
-        approved_by=_valid_text(redact_text(context.approved_by)),
-        tool=_valid_text(redact_text(tool)),
-        arguments=_valid_text(shown[:MAX_ARGUMENTS_CHARS] + "…" * is_long),
+        on_behalf_of=valid_unicode(redact_text(context.on_behalf_of)),
+        approved_by=valid_unicode(redact_text(context.approved_by)),
+        tool=valid_unicode(redact_text(tool)),
+        arguments=valid_unicode(shown[:MAX_ARGUMENTS_CHARS] + "…" * is_long),
     )
 
 
 class JsonLinesCallLog:
-    """Satisfies CallLog; opened as a context."""
+    """Call log in JSON Lines files. Open it with `async with`."""
 
     def __init__(
         self,
@@ -128,7 +129,7 @@ class JsonLinesCallLog:
         self._size = 0
         self._closes_at = 0.0
         self._last_line_incomplete = False
-        """The last line was cut short, by a kill or a full disk: it must not swallow the next."""
+        """True if the last line was truncated by a kill or a full disk; a line break follows it."""
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the folder cannot be written."""
@@ -138,7 +139,7 @@ class JsonLinesCallLog:
             self._open()
         except OSError as error:
             raise ConfigurationError(
-                f"the log of calls in {str(self._folder)!r} cannot be written: {error.strerror}"
+                f"the call log in {str(self._folder)!r} cannot be written: {error.strerror}"
             ) from error
         return self
 
@@ -152,13 +153,13 @@ class JsonLinesCallLog:
         try:
             self._write(_BEGUN_LINE + _BEGUN.dump_json(call)[1:])
         except OSError as error:
-            raise StorageFailed("the log of calls cannot be written; nothing was called") from error
+            raise StorageFailed("the call log cannot be written; the tool was not run") from error
 
     def ended(self, call: CallEnded) -> None:
         try:
             self._write(_ENDED_LINE + _ENDED.dump_json(call)[1:])
         except OSError as error:
-            _log.warning("the end of call %s is not in the log: %s", call.id, error.strerror)
+            _log.warning("the end of call %s could not be logged: %s", call.id, error.strerror)
 
     def _write(self, record: bytes) -> None:
         if not self._is_open:
@@ -174,7 +175,7 @@ class JsonLinesCallLog:
 
     def _open(self) -> None:
         path = self._folder / CURRENT
-        # Nobody else reads who asked for what.
+        # Readable by this user only: it holds callers and arguments.
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._size = os.fstat(self._file).st_size
         self._last_line_incomplete = self._size > 0 and not path.read_bytes().endswith(b"\n")
@@ -185,7 +186,7 @@ class JsonLinesCallLog:
         os.close(self._file)
         self._file = -1
         stamp = datetime.fromtimestamp(self._clock(), UTC).strftime("%Y%m%dT%H%M%S.%f")
-        with suppress(FileNotFoundError):  # Somebody has taken it away.
+        with suppress(FileNotFoundError):  # It was removed from outside.
             (self._folder / CURRENT).rename(self._folder / f"calls-{stamp}.jsonl")
         self._open()
 
@@ -209,7 +210,7 @@ class LoggedCall:
 def read_calls(
     folder: Path, *, last: int, wanted: Callable[[CallStarted], bool] = lambda _: True
 ) -> Sequence[LoggedCall]:
-    """The latest calls, oldest of them first. Lines that are no records are passed over."""
+    """Read the latest calls, in order of time. Unreadable lines are skipped."""
     found: list[CallStarted] = []
     ended: dict[str, CallEnded] = {}
     # Newest first: the names are times that sort as text. A call may have begun in an older file
@@ -222,11 +223,6 @@ def read_calls(
         if len(found) == last:
             break
     return [LoggedCall(begun=one, ended=ended.get(one.id)) for one in found]
-
-
-def _valid_text(text: str) -> str:
-    """Replace lone surrogates, which cannot be encoded in UTF-8."""
-    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 _BEGUN = TypeAdapter(CallStarted)
@@ -243,7 +239,7 @@ def _records(path: Path) -> Iterator[CallStarted | CallEnded]:
         try:
             yield kind.validate_json(line)
         except ValidationError:
-            _log.debug("a line of %s is no record", path)
+            _log.debug("skipping an unreadable line of %s", path)
 
 
 def _start_of_file(path: Path, now: float) -> float:

@@ -42,7 +42,7 @@ class _Member:
     names: frozenset[str] = frozenset()
     """Tool names in its last successful listing."""
     generation: int = 0
-    """A listing that was asked for before the last time is not believed."""
+    """Incremented by `forget`; a listing requested before is used once only."""
 
     def forget(self) -> None:
         self.generation += 1
@@ -50,8 +50,8 @@ class _Member:
 
 
 class CombinedToolbox:
-    """Satisfies Toolbox. Of two tools with one name the first toolbox's is offered, and the log
-    says so. A toolbox that is away takes its tools with it and nothing else."""
+    """Toolbox of several toolboxes. Of two tools with the same name, the first toolbox's is offered
+    and a warning logged. The tools of an unavailable toolbox are left out."""
 
     def __init__(
         self,
@@ -78,28 +78,35 @@ class CombinedToolbox:
         return tuple(listing.unavailable for listing in listings if listing.unavailable)
 
     async def list(self) -> Sequence[ToolSpec]:
-        # Callers that come together share one round of listings.
+        # Concurrent callers share one round of listings.
         async with self._list_lock:
-            stale = [member for member in self._members if self._is_stale(member)]
+            now = self._now()
+            stale = [
+                member
+                for member in self._members
+                if member.listing is None or now >= member.listing.expires_at
+            ]
             await asyncio.gather(*(self._ask(member) for member in stale))
             return self._merge_listings()
 
     def add(self, toolbox: Toolbox) -> None:
-        """A guest, behind the others: it gets none of their names, not even while they are away. A
-        person's yes, and a secret in an argument, are for the one that was here before."""
+        """Add a toolbox with the lowest priority. It never takes over a name of the others, even
+        while they are unavailable: an approval or a secret argument meant for their tool must not
+        reach another one."""
         self._members.append(_Member(toolbox, is_late=True))
 
     def remove(self, toolbox: Toolbox) -> None:
         self._members = [one for one in self._members if one.toolbox is not toolbox]
 
     def forget(self, toolbox: Toolbox) -> None:
-        """It may have other tools now: ask it again, next time."""
+        """Invalidate the cached list of this toolbox, whose tools may have changed."""
         for member in self._members:
             if member.toolbox is toolbox:
                 member.forget()
 
     def mark_unavailable(self, toolbox: Toolbox, name: str) -> None:
-        """It is known to be away: go on without its tools, and do not wait for it."""
+        """Leave out the tools of a toolbox that is known to be unavailable, without waiting for
+        it."""
         for member in self._members:
             if member.toolbox is toolbox:
                 member.listing = self._unavailable_listing(name)
@@ -107,7 +114,11 @@ class CombinedToolbox:
     async def call(
         self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
     ) -> ToolResult:
-        member = await self._find_member(name)
+        await self.list()
+        if name not in self._member_by_tool:
+            known = ", ".join(sorted(self._member_by_tool))
+            raise UnknownTool(f"there is no tool {name!r}; there are: {known}")
+        member = self._member_by_tool[name]
         try:
             return await member.toolbox.call(name, arguments, context=context)
         # The cached list is out of date.
@@ -119,26 +130,16 @@ class CombinedToolbox:
             raise
 
     def invalidate_all(self) -> None:
-        """Ask every toolbox again, next time."""
+        """Invalidate all cached lists."""
         for member in self._members:
             member.forget()
-
-    async def _find_member(self, name: str) -> _Member:
-        await self.list()
-        if name not in self._member_by_tool:
-            known = ", ".join(sorted(self._member_by_tool))
-            raise UnknownTool(f"there is no tool {name!r}; there are: {known}")
-        return self._member_by_tool[name]
-
-    def _is_stale(self, member: _Member) -> bool:
-        return member.listing is None or self._now() >= member.listing.expires_at
 
     async def _ask(self, member: _Member) -> None:
         before = member.generation
         listing = await self._listing(member)
         if not listing.unavailable:
             member.names = frozenset(spec.name for spec in listing.specs)
-        # Forgotten while it answered: this listing serves once, and is asked for again.
+        # Invalidated while it answered: this listing expires at once.
         is_current = before == member.generation
         member.listing = listing if is_current else replace(listing, expires_at=self._now())
 
@@ -154,7 +155,7 @@ class CombinedToolbox:
         return _Listing(specs=specs, expires_at=self._now() + self._list_ttl_s)
 
     def _unavailable_listing(self, name: str) -> _Listing:
-        _log.warning("%s does not answer; going on without its tools", name)
+        _log.warning("%s does not answer; continuing without its tools", name)
         return _Listing(specs=(), expires_at=self._now() + self._absence_ttl_s, unavailable=name)
 
     def _merge_listings(self) -> Sequence[ToolSpec]:
@@ -170,10 +171,8 @@ class CombinedToolbox:
                     specs[spec.name] = spec
                     member_by_tool[spec.name] = member
         self._member_by_tool = member_by_tool
-        self._warn_of(frozenset(shadowed))
-        return tuple(specs.values())
-
-    def _warn_of(self, shadowed: frozenset[str]) -> None:
+        # Only once for each name, and again if it was unique in between.
         for name in sorted(shadowed - self._shadowed):
             _log.warning("two toolboxes offer %r; the first one's is used", name)
-        self._shadowed = shadowed
+        self._shadowed = frozenset(shadowed)
+        return tuple(specs.values())

@@ -32,7 +32,7 @@ _SECTION = re.compile(r"^[ \t]*(?:Args|Returns|Raises|Yields|Examples?):[ \t]*$"
 
 
 class FunctionTool(Generic[_Parameters, _Result]):
-    """Still the function, when called; also a Tool."""
+    """Tool made of a function; calling it calls the function."""
 
     def __init__(
         self,
@@ -94,7 +94,13 @@ class FunctionTool(Generic[_Parameters, _Result]):
             checked = self._model.model_validate(dict(arguments))
         except ValidationError as error:
             raise InvalidArguments(_readable(error)) from error
-        return partial(_call, self._func, _given_arguments(checked))
+        # Only the given arguments: the function's own defaults apply to the others.
+        fields = type(checked).model_fields
+        given = {
+            fields[name].alias or name: getattr(checked, name) for name in checked.model_fields_set
+        }
+        # A parameter may be called `self` or `func`, so the arguments are no keywords of `partial`.
+        return partial(_call, self._func, given)
 
 
 @overload
@@ -120,7 +126,7 @@ def tool(
 ):
     """Make a tool of a function; name and description come from it unless they are given.
 
-    Options: those of ToolOptions (timeout_s, max_concurrent, max_result_chars, …).
+    Options: those of ToolSettings (timeout_s, max_concurrent, max_result_chars, …).
     """
     chosen = ToolSettings(**options)
 
@@ -132,13 +138,6 @@ def tool(
 
 def _call(func: Callable[..., object], given: Mapping[str, object]) -> object:
     return func(**given)
-
-
-def _given_arguments(checked: BaseModel) -> dict[str, object]:
-    """Return the given arguments by parameter name; the function's own defaults apply to the
-    others."""
-    fields = type(checked).model_fields
-    return {fields[name].alias or name: getattr(checked, name) for name in checked.model_fields_set}
 
 
 def _arguments_model(name: str, func: Callable[..., object], documentation: str) -> type[BaseModel]:
@@ -198,14 +197,14 @@ def _readable(error: ValidationError) -> str:
 
 
 def load_tools(names: Sequence[str], *, folder: Path) -> tuple[Tool, ...]:
-    """The tools of each `file.py` (relative to the folder) or `package.module`: all that stand in
-    it without a leading `_`, or the one of `…:name`. The folder may hold packages, too.
+    """Load the tools of each `file.py` (relative to the folder) or `package.module`: all of them
+    without a leading `_`, or the one of `…:name`. The folder may contain packages, too.
 
     Raises:
         ConfigurationError: names the entry and the fix.
     """
     if names and str(folder) not in sys.path:
-        sys.path.append(str(folder))  # Behind all others: it hides no installed module.
+        sys.path.append(str(folder))  # The last one, so that it hides no installed module.
     found: dict[str, tuple[str, Tool]] = {}
     for entry in names:
         for one in _tools_of(entry, folder):
@@ -213,7 +212,7 @@ def load_tools(names: Sequence[str], *, folder: Path) -> tuple[Tool, ...]:
             other, same = found.setdefault(name, (entry, one))
             if same is not one:
                 raise ConfigurationError(
-                    f"{entry!r} and {other!r} both have a tool {name!r}: rename one"
+                    f"{entry!r} and {other!r} both have a tool {name!r}; rename one"
                 )
     return tuple(tool for _, tool in found.values())
 
@@ -225,7 +224,7 @@ def _tools_of(entry: str, folder: Path) -> Sequence[Tool]:
         return [_named_tool(entry, module, name)]
     found = list(_public_tools(module))
     if not found:
-        raise ConfigurationError(f"there is no tool in {entry!r}: put @tool above a function")
+        raise ConfigurationError(f"there is no tool in {entry!r}; put @tool above a function")
     return found
 
 
@@ -242,7 +241,7 @@ def _named_tool(entry: str, module: ModuleType, name: str) -> Tool:
     if value is None:
         known = ", ".join(tool.spec.name for tool in _public_tools(module)) or "none"
         raise ConfigurationError(f"there is no {name!r} in {entry!r}; tools in it: {known}")
-    raise ConfigurationError(f"{entry!r} is a {type(value).__name__}, no tool: put @tool above it")
+    raise ConfigurationError(f"{entry!r} is a {type(value).__name__}, no tool; put @tool above it")
 
 
 def _module(entry: str, place: str, folder: Path) -> ModuleType:
@@ -250,11 +249,11 @@ def _module(entry: str, place: str, folder: Path) -> ModuleType:
         return _from_file(folder / place) if place.endswith(".py") else import_module(place)
     except FileNotFoundError:
         raise ConfigurationError(
-            f"there is no file {str(folder / place)!r}: give its path relative to the toml"
+            f"there is no file {str(folder / place)!r}; give its path relative to the toml"
         ) from None
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            f"{entry!r} cannot be imported, there is no module {error.name!r}:"
+            f"{entry!r} cannot be imported: there is no module {error.name!r};"
             f" install it, or put it into {str(folder)!r}"
         ) from error
     except SyntaxError as error:
@@ -266,9 +265,9 @@ def _module(entry: str, place: str, folder: Path) -> ModuleType:
 
 
 def _from_file(path: Path) -> ModuleType:
-    """Once for each file, however it is named."""
+    """Import a file as a module, once per file, however its path is written."""
     path = path.resolve(strict=True)
-    # No module can be imported under a name with a colon: a file here hides none.
+    # With a colon, so that the name never hides an importable module.
     name = f"own_tools:{path}"
     if name not in sys.modules:
         spec = spec_from_file_location(name, path)
@@ -280,7 +279,7 @@ def _from_file(path: Path) -> ModuleType:
         try:
             spec.loader.exec_module(module)
         except BaseException:
-            # Otherwise the next import would find the half that ran.
+            # Otherwise the next import would find the half-initialised module.
             del sys.modules[name]
             raise
     return sys.modules[name]

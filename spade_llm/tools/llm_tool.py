@@ -21,7 +21,7 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 class ToolKeywords(TypedDict, total=False):
-    """The keywords that a tool takes; each as in ToolOptions."""
+    """Keyword arguments of a tool; see ToolSettings."""
 
     timeout_s: float | None
     max_concurrent: int | None
@@ -41,14 +41,14 @@ class ToolSettings:
     max_result_chars: int | None = None
     """A longer result is cut, or given in pages of this size."""
     needs_approval: bool = False
-    """A person must say yes to each call first."""
+    """A person must approve each call first."""
     asks_others: bool = False
-    """It waits for a person or another agent: a turn's own time stands still meanwhile."""
+    """It waits for a person or another agent; the time of the turn is stopped meanwhile."""
     examples: Sequence[ToolExample] = ()
 
 
 class Tool(Protocol):
-    """Something a model may call."""
+    """A tool that a model may call."""
 
     @property
     def spec(self) -> ToolSpec: ...
@@ -60,7 +60,7 @@ class Tool(Protocol):
 
     @property
     def timeout_s(self) -> float | None:
-        """Its own time limit; None: that of the toolbox."""
+        """Time limit in seconds; None: the limit of the toolbox."""
         ...
 
     @property
@@ -70,11 +70,11 @@ class Tool(Protocol):
 
     @property
     def max_result_chars(self) -> int | None:
-        """A longer result is cut, or given in pages of this size; None: that of the toolbox."""
+        """Length from which a result is truncated or paginated; None: the limit of the toolbox."""
         ...
 
     def bind(self, arguments: Mapping[str, object]) -> Callable[[], object]:
-        """The call, checked and ready to be made.
+        """Validate the arguments and return the call, to be run by the toolbox.
 
         Raises:
             InvalidArguments: written for the model, which may try again.
@@ -99,11 +99,16 @@ class LLMTool:
     ) -> None:
         """`parameters`: JSON Schema of the arguments object. `func`: a function or a coroutine
         function; raise ToolFailed to tell the model what went wrong. `strict`: models that can are
-        bound to the schema (see ToolSpec). Options: see ToolOptions.
+        bound to the schema (see ToolSpec). Options: see ToolSettings.
         """
         self.name = name
         self.description = description
-        self.parameters = _with_object_type(parameters)
+        # Model servers require both keys.
+        self.parameters: Mapping[str, object] = {
+            "type": "object",
+            "properties": {},
+            **parameters,
+        }
         self.func = func
         self.strict = strict
         self._options = ToolSettings(**options)
@@ -189,7 +194,7 @@ def check_limits(name: str, limits: HasToolLimits) -> None:
     for key in ("timeout_s", "max_concurrent", "max_result_chars"):
         value = getattr(limits, key)
         if value is not None and not value > 0:
-            raise ConfigurationError(f"tool {name!r}: {key} is {value!r}: give a positive number")
+            raise ConfigurationError(f"tool {name!r}: {key} is {value!r}; it must be positive")
 
 
 def is_name(name: str) -> bool:
@@ -203,11 +208,6 @@ def check_name(name: str) -> None:
         raise ConfigurationError(
             f"tool name {name!r} is not valid; use 1 to 64 letters, digits, '_' or '-'"
         )
-
-
-def _with_object_type(parameters: Mapping[str, object]) -> Mapping[str, object]:
-    """Add `type` and `properties` if they are missing: model servers require both."""
-    return {"type": "object", "properties": {}, **parameters}
 
 
 if TYPE_CHECKING:
@@ -257,18 +257,23 @@ class ArgumentValidator:
             raise ConfigurationError(f"{self._subject} are not a JSON Schema: {reason}") from error
 
     def check(self, arguments: Mapping[str, object]) -> None:
-        """Raises InvalidArguments, written for the model: what is wrong where."""
+        """Validate arguments. Raises InvalidArguments, which tells the model what is wrong."""
         from referencing.exceptions import Unresolvable
 
         self._steps_left = MAX_STEPS
         try:
-            faults = sorted(self._validator.iter_errors(dict(arguments)), key=_json_path)
+            errors = self._validator.iter_errors(dict(arguments))
+            faults = sorted(errors, key=lambda fault: str(fault.json_path))
         except Unresolvable as error:
-            raise InvalidArguments(f"the tool's schema points nowhere: {error.ref!r}") from error
+            raise InvalidArguments(
+                f"the tool's schema has an unresolvable reference: {error.ref!r}"
+            ) from error
         except RecursionError as error:
-            raise InvalidArguments("the tool's schema, or the arguments, have no end") from error
+            raise InvalidArguments(
+                "the tool's schema or the arguments recurse too deeply"
+            ) from error
         except _TooManySteps as error:
-            raise InvalidArguments("the schema is too laborious to apply") from error
+            raise InvalidArguments("the schema takes too many steps to validate against") from error
         # `multipleOf` divides by what the schema says.
         except ArithmeticError as error:
             raise InvalidArguments("a number is out of range") from error
@@ -301,11 +306,11 @@ class ArgumentValidator:
 
 
 class _TooManySteps(Exception):
-    """A schema of a few lines may branch without end."""
+    """The step limit was exceeded: a schema of a few lines may branch exponentially."""
 
 
 def _regex_free_keywords(kind: type[Validator]) -> dict[str, _Keyword]:
-    """The keywords that run a schema's regular expressions, made to run none."""
+    """Keywords that run a schema's regular expressions, replaced by ones that run none."""
     additional = kind.VALIDATORS.get("additionalProperties")
 
     def additional_properties(
@@ -325,10 +330,6 @@ def _regex_free_keywords(kind: type[Validator]) -> dict[str, _Keyword]:
 
 def _unchecked(*_: object) -> Iterator[ValidationError]:
     return iter(())
-
-
-def _json_path(fault: ValidationError) -> str:
-    return str(fault.json_path)
 
 
 def _described(fault: ValidationError) -> str:

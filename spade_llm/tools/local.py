@@ -16,7 +16,15 @@ from spade_llm.core.concurrency import run_in_task, run_in_thread
 from spade_llm.core.errors import ConfigurationError, InvalidArguments, ServiceError, UnknownTool
 from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.core.redaction import redact_text
-from spade_llm.tools.toolbox import NO_CONTEXT, NO_TERMS, Terms, ToolResult, current_context
+from spade_llm.tools.toolbox import (
+    NO_CONTEXT,
+    NO_TERMS,
+    Terms,
+    ToolResult,
+    current_context,
+    error_result,
+    valid_unicode,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,9 +37,9 @@ _log = logging.getLogger(__name__)
 
 TIMEOUT_S = 30.0
 MAX_CONCURRENT = 256
-"""Coroutines: they are cheap."""
+"""Maximum number of concurrent coroutine functions."""
 MAX_THREADS = 128
-"""Plain functions: each has a thread."""
+"""Maximum number of concurrent plain functions; each takes a thread."""
 MAX_RESULT_CHARS = 30_000
 """Fits a message between agents (128 KB) even when every character takes three bytes."""
 MAX_WHOLE_CHARS = 4_000_000
@@ -41,21 +49,22 @@ MAX_LOGGED_CHARS = 10_000
 
 
 def to_tool_result(value: object) -> ToolResult:
-    """Text stays as it is, but for halves of surrogate pairs; anything else becomes JSON.
+    """Convert the return value of a tool: text stays as it is, apart from lone surrogates; other
+    values become JSON.
 
     Raises:
-        ValueError: it has no form in JSON.
+        ValueError: it cannot be written as JSON.
     """
     if isinstance(value, ToolResult):
-        return replace(value, text=_valid_unicode(value.text))
+        return replace(value, text=valid_unicode(value.text))
     return ToolResult(
-        text=_valid_unicode(value) if isinstance(value, str) else to_json(value).decode()
+        text=valid_unicode(value) if isinstance(value, str) else to_json(value).decode()
     )
 
 
 def truncate_result(result: ToolResult, max_chars: int) -> ToolResult:
-    """The same, or its beginning and a note on how much was cut; never more than `max_chars`,
-    unless that is less than the note itself."""
+    """Truncate a long result, with a note on how much was cut; at most `max_chars` in all, unless
+    the note itself is longer."""
     length = len(result.text)
     if length <= max_chars:
         return result
@@ -65,7 +74,8 @@ def truncate_result(result: ToolResult, max_chars: int) -> ToolResult:
 
 
 class LocalToolbox:
-    """Satisfies Toolbox. A function that outlives its time limit keeps its place until it ends."""
+    """Toolbox of functions in this process. A function that outlives its time limit keeps its slot
+    until it ends."""
 
     def __init__(
         self,
@@ -83,7 +93,10 @@ class LocalToolbox:
         self._tools = _by_name(tools)
         self._specs = tuple(tool.spec for tool in self._tools.values())
         self._terms = {
-            name: _terms_of(tool, (terms_of or {}).get(name, NO_TERMS), timeout_s)
+            name: (terms_of or {})
+            .get(name, NO_TERMS)
+            .within(Terms(timeout_s=tool.timeout_s, max_concurrent=tool.max_concurrent))
+            .within(Terms(timeout_s=timeout_s))
             for name, tool in self._tools.items()
         }
         self._max_result_chars = max_result_chars
@@ -107,59 +120,56 @@ class LocalToolbox:
         try:
             call = tool.bind(arguments)
         except InvalidArguments as error:
-            return _failed(f"Invalid arguments for {name!r}: {error}")
+            return error_result(f"Invalid arguments for {name!r}: {error}")
         except Exception as error:  # noqa: BLE001 - somebody's own check failed
             return _unexpected_failure(name, error)
+        max_chars = MAX_WHOLE_CHARS
+        if self._max_result_chars is not None:
+            max_chars = tool.max_result_chars or self._max_result_chars
         token = current_context.set(context)
         try:
-            return truncate_result(
-                await self._run_with_timeout(tool, name, call), self._max_chars(tool)
-            )
+            return truncate_result(await self._run_with_timeout(tool, name, call), max_chars)
         finally:
             current_context.reset(token)
-
-    def _max_chars(self, tool: Tool) -> int:
-        if self._max_result_chars is None:
-            return MAX_WHOLE_CHARS
-        return tool.max_result_chars or self._max_result_chars
 
     async def _run_with_timeout(
         self, tool: Tool, name: str, call: Callable[[], object]
     ) -> ToolResult:
-        """Wait for a place and run, both within the time limit."""
+        """Wait for a slot and run, both within the time limit."""
         limit_s = self._terms[name].timeout_s
         try:
             async with asyncio.timeout(limit_s):
                 return await self._run_in_slot(tool, name, call)
         except TimeoutError:
-            return _failed(f"{name!r} did not finish within {limit_s:g} s.")
+            return error_result(f"{name!r} did not finish within {limit_s:g} s.")
 
     async def _run_in_slot(self, tool: Tool, name: str, call: Callable[[], object]) -> ToolResult:
-        # The tool's own limit first: who waits there holds none of the places shared by all.
-        places = [self._limiters_by_tool[name]] if name in self._limiters_by_tool else []
-        places.append(self._coroutines if tool.is_async else self._threads)
+        # The tool's own limit first: a call that waits there holds no slot shared by all tools.
+        limiters = [self._limiters_by_tool[name]] if name in self._limiters_by_tool else []
+        limiters.append(self._coroutines if tool.is_async else self._threads)
         with ExitStack() as held:
-            for one in places:
-                await one.acquire()
-                held.callback(one.release)
-            # Handed over: a function that outlives its time limit keeps its places until it ends.
+            for limiter in limiters:
+                await limiter.acquire()
+                held.callback(limiter.release)
+            # Handed over: a function that outlives its time limit keeps its slots until it ends.
             return await self._run(tool, name, call, held.pop_all())
 
     async def _run(
         self, tool: Tool, name: str, call: Callable[[], object], held: ExitStack
     ) -> ToolResult:
+        def run_and_serialize() -> object:
+            value = call()
+            # In the function's own thread, because serializing a large result takes a while.
+            return value if inspect.isawaitable(value) else to_tool_result(value)
+
         try:
             run = run_in_task if tool.is_async else run_in_thread
-            value = await run(lambda: _run_and_write(call()), on_done=held.close)
+            value = await run(run_and_serialize, on_done=held.close)
             return to_tool_result(await value if inspect.isawaitable(value) else value)
         except ServiceError as error:
-            return _failed(f"{name!r}: {error}")
+            return error_result(f"{name!r}: {error}")
         except Exception as error:  # noqa: BLE001 - somebody's function failed
             return _unexpected_failure(name, error)
-
-
-def _valid_unicode(text: str) -> str:
-    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def _truncation_note(kept: int, length: int) -> str:
@@ -170,17 +180,7 @@ def _unexpected_failure(name: str, error: Exception) -> ToolResult:
     """Called while the error is handled. Its text is for our log, without its secrets."""
     where = redact_text(traceback.format_exc(), max_chars=MAX_LOGGED_CHARS)
     _log.error("tool %s failed\n%s", name, where)
-    return _failed(f"{name!r} failed ({type(error).__name__}).")
-
-
-def _run_and_write(value: object) -> object:
-    """Serialize the result in the function's own thread, because a large result takes a while."""
-    return value if inspect.isawaitable(value) else to_tool_result(value)
-
-
-def _terms_of(tool: Tool, terms: Terms, timeout_s: float) -> Terms:
-    own = Terms(timeout_s=tool.timeout_s, max_concurrent=tool.max_concurrent)
-    return terms.within(own).within(Terms(timeout_s=timeout_s))
+    return error_result(f"{name!r} failed ({type(error).__name__}).")
 
 
 def _by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
@@ -191,7 +191,3 @@ def _by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
             raise ConfigurationError(f"there are two tools {name!r}; rename one")
         found[name] = tool
     return found
-
-
-def _failed(text: str) -> ToolResult:
-    return ToolResult(text=text, is_error=True)

@@ -1,7 +1,7 @@
 """Result pagination: long results in pages, kept per caller until expiry (TTL).
 
-Each caller sees its own results only. They are kept in RAM, a while: what has expired is got by
-calling the tool again.
+Each caller sees its own results only. They are kept in RAM; after their expiry, the tool must be
+called again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pydantic_core import to_json
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.providers.model import ToolSpec
 from spade_llm.tools.llm_tool import ArgumentValidator
-from spade_llm.tools.toolbox import ToolResult
+from spade_llm.tools.toolbox import ToolResult, error_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +32,7 @@ MAX_BYTES_OF_CALLER = 16 * 1024 * 1024
 MAX_PAGE_BYTES = 96 * 1024
 """Maximum size of one page inside a message, with JSON and XML escaping."""
 NOTE_CHARS = 200
-"""Most that the note at the end of a page takes."""
+"""Maximum length of the note at the end of a page."""
 
 _PARAMETERS: Mapping[str, object] = {
     "type": "object",
@@ -56,7 +56,8 @@ class _StoredResult:
 
 
 class ResultPages:
-    """Oldest out first where there are too many, a caller's own before those of others."""
+    """Results in pages. If there are too many, the oldest are evicted: first those of the same
+    caller, then those of all."""
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class ResultPages:
         try:
             self._check.check(arguments)
         except InvalidArguments as error:
-            return _failed(f"Invalid arguments for {self.spec.name!r}: {error}")
+            return error_result(f"Invalid arguments for {self.spec.name!r}: {error}")
         # JSON Schema counts 2.0 as an integer, too.
         number = int(float(str(arguments["page"])))
         return self._page((caller, person), str(arguments["result"]), number)
@@ -112,11 +113,11 @@ class ResultPages:
     def _page(self, owner_key: tuple[str, str], id: str, number: int) -> ToolResult:
         self._expire()
         kept = self._kept.get(id)
-        # One answer for both: whether somebody else's result exists is not told.
+        # The same answer for both, so that it does not reveal the results of other callers.
         if kept is None or (kept.caller, kept.person) != owner_key:
-            return _failed(f"There is no result {id[:32]!r} any more; call its tool again.")
+            return error_result(f"There is no result {id[:32]!r} any more; call its tool again.")
         if number > len(kept.pages):
-            return _failed(f"Result {id!r} has {len(kept.pages)} pages.")
+            return error_result(f"Result {id!r} has {len(kept.pages)} pages.")
         return self._format_page(id, kept, number)
 
     def _format_page(self, id: str, kept: _StoredResult, number: int) -> ToolResult:
@@ -145,7 +146,7 @@ class ResultPages:
             size -= self._kept.pop(ids.pop(0)).size_bytes
 
     def _expire(self) -> None:
-        """The oldest are in front, and all are kept equally long."""
+        """Remove expired results. The oldest come first, and all are kept equally long."""
         while self._kept and next(iter(self._kept.values())).expires_at <= self._now():
             self._kept.popitem(last=False)
 
@@ -180,7 +181,3 @@ def _fits(page: str) -> bool:
     if size * 5 <= MAX_PAGE_BYTES:
         return True
     return size + 4 * page.count("&") + 3 * (page.count("<") + page.count(">")) <= MAX_PAGE_BYTES
-
-
-def _failed(text: str) -> ToolResult:
-    return ToolResult(text=text, is_error=True)

@@ -1,6 +1,6 @@
 """Shared toolbox: access control, approval, concurrency limits and call log per caller.
 
-Satisfies ToolboxBackend. Every call is written down before it is made, and how it ended.
+Every call is logged before it is made, and its outcome afterwards.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spade_llm.core.errors import (
 from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.tools.call_log import CallEnded, LoggerCallLog, new_call_record
 from spade_llm.tools.pages import ResultPages
-from spade_llm.tools.toolbox import NO_CONTEXT, NO_TERMS, Terms, ToolResult, ToolRules
+from spade_llm.tools.toolbox import NO_CONTEXT, NO_TERMS, Terms, ToolResult, ToolRules, error_result
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -111,19 +111,15 @@ class SharedTools:
         return self._offers
 
     def _offer(self, spec: ToolSpec, group: ToolGroup) -> ToolOffer:
-        """The one of last time while the spec is the same: an agent may have hundreds."""
+        # Reused while the spec is the same object: an agent may have hundreds of tools.
         known = self._offers.get(spec.name)
         if known is not None and known.listed is spec and known.group is group:
             return known
-        return self._new_offer(spec, group)
-
-    def _new_offer(self, spec: ToolSpec, group: ToolGroup) -> ToolOffer:
         # None, not False: a tool that asks for no approval must not override wider terms.
         name, asks = spec.name, Terms(needs_approval=spec.needs_approval or None)
         own = group.terms_of.get(name, NO_TERMS).within(asks)
         terms = self._rules.terms(name, group.terms, own=own).within(self._default_terms)
-        needs_approval = bool(terms.needs_approval)
-        offered = replace(spec, needs_approval=needs_approval)
+        offered = replace(spec, needs_approval=bool(terms.needs_approval))
         return ToolOffer(spec=offered, listed=spec, group=group, terms=terms)
 
     async def list(self, caller: str) -> Sequence[ToolSpec]:
@@ -137,8 +133,19 @@ class SharedTools:
         with self._logged(begun) as entry:
             if name == self._pages.spec.name:
                 return entry.done(self._pages.call(caller, arguments, person=person))
-            offer = _allowed(await self.offers(), caller, name, self._absence_reason(caller, name))
-            _check_approval(offer, context)
+            offers = await self.offers()
+            if name not in offers:
+                # Only the caller's tools: a refusal must not reveal others.
+                known = ", ".join(spec.name for spec in _specs(offers, caller)) or "none for you"
+                reason = self._absence_reason(caller, name)
+                raise UnknownTool(f"there is no tool {name!r}{reason}; there are: {known}")
+            offer = offers[name]
+            if not offer.terms.allow(caller):
+                raise Unauthorised(
+                    f"{caller} may not call {name!r}; the tool agent's operator can allow it"
+                )
+            if offer.spec.needs_approval and not context.approved_by:
+                raise ApprovalRequired(f"each call of {name!r} must first be approved by a person")
             async with self._caller_slot(caller):
                 result = await self._call_with_limits(offer, arguments, context)
             first = self._pages.first(caller, result, page_chars=offer.page_chars, person=person)
@@ -158,7 +165,7 @@ class SharedTools:
     @contextmanager
     def _logged(self, call: CallStarted) -> Iterator[_CallOutcome]:
         entry, began = _CallOutcome(), time.perf_counter()
-        # Outside of the `try`: what cannot be written down is not called.
+        # Outside of the `try`: a call that cannot be logged is not made.
         self._log.begun(call)
         try:
             yield entry
@@ -169,28 +176,27 @@ class SharedTools:
             entry.outcome = "cancelled"
             raise
         finally:
-            took_ms = round((time.perf_counter() - began) * 1000, 2)
-            self._log.ended(
-                CallEnded(
-                    id=call.id,
-                    outcome=entry.outcome,
-                    duration_ms=took_ms,
-                    result_chars=entry.result_chars,
-                )
+            duration_ms = round((time.perf_counter() - began) * 1000, 2)
+            ended = CallEnded(
+                id=call.id,
+                outcome=entry.outcome,
+                duration_ms=duration_ms,
+                result_chars=entry.result_chars,
             )
+            self._log.ended(ended)
 
     @asynccontextmanager
     async def _caller_slot(self, caller: str) -> AsyncIterator[None]:
         """Acquire a concurrency slot of this caller, so that it leaves room for other callers."""
-        places = self._limiters_by_caller.setdefault(
+        limiter = self._limiters_by_caller.setdefault(
             caller, ConcurrencyLimiter(self._rules.max_per_caller, name=caller)
         )
         try:
-            async with places.slot():
+            async with limiter.slot():
                 yield
         finally:
             # Otherwise every JID that ever called would keep an entry.
-            if places.is_idle:
+            if limiter.is_idle:
                 self._limiters_by_caller.pop(caller, None)
 
     async def _call_with_limits(
@@ -206,11 +212,10 @@ class SharedTools:
             async with limit, self._tool_slot(offer):
                 return await toolbox.call(name, arguments, context=context)
         except TimeoutError:
-            # A TimeoutError of the tool's own: it is not our limit that was reached.
+            # The tool itself raised a TimeoutError; our limit was not reached.
             if not limit.expired():
                 raise
-            text = f"{name!r} did not finish within {offer.timeout_s:g} s."
-            return ToolResult(text=text, is_error=True)
+            return error_result(f"{name!r} did not finish within {offer.timeout_s:g} s.")
 
     @asynccontextmanager
     async def _tool_slot(self, offer: ToolOffer) -> AsyncIterator[None]:
@@ -218,17 +223,19 @@ class SharedTools:
         if count is None:
             yield
             return
-        places = self._limiters_by_tool.setdefault(name, ConcurrencyLimiter(count, name=repr(name)))
+        limiter = self._limiters_by_tool.setdefault(
+            name, ConcurrencyLimiter(count, name=repr(name))
+        )
         try:
-            async with places.slot():
+            async with limiter.slot():
                 yield
         finally:
-            if places.is_idle:
+            if limiter.is_idle:
                 self._limiters_by_tool.pop(name, None)
 
 
 class _ToolsOfCaller:
-    """Satisfies Toolbox."""
+    """Toolbox of one caller."""
 
     def __init__(self, tools: SharedTools, caller: str) -> None:
         self._tools = tools
@@ -244,7 +251,7 @@ class _ToolsOfCaller:
 
 
 async def _listed(group: ToolGroup) -> Sequence[ToolSpec]:
-    """A group that cannot say what it has takes its own tools away, and no others."""
+    """List the tools of a group; none if that fails, so that the other groups go on."""
     try:
         async with asyncio.timeout(LIST_TIMEOUT_S):
             return await group.toolbox.list()
@@ -252,25 +259,6 @@ async def _listed(group: ToolGroup) -> Sequence[ToolSpec]:
         reason = str(error) or f"no answer within {LIST_TIMEOUT_S:g} s"
         _log.warning("the tools of %s are not offered: %s", group.name, reason)
         return ()
-
-
-def _allowed(offers: Mapping[str, ToolOffer], caller: str, name: str, absent: str) -> ToolOffer:
-    if name not in offers:
-        # Only those of the caller: a refusal must not name what is kept from it.
-        known = ", ".join(spec.name for spec in _specs(offers, caller))
-        raise UnknownTool(
-            f"there is no tool {name!r}{absent}; there are: {known or 'none for you'}"
-        )
-    if not offers[name].terms.allow(caller):
-        raise Unauthorised(
-            f"{caller} may not call {name!r}; the tool agent's operator can allow it"
-        )
-    return offers[name]
-
-
-def _check_approval(offer: ToolOffer, context: CallContext) -> None:
-    if offer.spec.needs_approval and not context.approved_by:
-        raise ApprovalRequired(f"a person must say yes to each call of {offer.spec.name!r} first")
 
 
 def _specs(offers: Mapping[str, ToolOffer], caller: str) -> tuple[ToolSpec, ...]:

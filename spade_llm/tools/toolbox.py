@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.providers.model import ToolExample, ToolSpec
 
@@ -32,6 +32,15 @@ class ToolResult:
 
     text: str
     is_error: bool = False
+
+
+def error_result(text: str) -> ToolResult:
+    return ToolResult(text=text, is_error=True)
+
+
+def valid_unicode(text: str) -> str:
+    """Replace lone surrogates, which cannot be encoded in UTF-8, by `?`."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +85,13 @@ class Toolbox(Protocol):
 
 
 class ToolboxBackend(Protocol):
-    """Tools for every caller that asks, each seeing what it may call."""
+    """Toolboxes by caller: each caller sees the tools that it may call."""
 
     def for_caller(self, caller: str) -> Toolbox:
-        """The tools of this bare JID, which the server has stamped. Any JID is allowed: it may
-        have no tools. Cheap: called for each request."""
+        """Toolbox of a caller. It is made for each request.
+
+        `caller`: bare JID, as stamped by the server. Any JID is allowed: it may have no tools.
+        """
         ...
 
     async def time_limits(self) -> dict[str, float]:
@@ -88,8 +99,6 @@ class ToolboxBackend(Protocol):
         TIMEOUT_S."""
         ...
 
-
-T = TypeVar("T")
 
 ANY_CALLER = "*"
 
@@ -109,23 +118,14 @@ class Terms:
     """A longer result is given in pages of so many characters."""
 
     def within(self, wider: Terms) -> Terms:
-        """These, with the wider ones where they say nothing."""
-        return Terms(
-            allowed=_first_set(self.allowed, wider.allowed),
-            needs_approval=_first_set(self.needs_approval, wider.needs_approval),
-            timeout_s=_first_set(self.timeout_s, wider.timeout_s),
-            max_concurrent=_first_set(self.max_concurrent, wider.max_concurrent),
-            max_result_chars=_first_set(self.max_result_chars, wider.max_result_chars),
-        )
+        """These terms, with the wider ones in the place of None."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(wider, **{key: value for key, value in own.items() if value is not None})
 
     def allow(self, caller: str) -> bool:
         """Check whether this bare JID, as the server stamps it, may call."""
         jid = caller.lower()
         return bool({ANY_CALLER, jid, jid.rpartition("@")[2]} & (self.allowed or frozenset()))
-
-
-def _first_set(narrow: T | None, wide: T | None) -> T | None:
-    return wide if narrow is None else narrow
 
 
 NO_TERMS = Terms()
@@ -139,18 +139,18 @@ class ToolGroup:
     name: str
     """Display name, in the log and in the agent's description of itself."""
     toolbox: Toolbox
-    """Its `list` is asked before each call: it answers from memory."""
+    """Its `list` is called before each call, so it must answer from memory."""
     terms: Terms = NO_TERMS
     """Terms of all its tools."""
     terms_of: Mapping[str, Terms] = field(default_factory=dict)
     """Terms of single tools by name, set by their author; narrower than `terms`."""
     enforces_limits: bool = False
-    """The toolbox itself keeps the time limit and the number of calls of each tool."""
+    """True if the toolbox itself enforces the time and concurrency limits of its tools."""
     resource: AbstractAsyncContextManager[object] | None = None
     """Entered before the first request, left after the last one; often the toolbox itself."""
     state: Callable[[], str] | None = None
-    """Says in one clause whether its tools are here, or why not; None: they always are. Their
-    names begin with the group's and `_`."""
+    """Returns the state of a group whose tools may be missing, as a clause for error messages;
+    None: its tools are always there. Names of such tools begin with the group's name and `_`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,8 +38,8 @@ def a(schema: Mapping[str, object]) -> dict[str, object]:
             "not of type 'integer'",
         ),
         (a({"$ref": "#"}), {"a": {"a": 2}}, r"\$\.a\.a: 2 is not of type 'object'"),
-        (a({"$ref": "#/nowhere"}), {"a": 1}, "points nowhere"),
-        ({"allOf": [{"$ref": "#"}]}, {"a": 1}, "no end"),
+        (a({"$ref": "#/nowhere"}), {"a": 1}, "unresolvable reference"),
+        ({"allOf": [{"$ref": "#"}]}, {"a": 1}, "recurse too deeply"),
         (a({"multipleOf": 0.01}), {"a": float("inf")}, "out of range"),
         (
             {
@@ -62,7 +62,7 @@ def test_what_is_wrong_is_named(
 def test_a_reference_elsewhere_is_never_fetched() -> None:
     schema = a({"$ref": "http://127.0.0.1:9/schema.json"})
 
-    with pytest.raises(InvalidArguments, match="points nowhere"):
+    with pytest.raises(InvalidArguments, match="unresolvable reference"):
         check(schema, {"a": 1})
 
 

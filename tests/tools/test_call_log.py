@@ -1,4 +1,4 @@
-"""The log of calls: one line per step, bounded, readable after a kill."""
+"""The call log: one line per step, bounded, readable after a kill."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ async def test_without_a_disk_nothing_is_called_and_later_it_goes_on(tmp_path: P
         log.begun(begun("first"))
         (tmp_path / "calls").rename(tmp_path / "away")
 
-        with pytest.raises(StorageFailed, match="nothing was called"):
+        with pytest.raises(StorageFailed, match="the tool was not run"):
             log.begun(begun("lost"))
         log.ended(ended(begun("lost")))
         (tmp_path / "away").rename(tmp_path / "calls")
@@ -173,7 +173,7 @@ async def test_after_its_end_nothing_is_written(tmp_path: Path) -> None:
 async def test_a_folder_that_cannot_be_made_is_a_configuration_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(ConfigurationError, match="log of calls"):
+    with pytest.raises(ConfigurationError, match="call log"):
         async with JsonLinesCallLog(tmp_path / "file"):
             pass
 

@@ -302,7 +302,7 @@ async def test_the_log_of_a_failure_shows_no_secret(caplog: pytest.LogCaptureFix
 
 @pytest.mark.parametrize("limits", [{"timeout_s": 0}, {"max_concurrent": -1}])
 def test_a_limit_that_is_not_positive_is_a_configuration_error(limits: ToolKeywords) -> None:
-    with pytest.raises(ConfigurationError, match="give a positive number"):
+    with pytest.raises(ConfigurationError, match="must be positive"):
         tool(name="x", **limits)(lambda: None)
 
 

@@ -91,13 +91,13 @@ def test_no_entries_are_no_tools(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "entry", "complaint"),
     [
-        (SHOUT, "none.py", r"no file '.*none\.py': give its path relative to the toml"),
+        (SHOUT, "none.py", r"no file '.*none\.py'; give its path relative to the toml"),
         (SHOUT, "no.such.module", r"no module 'no'"),
         (SHOUT, "t.py:nothing", "no 'nothing' in 't.py:nothing'; tools in it: shout, whisper"),
-        (SHOUT, "t.py:helper", "'t.py:helper' is a function, no tool: put @tool above it"),
-        ("x = 1", "t.py", "no tool in 't.py': put @tool"),
+        (SHOUT, "t.py:helper", "'t.py:helper' is a function, no tool; put @tool above it"),
+        ("x = 1", "t.py", "no tool in 't.py'; put @tool"),
         ("def broken(:", "t.py", "'t.py': line 1: "),
-        ("import nowhere_to_be_found", "t.py", "no module 'nowhere_to_be_found': install it"),
+        ("import nowhere_to_be_found", "t.py", "no module 'nowhere_to_be_found'; install it"),
         ("1 / 0", "t.py", "fails at import: ZeroDivisionError"),
         (
             "from spade_llm.tools import tool\n@tool\ndef f(x): ...",
