@@ -35,15 +35,16 @@ FORGOTTEN = re.compile(
     r"\b(forg[eo]t|delet|remov|eras|dropp|gone|no longer|won.t|olvid|borr|elimin|quit|ya no)", re.I
 )
 WAS_SO = re.compile(
-    r"\b(before|previous|used to|until|former|no longer|not|any ?more|past|earlier|was|were|changed"
-    r"|instead|n.t|replaced|old|since|antes|ya no|hasta|anterior|en vez|era|eras|cambi|pasado"
-    r"|solia|vivia|vivias|trabajaba|tenia|tenias|no)\b|n.t\b",
+    r"\b(before|previous\w*|used to|until|former\w*|no longer|not|any ?more|past|earlier|was|were"
+    r"|changed|instead|replaced|old (one|value|code|number|address|name)|antes|ya no|hasta"
+    r"|anterior\w*|en vez|era|eras|cambi\w+|vivia\w*|trabajaba\w*|tenia\w*|dej\w+|no \w+)\b|n't\b",
     re.I,
 )
 """A sentence that says so does not state what it names as if it still held."""
 NOT_CLAIMED = re.compile(
-    r"\b(if|wish|would|said|says|say|told|quot|not|never|no|nothing|unless|wonder|imagin|dream"
-    r"|si|ojala|dice|dijo|conto|nunca|nada|ningun|gustaria|sueñ|suen|imagin)\b|n.t\b",
+    r"\b(if|wish\w*|would|(?<!you )(said|says|told)|quot\w+|not|never|nothing|unless|wonder\w*"
+    r"|imagin\w*|dream\w*|si \w+(ra|ras|ramos|se)|ojala|dice|dijo|nunca|nada|ningun\w*|gustaria"
+    r"|no \w+)\b|n't\b",
     re.I,
 )
 """A sentence that says so does not claim what it names of the person."""
@@ -51,7 +52,7 @@ DAY = r"(\d{4}-\d\d-\d\d|\d{1,2} (de )?[a-z]+ (de )?\d{4}|[a-z]+ \d{1,2}, \d{4})
 DATE = re.compile(rf"\b(on |el )?{DAY}\b", re.I)
 TOLD_ON = re.compile(rf"\([^()\n]*{DAY}[^()\n]*\)", re.I)
 """When a memory was told: its figures are no answer."""
-SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+")
+SENTENCE = re.compile(r"\n+|(?<=[.!?])(?<!\bdr\.)(?<!\bmr\.)(?<!\bprof\.)\s+", re.I)
 
 
 def fold(text: str) -> str:
@@ -94,7 +95,7 @@ def _wrong_answer(line: Line, said: str, group: Group) -> str:
     excuses = [WAS_SO] if group is Group.CHANGES else []
     excuses += [NOT_CLAIMED] if group is Group.TRAPS else []
     excuses += [_pattern(line.excuse)] if line.excuse else []
-    for sentence in SENTENCE.split(said):
+    for sentence in map(str.strip, SENTENCE.split(said)):
         is_excused = sentence.endswith("?") or any(one.search(sentence) for one in excuses)
         if (found := _pattern(line.forbidden).search(sentence)) and not is_excused:
             return f"says {found[0]!r}"

@@ -12,7 +12,7 @@ import asyncio
 import sys
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING
@@ -56,10 +56,16 @@ class Exchange:
     is_later: bool
 
     @property
+    def is_gone(self) -> bool:
+        """Asked after what should be deleted."""
+        is_deletion = self.case.group is Group.DELETIONS and self.line.kind is Kind.ASKED
+        return is_deletion and not self.line.wanted
+
+    @property
     def name(self) -> str:
         name = NAMES[self.line.kind]
         if self.case.group is Group.DELETIONS and self.line.kind is Kind.ASKED:
-            name = "gone" if self.line.forbidden else "kept"
+            name = "gone" if self.is_gone else "kept"
         if self.line.kind not in {*ASKED_LATER, Kind.ONCE}:
             return name
         return f"{name}, {'later' if self.is_later else 'same'} conversation"
@@ -117,7 +123,7 @@ async def open_room(*, by_meaning: bool) -> AsyncIterator[Room]:
 
 
 async def play(cases: Sequence[Case], *, by_meaning: bool = True) -> list[Exchange]:
-    """All exchanges that are judged, in the order of the cases."""
+    """All exchanges, in the order of the cases."""
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def first(room: Room, case: Case) -> list[Exchange]:
@@ -135,7 +141,18 @@ async def play(cases: Sequence[Case], *, by_meaning: bool = True) -> list[Exchan
         await room.settle()
         again = await asyncio.gather(*(later(room, case) for case in cases))
     both = [[*one, *two] for one, two in zip(played, again, strict=True)]
-    return [one for case in both for one in case if one.line.kind is not Kind.SAID]
+    return [one for case in map(_with_what_was_never_known, both) for one in case]
+
+
+def _with_what_was_never_known(exchanges: list[Exchange]) -> list[Exchange]:
+    """What was not taken up is not deleted, although it is not answered."""
+    asked = [one for one in exchanges if one.line.kind is Kind.KNOWN]
+    told = [one for one in exchanges if one.line.kind is Kind.TOLD]
+    is_known = not any(one.fault for one in asked or told)
+    if is_known:
+        return exchanges
+    never = "was never known"
+    return [replace(one, fault=one.fault or never) if one.is_gone else one for one in exchanges]
 
 
 async def _exchange(
@@ -172,6 +189,8 @@ def figures(exchanges: Sequence[Exchange]) -> dict[tuple[Group, str], dict[str, 
 
     whole: dict[str, tuple[Case, bool]] = {}
     for one in exchanges:
+        if one.line.kind is Kind.SAID:
+            continue
         count(one.case, one.name, is_right=not one.fault)
         _, is_right = whole.get(one.case.id, (one.case, True))
         whole[one.case.id] = (one.case, is_right and not one.fault)

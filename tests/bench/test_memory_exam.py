@@ -102,7 +102,7 @@ def test_which_is_asked_with_both_names() -> None:
 async def test_five_cases_are_played() -> None:
     exchanges = await play(parse(FIVE, Group.STATEMENTS), by_meaning=False)
 
-    assert len(exchanges) == 15
+    assert len(exchanges) == 16
     assert all(one.reply and not one.reply.startswith("[") for one in exchanges)
     assert [one.fault for one in exchanges if one.case.id == "name"] == ["", "", ""]
     assert figures(exchanges)[Group.STATEMENTS, "whole cases"]["all"][1] == 5
