@@ -7,7 +7,6 @@ import logging
 import sqlite3
 from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -135,8 +134,8 @@ class SQLiteMemoryBackend:
     async def owner_of(self, id: str) -> str | None:
         """Owner of an entry, without an access check (for tools with access to the file); None: no
         such entry."""
-        now = to_microseconds(self.now())
-        return await self.read(partial(queries.entry_owner, id=validation.parse_id(id), now=now))
+        parsed, now = validation.parse_id(id), to_microseconds(self.now())
+        return await self.read(lambda file: queries.entry_owner(file, parsed, now=now))
 
     async def purge(self) -> int:
         """Remove what expired or was deleted long enough ago; let go of what owners' policies say.
@@ -170,9 +169,22 @@ class SQLiteMemoryBackend:
             ConfigurationError: it cannot be opened, is newer than this version, or no memory.
         """
         async with self._opening:
-            if self._writer is None:
-                await self._open_or_explain()
-                await self._try_purge()
+            if self._writer is not None:
+                return self
+            try:
+                async with AsyncExitStack() as stack:
+                    await self._open(stack)
+                    self._resources = stack.pop_all()
+            except sqlite3.Error as error:
+                reason = explain_error(error) or "SQLite cannot open it"
+                raise ConfigurationError(
+                    f"{str(self.path)!r}: {reason}; check the path and its rights"
+                ) from error
+            try:
+                await self.purge()
+            except StorageFailed as error:
+                # A file that cannot be written can still be read.
+                logger.warning("%s could not be purged: %s", self.path, error)
         return self
 
     async def close(self) -> None:
@@ -244,34 +256,18 @@ class SQLiteMemoryBackend:
             raise StorageFailed("the memory store is closed")
         return await self._readers.read(operation)
 
-    async def _open_or_explain(self) -> None:
-        try:
-            async with AsyncExitStack() as stack:
-                await self._open(stack)
-                self._resources = stack.pop_all()
-        except sqlite3.Error as error:
-            reason = explain_error(error) or "SQLite cannot open it"
-            raise ConfigurationError(
-                f"{str(self.path)!r}: {reason}; check the path and its rights"
-            ) from error
-
-    async def _try_purge(self) -> None:
-        """A file that cannot be written can still be read."""
-        try:
-            await self.purge()
-        except StorageFailed as error:
-            logger.warning("%s could not be purged: %s", self.path, error)
-
     async def _open(self, stack: AsyncExitStack) -> None:
         # SQLite's own memory databases cannot be read beside a writer without blocking it.
-        path = self.path if str(self.path) != IN_MEMORY else _temporary_path(stack)
+        path = self.path
+        if str(path) == IN_MEMORY:
+            path = Path(stack.enter_context(TemporaryDirectory())) / "memory.db"
         # Before SQLite makes it by the umask; log and shared memory get the rights of the file.
         make_file_private(path)
         thread = await _open_thread(stack, path, "memory-writer", WRITER_PRAGMAS)
-        await thread.run(partial(migrate, path=str(path)))
+        await thread.run(lambda connection: migrate(connection, path=str(path)))
         # After the migration: foreign keys must be off while tables are rebuilt, and cannot be
         # switched inside its transaction.
-        await thread.run(_enable_foreign_keys)
+        await thread.run(lambda connection: connection.execute("PRAGMA foreign_keys = ON"))
         readers = ReaderPool(
             [
                 await _open_thread(stack, path, "memory-reader", READER_PRAGMAS)
@@ -295,7 +291,7 @@ class SQLiteMemoryBackend:
 
     async def _refuse_other_models(self, model: str) -> None:
         """Vectors of two models must not meet."""
-        others = await self.read(partial(embedding.other_vector_models, model=model))
+        others = await self.read(lambda file: embedding.other_vector_models(file, model))
         if others and not self._is_reindexing:
             raise ConfigurationError(
                 f"{str(self.path)!r} has vectors of {others[0]!r}, and this agent uses {model!r}:"
@@ -312,16 +308,6 @@ class SQLiteMemoryBackend:
 
     def _is_behind(self) -> bool:
         return self._worker is not None and self._worker.is_behind
-
-
-def _enable_foreign_keys(connection: sqlite3.Connection) -> None:
-    """Enable foreign keys, which SQLite leaves off."""
-    connection.execute("PRAGMA foreign_keys = ON")
-
-
-def _temporary_path(stack: AsyncExitStack) -> Path:
-    """Path of a file in a folder that goes with the stack."""
-    return Path(stack.enter_context(TemporaryDirectory())) / "memory.db"
 
 
 async def _open_thread(

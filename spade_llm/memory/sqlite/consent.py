@@ -150,19 +150,11 @@ def remove_patterns_of_episodes(
     gone = [
         row
         for row in _patterns_of_owner(transaction, owner)
-        if not episodes.isdisjoint(_pattern_sources(row))
+        if not episodes.isdisjoint(_split_packed_ids(row[3]))
     ]
     _delete_patterns(transaction, owner, gone, now=now)
     for subject in {row[2] for row in gone}:
         mark_person_changed(transaction, owner, subject)
-
-
-def remove_patterns_of_person(
-    transaction: Transaction, owner: str, subject: str, *, now: int
-) -> None:
-    """All that are about this person."""
-    gone = [row for row in _patterns_of_owner(transaction, owner) if row[2] == subject]
-    _delete_patterns(transaction, owner, gone, now=now)
 
 
 def remove_stale_patterns(
@@ -170,15 +162,17 @@ def remove_stale_patterns(
 ) -> None:
     """Remove this person's patterns that were not found again. Patterns with cleared messages stay,
     since they cannot be found again."""
-    rows = [
+    stale = [
         row
         for row in _patterns_of_owner(transaction, owner)
-        if row[2] == subject and row[1] not in kept
+        if row[2] == subject
+        and row[1] not in kept
+        and not any(
+            transaction.first(SELECT_CLEARED_EPISODE, {"owner": owner, "id": id})
+            for id in _split_packed_ids(row[3])
+        )
     ]
-    gone = [
-        row for row in rows if not _has_cleared_episode(transaction, owner, _pattern_sources(row))
-    ]
-    _delete_patterns(transaction, owner, gone, now=now)
+    _delete_patterns(transaction, owner, stale, now=now)
 
 
 def reject_patterns(
@@ -221,54 +215,64 @@ def withdraw_consent(transaction: Transaction, jid: str, subject: str, *, now: i
     which: dict[str, SqlValue] = {"jid": jid, "subject": subject}
     if transaction.count(DELETE_CONSENT, which):
         record_count(transaction, jid, "consent_withdrawn", 1, now=now)
-    remove_patterns_of_person(transaction, jid, subject, now=now)
+    patterns = [row for row in _patterns_of_owner(transaction, jid) if row[2] == subject]
+    _delete_patterns(transaction, jid, patterns, now=now)
     return Consent()
 
 
 def consenting_persons(
     transaction: Transaction, *, limit: int, now: int
 ) -> Sequence[ConsentingPerson]:
-    return [
-        ConsentingPerson(
-            owner=owner,
-            subject=subject,
-            changed=changed,
-            episodes=_episodes_about(transaction, owner, subject, now=now),
+    persons = []
+    for owner, subject, changed in transaction.all(SELECT_CHANGED_PERSONS, {"limit": limit}):
+        which: dict[str, SqlValue] = {"owner": owner, "subject": subject, "now": now}
+        episodes = []
+        # The newest were selected; they are compared in the order of time.
+        for row in reversed(transaction.all(SELECT_EPISODES, which)):
+            messages = transaction.all(SELECT_EPISODE_MESSAGES, {**which, "episode": row[0]})
+            episodes.append(
+                EpisodeWithMessages(
+                    episode=entry_from_row(row, now=now),
+                    messages=tuple(map(message_from_row, messages)),
+                )
+            )
+        persons.append(
+            ConsentingPerson(
+                owner=owner, subject=subject, changed=changed, episodes=tuple(episodes)
+            )
         )
-        for owner, subject, changed in transaction.all(SELECT_CHANGED_PERSONS, {"limit": limit})
-    ]
+    return persons
 
 
 def save_patterns(
     transaction: Transaction,
-    *,
     person: ConsentingPerson,
     drafts: Mapping[str, MemoryDraft],
+    *,
     now: int,
 ) -> Sequence[str]:
     """The ids of what is a pattern of this person now."""
-    who: dict[str, SqlValue] = {"owner": person.owner, "subject": person.subject}
+    who: dict[str, SqlValue] = {"owner": person.owner, "subject": person.subject, "now": now}
     # Withdrawn while the patterns were being looked for.
     if transaction.first(CONSENT_EXISTS, who) is None:
         return []
-    refused = rejected_pattern_ids(transaction, person.owner, person.subject)
-    kept = [
-        id
-        for key, draft in drafts.items()
-        if (id := new_id(person.owner, _pattern_key(person, key))) not in refused
-        and _sources_exist(transaction, person, draft, now=now)
-        and _save_pattern(transaction, person, key, draft, now=now)
-    ]
+    rejected = rejected_pattern_ids(transaction, person.owner, person.subject)
+    kept: list[bytes] = []
+    for name, draft in drafts.items():
+        key = f"pattern\0{person.subject}\0{name}"
+        id = new_id(person.owner, key)
+        # All episodes that it was made from: the owner's, about this person, and not forgotten.
+        has_sources = bool(draft.sources) and all(
+            transaction.first(EPISODE_EXISTS, {**who, "id": UUID(source).bytes})
+            for source in draft.sources
+        )
+        is_wanted = id not in rejected and has_sources
+        if is_wanted and _save_pattern(transaction, person, id, key, draft, now=now):
+            kept.append(id)
     remove_stale_patterns(transaction, person.owner, person.subject, set(kept), now=now)
     # Up to the count that was read: what is new since then is looked at again.
     transaction.count(UPDATE_LEARNED, {**who, "changed": person.changed})
     return [str(UUID(bytes=id)) for id in kept]
-
-
-def _has_cleared_episode(transaction: Transaction, owner: str, episodes: Sequence[bytes]) -> bool:
-    """Check whether the messages of one of these episodes were cleared."""
-    which: dict[str, SqlValue] = {"owner": owner}
-    return any(transaction.first(SELECT_CLEARED_EPISODE, {**which, "id": id}) for id in episodes)
 
 
 def _patterns_of_owner(transaction: Transaction, owner: str) -> Sequence[SqlRow]:
@@ -287,54 +291,22 @@ def _delete_patterns(
         transaction.is_erasing = True
 
 
-def _pattern_sources(row: SqlRow) -> Sequence[bytes]:
-    return _split_packed_ids(row[3])
-
-
 def _split_packed_ids(packed: bytes | None) -> Sequence[bytes]:
     ids = packed or b""
     return [ids[at : at + ID_BYTES] for at in range(0, len(ids), ID_BYTES)]
 
 
-def _episodes_about(
-    transaction: Transaction, owner: str, subject: str, *, now: int
-) -> tuple[EpisodeWithMessages, ...]:
-    rows = transaction.all(SELECT_EPISODES, {"owner": owner, "subject": subject, "now": now})
-    return tuple(
-        _episode_with_messages(transaction, owner, subject, row, now=now) for row in reversed(rows)
-    )
-
-
-def _episode_with_messages(
-    transaction: Transaction, owner: str, subject: str, row: SqlRow, *, now: int
-) -> EpisodeWithMessages:
-    which: dict[str, SqlValue] = {"owner": owner, "subject": subject, "episode": row[0]}
-    messages = transaction.all(SELECT_EPISODE_MESSAGES, which)
-    return EpisodeWithMessages(
-        episode=entry_from_row(row, now=now), messages=tuple(map(message_from_row, messages))
-    )
-
-
-def _sources_exist(
-    transaction: Transaction, person: ConsentingPerson, draft: MemoryDraft, *, now: int
-) -> bool:
-    """All episodes that it was made from: the owner's, about this person, and not forgotten."""
-    who: dict[str, SqlValue] = {"owner": person.owner, "subject": person.subject, "now": now}
-    return bool(draft.sources) and all(
-        transaction.first(EPISODE_EXISTS, {**who, "id": UUID(id).bytes}) for id in draft.sources
-    )
-
-
 def _save_pattern(
-    transaction: Transaction, person: ConsentingPerson, key: str, draft: MemoryDraft, *, now: int
+    transaction: Transaction,
+    person: ConsentingPerson,
+    id: bytes,
+    key: str,
+    draft: MemoryDraft,
+    *,
+    now: int,
 ) -> bool:
     """False: the person hid it."""
-    key = _pattern_key(person, key)
-    which: dict[str, SqlValue] = {
-        "owner": person.owner,
-        "id": new_id(person.owner, key),
-        "now": now,
-    }
+    which: dict[str, SqlValue] = {"owner": person.owner, "id": id, "now": now}
     if transaction.first(PATTERN_IS_HIDDEN, which):
         return False
     renewed = transaction.all(
@@ -354,7 +326,3 @@ def _save_pattern(
         row = entry_row(whole, owner=person.owner, key=key, now=now, short_term_ttl_s=0.0)
         entries.add_entry(transaction, person.owner, row, merge=False)
     return True
-
-
-def _pattern_key(person: ConsentingPerson, key: str) -> str:
-    return f"pattern\0{person.subject}\0{key}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -101,25 +100,36 @@ class SQLiteLearningStore:
 
     async def unlearned_ranges(self, *, limit: int = 16) -> Sequence[MessageRange]:
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
-        return await self._database.read(partial(_message_ranges, limit=limit))
+        return await self._database.read(
+            lambda file: [
+                _message_range(file, *row) for row in file.all(SELECT_UNLEARNED, {"limit": limit})
+            ]
+        )
 
     async def save_episodes(
         self, message_range: MessageRange, episodes: Sequence[EpisodeDraft]
     ) -> Sequence[str]:
-        whole = [replace(one, draft=_episode_draft(one.draft, message_range)) for one in episodes]
-        for one in whole:
-            validation.check_draft(one.draft)
-        return await self._database.write(
-            partial(
-                _save_episodes, message_range=message_range, episodes=whole, database=self._database
+        whole = []
+        for one in episodes:
+            draft = replace(
+                one.draft,
+                origin=Origin.EPISODE,
+                type=one.draft.type or MemoryType.EPISODIC,
+                session=one.draft.session or message_range.conversation,
+                subject=one.draft.subject or message_range.subject,
             )
+            validation.check_draft(draft)
+            whole.append(replace(one, draft=draft))
+        saved = await self._database.write(
+            lambda file: [self._save_episode(file, message_range, one) for one in whole]
         )
+        return [id for id in saved if id is not None]
 
     async def messages_of(self, episode: MemoryEntry) -> Sequence[ObservedMessage]:
         which: dict[str, SqlValue] = {
             "owner": episode.owner,
             "id": UUID(episode.id).bytes,
-            "now": to_microseconds(self._database.now()),
+            "now": self._now(),
         }
         rows = await self._database.read(lambda file: file.all(SELECT_EPISODE_MESSAGES, which))
         return [message_from_row(row) for row in rows]
@@ -128,15 +138,15 @@ class SQLiteLearningStore:
         keys = self._database.message_aliases.keys(owner, ids)
         if not keys:
             return {}
-        now = to_microseconds(self._database.now())
+        now = self._now()
         found = await self._database.read(
-            partial(queries.entries_by_key, owner=owner, keys=keys, now=now)
+            lambda file: queries.entries_by_key(file, owner, keys, now=now)
         )
         return {entry.id: entry.content for entry in found.values()}
 
     async def unread_episodes(self, *, limit: int = 16) -> Sequence[MemoryEntry]:
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
-        now = to_microseconds(self._database.now())
+        now = self._now()
         rows = await self._database.read(
             lambda file: file.all(SELECT_UNREAD, {"limit": limit, "now": now})
         )
@@ -145,65 +155,96 @@ class SQLiteLearningStore:
     async def save_facts(
         self, episode: MemoryEntry, drafts: Sequence[MemoryDraft], *, invalid: Sequence[str] = ()
     ) -> Sequence[str]:
-        whole = [_learned_draft(draft, episode) for draft in drafts]
+        whole = [
+            replace(
+                draft,
+                origin=Origin.EXTRACTED,
+                sources=draft.sources or (episode.id,),
+                subject=draft.subject or episode.subject,
+                valid_at=draft.valid_at or episode.valid_at,
+            )
+            for draft in drafts
+        ]
         for draft in whole:
             validation.check_draft(draft)
-        operation = partial(
-            _save_learned,
-            episode=episode,
-            drafts=whole,
-            invalid=validation.parse_ids(invalid),
-            database=self._database,
+        closed = validation.parse_ids(invalid)
+        return await self._database.write(
+            lambda file: self._save_facts(file, episode, whole, closed)
         )
-        return await self._database.write(operation)
 
     async def consenting_people(self, *, limit: int = 4) -> Sequence[ConsentingPerson]:
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
-        now = to_microseconds(self._database.now())
-        return await self._database.read(partial(consent.consenting_persons, limit=limit, now=now))
+        now = self._now()
+        return await self._database.read(
+            lambda file: consent.consenting_persons(file, limit=limit, now=now)
+        )
 
     async def save_patterns(
         self, person: ConsentingPerson, drafts: Mapping[str, MemoryDraft]
     ) -> Sequence[str]:
         for draft in drafts.values():
             validation.check_draft(draft)
-        now = to_microseconds(self._database.now())
+        now = self._now()
         return await self._database.write(
-            partial(consent.save_patterns, person=person, drafts=drafts, now=now)
+            lambda file: consent.save_patterns(file, person, drafts, now=now)
         )
 
+    def _now(self) -> int:
+        return to_microseconds(self._database.now())
 
-def _episode_draft(draft: MemoryDraft, message_range: MessageRange) -> MemoryDraft:
-    return replace(
-        draft,
-        origin=Origin.EPISODE,
-        type=draft.type or MemoryType.EPISODIC,
-        session=draft.session or message_range.conversation,
-        subject=draft.subject or message_range.subject,
-    )
+    def _save_episode(
+        self, file: Transaction, message_range: MessageRange, episode: EpisodeDraft
+    ) -> str | None:
+        """Return the entry's id; None if its messages have been forgotten meanwhile."""
+        owner, conversation = message_range.owner, message_range.conversation
+        which: dict[str, SqlValue] = {"owner": owner, "conversation": conversation}
+        first = file.first(SELECT_POSITION, {**which, "id": episode.first_message})
+        last = file.first(SELECT_POSITION, {**which, "id": episode.last_message})
+        if first is None or last is None:
+            return None
+        # The key follows from the first message: a second attempt finds what the first one stored.
+        key = f"episode\0{conversation}\0{episode.first_message}"
+        row = self._add_draft(file, episode.draft, owner, key, merge=False)
+        marks = {"owner": owner, "conversation": first[0], "first": first[1], "last": last[1]}
+        file.count(MARK_EPISODE, {**marks, "episode": row[0]})
+        # Earlier messages of the range that no episode holds are marked as done.
+        file.count(MARK_EPISODE, {**marks, "episode": 0, "first": 0})
+        return _entry_id(row)
 
-
-def _learned_draft(draft: MemoryDraft, episode: MemoryEntry) -> MemoryDraft:
-    return replace(
-        draft,
-        origin=Origin.EXTRACTED,
-        sources=draft.sources or (episode.id,),
-        subject=draft.subject or episode.subject,
-        valid_at=draft.valid_at or episode.valid_at,
-    )
-
-
-def _message_ranges(transaction: Transaction, *, limit: int) -> Sequence[MessageRange]:
-    return [
-        _message_range(transaction, owner, name, number, conversation, cleared)
-        for owner, number, conversation, name, cleared in transaction.all(
-            SELECT_UNLEARNED, {"limit": limit}
+    def _save_facts(
+        self,
+        file: Transaction,
+        episode: MemoryEntry,
+        drafts: Sequence[MemoryDraft],
+        invalid: Sequence[bytes],
+    ) -> Sequence[str]:
+        owner, now = episode.owner, self._now()
+        # Nothing is kept of an episode that was forgotten meanwhile.
+        if not file.count(MARK_READ, {"owner": owner, "id": UUID(episode.id).bytes, "now": now}):
+            return []
+        at = to_microseconds(episode.valid_at or episode.created_at)
+        for id in invalid:
+            closed = file.all(CLOSE_FACT, {"owner": owner, "id": id, "at": at, "now": now})
+            file.mark_changed(owner, [entry_key(seq) for (seq,) in closed])
+        consent.mark_person_changed(file, owner, episode.subject)
+        conversations.purge_cleared(
+            file, now=now, is_learned_from=True, conversation=episode.session
         )
-    ]
+        return [
+            _entry_id(self._add_draft(file, draft, owner, f"{episode.id}\0{index}", merge=True))
+            for index, draft in enumerate(drafts)
+        ]
+
+    def _add_draft(
+        self, file: Transaction, draft: MemoryDraft, owner: str, key: str, *, merge: bool
+    ) -> SqlRow:
+        ttl_s = self._database.short_term_ttl_s
+        row = entry_row(draft, owner=owner, key=key, now=self._now(), short_term_ttl_s=ttl_s)
+        return entries.add_entry(file, owner, row, merge=merge)
 
 
 def _message_range(
-    transaction: Transaction, owner: str, name: str, number: int, conversation: int, cleared: int
+    transaction: Transaction, owner: str, number: int, conversation: int, name: str, cleared: int
 ) -> MessageRange:
     """Range of messages to learn from. Cleared messages come first, in a range of their own;
     nothing can follow them."""
@@ -223,102 +264,6 @@ def _message_range(
         # A full range may go on behind its last message.
         is_closed=0 < len(hidden) < MAX_RANGE,
     )
-
-
-def _save_episodes(
-    transaction: Transaction,
-    *,
-    message_range: MessageRange,
-    episodes: Sequence[EpisodeDraft],
-    database: SQLiteMemoryBackend,
-) -> Sequence[str]:
-    kept = [_save_episode(transaction, message_range, one, database) for one in episodes]
-    return [id for id in kept if id is not None]
-
-
-def _save_episode(
-    transaction: Transaction,
-    message_range: MessageRange,
-    episode: EpisodeDraft,
-    database: SQLiteMemoryBackend,
-) -> str | None:
-    """The entry's id; None if its messages have been forgotten meanwhile."""
-    first = _message_position(transaction, message_range, episode.first_message)
-    last = _message_position(transaction, message_range, episode.last_message)
-    if first is None or last is None:
-        return None
-    # The key follows from the first message: a second attempt finds what the first one stored.
-    key = f"episode\0{message_range.conversation}\0{episode.first_message}"
-    row = _add_draft(transaction, episode.draft, message_range.owner, key, database, merge=False)
-    marks = {
-        "owner": message_range.owner,
-        "conversation": first[0],
-        "first": first[1],
-        "last": last[1],
-    }
-    transaction.count(MARK_EPISODE, {**marks, "episode": row[0]})
-    # Earlier messages of the range that no episode holds are marked as done.
-    transaction.count(MARK_EPISODE, {**marks, "episode": 0, "first": 0})
-    return _entry_id(row)
-
-
-def _message_position(
-    transaction: Transaction, message_range: MessageRange, id: str
-) -> SqlRow | None:
-    """Its conversation's number and its own."""
-    which: dict[str, SqlValue] = {
-        "owner": message_range.owner,
-        "conversation": message_range.conversation,
-        "id": id,
-    }
-    return transaction.first(SELECT_POSITION, which)
-
-
-def _save_learned(
-    transaction: Transaction,
-    *,
-    episode: MemoryEntry,
-    drafts: Sequence[MemoryDraft],
-    invalid: Sequence[bytes],
-    database: SQLiteMemoryBackend,
-) -> Sequence[str]:
-    now = to_microseconds(database.now())
-    read: dict[str, SqlValue] = {"owner": episode.owner, "id": UUID(episode.id).bytes, "now": now}
-    # Nothing is kept of an episode that was forgotten meanwhile.
-    if not transaction.count(MARK_READ, read):
-        return []
-    at = to_microseconds(episode.valid_at or episode.created_at)
-    for id in invalid:
-        which: dict[str, SqlValue] = {"owner": episode.owner, "id": id, "at": at, "now": now}
-        closed = transaction.all(CLOSE_FACT, which)
-        transaction.mark_changed(episode.owner, [entry_key(seq) for (seq,) in closed])
-    consent.mark_person_changed(transaction, episode.owner, episode.subject)
-    conversations.purge_cleared(
-        transaction, now=now, is_learned_from=True, conversation=episode.session
-    )
-    rows = [
-        _add_draft(
-            transaction, draft, episode.owner, f"{episode.id}\0{index}", database, merge=True
-        )
-        for index, draft in enumerate(drafts)
-    ]
-    return [_entry_id(row) for row in rows]
-
-
-def _add_draft(
-    transaction: Transaction,
-    draft: MemoryDraft,
-    owner: str,
-    key: str,
-    database: SQLiteMemoryBackend,
-    *,
-    merge: bool,
-) -> SqlRow:
-    now = to_microseconds(database.now())
-    row = entry_row(
-        draft, owner=owner, key=key, now=now, short_term_ttl_s=database.short_term_ttl_s
-    )
-    return entries.add_entry(transaction, owner, row, merge=merge)
 
 
 def _entry_id(row: SqlRow) -> str:

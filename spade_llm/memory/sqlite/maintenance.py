@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
 from spade_llm.core.errors import ServiceError
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
-    from spade_llm.memory.sqlite.connection import SqlRow, Transaction
+    from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
 
 logger = logging.getLogger(__name__)
 
@@ -89,16 +88,21 @@ def configure_decay(
 
 def decay_status(transaction: Transaction, owner: str, *, now: int) -> DecayStatus:
     found = transaction.first(SELECT_POLICY, {"owner": owner})
-    if found is None:
-        return _policy_status(transaction, owner, DecayPolicy(), (None, 0), now=now)
-    is_enabled, older_than_s, below_importance, tiers, *last = found
-    policy = DecayPolicy(
-        is_enabled=bool(is_enabled),
-        older_than_s=older_than_s,
-        below_importance=below_importance,
-        tiers=tuple(map(Tier, json.loads(tiers))),
+    policy, last_run_at, last_deleted = DecayPolicy(), None, 0
+    if found is not None:
+        is_enabled, older_than_s, below_importance, tiers, last_run_at, last_deleted = found
+        policy = DecayPolicy(
+            is_enabled=bool(is_enabled),
+            older_than_s=older_than_s,
+            below_importance=below_importance,
+            tiers=tuple(map(Tier, json.loads(tiers))),
+        )
+    return DecayStatus(
+        policy=policy,
+        last_run_at=None if last_run_at is None else from_microseconds(last_run_at),
+        last_deleted=last_deleted,
+        due=len(due_decay(transaction, owner, policy, now=now)),
     )
-    return _policy_status(transaction, owner, policy, tuple(last), now=now)
 
 
 def due_decay(
@@ -144,22 +148,35 @@ def run_decay(transaction: Transaction, owner: str, *, now: int) -> Sequence[byt
 
 
 async def purge_memory(database: SQLiteMemoryBackend, *, keep_deleted_days: float) -> int:
-    """Let go of what owners' policies say, remove what is due; how many memories were removed."""
-    now = to_microseconds(database.now())
-    await _purge_cleared(database, now=now)
-    # A memory that is opened without need should not write.
-    if not await database.read(partial(_is_anything_due, now=now, days=keep_deleted_days)):
+    """Run the decay of all owners, remove what is due; return the number of removed memories."""
+    now, is_learned_from = to_microseconds(database.now()), database.is_learned_from
+    # Each step reads first: a memory that is opened without need should not write.
+    while await database.read(
+        lambda file: conversations.due_cleared(file, now=now, is_learned_from=is_learned_from)
+    ):
+        await database.write(
+            lambda file: conversations.purge_cleared(file, now=now, is_learned_from=is_learned_from)
+        )
+    deleted_before = now - round(keep_deleted_days * DAY_US)
+    due: dict[str, SqlValue] = {"deleted_before": deleted_before, "now": now, "limit": 1}
+    if not await database.read(
+        lambda file: file.all(removal.SELECT_DUE, due) or file.all(SELECT_DECAYING_OWNERS)
+    ):
         return 0
-    await database.write(partial(_run_due_decay, now=now))
-    operation = partial(
-        removal.purge_entries,
-        deleted_before=now - round(keep_deleted_days * DAY_US),
-        now=now,
-        limit=PURGE_BATCH,
-    )
-    count = purged = await database.write(operation)
+
+    def decay(file: Transaction) -> None:
+        for (owner,) in file.all(SELECT_DECAYING_OWNERS):
+            run_decay(file, owner, now=now)
+        file.count(DELETE_OLD_AUDIT_RECORDS, {"before": now - AUDIT_KEPT_DAYS * DAY_US})
+
+    await database.write(decay)
+    count, purged = 0, PURGE_BATCH
     while purged == PURGE_BATCH:
-        purged = await database.write(operation)
+        purged = await database.write(
+            lambda file: removal.purge_entries(
+                file, deleted_before=deleted_before, now=now, limit=PURGE_BATCH
+            )
+        )
         count += purged
     return count
 
@@ -205,38 +222,3 @@ class DailyPurge:
                 logger.info("the daily purge removed %d memories", count)
             except ServiceError as error:
                 logger.warning("the daily purge failed, retrying tomorrow: %s", error)
-
-
-def _policy_status(
-    transaction: Transaction, owner: str, policy: DecayPolicy, last: SqlRow, *, now: int
-) -> DecayStatus:
-    last_run_at, last_deleted = last
-    return DecayStatus(
-        policy=policy,
-        last_run_at=None if last_run_at is None else from_microseconds(last_run_at),
-        last_deleted=last_deleted,
-        due=len(due_decay(transaction, owner, policy, now=now)),
-    )
-
-
-async def _purge_cleared(database: SQLiteMemoryBackend, *, now: int) -> None:
-    """Messages; looked for before anything is written."""
-    is_waiting = database.is_learned_from
-    while await database.read(
-        partial(conversations.due_cleared, now=now, is_learned_from=is_waiting)
-    ):
-        await database.write(
-            partial(conversations.purge_cleared, now=now, is_learned_from=is_waiting)
-        )
-
-
-def _is_anything_due(transaction: Transaction, *, now: int, days: float) -> bool:
-    """Check whether a purge would find anything."""
-    due = {"deleted_before": now - round(days * DAY_US), "now": now, "limit": 1}
-    return bool(transaction.all(removal.SELECT_DUE, due) or transaction.all(SELECT_DECAYING_OWNERS))
-
-
-def _run_due_decay(transaction: Transaction, *, now: int) -> None:
-    for (owner,) in transaction.all(SELECT_DECAYING_OWNERS):
-        run_decay(transaction, owner, now=now)
-    transaction.count(DELETE_OLD_AUDIT_RECORDS, {"before": now - AUDIT_KEPT_DAYS * DAY_US})
