@@ -135,7 +135,7 @@ class SQLiteMemoryBackend:
         """Owner of an entry, without an access check (for tools with access to the file); None: no
         such entry."""
         parsed, now = validation.parse_id(id), to_microseconds(self.now())
-        return await self.read(lambda file: queries.entry_owner(file, parsed, now=now))
+        return await self.read(lambda tx: queries.entry_owner(tx, parsed, now=now))
 
     async def purge(self) -> int:
         """Remove what expired or was deleted long enough ago; let go of what owners' policies say.
@@ -291,7 +291,7 @@ class SQLiteMemoryBackend:
 
     async def _refuse_other_models(self, model: str) -> None:
         """Vectors of two models must not meet."""
-        others = await self.read(lambda file: embedding.other_vector_models(file, model))
+        others = await self.read(lambda tx: embedding.other_vector_models(tx, model))
         if others and not self._is_reindexing:
             raise ConfigurationError(
                 f"{str(self.path)!r} has vectors of {others[0]!r}, and this agent uses {model!r}:"

@@ -101,8 +101,8 @@ class SQLiteLearningStore:
     async def unlearned_ranges(self, *, limit: int = 16) -> Sequence[MessageRange]:
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
         return await self._database.read(
-            lambda file: [
-                _message_range(file, *row) for row in file.all(SELECT_UNLEARNED, {"limit": limit})
+            lambda tx: [
+                _message_range(tx, *row) for row in tx.all(SELECT_UNLEARNED, {"limit": limit})
             ]
         )
 
@@ -121,7 +121,7 @@ class SQLiteLearningStore:
             validation.check_draft(draft)
             whole.append(replace(one, draft=draft))
         saved = await self._database.write(
-            lambda file: [self._save_episode(file, message_range, one) for one in whole]
+            lambda tx: [self._save_episode(tx, message_range, one) for one in whole]
         )
         return [id for id in saved if id is not None]
 
@@ -131,7 +131,7 @@ class SQLiteLearningStore:
             "id": UUID(episode.id).bytes,
             "now": self._now(),
         }
-        rows = await self._database.read(lambda file: file.all(SELECT_EPISODE_MESSAGES, which))
+        rows = await self._database.read(lambda tx: tx.all(SELECT_EPISODE_MESSAGES, which))
         return [message_from_row(row) for row in rows]
 
     async def recently_returned_messages(self, owner: str, ids: Sequence[str]) -> Mapping[str, str]:
@@ -140,7 +140,7 @@ class SQLiteLearningStore:
             return {}
         now = self._now()
         found = await self._database.read(
-            lambda file: queries.entries_by_key(file, owner, keys, now=now)
+            lambda tx: queries.entries_by_key(tx, owner, keys, now=now)
         )
         return {entry.id: entry.content for entry in found.values()}
 
@@ -148,7 +148,7 @@ class SQLiteLearningStore:
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
         now = self._now()
         rows = await self._database.read(
-            lambda file: file.all(SELECT_UNREAD, {"limit": limit, "now": now})
+            lambda tx: tx.all(SELECT_UNREAD, {"limit": limit, "now": now})
         )
         return [entry_from_row(row, now=now) for row in rows]
 
@@ -168,15 +168,13 @@ class SQLiteLearningStore:
         for draft in whole:
             validation.check_draft(draft)
         closed = validation.parse_ids(invalid)
-        return await self._database.write(
-            lambda file: self._save_facts(file, episode, whole, closed)
-        )
+        return await self._database.write(lambda tx: self._save_facts(tx, episode, whole, closed))
 
     async def consenting_people(self, *, limit: int = 4) -> Sequence[ConsentingPerson]:
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
         now = self._now()
         return await self._database.read(
-            lambda file: consent.consenting_persons(file, limit=limit, now=now)
+            lambda tx: consent.consenting_persons(tx, limit=limit, now=now)
         )
 
     async def save_patterns(
@@ -186,61 +184,59 @@ class SQLiteLearningStore:
             validation.check_draft(draft)
         now = self._now()
         return await self._database.write(
-            lambda file: consent.save_patterns(file, person, drafts, now=now)
+            lambda tx: consent.save_patterns(tx, person, drafts, now=now)
         )
 
     def _now(self) -> int:
         return to_microseconds(self._database.now())
 
     def _save_episode(
-        self, file: Transaction, message_range: MessageRange, episode: EpisodeDraft
+        self, tx: Transaction, message_range: MessageRange, episode: EpisodeDraft
     ) -> str | None:
         """Return the entry's id; None if its messages have been forgotten meanwhile."""
         owner, conversation = message_range.owner, message_range.conversation
         which: dict[str, SqlValue] = {"owner": owner, "conversation": conversation}
-        first = file.first(SELECT_POSITION, {**which, "id": episode.first_message})
-        last = file.first(SELECT_POSITION, {**which, "id": episode.last_message})
+        first = tx.first(SELECT_POSITION, {**which, "id": episode.first_message})
+        last = tx.first(SELECT_POSITION, {**which, "id": episode.last_message})
         if first is None or last is None:
             return None
         # The key follows from the first message: a second attempt finds what the first one stored.
         key = f"episode\0{conversation}\0{episode.first_message}"
-        row = self._add_draft(file, episode.draft, owner, key, merge=False)
+        row = self._add_draft(tx, episode.draft, owner, key, merge=False)
         marks = {"owner": owner, "conversation": first[0], "first": first[1], "last": last[1]}
-        file.count(MARK_EPISODE, {**marks, "episode": row[0]})
+        tx.count(MARK_EPISODE, {**marks, "episode": row[0]})
         # Earlier messages of the range that no episode holds are marked as done.
-        file.count(MARK_EPISODE, {**marks, "episode": 0, "first": 0})
+        tx.count(MARK_EPISODE, {**marks, "episode": 0, "first": 0})
         return _entry_id(row)
 
     def _save_facts(
         self,
-        file: Transaction,
+        tx: Transaction,
         episode: MemoryEntry,
         drafts: Sequence[MemoryDraft],
         invalid: Sequence[bytes],
     ) -> Sequence[str]:
         owner, now = episode.owner, self._now()
         # Nothing is kept of an episode that was forgotten meanwhile.
-        if not file.count(MARK_READ, {"owner": owner, "id": UUID(episode.id).bytes, "now": now}):
+        if not tx.count(MARK_READ, {"owner": owner, "id": UUID(episode.id).bytes, "now": now}):
             return []
         at = to_microseconds(episode.valid_at or episode.created_at)
         for id in invalid:
-            closed = file.all(CLOSE_FACT, {"owner": owner, "id": id, "at": at, "now": now})
-            file.mark_changed(owner, [entry_key(seq) for (seq,) in closed])
-        consent.mark_person_changed(file, owner, episode.subject)
-        conversations.purge_cleared(
-            file, now=now, is_learned_from=True, conversation=episode.session
-        )
+            closed = tx.all(CLOSE_FACT, {"owner": owner, "id": id, "at": at, "now": now})
+            tx.mark_changed(owner, [entry_key(seq) for (seq,) in closed])
+        consent.mark_person_changed(tx, owner, episode.subject)
+        conversations.purge_cleared(tx, now=now, is_learned_from=True, conversation=episode.session)
         return [
-            _entry_id(self._add_draft(file, draft, owner, f"{episode.id}\0{index}", merge=True))
+            _entry_id(self._add_draft(tx, draft, owner, f"{episode.id}\0{index}", merge=True))
             for index, draft in enumerate(drafts)
         ]
 
     def _add_draft(
-        self, file: Transaction, draft: MemoryDraft, owner: str, key: str, *, merge: bool
+        self, tx: Transaction, draft: MemoryDraft, owner: str, key: str, *, merge: bool
     ) -> SqlRow:
         ttl_s = self._database.short_term_ttl_s
         row = entry_row(draft, owner=owner, key=key, now=self._now(), short_term_ttl_s=ttl_s)
-        return entries.add_entry(file, owner, row, merge=merge)
+        return entries.add_entry(tx, owner, row, merge=merge)
 
 
 def _message_range(

@@ -152,29 +152,29 @@ async def purge_memory(database: SQLiteMemoryBackend, *, keep_deleted_days: floa
     now, is_learned_from = to_microseconds(database.now()), database.is_learned_from
     # Each step reads first: a memory that is opened without need should not write.
     while await database.read(
-        lambda file: conversations.due_cleared(file, now=now, is_learned_from=is_learned_from)
+        lambda tx: conversations.due_cleared(tx, now=now, is_learned_from=is_learned_from)
     ):
         await database.write(
-            lambda file: conversations.purge_cleared(file, now=now, is_learned_from=is_learned_from)
+            lambda tx: conversations.purge_cleared(tx, now=now, is_learned_from=is_learned_from)
         )
     deleted_before = now - round(keep_deleted_days * DAY_US)
     due: dict[str, SqlValue] = {"deleted_before": deleted_before, "now": now, "limit": 1}
     if not await database.read(
-        lambda file: file.all(removal.SELECT_DUE, due) or file.all(SELECT_DECAYING_OWNERS)
+        lambda tx: tx.all(removal.SELECT_DUE, due) or tx.all(SELECT_DECAYING_OWNERS)
     ):
         return 0
 
-    def decay(file: Transaction) -> None:
-        for (owner,) in file.all(SELECT_DECAYING_OWNERS):
-            run_decay(file, owner, now=now)
-        file.count(DELETE_OLD_AUDIT_RECORDS, {"before": now - AUDIT_KEPT_DAYS * DAY_US})
+    def decay(tx: Transaction) -> None:
+        for (owner,) in tx.all(SELECT_DECAYING_OWNERS):
+            run_decay(tx, owner, now=now)
+        tx.count(DELETE_OLD_AUDIT_RECORDS, {"before": now - AUDIT_KEPT_DAYS * DAY_US})
 
     await database.write(decay)
     count, purged = 0, PURGE_BATCH
     while purged == PURGE_BATCH:
         purged = await database.write(
-            lambda file: removal.purge_entries(
-                file, deleted_before=deleted_before, now=now, limit=PURGE_BATCH
+            lambda tx: removal.purge_entries(
+                tx, deleted_before=deleted_before, now=now, limit=PURGE_BATCH
             )
         )
         count += purged

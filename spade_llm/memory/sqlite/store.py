@@ -77,7 +77,7 @@ class SQLiteMemoryStore:
         validation.check_optional("key", key, validation.MAX_NAME_CHARS)
         row = self._row(draft, key)
         added = await self._database.write(
-            lambda file: entries.add_entry(file, self._owner, row, merge=merge)
+            lambda tx: entries.add_entry(tx, self._owner, row, merge=merge)
         )
         return rows.entry_from_row(added, now=self._now())
 
@@ -104,7 +104,7 @@ class SQLiteMemoryStore:
         if errors and on_error is OnError.ROLLBACK:
             new = []
         if new:
-            await self._database.write(lambda file: entries.add_entries(file, self._owner, new))
+            await self._database.write(lambda tx: entries.add_entries(tx, self._owner, new))
         return BatchResult(ids=tuple(_text_ids(row["id"] for row in new)), errors=tuple(errors))
 
     async def get(self, id: str) -> MemoryEntry:
@@ -116,14 +116,14 @@ class SQLiteMemoryStore:
     async def peek(self, ids: Sequence[str]) -> Sequence[MemoryEntry]:
         parsed, now = validation.parse_ids(ids), self._now()
         return await self._database.read(
-            lambda file: queries.own_entries(file, self._owner, parsed, now=now)
+            lambda tx: queries.own_entries(tx, self._owner, parsed, now=now)
         )
 
     async def update(self, change: MemoryChange) -> MemoryEntry:
         validation.check_change(change)
         now, ttl_s = self._now(), self._database.short_term_ttl_s
         return await self._database.write(
-            lambda file: entry_changes.update_entry(file, self._owner, change, now=now, ttl_s=ttl_s)
+            lambda tx: entry_changes.update_entry(tx, self._owner, change, now=now, ttl_s=ttl_s)
         )
 
     async def update_many(
@@ -132,8 +132,8 @@ class SQLiteMemoryStore:
         validation.check_number("changes", len(changes), 0, validation.MAX_ROWS)
         now, ttl_s = self._now(), self._database.short_term_ttl_s
         return await self._database.write(
-            lambda file: entry_changes.update_entries(
-                file, self._owner, changes, on_error=on_error, now=now, ttl_s=ttl_s
+            lambda tx: entry_changes.update_entries(
+                tx, self._owner, changes, on_error=on_error, now=now, ttl_s=ttl_s
             )
         )
 
@@ -142,8 +142,8 @@ class SQLiteMemoryStore:
         validation.check_text("reason", reason, validation.MAX_REASON_CHARS)
         parsed, now = validation.parse_id(id), self._now()
         return await self._database.write(
-            lambda file: entry_changes.set_entry_importance(
-                file, self._owner, parsed, score, reason, now=now
+            lambda tx: entry_changes.set_entry_importance(
+                tx, self._owner, parsed, score, reason, now=now
             )
         )
 
@@ -154,8 +154,8 @@ class SQLiteMemoryStore:
         validation.check_optional("key", key, validation.MAX_NAME_CHARS)
         parsed, row, now = validation.parse_ids(ids), self._row(draft, key), self._now()
         added = await self._database.write(
-            lambda file: entry_changes.supersede_entries(
-                file, self._owner, parsed, row, keep=keep, now=now
+            lambda tx: entry_changes.supersede_entries(
+                tx, self._owner, parsed, row, keep=keep, now=now
             )
         )
         return rows.entry_from_row(added, now=self._now())
@@ -164,7 +164,7 @@ class SQLiteMemoryStore:
         kept, rest = validation.parse_id(into, "into"), validation.parse_ids(others)
         now = self._now()
         return await self._database.write(
-            lambda file: entry_changes.merge_entries(file, self._owner, kept, rest, now=now)
+            lambda tx: entry_changes.merge_entries(tx, self._owner, kept, rest, now=now)
         )
 
     async def search(self, query: MemoryQuery) -> SearchResult:
@@ -211,8 +211,8 @@ class SQLiteMemoryStore:
         validation.check_number("offset", offset, 0, validation.MAX_OFFSET)
         wanted, now = _normalized_filter(which), self._now()
         return await self._database.read(
-            lambda file: relations.list_accessible(
-                file, self._owner, wanted, now=now, limit=limit, offset=offset
+            lambda tx: relations.list_accessible(
+                tx, self._owner, wanted, now=now, limit=limit, offset=offset
             )
         )
 
@@ -228,8 +228,8 @@ class SQLiteMemoryStore:
         wanted, now = _normalized_filter(which), self._now()
         parsed = None if ids is None else validation.parse_ids(ids)
         hidden = await self._database.write(
-            lambda file: relations.hide_accessible(
-                file, self._owner, wanted, parsed, limit=limit, now=now
+            lambda tx: relations.hide_accessible(
+                tx, self._owner, wanted, parsed, limit=limit, now=now
             )
         )
         return _text_ids(hidden)
@@ -239,8 +239,8 @@ class SQLiteMemoryStore:
         parsed, now = validation.parse_ids(ids), self._now()
         known_as = normalize_subject(subject)
         return await self._database.write(
-            lambda file: relations.forget_accessible(
-                file, self._owner, parsed, subject=known_as, now=now
+            lambda tx: relations.forget_accessible(
+                tx, self._owner, parsed, subject=known_as, now=now
             )
         )
 
@@ -251,14 +251,14 @@ class SQLiteMemoryStore:
         validation.check_name("subject", subject)
         known_as, now = str(normalize_subject(subject)), self._now()
         return await self._database.write(
-            lambda file: removal.forget_subject(file, self._owner, known_as, now=now)
+            lambda tx: removal.forget_subject(tx, self._owner, known_as, now=now)
         )
 
     async def forget_session(self, session: str) -> RemovedCounts:
         validation.check_name("session", session)
         now = self._now()
         return await self._database.write(
-            lambda file: removal.forget_session(file, self._owner, session, now=now)
+            lambda tx: removal.forget_session(tx, self._owner, session, now=now)
         )
 
     async def clear_messages(self, conversations: Sequence[str]) -> int:
@@ -267,22 +267,22 @@ class SQLiteMemoryStore:
             validation.check_name("conversations", name)
         now, is_learned_from = self._now(), self._database.is_learned_from
         return await self._database.write(
-            lambda file: clear_messages(
-                file, self._owner, conversations, now=now, is_learned_from=is_learned_from
+            lambda tx: clear_messages(
+                tx, self._owner, conversations, now=now, is_learned_from=is_learned_from
             )
         )
 
     async def reviewed(self, ids: Sequence[str]) -> None:
         parsed, at = validation.parse_ids(ids), self._database.now()
         await self._database.write(
-            lambda file: entry_changes.review_entries(file, self._owner, parsed, at=at)
+            lambda tx: entry_changes.review_entries(tx, self._owner, parsed, at=at)
         )
 
     async def stats(self, session: str | None = None) -> MemoryStatistics:
         validation.check_optional("session", session, validation.MAX_NAME_CHARS)
         now = self._now()
         return await self._database.read(
-            lambda file: queries.memory_statistics(file, self._owner, session, now=now)
+            lambda tx: queries.memory_statistics(tx, self._owner, session, now=now)
         )
 
     async def observe(
@@ -294,8 +294,8 @@ class SQLiteMemoryStore:
         new = [rows.message_row(message) for message in messages]
         known_as = normalize_subject(subject)
         return await self._database.write(
-            lambda file: conversations.append_messages(
-                file, self._owner, conversation, new, subject=known_as
+            lambda tx: conversations.append_messages(
+                tx, self._owner, conversation, new, subject=known_as
             )
         )
 
@@ -306,8 +306,8 @@ class SQLiteMemoryStore:
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
         validation.check_optional("before", before, validation.MAX_NAME_CHARS)
         return await self._database.read(
-            lambda file: conversations.message_history(
-                file, self._owner, conversation, limit=limit, before=before
+            lambda tx: conversations.message_history(
+                tx, self._owner, conversation, limit=limit, before=before
             )
         )
 
@@ -315,13 +315,13 @@ class SQLiteMemoryStore:
         validation.check_name("conversation", conversation)
         now = self._now()
         return await self._database.write(
-            lambda file: removal.retract_messages(file, self._owner, conversation, ids, now=now)
+            lambda tx: removal.retract_messages(tx, self._owner, conversation, ids, now=now)
         )
 
     async def close_conversation(self, conversation: str) -> None:
         validation.check_name("conversation", conversation)
         await self._database.write(
-            lambda file: conversations.close_conversation(file, self._owner, conversation)
+            lambda tx: conversations.close_conversation(tx, self._owner, conversation)
         )
 
     async def episode_messages(self, id: str) -> Sequence[ObservedMessage]:
@@ -329,27 +329,27 @@ class SQLiteMemoryStore:
         if episode.entry.origin is not Origin.EPISODE:
             return []
         return await self._database.read(
-            lambda file: conversations.episode_messages(file, episode.owner, episode.seq)
+            lambda tx: conversations.episode_messages(tx, episode.owner, episode.seq)
         )
 
     async def link(self, source: str, target: str, *, relation: str = "related") -> MemoryLink:
         validation.check_relation(relation)
         ends, now = _link_ends(source, target), self._now()
         return await self._database.write(
-            lambda file: relations.add_link(file, self._owner, ends, relation, now=now)
+            lambda tx: relations.add_link(tx, self._owner, ends, relation, now=now)
         )
 
     async def unlink(self, source: str, target: str, *, relation: str | None = None) -> int:
         validation.check_optional("relation", relation, validation.MAX_RELATION_CHARS)
         ends, now = _link_ends(source, target), self._now()
         return await self._database.write(
-            lambda file: relations.remove_links(file, self._owner, ends, relation, now=now)
+            lambda tx: relations.remove_links(tx, self._owner, ends, relation, now=now)
         )
 
     async def links(self, id: str) -> Sequence[MemoryLink]:
         parsed, now = validation.parse_id(id), self._now()
         return await self._database.read(
-            lambda file: relations.entry_links(file, self._owner, parsed, now=now)
+            lambda tx: relations.entry_links(tx, self._owner, parsed, now=now)
         )
 
     async def grant(
@@ -365,57 +365,57 @@ class SQLiteMemoryStore:
         validation.check_optional("session", session, validation.MAX_NAME_CHARS)
         now = self._now()
         return await self._database.write(
-            lambda file: relations.add_grant(
-                file, self._owner, to, access=access, tag=tag, session=session, now=now
+            lambda tx: relations.add_grant(
+                tx, self._owner, to, access=access, tag=tag, session=session, now=now
             )
         )
 
     async def revoke(self, id: str) -> bool:
         parsed, now = validation.parse_id(id), self._now()
         return await self._database.write(
-            lambda file: relations.remove_grant(file, self._owner, parsed, now=now)
+            lambda tx: relations.remove_grant(tx, self._owner, parsed, now=now)
         )
 
     async def grants(self) -> Sequence[MemoryGrant]:
-        return await self._database.read(lambda file: relations.list_grants(file, self._owner))
+        return await self._database.read(lambda tx: relations.list_grants(tx, self._owner))
 
     async def configure_decay(self, policy: DecayPolicy) -> DecayStatus:
         validation.check_policy(policy)
         now = self._now()
         return await self._database.write(
-            lambda file: maintenance.configure_decay(file, self._owner, policy, now=now)
+            lambda tx: maintenance.configure_decay(tx, self._owner, policy, now=now)
         )
 
     async def run_decay(self, *, dry_run: bool = True) -> Sequence[str]:
         now = self._now()
         if dry_run:
             due = await self._database.read(
-                lambda file: maintenance.preview_decay(file, self._owner, now=now)
+                lambda tx: maintenance.preview_decay(tx, self._owner, now=now)
             )
         else:
             due = await self._database.write(
-                lambda file: maintenance.run_decay(file, self._owner, now=now)
+                lambda tx: maintenance.run_decay(tx, self._owner, now=now)
             )
         return _text_ids(due)
 
     async def decay_status(self) -> DecayStatus:
         now = self._now()
         return await self._database.read(
-            lambda file: maintenance.decay_status(file, self._owner, now=now)
+            lambda tx: maintenance.decay_status(tx, self._owner, now=now)
         )
 
     async def consent(self, subject: str) -> Consent:
         validation.check_name("subject", subject)
         known_as = str(normalize_subject(subject))
         return await self._database.read(
-            lambda file: consent.consent_state(file, self._owner, known_as)
+            lambda tx: consent.consent_state(tx, self._owner, known_as)
         )
 
     async def set_consent(self, subject: str, *, is_given: bool) -> Consent:
         validation.check_name("subject", subject)
         change = consent.give_consent if is_given else consent.withdraw_consent
         known_as, now = str(normalize_subject(subject)), self._now()
-        return await self._database.write(lambda file: change(file, self._owner, known_as, now=now))
+        return await self._database.write(lambda tx: change(tx, self._owner, known_as, now=now))
 
     def _now(self) -> int:
         return rows.to_microseconds(self._database.now())
@@ -432,8 +432,8 @@ class SQLiteMemoryStore:
     async def _accessible_entry(self, id: str) -> AccessibleEntry:
         parsed, now = validation.parse_id(id), self._now()
         found = await self._database.read_inline(
-            lambda file: relations.accessible_entry(
-                file, self._owner, parsed, access=MemoryAccess.READ, now=now
+            lambda tx: relations.accessible_entry(
+                tx, self._owner, parsed, access=MemoryAccess.READ, now=now
             )
         )
         entry = self._database.access_counter.with_pending(
@@ -445,9 +445,7 @@ class SQLiteMemoryStore:
         if of is None or of == self._owner:
             return relations.AccessibleMemory(owner=self._owner, scopes=None)
         return await self._database.read(
-            lambda file: relations.accessible_memory(
-                file, self._owner, of, access=MemoryAccess.READ
-            )
+            lambda tx: relations.accessible_memory(tx, self._owner, of, access=MemoryAccess.READ)
         )
 
     async def _ranked_entries(
@@ -458,11 +456,11 @@ class SQLiteMemoryStore:
         keys, now = [hit.key for hit in ranked.hits], self._now()
         if len(keys) > MAX_INLINE_ENTRIES:
             found = await self._database.read(
-                lambda file: queries.entries_by_key(file, owner, keys, now=now)
+                lambda tx: queries.entries_by_key(tx, owner, keys, now=now)
             )
         else:
             found = await self._database.read_inline(
-                lambda file: queries.entries_by_key(file, owner, keys, now=now)
+                lambda tx: queries.entries_by_key(tx, owner, keys, now=now)
             )
             with_pending = self._database.access_counter.with_pending
             found = {key: with_pending(owner, key, entry, now=now) for key, entry in found.items()}
@@ -479,7 +477,7 @@ class SQLiteMemoryStore:
     async def _with_patterns(self, found: SearchResult, owner: str, subject: str) -> SearchResult:
         now = self._now()
         patterns = await self._database.read_inline(
-            lambda file: consent.behaviour_patterns(file, owner, subject, now=now)
+            lambda tx: consent.behaviour_patterns(tx, owner, subject, now=now)
         )
         known = {hit.entry.id for hit in found.hits}
         more = [ScoredMemory(entry=one, score=0.0) for one in patterns if one.id not in known]

@@ -63,9 +63,9 @@ class SQLiteSubjectStore:
         now = self._now()
         which = {**self._about, "now": now, "limit": limit, "offset": offset}
         return await self._database.read(
-            lambda file: MemoryPage(
-                entries=tuple(entry_from_row(row, now=now) for row in file.all(SELECT_PAGE, which)),
-                total=file.all(SELECT_COUNT, which)[0][0],
+            lambda tx: MemoryPage(
+                entries=tuple(entry_from_row(row, now=now) for row in tx.all(SELECT_PAGE, which)),
+                total=tx.all(SELECT_COUNT, which)[0][0],
             )
         )
 
@@ -74,13 +74,13 @@ class SQLiteSubjectStore:
         parsed, now, ttl_s = validation.parse_id(id), self._now(), self._database.short_term_ttl_s
         change = MemoryChange(id=id, content=content)
 
-        def correct(file: Transaction) -> MemoryEntry:
-            found = file.first(SELECT_OWNER, {**self._about, "id": parsed})
+        def correct(tx: Transaction) -> MemoryEntry:
+            found = tx.first(SELECT_OWNER, {**self._about, "id": parsed})
             if found is None:
                 raise entry_not_found(parsed)
             owner = found[0]
-            changed = entry_changes.update_entry(file, owner, change, now=now, ttl_s=ttl_s)
-            record_action(file, owner, "corrected_by_subject", [parsed], now=now)
+            changed = entry_changes.update_entry(tx, owner, change, now=now, ttl_s=ttl_s)
+            record_action(tx, owner, "corrected_by_subject", [parsed], now=now)
             return changed
 
         return await self._database.write(correct)
@@ -88,19 +88,19 @@ class SQLiteSubjectStore:
     async def forget(self, ids: Sequence[str]) -> int:
         parsed, now = dict.fromkeys(validation.parse_ids(ids)), self._now()
         return await self._database.write(
-            lambda file: sum(
-                removal.forget_entries(file, owner, [id], subject=known_as, scopes=None, now=now)
+            lambda tx: sum(
+                removal.forget_entries(tx, owner, [id], subject=known_as, scopes=None, now=now)
                 for id in parsed
-                for owner, known_as in file.all(SELECT_OWNER, {**self._about, "id": id})
+                for owner, known_as in tx.all(SELECT_OWNER, {**self._about, "id": id})
             )
         )
 
     async def forget_all(self) -> int:
         now = self._now()
         removed = await self._database.write(
-            lambda file: [
-                removal.forget_subject(file, owner, self._subject, now=now)
-                for (owner,) in file.all(SELECT_OWNERS, self._about)
+            lambda tx: [
+                removal.forget_subject(tx, owner, self._subject, now=now)
+                for (owner,) in tx.all(SELECT_OWNERS, self._about)
             ]
         )
         return sum(sum(one.by_type.values()) for one in removed)
@@ -111,10 +111,10 @@ class SQLiteSubjectStore:
     async def withdraw_all(self) -> Sequence[str]:
         now = self._now()
 
-        def withdraw(file: Transaction) -> Sequence[str]:
-            owners = self._consenting_owners(file)
+        def withdraw(tx: Transaction) -> Sequence[str]:
+            owners = self._consenting_owners(tx)
             for owner in owners:
-                consent.withdraw_consent(file, owner, self._subject, now=now)
+                consent.withdraw_consent(tx, owner, self._subject, now=now)
             return owners
 
         return await self._database.write(withdraw)
@@ -122,5 +122,5 @@ class SQLiteSubjectStore:
     def _now(self) -> int:
         return to_microseconds(self._database.now())
 
-    def _consenting_owners(self, file: Transaction) -> Sequence[str]:
-        return [owner for (owner,) in file.all(SELECT_CONSENTING, {"subject": self._subject})]
+    def _consenting_owners(self, tx: Transaction) -> Sequence[str]:
+        return [owner for (owner,) in tx.all(SELECT_CONSENTING, {"subject": self._subject})]
