@@ -14,7 +14,7 @@ from spade_llm.memory.contract import (
     EpisodeWithMessages,
 )
 from spade_llm.memory.sqlite import entries
-from spade_llm.memory.sqlite.entries import owner_number, record_action, record_count
+from spade_llm.memory.sqlite.entries import DELETE_ENTRY, owner_number, record_action, record_count
 from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VALID_NOW, VISIBLE
 from spade_llm.memory.sqlite.rows import (
     ENTRY_COLUMNS,
@@ -50,8 +50,6 @@ SELECT_CLEARED_EPISODE = f"""
     SELECT 1 FROM entry WHERE {OWNED_ENTRY} AND id = :id
         AND NOT EXISTS (SELECT 1 FROM message WHERE episode = entry.seq AND episode > 0)
 """
-
-DELETE_PATTERN = f"DELETE FROM entry WHERE {OWNED_ENTRY} AND seq = :seq"
 
 COUNT_CHANGE = """
     UPDATE consent SET changed = changed + 1
@@ -284,7 +282,7 @@ def _delete_patterns(
     transaction: Transaction, owner: str, rows: Sequence[SqlRow], *, now: int
 ) -> None:
     for row in rows:
-        transaction.count(DELETE_PATTERN, {"owner": owner, "seq": row[0]})
+        transaction.count(DELETE_ENTRY, {"owner": owner, "seq": row[0]})
     if rows:
         transaction.mark_changed(owner, [entry_key(row[0]) for row in rows])
         record_action(transaction, owner, "forget", [row[1] for row in rows], now=now)

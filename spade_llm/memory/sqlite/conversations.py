@@ -96,7 +96,7 @@ MARK_PURGED = """
             AND conversation = conversation.number AND seq <= cleared_at_seq)
 """
 
-DELETE_EMPTY_CONVERSATION = """
+DELETE_EMPTY_CONVERSATIONS = """
     DELETE FROM conversation
     WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND NOT EXISTS (
         SELECT 1 FROM message
@@ -188,7 +188,7 @@ def purge_cleared(
         transaction.is_erasing = True
     for owner in {owner for owner, _ in rows}:
         transaction.mark_changed(owner, [message_key(seq) for one, seq in rows if one == owner])
-        transaction.count(DELETE_EMPTY_CONVERSATION, {"owner": owner})
+        transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
     return len(rows)
 
 

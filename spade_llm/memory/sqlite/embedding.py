@@ -11,17 +11,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.core.errors import Busy, ModelUnavailable, StorageFailed
+from spade_llm.memory.sqlite.rows import ID_BYTES, entry_key
 from spade_llm.search.memory_query import MemoryFilter
 from spade_llm.search.terms import TERMS_VERSION, encode_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+    from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
     import numpy as np
     from numpy.typing import NDArray
 
     from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
-    from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
+    from spade_llm.memory.sqlite.connection import SqlValue, Transaction
     from spade_llm.memory.sqlite.index_cache import IndexRanker
     from spade_llm.providers.embedder import Embedder
 
@@ -136,24 +137,37 @@ def rows_to_embed(
     transaction: Transaction, new_keys: Sequence[int], *, limit: int
 ) -> list[RowToEmbed]:
     """Those among the fresh ones first, then the oldest."""
-    keys = _row_keys(transaction, SELECT_NEW, {"keys": json.dumps(new_keys), "limit": limit})
+    new = transaction.all(SELECT_NEW, {"keys": json.dumps(new_keys), "limit": limit})
+    keys = dict.fromkeys(key for (key,) in new)
     if len(keys) < limit:
-        keys |= _row_keys(transaction, SELECT_OLDEST, {"limit": limit})
+        oldest = transaction.all(SELECT_OLDEST, {"limit": limit})
+        keys |= dict.fromkeys(key for (key,) in oldest)
     found = (_row_to_embed(transaction, key) for key in list(keys)[:limit])
     return [one for one in found if one is not None]
-
-
-def count_rows_to_embed(transaction: Transaction) -> int:
-    return int(transaction.all(COUNT_MISSING_VECTORS)[0][0])
 
 
 def save_vectors(
     transaction: Transaction, embedded: Iterable[EmbeddedRow], *, model: str, dimension: int
 ) -> None:
     """Raises StorageFailed if the model made vectors of another length before."""
-    number = _model_number(transaction, model, dimension)
+    transaction.count(INSERT_MODEL, {"model": model, "dimension": dimension})
+    ((number, known),) = transaction.all(SELECT_MODEL, {"model": model})
+    if known != dimension:
+        raise StorageFailed(
+            f"vectors of {model!r} had {known} numbers, and now have {dimension}: reindex"
+        )
     for one in embedded:
-        _save_vector(transaction, one, number)
+        which: Mapping[str, SqlValue] = {
+            "key": one.row.key,
+            "seq": one.row.key >> 1,
+            "content_hash": one.row.content_hash,
+            "number": number,
+            "data": one.data,
+            "surprise": one.surprise,
+        }
+        transaction.count(INSERT_MESSAGE_VECTOR if one.row.key & 1 else INSERT_ENTRY_VECTOR, which)
+        if one.surprise is not None:
+            transaction.count(SET_SURPRISE, which)
         transaction.mark_changed(one.row.owner, [one.row.key])
 
 
@@ -166,9 +180,9 @@ class EmbeddingWorker:
     """Open it with `async with`, inside the running loop."""
 
     def __init__(
-        self, storage: SQLiteMemoryBackend, embedder: Embedder, known: IndexRanker
+        self, database: SQLiteMemoryBackend, embedder: Embedder, ranker: IndexRanker
     ) -> None:
-        self._storage, self._embedder, self._nearest_search = storage, embedder, known
+        self._database, self._embedder, self._ranker = database, embedder, ranker
         self._new_keys: dict[int, None] = {}
         self._is_woken = asyncio.Event()
         self._has_waiters = asyncio.Event()
@@ -237,14 +251,15 @@ class EmbeddingWorker:
         caller needs vectors."""
         clock = asyncio.get_running_loop().time
         latest = clock() + MAX_DELAY_S
-        while (until := min(self._busy_until(), latest)) > clock():
+        while True:
+            active_at = max(self._written_at, self._ranker.searched_at)
+            until = min(active_at + QUIET_PERIOD_S, latest)
+            if until <= clock():
+                return
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(until):
                     await self._has_waiters.wait()
                     return
-
-    def _busy_until(self) -> float:
-        return max(self._written_at, self._nearest_search.searched_at) + QUIET_PERIOD_S
 
     async def catch_up(self, progress: Progress | None = None) -> None:
         """Compute all missing vectors; `progress` gets the number done and the total.
@@ -269,7 +284,7 @@ class EmbeddingWorker:
     async def _embed_all(self, progress: Progress | None) -> None:
         total = done = 0
         if progress is not None:
-            total = await self._storage.read(count_rows_to_embed)
+            total = await self._database.read(lambda tx: int(tx.all(COUNT_MISSING_VECTORS)[0][0]))
         while count := await self._embed_batch():
             done += count
             if progress is not None:
@@ -277,18 +292,14 @@ class EmbeddingWorker:
 
     async def _embed_batch(self) -> int:
         new_keys, self._new_keys = list(self._new_keys), {}
-        rows = await self._storage.read(partial(rows_to_embed, new_keys=new_keys, limit=BATCH_ROWS))
+        rows = await self._database.read(lambda tx: rows_to_embed(tx, new_keys, limit=BATCH_ROWS))
         if not rows:
             return 0
         vectors = await self._vectors([row.content for row in rows])
         embedded = await self._embedded(rows, vectors)
-        await self._storage.write(
-            partial(
-                save_vectors,
-                embedded=embedded,
-                model=self._embedder.name,
-                dimension=vectors.shape[1],
-            )
+        model, dimension = self._embedder.name, vectors.shape[1]
+        await self._database.write(
+            lambda tx: save_vectors(tx, embedded, model=model, dimension=dimension)
         )
         return len(rows)
 
@@ -320,20 +331,24 @@ class EmbeddingWorker:
         if row.has_surprise:
             return None
         which = MemoryFilter(subject=row.subject)
-        found = await self._nearest_search.nearest(
+        found = await self._ranker.nearest(
             row.owner, vectors[at], which=which, limit=KNOWN_NEIGHBOURS
         )
         # Only earlier rows count as known, and not the entry's own sources.
         before = [cosine for key, cosine in found if key < row.key and key not in row.sources]
+        # No index has the entries of the same batch yet.
         in_batch = [
-            float(vectors[at] @ vectors[other])
-            for other, earlier in enumerate(rows)
-            if _is_earlier_similar(earlier, row)
+            float(vectors[at] @ vectors[index])
+            for index, other in enumerate(rows)
+            if (other.owner, other.subject) == (row.owner, row.subject)
+            and other.key & 1 == 0
+            and other.key < row.key
+            and other.key not in row.sources
         ]
         return 1.0 - min(max([0.0, *before, *in_batch]), 1.0)
 
 
-async def rebuild_terms(storage: SQLiteMemoryBackend) -> None:
+async def rebuild_terms(database: SQLiteMemoryBackend) -> None:
     """Page by page, so that other writes come in between."""
     for find, change in (
         (OLD_ENTRY_TERMS, SET_ENTRY_TERMS),
@@ -341,7 +356,7 @@ async def rebuild_terms(storage: SQLiteMemoryBackend) -> None:
     ):
         after: int | None = 0
         while after is not None:
-            after = await storage.write(
+            after = await database.write(
                 partial(_rebuild_page, find=find, change=change, after=after)
             )
 
@@ -351,72 +366,34 @@ def request_all_vectors(transaction: Transaction) -> None:
         transaction.count(statement)
 
 
-def _row_keys(transaction: Transaction, sql: str, which: Mapping[str, SqlValue]) -> dict[int, None]:
-    return {row: None for (row,) in transaction.all(sql, which)}
-
-
 def _row_to_embed(transaction: Transaction, key: int) -> RowToEmbed | None:
     # Row keys: seq * 2 for entries, seq * 2 + 1 for messages.
     row = transaction.first(SELECT_MESSAGE if key & 1 else SELECT_ENTRY, {"seq": key >> 1})
     if row is None:
         return None
-    owner, content, content_hash, subject, sources, surprise = row
+    owner, content, content_hash, subject, packed, surprise = row
+    source_ids = [packed[at : at + ID_BYTES] for at in range(0, len(packed or b""), ID_BYTES)]
     return RowToEmbed(
         key=key,
         owner=owner,
         content=content,
         content_hash=content_hash,
         subject=subject,
-        sources=tuple(_source_keys(transaction, owner, sources)),
+        sources=tuple(
+            entry_key(seq)
+            for id in source_ids
+            for (seq,) in transaction.all(SELECT_SEQ_BY_ID, {"owner": owner, "id": id})
+        ),
         has_surprise=surprise is not None,
     )
-
-
-def _source_keys(transaction: Transaction, owner: str, packed: bytes | None) -> Iterator[int]:
-    for at in range(0, len(packed or b""), 16):
-        id = (packed or b"")[at : at + 16]
-        for (seq,) in transaction.all(SELECT_SEQ_BY_ID, {"owner": owner, "id": id}):
-            yield seq * 2
-
-
-def _model_number(transaction: Transaction, model: str, dimension: int) -> int:
-    transaction.count(INSERT_MODEL, {"model": model, "dimension": dimension})
-    ((number, known),) = transaction.all(SELECT_MODEL, {"model": model})
-    if known != dimension:
-        raise StorageFailed(
-            f"vectors of {model!r} had {known} numbers, and now have {dimension}: reindex"
-        )
-    return int(number)
-
-
-def _save_vector(transaction: Transaction, one: EmbeddedRow, number: int) -> None:
-    which: Mapping[str, SqlValue] = {
-        "key": one.row.key,
-        "seq": one.row.key >> 1,
-        "content_hash": one.row.content_hash,
-        "number": number,
-        "data": one.data,
-        "surprise": one.surprise,
-    }
-    transaction.count(INSERT_MESSAGE_VECTOR if one.row.key & 1 else INSERT_ENTRY_VECTOR, which)
-    if one.surprise is not None:
-        transaction.count(SET_SURPRISE, which)
-
-
-def _is_earlier_similar(other: RowToEmbed, row: RowToEmbed) -> bool:
-    """An entry of the same batch, which no index knows yet."""
-    is_same = (other.owner, other.subject) == (row.owner, row.subject)
-    is_entry = other.key & 1 == 0
-    return is_same and is_entry and other.key < row.key and other.key not in row.sources
 
 
 def _rebuild_page(transaction: Transaction, *, find: str, change: str, after: int) -> int | None:
     """The last row of the page; None at the end."""
     found = transaction.all(find, {"after": after})
-    transaction.each(change, [{"seq": row[0], "terms": _row_terms(row)} for row in found])
+    changes = [
+        {"seq": seq, "terms": encode_terms(content, context, json.loads(tags) if tags else ())}
+        for seq, content, context, tags in found
+    ]
+    transaction.each(change, changes)
     return int(found[-1][0]) if found else None
-
-
-def _row_terms(row: SqlRow) -> bytes:
-    _, content, context, tags = row
-    return encode_terms(content, context, json.loads(tags) if tags else ())

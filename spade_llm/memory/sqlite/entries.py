@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from spade_llm.memory.sqlite.queries import (
+    OWNED_ENTRY,
     SELECT_BY_SEQ,
     VALID_NOW,
     VISIBLE,
@@ -59,6 +60,8 @@ REINFORCE_ENTRY = """
     WHERE owner = :owner AND seq = :seq
 """
 
+DELETE_ENTRY = f"DELETE FROM entry WHERE {OWNED_ENTRY} AND seq = :seq"
+
 INSERT_ENTRY_KEY = """
     INSERT INTO entry_key (key_id, entry) VALUES (:id, :seq) ON CONFLICT DO NOTHING
 """
@@ -94,7 +97,8 @@ def add_entry(
     if seq is None:
         seq = _reinforce_entry(transaction, owned) if merge else None
         if seq is None:
-            seq = _insert_entry(transaction, owned)
+            transaction.count(INSERT_ENTRY, owned)
+            seq = int(transaction.all(SELECT_SEQ_BY_ID, owned)[0][0])
         transaction.mark_changed(jid, [entry_key(seq)])
     return transaction.all(SELECT_BY_SEQ, {"owner": jid, "seq": seq})[0]
 
@@ -122,36 +126,25 @@ def _existing_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> 
     return None if found is None else int(found[0])
 
 
-def _insert_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> int:
-    transaction.count(INSERT_ENTRY, owned)
-    return int(transaction.all(SELECT_SEQ_BY_ID, owned)[0][0])
-
-
 def _reinforce_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> int | None:
     found = transaction.first(SELECT_SAME_CONTENT, owned)
     if found is None:
         return None
-    seq, sources, tags = found
-    changed = {
-        "seq": seq,
-        "sources": _merge_lists(sources, owned["sources"]),
-        "new_terms": _entry_terms(owned, tags) if owned["context"] else None,
-    }
+    seq, packed, tags = found
+    given = owned["sources"]
+    new_sources = unpack_ids(given) if isinstance(given, bytes) else ()
+    sources = tuple(dict.fromkeys((*unpack_ids(packed), *new_sources)))[-MAX_SOURCES:]
+    new_terms = None
+    if owned["context"]:
+        new_terms = encode_terms(
+            str(owned["content"]), str(owned["context"]), json.loads(tags or "[]")
+        )
+    changed = {"seq": seq, "sources": pack_ids(sources), "new_terms": new_terms}
     transaction.count(REINFORCE_ENTRY, {**owned, **changed})
     # The same key again must lead here, although this entry has another id.
     if owned["is_keyed"]:
         transaction.count(INSERT_ENTRY_KEY, {**owned, **changed})
     return int(seq)
-
-
-def _entry_terms(owned: Mapping[str, SqlValue], tags: str | None) -> bytes:
-    return encode_terms(str(owned["content"]), str(owned["context"]), json.loads(tags or "[]"))
-
-
-def _merge_lists(there: bytes | None, new: SqlValue) -> bytes | None:
-    new_ids = unpack_ids(new) if isinstance(new, bytes) else ()
-    together = dict.fromkeys((*unpack_ids(there), *new_ids))
-    return pack_ids(tuple(together)[-MAX_SOURCES:])
 
 
 def record_action(

@@ -144,8 +144,10 @@ class GroupCommit:
         finally:
             # Whatever ends this task, no caller waits for ever; finished writes are skipped by
             # `fail`.
-            for write in (*batch, *self._drained()):
-                write.fail(StorageFailed("the memory store was stopped"))
+            queued = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
+            for write in (*batch, *queued):
+                if write is not None:
+                    write.fail(StorageFailed("the memory store was stopped"))
 
     async def _next_batch(self) -> list[_QueuedWrite[Any]]:
         """Wait for queued writes and return at least one of them; empty after the end of the
@@ -170,10 +172,6 @@ class GroupCommit:
             await self._truncate_wal(timeout_ms=0)
         return await self._queue.get()
 
-    def _drained(self) -> list[_QueuedWrite[Any]]:
-        items = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
-        return [item for item in items if item is not None]
-
     async def _commit(self, writes: Sequence[_QueuedWrite[Any]]) -> None:
         """All in one transaction; if one of them fails, each in its own."""
         attempt = asyncio.ensure_future(
@@ -182,12 +180,15 @@ class GroupCommit:
         # wait() does not cancel the attempt: a commit that has begun runs to its end.
         await asyncio.wait([attempt])
         failure = attempt.exception()
+        # If another program has the file, each write alone would wait for it as often, in vain.
+        is_locked = getattr(failure, "sqlite_errorname", "").startswith("SQLITE_BUSY")
         if failure is None:
             await self._acknowledge(writes)
-        # If another program has the file, each write alone would wait for it as often, in vain.
-        elif len(writes) == 1 or _is_locked(failure):
+        elif len(writes) == 1 or is_locked:
+            # A bug is raised to its caller, and the writer goes on for the others.
+            error = storage_failed(failure) if isinstance(failure, sqlite3.Error) else failure
             for write in writes:
-                write.fail(_error_for_caller(failure))
+                write.fail(error)
         else:
             for write in writes:
                 await self._commit([write])
@@ -223,11 +224,6 @@ def _commit_together(connection: sqlite3.Connection, writes: Sequence[_QueuedWri
         connection.rollback()
 
 
-def _is_locked(failure: BaseException) -> bool:
-    """Check whether another program has the file."""
-    return getattr(failure, "sqlite_errorname", "").startswith("SQLITE_BUSY")
-
-
 def _has_truncated_wal(connection: sqlite3.Connection, *, timeout_ms: int) -> bool:
     """False if a reader was in the way: it is tried again."""
     ((usual_ms,),) = connection.execute(BUSY_TIMEOUT).fetchall()
@@ -240,12 +236,6 @@ def _has_truncated_wal(connection: sqlite3.Connection, *, timeout_ms: int) -> bo
     finally:
         connection.execute(f"{BUSY_TIMEOUT} = {usual_ms}")
     return not is_busy
-
-
-def _error_for_caller(failure: BaseException) -> BaseException:
-    """Error for the caller: SQLite errors become StorageFailed. Bugs are raised to the caller; the
-    writer continues for the others."""
-    return storage_failed(failure) if isinstance(failure, sqlite3.Error) else failure
 
 
 def _log_failure(done: asyncio.Future[object]) -> None:

@@ -170,7 +170,10 @@ class IndexRanker:
         if cached is None:
             return
         cached.stale |= keys
-        self._schedule_refresh()
+        if self._refresh_task is None or self._refresh_task.done():
+            self._refresh_task = asyncio.create_task(
+                self._refresh_stale(), name="memory-index-tidy"
+            )
 
     def accessed(self, owner: str, keys: Set[int]) -> None:
         """Mark rows as accessed: only their importance has changed."""
@@ -192,9 +195,12 @@ class IndexRanker:
                     # Every search counts uses; only queries like this one depend on them.
                     cached.stale |= cached.accessed
                 await self._refresh(cached)
+                effective = query
+                if vector is None and query.mode is SearchMode.SEMANTIC:
+                    effective = replace(query, mode=SearchMode.KEYWORD)
                 search = partial(
                     cached.index.search,
-                    query if vector is not None else _as_keyword_query(query),
+                    effective,
                     vector,
                     now=self._now_s(),
                     scopes=scopes,
@@ -290,12 +296,6 @@ class IndexRanker:
         put_rows(cached.index, found)
         self._measure(cached)
 
-    def _schedule_refresh(self) -> None:
-        if self._refresh_task is None or self._refresh_task.done():
-            self._refresh_task = asyncio.create_task(
-                self._refresh_stale(), name="memory-index-tidy"
-            )
-
     def _measure(self, cached: _LoadedIndex) -> None:
         # Evicted meanwhile: its size is no longer in the sum.
         if self._cached.get(cached.owner) is not cached:
@@ -364,9 +364,11 @@ class IndexRanker:
         """Vector of the query; None: search by keywords only."""
         if self._embedder is None or query.mode is SearchMode.KEYWORD:
             return None
+        is_recall = query.mode is SearchMode.RECALL
+        text = index.without_names(query.text) if is_recall else query.text
         try:
             async with asyncio.timeout(QUERY_TIMEOUT_S):
-                vectors = await self._embedder.embed([_text_to_embed(index, query)])
+                vectors = await self._embedder.embed([text])
         except (ModelUnavailable, TimeoutError) as error:
             logger.info("no vector for a query, searching by keywords: %s", error or "timeout")
             return None
@@ -391,19 +393,16 @@ class IndexRanker:
         scopes: Sequence[GrantScope] | None,
         hits: Sequence[IndexHit],
     ) -> SearchOutcome:
-        is_by_meaning = query.mode is not SearchMode.KEYWORD
-        if is_by_meaning and (vector is None or self._lacks_vectors(cached.index, query, scopes)):
+        if vector is None:
+            is_degraded = query.mode is not SearchMode.KEYWORD
+        elif query.mode is SearchMode.RECALL:
+            # Only an old backlog counts: the newest messages never have their vectors yet.
+            is_degraded = self._is_behind() and cached.index.without_vector > 0
+        else:
+            is_degraded = cached.index.lacks_vectors(query.which, now=self._now_s(), scopes=scopes)
+        if is_degraded:
             return SearchOutcome.DEGRADED
         return SearchOutcome.OK if hits else SearchOutcome.EMPTY
-
-    def _lacks_vectors(
-        self, index: OwnerIndex, query: MemoryQuery, scopes: Sequence[GrantScope] | None
-    ) -> bool:
-        """Check whether matching rows lack vectors. In RECALL only an old backlog counts, since the
-        newest messages never have vectors yet."""
-        if query.mode is SearchMode.RECALL:
-            return self._is_behind() and index.without_vector > 0
-        return index.lacks_vectors(query.which, now=self._now_s(), scopes=scopes)
 
     @property
     def _model(self) -> str:
@@ -418,16 +417,6 @@ def put_rows(index: OwnerIndex, rows: IndexRows) -> None:
     index.put(rows.columns)
     if rows.vectors:
         index.set_packed(list(rows.vectors), list(rows.vectors.values()))
-
-
-def _as_keyword_query(query: MemoryQuery) -> MemoryQuery:
-    """Keyword query that replaces a semantic query if there is no vector."""
-    is_semantic = query.mode is SearchMode.SEMANTIC
-    return replace(query, mode=SearchMode.KEYWORD) if is_semantic else query
-
-
-def _text_to_embed(index: OwnerIndex, query: MemoryQuery) -> str:
-    return index.without_names(query.text) if query.mode is SearchMode.RECALL else query.text
 
 
 def _load_index(transaction: Transaction, *, owner: str, model: str, now: int) -> OwnerIndex:

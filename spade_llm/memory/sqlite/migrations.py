@@ -24,8 +24,6 @@ from spade_llm.search.terms import content_hash, encode_terms
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from spade_llm.memory.learning.exclusive_facts import ExclusiveValue
-
     Step = str | Callable[[sqlite3.Connection], None]
 
 SELECT_DIET_FACTS = "SELECT owner, subject, content, sources FROM entry WHERE origin = 2"
@@ -182,7 +180,12 @@ def migrate(connection: sqlite3.Connection, *, path: str) -> None:
     # For the INSERT … SELECT statements of TO_NEWEST.
     connection.create_function("content_hash", 1, content_hash, deterministic=True)
     connection.create_function("known_as", 1, normalize_subject, deterministic=True)
-    connection.create_function("encode_terms", 3, _encode_text, deterministic=True)
+    connection.create_function(
+        "encode_terms",
+        3,
+        lambda content, context, tags: encode_terms(content, context, json.loads(tags or "[]")),
+        deterministic=True,
+    )
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Read again under the lock: another process may have migrated the file meanwhile.
@@ -227,16 +230,12 @@ def _reopen_fact(connection: sqlite3.Connection, closing: _DietEpisode) -> None:
                 for text, begin in true_now
                 if begin > since
             ]
-            connection.execute(UPDATE_END, (_contradicted_at(slot, later), seq))
-
-
-def _contradicted_at(
-    slot: ExclusiveValue | None, later: Sequence[tuple[ExclusiveValue | None, int]]
-) -> int | None:
-    """Time of the first later fact that contradicts it; None: it is still true."""
-    return min(
-        (at for other, at in later if slot and other and other.contradicts(slot)), default=None
-    )
+            # The end is where the first later fact contradicts it; None: it is still true.
+            end = min(
+                (at for other, at in later if slot and other and other.contradicts(slot)),
+                default=None,
+            )
+            connection.execute(UPDATE_END, (end, seq))
 
 
 def _apply_migration(connection: sqlite3.Connection, version: int) -> None:
@@ -266,10 +265,6 @@ def _checked_version(connection: sqlite3.Connection, *, path: str) -> int:
             " version can read: update spade-llm-agents"
         )
     return version
-
-
-def _encode_text(content: str, context: str | None, tags: str | None) -> bytes:
-    return encode_terms(content, context, json.loads(tags or "[]"))
 
 
 def _read_number(connection: sqlite3.Connection, sql: str) -> int:

@@ -121,6 +121,10 @@ class SqlCondition:
     parameters: Mapping[str, SqlValue]
 
 
+def column_condition(column: str, value: SqlValue) -> SqlCondition:
+    return SqlCondition(sql=f"{column} = :{column}", parameters={column: value})
+
+
 def filter_conditions(which: MemoryFilter) -> SqlCondition:
     """All that the filter names, without what is true when."""
     named = {
@@ -130,7 +134,9 @@ def filter_conditions(which: MemoryFilter) -> SqlCondition:
         "tier": TIER_CODES.number_or_none(which.tier),
         "content_type": CONTENT_TYPE_CODES.number_or_none(which.content_type),
     }
-    conditions = [_equality(column, value) for column, value in named.items() if value is not None]
+    conditions = [
+        column_condition(column, value) for column, value in named.items() if value is not None
+    ]
     conditions += [_tag_condition(number, tag) for number, tag in enumerate(which.tags)]
     conditions += [_type_conditions(which), *_date_conditions(which)]
     return join_conditions(conditions)
@@ -201,7 +207,7 @@ def list_entries(
     )
     return MemoryPage(
         entries=tuple(entry_from_row(row, now=now) for row in found),
-        total=_count_entries(transaction, condition, common),
+        total=int(transaction.all(SELECT_COUNT.format(condition=condition.sql), common)[0][0]),
     )
 
 
@@ -276,10 +282,6 @@ def memory_statistics(
     )
 
 
-def _equality(column: str, value: SqlValue) -> SqlCondition:
-    return SqlCondition(sql=f"{column} = :{column}", parameters={column: value})
-
-
 def _tag_condition(number: int, tag: str) -> SqlCondition:
     # The tag itself is bound as a parameter: text of others never becomes SQL.
     name = f"tag_{number}"
@@ -317,9 +319,3 @@ def _one_scope(number: int, scope: GrantScope) -> SqlCondition:
         parts.append(SqlCondition(sql=f"session = :{name}", parameters={name: scope.session}))
     together = join_conditions(parts)
     return SqlCondition(sql=f"({together.sql})", parameters=together.parameters)
-
-
-def _count_entries(
-    transaction: Transaction, condition: SqlCondition, common: Mapping[str, SqlValue]
-) -> int:
-    return int(transaction.all(SELECT_COUNT.format(condition=condition.sql), common)[0][0])

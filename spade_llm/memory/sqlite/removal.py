@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from spade_llm.memory.contract import RemovedCounts
 from spade_llm.memory.sqlite import consent
 from spade_llm.memory.sqlite.consent import reject_patterns, remove_patterns_of_episodes
-from spade_llm.memory.sqlite.entries import record_action, record_count
+from spade_llm.memory.sqlite.conversations import DELETE_EMPTY_CONVERSATIONS, DELETE_MESSAGE
+from spade_llm.memory.sqlite.entries import DELETE_ENTRY, record_action, record_count
 from spade_llm.memory.sqlite.queries import (
     OWNED_ENTRY,
     VISIBLE,
     SqlCondition,
+    column_condition,
     filter_conditions,
     join_conditions,
     message_scope_condition,
@@ -37,8 +39,6 @@ HIDE_ENTRIES = f"""
 """
 
 SELECT_ENTRIES = f"SELECT seq, id, origin, type FROM entry WHERE {OWNED_ENTRY} AND {{condition}}"
-
-DELETE_ENTRY = f"DELETE FROM entry WHERE {OWNED_ENTRY} AND seq = :seq"
 
 IN_EPISODE = "episode = :episode AND episode > 0"
 
@@ -81,18 +81,6 @@ IN_CONVERSATION = """
 """
 
 WITH_MESSAGE_IDS = f"{IN_CONVERSATION} AND id IN (SELECT value FROM json_each(:ids))"
-
-DELETE_MESSAGE = """
-    DELETE FROM message
-    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND seq = :seq
-"""
-
-DELETE_EMPTY_CONVERSATIONS = """
-    DELETE FROM conversation
-    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND NOT EXISTS (
-        SELECT 1 FROM message
-        WHERE message.owner = conversation.owner AND conversation = conversation.number)
-"""
 
 RELEASE_MESSAGES = f"UPDATE message SET episode = 0 WHERE {IN_EPISODE}"
 
@@ -141,7 +129,11 @@ def hide_entries(
     """The ids of what is now hidden; `limit` is for all, not for those with ids."""
     common = join_conditions([filter_conditions(which), scope_condition(scopes)])
     rows: list[SqlRow] = []
-    for one in [common] if ids is None else [join_conditions([common, _has_id(id)]) for id in ids]:
+    for one in (
+        [common]
+        if ids is None
+        else [join_conditions([common, column_condition("id", id)]) for id in ids]
+    ):
         most = NO_LIMIT if limit is None else limit
         values = {**one.parameters, "owner": owner, "now": now, "limit": most}
         rows += transaction.all(HIDE_ENTRIES.format(condition=one.sql), values)
@@ -167,9 +159,10 @@ def forget_entries(
 
     With `scopes` only what one of them holds goes, also of the messages.
     """
-    about = [] if subject is None else [_column_condition("subject", subject)]
+    about = [] if subject is None else [column_condition("subject", subject)]
     conditions = [
-        join_conditions([_has_id(id), scope_condition(scopes), *about]) for id in dict.fromkeys(ids)
+        join_conditions([column_condition("id", id), scope_condition(scopes), *about])
+        for id in dict.fromkeys(ids)
     ]
     rows_to_delete = [
         one for condition in conditions for one in _entries_to_delete(transaction, owner, condition)
@@ -199,7 +192,7 @@ def forget_subject(
 def forget_session(
     transaction: Transaction, owner: str, session: str, *, now: int
 ) -> RemovedCounts:
-    of_session = _column_condition("session", session)
+    of_session = column_condition("session", session)
     rows_to_delete = _entries_to_delete(transaction, owner, of_session)
     # Before the entries: erasing an episode removes its messages, too, and they would not be
     # counted.
@@ -247,7 +240,7 @@ def purge_entries(transaction: Transaction, *, deleted_before: int, now: int, li
 def _forget_subject(
     transaction: Transaction, owner: str, subject: str, *, now: int
 ) -> RemovedCounts:
-    about = _column_condition("subject", subject)
+    about = column_condition("subject", subject)
     rows_to_delete = _entries_to_delete(transaction, owner, about)
     messages = _erase_messages(
         transaction, owner, ABOUT_SUBJECT, about.parameters, rows_to_delete=rows_to_delete, now=now
@@ -355,11 +348,3 @@ def _reject_patterns(transaction: Transaction, owner: str, seqs: Sequence[int]) 
     which: dict[str, SqlValue] = {"owner": owner, "seqs": json.dumps(seqs)}
     for subject, id in transaction.all(SELECT_PATTERNS, which):
         reject_patterns(transaction, owner, subject, [id])
-
-
-def _has_id(id: bytes) -> SqlCondition:
-    return _column_condition("id", id)
-
-
-def _column_condition(column: str, value: SqlValue) -> SqlCondition:
-    return SqlCondition(sql=f"{column} = :{column}", parameters={column: value})
