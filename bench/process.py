@@ -106,11 +106,11 @@ async def tools(part: Part) -> AsyncIterator[None]:
 async def mcp_tools(part: Part) -> AsyncIterator[None]:
     from bench.mcp import SERVER
     from spade_llm.agents.tools import ToolAgent
-    from spade_llm.mcp.client import McpServer, McpToolbox, Pins, StdioServer
+    from spade_llm.mcp.client import McpServerSettings, McpToolbox, Pins, StdioEndpoint
     from spade_llm.tools.toolbox import ToolGroup
 
     account = part.account
-    server = McpServer(name="mcp", endpoint=StdioServer(command=SERVER))
+    server = McpServerSettings(name="mcp", endpoint=StdioEndpoint(command=SERVER))
     box = McpToolbox(server, Pins(account.data / "mcp.db"))
     group = ToolGroup(name="mcp", toolbox=box, resource=box, state=box.state)
     agent = ToolAgent(account.jid, account.password, groups=[group], options=account.options)

@@ -104,7 +104,9 @@ MOVED_PACKAGES = {
     "structured_output": {"compat.tools": "ReadyForStructuredOutputTool"},
     "tools.mcp": {
         "mcp.client.pins": "Pins",
-        "mcp.server_configs": "HttpServer McpServer StdioServer",
+        "mcp.server_configs": (
+            "HttpServer=HttpEndpoint McpServer=McpServerSettings StdioServer=StdioEndpoint"
+        ),
         "mcp.client.toolbox": "McpToolbox",
     },
     "utils": {
@@ -118,6 +120,11 @@ where the name has changed, too."""
 
 RENAMED = {
     "": {"xmpp.connection.settings": "Connection=ConnectionSettings"},
+    "mcp.client": {
+        "mcp.server_configs": (
+            "HttpServer=HttpEndpoint McpServer=McpServerSettings StdioServer=StdioEndpoint"
+        )
+    },
     "memory": {"memory.sqlite.store": "SqliteMemoryStore=SQLiteMemoryStore"},
 }
 """Renamed public names of packages that still exist."""

@@ -48,7 +48,7 @@ from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
-from spade_llm.mcp.sessions import McpServers
+from spade_llm.mcp.sessions import AgentMcpToolbox
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.memory.tools.toolset import MAX_BATCH
 from spade_llm.messaging import Encoding, agent_status, bare
@@ -148,7 +148,7 @@ class LLMAgent(XmppAgent):
             groups_of=groups.of,
         )
         servers = program.get("mcp_servers") or ()
-        self._mcp_servers = [McpServers(servers, data=data)] if servers else []
+        self._mcp_servers = [AgentMcpToolbox(servers, data=data)] if servers else []
         documents = RagClient(self.node.requester, services.rag) if services.rag else None
         self.memory_behaviour = self._memory_behaviour(services, documents, conduct)
         tool_agents = [ToolsClient(self.node.requester, one) for one in services.tools]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StdioServer:
+class StdioEndpoint:
     """A program that we start; it ends with us."""
 
     command: tuple[str, ...]
@@ -24,7 +24,7 @@ class StdioServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HttpServer:
+class HttpEndpoint:
     """A server that runs already."""
 
     url: str
@@ -34,12 +34,12 @@ class HttpServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class McpServer:
+class McpServerSettings:
     """Configuration of an MCP server: the table `[mcp.NAME]`."""
 
     name: str
     """Letters, digits and `-`: so `NAME_tool` names one tool of one server."""
-    endpoint: StdioServer | HttpServer
+    endpoint: StdioEndpoint | HttpEndpoint
     tools: frozenset[str] | None = None
     """The server's own names of those that are offered; None: all."""
     timeout_s: float = 60.0
@@ -55,7 +55,7 @@ class McpServer:
     def secrets(self) -> frozenset[str]:
         """Secrets to mask in logs: values of variables and headers, and the token after a header's
         scheme."""
-        if isinstance(self.endpoint, StdioServer):
+        if isinstance(self.endpoint, StdioEndpoint):
             return frozenset(value for value in self.endpoint.env.values() if value)
         values = [value for value in self.endpoint.headers.values() if value]
         tokens = [value.split()[-1] for value in values if value.split()]
@@ -96,7 +96,7 @@ class MCPServerConfig:
     cache_tools: bool = False
 
     @property
-    def where(self) -> StdioServer | HttpServer:
+    def where(self) -> StdioEndpoint | HttpEndpoint:
         raise ConfigurationError(
             "MCPServerConfig: use StdioServerConfig, SseServerConfig or StreamableHttpServerConfig"
         )
@@ -128,9 +128,9 @@ class StdioServerConfig(MCPServerConfig):
             raise ConfigurationError(f"StdioServerConfig {self.name!r}: encoding: MCP is UTF-8")
 
     @property
-    def where(self) -> StdioServer:
+    def where(self) -> StdioEndpoint:
         folder = self.cwd or self.working_directory
-        return StdioServer(
+        return StdioEndpoint(
             command=(self.command, *self.args),
             env=dict(self.env or {}),
             cwd=Path(folder) if folder else None,
@@ -162,8 +162,8 @@ class SseServerConfig(_UrlConfig):
     sse_read_timeout: float = 300.0
 
     @property
-    def where(self) -> HttpServer:
-        return HttpServer(url=self.url, transport="sse", headers=dict(self.headers or {}))
+    def where(self) -> HttpEndpoint:
+        return HttpEndpoint(url=self.url, transport="sse", headers=dict(self.headers or {}))
 
 
 @dataclass(frozen=True)
@@ -175,26 +175,26 @@ class StreamableHttpServerConfig(_UrlConfig):
     terminate_on_close: bool = True
 
     @property
-    def where(self) -> HttpServer:
-        return HttpServer(url=self.url, headers=dict(self.headers or {}))
+    def where(self) -> HttpEndpoint:
+        return HttpEndpoint(url=self.url, headers=dict(self.headers or {}))
 
     @property
     def call_timeout_s(self) -> float:
         return max(CALL_TIMEOUT_S, self.timeout)
 
 
-def mcp_server(config: MCPServerConfig) -> McpServer:
+def mcp_server(config: MCPServerConfig) -> McpServerSettings:
     """Convert the configuration. Tools that the server adds later are offered without review, as in
     0.3, because the program's owner has named the server; tools that it *changes* are not."""
     name = safe_name(config.name, max_chars=MAX_NAME)
     if not name:
         raise ConfigurationError(f"{type(config).__name__}: name is missing")
-    return McpServer(
+    return McpServerSettings(
         name=name, endpoint=config.where, timeout_s=config.call_timeout_s, accepts_new_tools=True
     )
 
 
-def mcp_servers(configs: Sequence[MCPServerConfig]) -> list[McpServer]:
+def mcp_servers(configs: Sequence[MCPServerConfig]) -> list[McpServerSettings]:
     """Raises ConfigurationError where the tools of one could be taken for those of another."""
     servers = [mcp_server(config) for config in configs]
     for number, one in enumerate(servers):

@@ -47,7 +47,7 @@ def open_pins(data: Path | None) -> Pins:
     return pins
 
 
-class McpServers:
+class AgentMcpToolbox:
     """MCP servers of an agent, kept running for the block, one process or connection each.
 
     Entering waits for servers that start soon, so that the first turn has their tools. A server

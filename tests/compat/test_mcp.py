@@ -22,7 +22,7 @@ from spade_llm.mcp import (
     get_mcp_server_tools,
     get_mcp_tool,
 )
-from spade_llm.mcp.client import HttpServer
+from spade_llm.mcp.client import HttpEndpoint
 from spade_llm.mcp.server_configs import mcp_server, mcp_servers
 from spade_llm.providers import ScriptedProvider
 from tests.cli.program import ROOT
@@ -176,8 +176,8 @@ def test_servers_that_run_already_are_reached_by_their_address() -> None:
     sse = mcp_server(SseServerConfig("web", url="http://h/mcp", headers={"X-Key": "k"}))
     http = mcp_server(StreamableHttpServerConfig("my web!", True, "https://h/mcp", timeout=90.0))
 
-    assert sse.endpoint == HttpServer(url="http://h/mcp", transport="sse", headers={"X-Key": "k"})
-    assert http.endpoint == HttpServer(url="https://h/mcp", transport="http")
+    assert sse.endpoint == HttpEndpoint(url="http://h/mcp", transport="sse", headers={"X-Key": "k"})
+    assert http.endpoint == HttpEndpoint(url="https://h/mcp", transport="http")
     assert (http.name, http.timeout_s) == ("my_web_", 90.0)
 
 

@@ -9,8 +9,8 @@ from spade_llm.core.imports import lazy_exports
 if TYPE_CHECKING:
     from spade_llm.mcp.client.pins import Pins
     from spade_llm.mcp.client.toolbox import McpToolbox
-    from spade_llm.mcp.server_configs import HttpServer, McpServer, StdioServer
+    from spade_llm.mcp.server_configs import HttpEndpoint, McpServerSettings, StdioEndpoint
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
-__all__ = ["HttpServer", "McpServer", "McpToolbox", "Pins", "StdioServer"]
+__all__ = ["HttpEndpoint", "McpServerSettings", "McpToolbox", "Pins", "StdioEndpoint"]

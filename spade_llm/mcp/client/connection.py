@@ -31,7 +31,7 @@ from spade_llm.mcp.client.flow_control import FlowControl, TrafficBudget
 from spade_llm.mcp.client.sanitize import sanitize_line
 from spade_llm.mcp.client.tool_listing import ConnectionLost, ToolListings
 from spade_llm.mcp.client.transports import http_streams, stdio_streams
-from spade_llm.mcp.server_configs import StdioServer
+from spade_llm.mcp.server_configs import StdioEndpoint
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mcp_types import Tool
 
     from spade_llm.mcp.client.transports import McpServerProcess
-    from spade_llm.mcp.server_configs import McpServer, ServerTimeouts
+    from spade_llm.mcp.server_configs import McpServerSettings, ServerTimeouts
 
 _log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class McpConnection:
 
     def __init__(
         self,
-        server: McpServer,
+        server: McpServerSettings,
         timeouts: ServerTimeouts,
         *,
         on_listed: Callable[[Sequence[ToolDefinition]], None],
@@ -139,7 +139,7 @@ class McpConnection:
     @asynccontextmanager
     async def _gate(self) -> AsyncIterator[tuple[FlowControl, McpServerProcess | None]]:
         budget, where = TrafficBudget(), self._server.endpoint
-        if isinstance(where, StdioServer):
+        if isinstance(where, StdioEndpoint):
             async with stdio_streams(self._server, where, budget) as (streams, child):
                 yield FlowControl(*streams, budget), child
         else:

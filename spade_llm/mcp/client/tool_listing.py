@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from spade_llm.mcp.client.definitions import ToolDefinition
     from spade_llm.mcp.client.pins import Pins
-    from spade_llm.mcp.server_configs import McpServer
+    from spade_llm.mcp.server_configs import McpServerSettings
     from spade_llm.providers.model import ToolSpec
 
 _log = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class OfferedTools:
 class ListingReview:
     """Judges listings of one server."""
 
-    def __init__(self, server: McpServer, pins: Pins) -> None:
+    def __init__(self, server: McpServerSettings, pins: Pins) -> None:
         self.latest = OfferedTools()
         self._server = server
         self._pins = pins

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from spade_llm.mcp.client.definitions import ToolDefinition
     from spade_llm.mcp.client.pins import Pins
     from spade_llm.mcp.client.tool_listing import OfferedTools
-    from spade_llm.mcp.server_configs import McpServer
+    from spade_llm.mcp.server_configs import McpServerSettings
     from spade_llm.providers.model import ToolSpec
     from spade_llm.tools.toolbox import CallContext
 
@@ -46,7 +46,7 @@ class McpToolbox:
     """
 
     def __init__(
-        self, server: McpServer, pins: Pins, *, timeouts: ServerTimeouts | None = None
+        self, server: McpServerSettings, pins: Pins, *, timeouts: ServerTimeouts | None = None
     ) -> None:
         """Raises ConfigurationError: the extra `mcp` is missing."""
         require_extra("mcp", "mcp")
@@ -208,7 +208,7 @@ class Outage:
 class McpSupervisor:
     def __init__(
         self,
-        server: McpServer,
+        server: McpServerSettings,
         timeouts: ServerTimeouts,
         *,
         on_listed: Callable[[Sequence[ToolDefinition]], None],

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
 
     from spade_llm.mcp.client.flow_control import TrafficBudget
-    from spade_llm.mcp.server_configs import HttpServer, McpServer, StdioServer
+    from spade_llm.mcp.server_configs import HttpEndpoint, McpServerSettings, StdioEndpoint
 
 
 _log = logging.getLogger(__name__)
@@ -64,7 +64,9 @@ be silent for long."""
 
 
 class McpServerProcess:
-    def __init__(self, process: asyncio.subprocess.Process, lifeline: int, server: McpServer):
+    def __init__(
+        self, process: asyncio.subprocess.Process, lifeline: int, server: McpServerSettings
+    ):
         assert process.stdin and process.stdout and process.stderr  # All three are PIPE below.
         self.stdin, self.stdout = process.stdin, process.stdout
         self._process = process
@@ -153,7 +155,7 @@ class McpServerProcess:
 
 
 async def start_server_process(
-    server: McpServer, where: StdioServer, environment: Mapping[str, str]
+    server: McpServerSettings, where: StdioEndpoint, environment: Mapping[str, str]
 ) -> McpServerProcess:
     """Raises OSError."""
     lifeline, ours = os.pipe()
@@ -181,7 +183,7 @@ async def start_server_process(
 
 @asynccontextmanager
 async def stdio_streams(
-    server: McpServer, where: StdioServer, budget: TrafficBudget
+    server: McpServerSettings, where: StdioEndpoint, budget: TrafficBudget
 ) -> AsyncIterator[tuple[TransportStreams, McpServerProcess]]:
     """Raises OSError."""
     # Not our whole environment, in which keys of models and passwords may be.
@@ -266,7 +268,9 @@ async def _write(
 
 
 @asynccontextmanager
-async def http_streams(where: HttpServer, budget: TrafficBudget) -> AsyncIterator[TransportStreams]:
+async def http_streams(
+    where: HttpEndpoint, budget: TrafficBudget
+) -> AsyncIterator[TransportStreams]:
     """Raises httpx2.HTTPError, also in groups."""
     if where.transport == "sse":
 

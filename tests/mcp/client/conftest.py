@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from spade_llm.mcp.client import HttpServer, McpServer, McpToolbox, Pins, StdioServer
+from spade_llm.mcp.client import HttpEndpoint, McpServerSettings, McpToolbox, Pins, StdioEndpoint
 from spade_llm.mcp.server_configs import ServerTimeouts
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ class Servers:
         timeout_s: float = START_S,
         env: dict[str, str] | None = None,
     ) -> McpToolbox:
-        where: StdioServer | HttpServer = StdioServer(
+        where: StdioEndpoint | HttpEndpoint = StdioEndpoint(
             command=command(program, *arguments), env=env or {}
         )
         if transport != "stdio":
             url = await self.http_server(program, transport)
-            where = HttpServer(url=url, transport=transport)
-        server = McpServer(name="srv", endpoint=where, tools=tools, timeout_s=timeout_s)
+            where = HttpEndpoint(url=url, transport=transport)
+        server = McpServerSettings(name="srv", endpoint=where, tools=tools, timeout_s=timeout_s)
         return await self.stack.enter_async_context(
             McpToolbox(server, self.pins, timeouts=patience)
         )

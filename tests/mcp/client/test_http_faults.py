@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from spade_llm.mcp.client import HttpServer, McpServer, McpToolbox
+from spade_llm.mcp.client import HttpEndpoint, McpServerSettings, McpToolbox
 from spade_llm.mcp.client.flow_control import MAX_LINE_BYTES
 from spade_llm.mcp.server_configs import ServerTimeouts
 from spade_llm.tools.toolbox import ToolResult
@@ -32,7 +32,7 @@ async def box_at(
     servers: Servers, url: str, transport: Transport = "http", *, timeouts: ServerTimeouts = QUICK
 ) -> McpToolbox:
     assert transport != "stdio"
-    server = McpServer(name="srv", endpoint=HttpServer(url=url, transport=transport))
+    server = McpServerSettings(name="srv", endpoint=HttpEndpoint(url=url, transport=transport))
     box = McpToolbox(server, servers.pins, timeouts=timeouts)
     return await servers.stack.enter_async_context(box)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.core.errors import UnknownTool
-from spade_llm.mcp.client import HttpServer, McpServer, McpToolbox
+from spade_llm.mcp.client import HttpEndpoint, McpServerSettings, McpToolbox
 from spade_llm.tools.toolbox import ToolResult
 from tests.mcp.client.conftest import QUICK, Servers, Transport, eventually, free_port
 from tests.mcp.mcp_servers.plain import TOGETHER
@@ -133,8 +133,8 @@ async def test_a_misspelt_tool_is_in_the_log(
 async def test_a_server_that_is_not_there_is_away_and_the_call_says_which(
     servers: Servers,
 ) -> None:
-    where = HttpServer(url=f"http://127.0.0.1:{free_port()}/mcp")
-    server = McpServer(name="far", endpoint=where)
+    where = HttpEndpoint(url=f"http://127.0.0.1:{free_port()}/mcp")
+    server = McpServerSettings(name="far", endpoint=where)
     box = await servers.stack.enter_async_context(McpToolbox(server, servers.pins, timeouts=QUICK))
 
     result = await box.call("far_anything", {})
