@@ -32,10 +32,12 @@ DEFAULT_MESSAGES = 20
 TYPICAL_TOKENS = 50
 """Assumed tokens per message, for statistics of a number of messages without texts."""
 STEP_MESSAGES = 64
-"""Noted at a time, before others get a turn: 2 ms."""
+"""Messages noted before the event loop runs other tasks: 2 ms."""
 
 
 class ContextDraft:
+    """Context under construction, shared by the parts of a strategy."""
+
     def __init__(self, retention: Retention, histories: HistoryNotesCache) -> None:
         self.retention = retention
         self._histories = histories
@@ -43,9 +45,9 @@ class ContextDraft:
         """Budget reserved for the summary by the first part that writes one."""
         self.summariser: object = None
         self.fits = False
-        """Everything fits."""
+        """True if the whole history fits."""
         self.summarised: tuple[int, frozenset[int]] = (0, frozenset())
-        """A summary stands for so many of the first noted blocks, but for these."""
+        """Number of leading noted blocks that the summary covers, and those of them also shown."""
 
     @cached_property
     def question_index(self) -> int:
@@ -71,7 +73,7 @@ class ContextDraft:
         return self._histories.notes_of(retention.messages, retention.first, self.question_index)
 
     def note_in_steps(self, size: int) -> Iterator[NotedHistory]:
-        """Note what has not been noted yet, by so many messages at a time."""
+        """Add the messages that are not in the notes yet, `size` at a time."""
         retention = self.retention
         return self._histories.note_in_steps(
             retention.messages, retention.first, self.question_index, size
@@ -131,18 +133,18 @@ class Composable(ContextManagement):
     name: ClassVar[str] = ""
     """Name in statistics."""
     keeps_fitting_history: bool = True
-    """False: leaves out what it need not, to keep contexts short."""
+    """False: drops messages even if the whole history fits, to keep contexts short."""
     reads_notes: bool = True
-    """False: needs nothing that is noted of a history, so that nothing has to be prepared."""
+    """False: does not use the notes of a history, so that nothing has to be prepared."""
 
     @property
     def parts(self) -> tuple[Composable, ...]:
-        """Those that fill the context."""
+        """Strategies that fill the context together; itself, unless it is a composition."""
         return (self,)
 
     @property
     def filters(self) -> tuple[ContextManagement, ...]:
-        """Strategies of others: what they leave out is not looked at."""
+        """Strategies of other programs, applied first: the parts do not see what they drop."""
         return ()
 
     def limits(self) -> ContextLimits:
@@ -155,7 +157,7 @@ class Composable(ContextManagement):
         """Keep what is more important than the newest messages."""
 
     def select_more(self, draft: ContextDraft) -> None:
-        """Keep more of it, in budget that the newest messages do not need."""
+        """Keep more of the important messages, in budget that the newest ones do not need."""
 
     def earliest_index(self, draft: ContextDraft) -> int:
         """Return the earliest index of the newest messages."""
@@ -171,16 +173,16 @@ class Composable(ContextManagement):
         return False
 
     def add_summary(self, draft: ContextDraft) -> None:
-        """Write something of what was left out."""
+        """Write a summary of the dropped messages."""
 
     async def prepare_notes(self, notes: HistoryNotes, question: str) -> None:
-        """Part of `prepare`; the history does not fit."""
+        """Do this part's work for `prepare`; called if the history does not fit."""
 
     async def prepare_notes_ahead(self, notes: HistoryNotes) -> None:
-        """Part of `work_ahead`; the history does not fit."""
+        """Do this part's work for `work_ahead`; called if the history does not fit."""
 
     def describe(self, stats: ContextStats) -> None:
-        """Write what this part was made with."""
+        """Add the options of this part to the statistics."""
 
     def degraded(self, draft: ContextDraft) -> str:
         """Return what this context had to do without; empty if nothing."""
@@ -196,8 +198,9 @@ class Composable(ContextManagement):
         total = check_count("total_messages", total_messages, minimum=0)
         limits = self._limits()
         kept = int(min(total, limits.max_messages, limits.token_limit // TYPICAL_TOKENS))
+        names = [one.name for one in self.parts] + [type(one).__name__ for one in self.filters]
         stats = ContextStats(
-            strategy="+".join([one.name for one in self.parts] + _filter_names(self.filters)),
+            strategy="+".join(names),
             total_messages=total,
             messages_in_context=kept,
             messages_dropped=total - kept,
@@ -253,7 +256,7 @@ class Composable(ContextManagement):
         """Note the history; None if it fits, or if no part reads notes."""
         if not any(part.reads_notes for part in self.parts):
             return None
-        # Not above: it takes as long to import as all the rest.
+        # Imported here: it takes as long to import as the rest of this package.
         import asyncio
 
         draft = self._new_draft(self._apply_filters(list(messages)), None)
@@ -326,7 +329,7 @@ class Composable(ContextManagement):
         return ContextDraft(Retention(messages, budget, truncator=truncator), self._histories)
 
     def _limits(self) -> ContextLimits:
-        """The strictest of all; 20 messages if there is none."""
+        """The strictest limits of all parts; 20 messages if there are none."""
         every = [part.limits() for part in self.parts]
         strictest = min(every, key=lambda one: one.token_limit)
         messages = min(one.max_messages for one in every)
@@ -352,7 +355,3 @@ class Composable(ContextManagement):
     @cached_property
     def _truncators(self) -> dict[float, Truncator]:
         return {}
-
-
-def _filter_names(filters: Sequence[ContextManagement]) -> list[str]:
-    return [type(one).__name__ for one in filters]

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from spade_llm.context.composable import ContextDraft
     from spade_llm.context.notes import Block, HistoryNotes, OpenQuestion
-    from spade_llm.context.salience import SummaryPoint
     from spade_llm.context.strategy import ContextStats
     from spade_llm.providers.model import ChatModel, ContextMessage
 
@@ -88,7 +87,7 @@ def extract_summary(
 
 
 async def write_summary(notes: HistoryNotes, model: ChatModel, *, tokens: int) -> None:
-    """Go on with the notes' summary if enough has been said. Raises ModelError."""
+    """Extend the notes' summary by a model call if enough was added since. Raises ModelError."""
     start = notes.model_summary.blocks if notes.model_summary else 0
     stop = min(len(notes.blocks) - KEPT_BLOCKS, start + MAX_BLOCKS)
     if stop - max(start, notes.summary_tried_until) < STEP_BLOCKS:
@@ -117,7 +116,8 @@ class Compression(Composable):
     def reserve(self, draft: ContextDraft) -> None:
         budget, noted = draft.retention.budget, draft.noted_history
         if draft.summariser is None and noted.notes.blocks and budget.messages >= 1:
-            tokens = int(min(full_summary_tokens(noted.notes), self._max_tokens(budget.tokens)))
+            most = min(self.summary_tokens, budget.tokens * BUDGET_SHARE)
+            tokens = int(min(full_summary_tokens(noted.notes), most))
             if tokens >= OVERHEAD_TOKENS:
                 draft.summariser = self
                 draft.reserved = ContextCost(1, tokens)
@@ -130,13 +130,21 @@ class Compression(Composable):
         reserved, retention = draft.reserved, draft.retention
         # `write` charges what the summary really takes.
         retention.budget.refund(reserved)
-        stop, shown = _first_recent(draft), _shown_blocks(draft)
+        noted, starts = draft.noted_history, draft.noted_history.notes.starts
+        # The first of the noted blocks after which nothing was left out.
+        stop = bisect_left(starts, retention.oldest_recent - noted.offset)
+        shown = frozenset(
+            bisect_left(starts, start - noted.offset) for start in retention.whole_blocks()
+        )
         tokens = reserved.tokens
         for _ in range(MAX_ATTEMPTS):
-            summary = extract_summary(draft.noted_history.notes, stop, tokens, shown=shown)
+            summary = extract_summary(noted.notes, stop, tokens, shown=shown)
             if not summary.lines:
                 return
-            message = UserMessage(role="user", content=_quoted_summary(summary), name=CONTEXT_NAME)
+            lines = list(summary.lines)
+            if summary.left_out:
+                lines.append(f"({summary.left_out} older details are left out)")
+            message = UserMessage(role="user", content=quote_earlier(lines), name=CONTEXT_NAME)
             if retention.budget.cost([message]).tokens <= reserved.tokens:
                 retention.write(message)
                 draft.summarised = stop, shown
@@ -156,9 +164,6 @@ class Compression(Composable):
         if self.model is None or not draft.summarised[0]:
             return ""
         return "" if draft.noted_history.notes.model_summary else "model"
-
-    def _max_tokens(self, budget: float) -> float:
-        return min(self.summary_tokens, budget * BUDGET_SHARE)
 
 
 def _open_question_lines(
@@ -203,7 +208,11 @@ def _question_cost(question: OpenQuestion) -> int:
 
 def _summary_prompt(notes: HistoryNotes, blocks: list[Block]) -> list[ContextMessage]:
     earlier = notes.model_summary.text.splitlines() if notes.model_summary else ["(nothing yet)"]
-    said = [line for block in blocks for line in _block_lines(notes, block)]
+    said = [
+        f"{one['role']}: {' '.join(message_text(one).split())[:MAX_BLOCK_CHARS]}"
+        for block in blocks
+        for one in notes.messages[block.indexes.start : block.indexes.stop]
+    ]
     quoted = quote_earlier(["Summary so far:", *earlier, "", "What was said next:", *said])
     return [
         SystemMessage(role="system", content=INSTRUCTION),
@@ -211,43 +220,14 @@ def _summary_prompt(notes: HistoryNotes, blocks: list[Block]) -> list[ContextMes
     ]
 
 
-def _block_lines(notes: HistoryNotes, block: Block) -> list[str]:
-    messages = notes.messages[block.indexes.start : block.indexes.stop]
-    return [
-        f"{one['role']}: {' '.join(message_text(one).split())[:MAX_BLOCK_CHARS]}"
-        for one in messages
-    ]
-
-
 def _with_lost_points(notes: HistoryNotes, stop: int, text: str) -> str:
-    """Return the lines of the model, and the points with items that are missing in them."""
+    """Return the model's lines, followed by the points of which it left out an item."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = {strip_punctuation(word).casefold() for line in lines for word in line.split()}
     points = [point for told in notes.points for point in told.points(0, told.count_before(stop))]
-    return "\n".join(
-        [*lines, *(point.line(CONTEXT_LENGTH) for point in points if _is_lost(point, said))]
+    lost = (
+        point.line(CONTEXT_LENGTH)
+        for point in points
+        if any(item.casefold() not in said for item in point.items)
     )
-
-
-def _is_lost(point: SummaryPoint, said: Collection[str]) -> bool:
-    return any(item.casefold() not in said for item in point.items)
-
-
-def _first_recent(draft: ContextDraft) -> int:
-    """The first of the noted blocks behind which nothing was left out."""
-    noted = draft.noted_history
-    return bisect_left(noted.notes.starts, draft.retention.oldest_recent - noted.offset)
-
-
-def _shown_blocks(draft: ContextDraft) -> frozenset[int]:
-    """The noted blocks that are in the context, whole."""
-    noted = draft.noted_history
-    starts = (start - noted.offset for start in draft.retention.whole_blocks())
-    return frozenset(bisect_left(noted.notes.starts, start) for start in starts)
-
-
-def _quoted_summary(summary: ExtractiveSummary) -> str:
-    lines = list(summary.lines)
-    if summary.left_out:
-        lines.append(f"({summary.left_out} older details are left out)")
-    return quote_earlier(lines)
+    return "\n".join([*lines, *lost])

@@ -35,13 +35,13 @@ MAX_TERM_BLOCKS = 64
 TOPIC_WINDOW_TURNS = 2
 """Number of turns compared on each side of a turn's beginning, to detect a topic shift."""
 TOPIC_SHIFT_OVERLAP = 0.04
-"""Less of the smaller side's words in common: it does."""
+"""Share of common words, relative to the smaller side, below which the topic has shifted."""
 MAX_REFERENCE_DISTANCES = 32
 """Maximum number of reference distances kept, the latest."""
 RARE_BLOCKS = 3
 """Maximum number of blocks with a term that still tells what an answer refers to."""
 MAX_OPEN = 200
-"""Questions that wait for an answer; beyond, the oldest is given up."""
+"""Maximum number of open questions; beyond it the oldest is dropped."""
 
 _POSTPONED = re.compile(
     r"\b(?:don'?t know|not sure|no idea|let me (?:check|see|look|think)|later|not yet|unknown|"
@@ -50,6 +50,17 @@ _POSTPONED = re.compile(
     r"lo (?:miro|consulto|averiguo)|d[eé]jame)\b",
     re.IGNORECASE,
 )
+MAX_NOTED_BYTES = 128_000_000
+"""Maximum size of the notes of all histories in bytes, estimated: some 37 000 short messages. Notes
+of the least recently used history are evicted, and made again if it continues."""
+MAX_NOTES_PER_HISTORY = 12_000
+"""Messages; then the notes are made again, of what the history holds by then. Of a history that is
+long itself they may hold twice as much: else they would be made again in each turn."""
+MIN_MATCHING_MESSAGES = 16
+"""Messages of a history without its beginning by which it is known for the same: a program may put
+one message into the histories of several people."""
+MAX_SEARCHED_MESSAGES = 64
+"""Maximum number of messages, counted from the end, to search for the last noted one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +82,7 @@ class OpenQuestion:
     text: str
     terms: frozenset[int]
     is_postponed: bool = False
-    """It was reacted to, and not answered."""
+    """True if a reply came that did not answer it."""
 
     def postpone(self) -> OpenQuestion:
         return self if self.is_postponed else replace(self, is_postponed=True)
@@ -106,25 +117,25 @@ class HistoryNotes:
         self.block_counts: defaultdict[int, int] = defaultdict(int)
         """Number of all blocks with each term."""
         self.turn_starts: list[int] = []
-        """The first block of each turn."""
+        """Index of the first block of each turn."""
         self.last_topic_start = 0
-        """The latest turn that opened a topic, of those behind which two more were noted."""
+        """Latest turn that opened a topic, among those with two later turns noted."""
         self.reference_distances: list[int] = []
         """Distances in turns of the latest answers that referred to an earlier turn."""
         self.points = (PointSequence(), PointSequence())
-        """Points of people, and those of assistants and tools."""
+        """Summary points of people, and those of assistants and tools."""
         self.model_summary: ModelSummary | None = None
         self.summary_tried_until = 0
-        """Up to which block a model was asked for a summary."""
+        """Number of leading blocks for which a model was asked for a summary."""
         self.vectors: QuantizedVectors | None = None
         self.embedded_blocks = 0
-        """Blocks that have theirs: the first so many."""
+        """Number of leading blocks that have vectors."""
         self.question_vector: tuple[str, NDArray[np.float32]] | None = None
         self._said: set[str] = set()
         self._last_turn_of: dict[int, int] = {}
 
     def extend(self, messages: Sequence[ContextMessage]) -> None:
-        """Whole blocks of finished turns."""
+        """Add whole blocks of finished turns."""
         start = len(self.messages)
         self.messages.extend(messages)
         for indexes in blocks_oldest_first(self.messages, start):
@@ -134,7 +145,9 @@ class HistoryNotes:
         messages = self.messages[indexes.start : indexes.stop]
         role, index = messages[0]["role"], len(self.blocks)
         if role == "user" or not self.blocks:
-            self._detect_topic_shift()
+            # By now all turns that it is compared with are noted.
+            if self.opens_topic(self.turns - TOPIC_WINDOW_TURNS):
+                self.last_topic_start = self.turns - TOPIC_WINDOW_TURNS
             self.turn_starts.append(index)
             self.turns += 1
         text = " ".join(map(message_text, messages))
@@ -165,11 +178,6 @@ class HistoryNotes:
         before = self.terms_of_turns(turn - TOPIC_WINDOW_TURNS, turn)
         return is_topic_shift(before, self.terms_of_turns(turn, turn + TOPIC_WINDOW_TURNS))
 
-    def _detect_topic_shift(self) -> None:
-        """Once for each turn, when all that it is compared with is noted."""
-        if self.opens_topic(self.turns - TOPIC_WINDOW_TURNS):
-            self.last_topic_start = self.turns - TOPIC_WINDOW_TURNS
-
     def _is_new(self, point: SummaryPoint) -> bool:
         """Check whether the point is new; a repeated sentence is not summarised twice."""
         key = f"{point.speaker}:{point.forms[0]}"
@@ -179,11 +187,15 @@ class HistoryNotes:
         return True
 
     def _answer_questions(self, message: ContextMessage) -> None:
-        """The other side's latest, if it tells something; older ones if it speaks of the same."""
+        """Close the open questions that this message answers: all of the other side that were not
+        postponed, and postponed ones with the same terms."""
         text, role = message["content"] or "", message["role"]
         if not text.strip() or role not in ("user", "assistant"):
             return
-        if not _is_statement(text):
+        is_statement = not _POSTPONED.search(text) and not all(
+            map(is_question_sentence, split_sentences(text))
+        )
+        if not is_statement:
             self.open_questions = [
                 one if one.speaker == role else one.postpone() for one in self.open_questions
             ]
@@ -238,27 +250,9 @@ def is_topic_shift(before: frozenset[int], behind: frozenset[int]) -> bool:
     return len(before & behind) < TOPIC_SHIFT_OVERLAP * min(len(before), len(behind))
 
 
-def _is_statement(text: str) -> bool:
-    """Check whether the text contains more than questions and does not postpone the answer."""
-    return not _POSTPONED.search(text) and not all(map(is_question_sentence, split_sentences(text)))
-
-
-MAX_NOTED_BYTES = 128_000_000
-"""Maximum size of the notes of all histories in bytes, estimated: some 37 000 short messages. Notes
-of the least recently used history are evicted, and made again if it continues."""
-MAX_NOTES_PER_HISTORY = 12_000
-"""Messages; then the notes are made again, of what the history holds by then. Of a history that is
-long itself they may hold twice as much: else they would be made again in each turn."""
-MIN_MATCHING_MESSAGES = 16
-"""Messages of a history without its beginning by which it is known for the same: a program may put
-one message into the histories of several people."""
-MAX_SEARCHED_MESSAGES = 64
-"""Maximum number of messages, counted from the end, to search for the last noted one."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotedHistory:
-    """A history's notes, and where in it they are."""
+    """Notes of a history, with their position in it."""
 
     notes: HistoryNotes
     offset: int
@@ -293,7 +287,7 @@ class HistoryNotesCache:
     def note_in_steps(
         self, messages: list[ContextMessage], first: int, question: int, size: int
     ) -> Iterator[NotedHistory]:
-        """Read on by `size` messages or a little more at a time; the last step has all of it."""
+        """Extend the notes by about `size` messages per step; the last step covers all of them."""
         if question <= first:
             return
         notes, known = self._find(messages, first, question)
@@ -301,7 +295,10 @@ class HistoryNotesCache:
         if known == question:
             yield self._keep(notes, offset, first)
         while known < question:
-            stop = _whole_blocks(messages, min(known + size, question), question)
+            stop = min(known + size, question)
+            # No exchange is cut in two.
+            while stop < question and messages[stop]["role"] == "tool":
+                stop += 1
             # The key is the last noted message, which changes now.
             self._forget(notes)
             notes.extend(messages[known:stop])
@@ -311,7 +308,7 @@ class HistoryNotesCache:
     def _find(
         self, messages: list[ContextMessage], first: int, question: int
     ) -> tuple[HistoryNotes, int]:
-        """The notes, and up to where in the history they reach."""
+        """Return the notes, and the index in the history up to which they reach."""
         for index in range(question - 1, max(first, question - MAX_SEARCHED_MESSAGES) - 1, -1):
             notes = self._by_last.get(id(messages[index]))
             if notes is not None and _is_end(notes, messages, first, index + 1):
@@ -342,10 +339,3 @@ def _is_end(notes: HistoryNotes, messages: list[ContextMessage], first: int, sto
     ):
         return False
     return notes.messages[len(notes.messages) - length :] == messages[first:stop]
-
-
-def _whole_blocks(messages: list[ContextMessage], stop: int, end: int) -> int:
-    """No exchange is cut in two."""
-    while stop < end and messages[stop]["role"] == "tool":
-        stop += 1
-    return stop

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from spade_llm.context.token_counter import CachedTokenCounter, Truncator
     from spade_llm.providers.model import ContextMessage
 
+MIN_EXCHANGE_MESSAGES = 2
+"""A call and its result."""
+
 
 def leading_system_messages(messages: list[ContextMessage]) -> int:
     """Count the leading system messages."""
@@ -35,7 +38,7 @@ def ensure_system_prompt(
 def with_system_prompt(
     messages: list[ContextMessage], system_prompt: str | None
 ) -> list[ContextMessage]:
-    """A new list that opens with the prompt, unless it already does or there is none."""
+    """Return a new list that begins with the prompt, if there is one and it is not there yet."""
     if not system_prompt:
         return list(messages)
     prompt = SystemMessage(role="system", content=system_prompt)
@@ -45,12 +48,14 @@ def with_system_prompt(
 
 
 def blocks_oldest_first(messages: list[ContextMessage], first: int) -> Iterator[range]:
-    """The blocks from index `first` on."""
+    """Iterate over the blocks from index `first` on: single messages, and tool calls with their
+    results."""
     start = first
     while start < len(messages):
         stop = start + 1
         if calls_tools(messages[start]):
-            stop = _behind_results(messages, stop)
+            while stop < len(messages) and messages[stop]["role"] == "tool":
+                stop += 1
         yield range(start, stop)
         start = stop
 
@@ -58,11 +63,13 @@ def blocks_oldest_first(messages: list[ContextMessage], first: int) -> Iterator[
 def blocks_newest_first(
     messages: list[ContextMessage], first: int, stop: int | None = None
 ) -> Iterator[range]:
-    """The same blocks from the end, or from before `stop`, where one must end; looks at no message
-    older than it has to."""
+    """Iterate over the same blocks from the end, or from `stop`, where a block must end. Messages
+    are read only as far as the iteration goes."""
     stop = len(messages) if stop is None else stop
     while stop > first:
-        results = _start_of_results(messages, first, stop)
+        results = stop
+        while results > first and messages[results - 1]["role"] == "tool":
+            results -= 1
         if results > first and calls_tools(messages[results - 1]):
             yield range(results - 1, stop)
             stop = results - 1
@@ -93,45 +100,28 @@ def calls_tools(message: ContextMessage) -> bool:
 def repair_history(
     messages: list[ContextMessage], strategy: ContextManagement
 ) -> list[ContextMessage]:
-    """A list that opens with the history's system messages and ends with its current turn."""
+    """Apply a strategy and repair its result: leading system messages and the current turn are put
+    back, and incomplete tool exchanges are dropped."""
     kept = list(strategy.apply_context_strategy(list(messages), None))
     if len(kept) == len(messages) and kept == messages:
         return messages
     first = leading_system_messages(messages)
-    turn = _current_turn(messages, first)
+    users = (
+        block.start
+        for block in blocks_newest_first(messages, first)
+        if messages[block.start]["role"] == "user"
+    )
+    turn = messages[next(users, len(messages)) :]
     # By identity: different messages may have equal text.
     here = {id(message) for message in (*messages[:first], *turn)}
     others = [message for message in kept if id(message) not in here]
-    return [*messages[:first], *_complete_exchanges(others), *turn]
-
-
-def _behind_results(messages: list[ContextMessage], start: int) -> int:
-    while start < len(messages) and messages[start]["role"] == "tool":
-        start += 1
-    return start
-
-
-def _start_of_results(messages: list[ContextMessage], first: int, stop: int) -> int:
-    while stop > first and messages[stop - 1]["role"] == "tool":
-        stop -= 1
-    return stop
-
-
-def _current_turn(messages: list[ContextMessage], first: int) -> list[ContextMessage]:
-    """Return the messages from the newest user message on."""
-    for block in blocks_newest_first(messages, first):
-        if messages[block.start]["role"] == "user":
-            return messages[block.start :]
-    return []
-
-
-def _complete_exchanges(messages: list[ContextMessage]) -> list[ContextMessage]:
-    return [
-        message
-        for block in blocks_oldest_first(messages, 0)
-        for message in (messages[index] for index in block)
-        if _is_complete(messages, block)
+    complete = [
+        others[index]
+        for block in blocks_oldest_first(others, 0)
+        if _is_complete(others, block)
+        for index in block
     ]
+    return [*messages[:first], *complete, *turn]
 
 
 def _is_complete(messages: list[ContextMessage], block: range) -> bool:
@@ -144,10 +134,6 @@ def _is_complete(messages: list[ContextMessage], block: range) -> bool:
     results = (messages[index] for index in block[1:])
     # OpenAI-compatible servers answer 400 to calls without their results, and vice versa.
     return wanted == [one["tool_call_id"] for one in results if one["role"] == "tool"]
-
-
-MIN_EXCHANGE_MESSAGES = 2
-"""A call and its result."""
 
 
 class Retention:
@@ -179,10 +165,11 @@ class Retention:
         if len(self.messages) - self.first > self.budget.messages:
             return False
         left = self.budget.tokens
-        for message in self._newest_first() if self.budget.counter else ():
-            left -= self.budget.cost([message]).tokens
-            if left < 0:
-                return False
+        if self.budget.counter:
+            for index in range(len(self.messages) - 1, self.first - 1, -1):
+                left -= self.budget.cost([self.messages[index]]).tokens
+                if left < 0:
+                    return False
         return True
 
     @property
@@ -313,9 +300,6 @@ class Retention:
             kept += self._kept[start][1]
         return kept
 
-    def _newest_first(self) -> Iterator[ContextMessage]:
-        return (self.messages[i] for i in range(len(self.messages) - 1, self.first - 1, -1))
-
     def _is_tools(self, block: range) -> bool:
         message = self.messages[block.start]
         return message["role"] == "tool" or calls_tools(message)
@@ -349,7 +333,7 @@ class ContextCost:
 
 
 class ContextBudget:
-    """Tokens are counted only where they have a limit."""
+    """Remaining messages and tokens; tokens are counted only if they are limited."""
 
     def __init__(
         self,
@@ -375,7 +359,7 @@ class ContextBudget:
         return cost.messages <= self.messages and cost.tokens <= self.tokens
 
     def charge(self, cost: ContextCost) -> None:
-        """May leave less than nothing: the current turn is never left out."""
+        """Subtract the cost. The rest may be negative: the current turn is always kept."""
         self.messages -= cost.messages
         self.tokens -= cost.tokens
 

@@ -65,6 +65,19 @@ MAX_OWN_WORDS = 12
 MAX_TERM_CHARS = 8000
 """Maximum number of characters of a text that are searched for terms."""
 CACHED_TERMS = 20_000
+MAX_WHOLE_CHARS = 240
+"""Maximum length of a sentence that is shown whole; of a longer one, its items and the words around
+them."""
+WORDS_BEFORE, WORDS_BEHIND = 3, 2
+GAP = " … "
+MAX_RESULT_CHARS = 2000
+"""Maximum number of characters of a tool result that are searched for points."""
+MAX_RESULT_POINTS = 6
+LINE_TOKENS = 6
+"""Tokens of the speaker, the dash and the line end."""
+_DENSE = re.compile(r"[^A-Za-zÀ-ɏ\s]")
+"""Each of these is most of a token."""
+FULL_LENGTH, CONTEXT_LENGTH, ITEMS_LENGTH = range(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +95,8 @@ class SalientSentence:
 
 
 def salient_sentences(text: str, *, speaks_of_self: bool) -> list[SalientSentence]:
-    """`speaks_of_self`: sentences with `my` or `I am` hold something, too (a person's do)."""
+    """Extract the salient sentences. `speaks_of_self`: sentences with `my` or `I am` count too, as
+    in messages of people."""
     found = (_salient_sentence(part, speaks_of_self) for part in split_sentences(text))
     return [one for one in found if one.item_indexes or one.is_question]
 
@@ -118,7 +132,8 @@ def _salient_sentence(text: str, speaks_of_self: bool) -> SalientSentence:
     words = tuple(text.split())
     marked = {i for i, word in enumerate(words) if _is_item(word, is_first=i == 0)}
     if speaks_of_self and _SELF_REFERENCE.search(text):
-        own = [i for i, word in enumerate(words) if _means_something(word)]
+        bare = [strip_accents(strip_punctuation(word).casefold()) for word in words]
+        own = [i for i, word in enumerate(bare) if word and word not in STOP_WORDS]
         marked.update(own[:MAX_OWN_WORDS])
     return SalientSentence(words, tuple(sorted(marked)), is_question_sentence(text))
 
@@ -130,7 +145,8 @@ def _is_item(word: str, is_first: bool) -> bool:
         return False
     if any(char.isdigit() or char in "@_/\\" for char in bare):
         return True
-    if any(map(_has_no_case, bare)):
+    # Letters without case are of scripts in which names look like other words.
+    if any(char.isalpha() and not char.islower() and not char.isupper() for char in bare):
         return True
     folded = strip_accents(bare.casefold())
     if any(char.isupper() for char in bare):
@@ -139,38 +155,12 @@ def _is_item(word: str, is_first: bool) -> bool:
     return folded in _SAID_IN_LETTERS
 
 
-def _has_no_case(char: str) -> bool:
-    """A letter of a script in which names look like other words."""
-    return char.isalpha() and not char.islower() and not char.isupper()
-
-
-def _means_something(word: str) -> bool:
-    bare = strip_accents(strip_punctuation(word).casefold())
-    return bool(bare) and bare not in STOP_WORDS
-
-
 @lru_cache(CACHED_TERMS)
 def _word_term(word: str) -> int | None:
     """Return the stem hash, the smaller of English and Spanish; None for a stop word."""
     if strip_accents(word) in STOP_WORDS:
         return None
     return min(stem_hash(word, ENGLISH), stem_hash(word, SPANISH))
-
-
-MAX_WHOLE_CHARS = 240
-"""A longer sentence is told by what is around its items."""
-WORDS_BEFORE, WORDS_BEHIND = 3, 2
-GAP = " … "
-MAX_RESULT_CHARS = 2000
-"""Maximum number of characters of a tool result that are searched for points."""
-MAX_RESULT_POINTS = 6
-LINE_TOKENS = 6
-"""Tokens of the speaker, the dash and the line end."""
-
-_DENSE = re.compile(r"[^A-Za-zÀ-ɏ\s]")
-"""Each of these is most of a token."""
-
-FULL_LENGTH, CONTEXT_LENGTH, ITEMS_LENGTH = range(3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,18 +270,17 @@ class PointSequence:
 
 def _point(speaker: str, sentence: SalientSentence) -> SummaryPoint:
     whole = " ".join(sentence.words)
+    forms = "", "", ""
+    if sentence.item_indexes:
+        near = min(GAP.join(_item_runs(sentence)), whole, key=len)
+        bare = min(", ".join(sentence.items), near, key=len)
+        forms = (whole if len(whole) <= MAX_WHOLE_CHARS else near), near, bare
     return SummaryPoint(
         speaker=speaker,
         question=whole if sentence.is_question else "",
-        forms=_three_lengths(whole, sentence) if sentence.item_indexes else ("", "", ""),
+        forms=forms,
         items=sentence.items,
     )
-
-
-def _three_lengths(whole: str, sentence: SalientSentence) -> tuple[str, str, str]:
-    near = min(GAP.join(_item_runs(sentence)), whole, key=len)
-    bare = min(", ".join(sentence.items), near, key=len)
-    return (whole if len(whole) <= MAX_WHOLE_CHARS else near), near, bare
 
 
 def _item_runs(sentence: SalientSentence) -> Iterator[str]:

@@ -13,7 +13,7 @@ from spade_llm.core.errors import ModelError
 
 if TYPE_CHECKING:
     from spade_llm.context.composable import ContextDraft
-    from spade_llm.context.notes import Block, HistoryNotes
+    from spade_llm.context.notes import HistoryNotes
     from spade_llm.context.strategy import ContextStats
     from spade_llm.providers.embedder import Embedder
 
@@ -22,10 +22,10 @@ logger = logging.getLogger(__name__)
 MAX_TERMS = 12
 """Maximum number of terms of a question, the rarest first."""
 FEW_BLOCKS = 8
-"""A word of no more blocks than these tells by itself what is asked for."""
+"""Maximum number of blocks with a word for the word to count as rare."""
 MAX_CANDIDATES = 48
 MIN_COSINE = 0.25
-"""Below, two texts of MiniLM have nothing to do with each other."""
+"""Cosine of two MiniLM vectors below which their texts are unrelated."""
 VECTOR_SHARE = 0.5
 
 RELEVANT_SHARE = 0.5
@@ -36,12 +36,13 @@ MAX_EMBEDDED_CHARS = 2000
 
 
 def most_relevant_blocks(notes: HistoryNotes, question: str, *, threshold: float) -> list[int]:
-    """Blocks, the nearest first, of equal ones the newer.
+    """Return the blocks most relevant to the question, the best first, of equal ones the newer.
 
-    Those that are at least `threshold` times as near as the nearest, and of each rare word of the
-    question the nearest that has it: a question may ask for several things.
+    They score at least `threshold` times the best score. For each rare word of the question the
+    best block with it is added, because a question may ask for several things.
     """
-    asked = _rarest_terms(notes, text_terms(question))
+    known = [term for term in text_terms(question) if notes.block_counts.get(term)]
+    asked = sorted(known, key=lambda term: (notes.block_counts[term], term))[:MAX_TERMS]
     scores = _term_scores(notes, asked, _cosines(notes, question))
     if not scores:
         return []
@@ -98,8 +99,13 @@ class SemanticRetention(Composable):
         for index in most_relevant_blocks(
             noted.notes, draft.question, threshold=self.similarity_threshold
         ):
-            for block in _with_adjacent_turn(noted.notes, index):
-                indexes = noted.locate(block)
+            blocks = noted.notes.blocks
+            block = blocks[index]
+            # A question with the answer after it, an answer with the question before it.
+            other = index + 1 if block.role == "user" else index - 1
+            is_pair = 0 <= other < len(blocks) and blocks[other].turn == block.turn
+            for one in (block, blocks[other]) if is_pair else (block,):
+                indexes = noted.locate(one)
                 if indexes is not None and not share.is_exhausted:
                     draft.retention.keep(indexes, within=share)
 
@@ -127,11 +133,13 @@ class SemanticRetention(Composable):
         while notes.embedded_blocks < len(notes.blocks):
             start = notes.embedded_blocks
             blocks = notes.blocks[start : start + BATCH]
-            values, _ = quantize_vectors(
-                await embedder.embed([_block_text(notes, block) for block in blocks])
-            )
+            texts = []
+            for block in blocks:
+                messages = notes.messages[block.indexes.start : block.indexes.stop]
+                texts.append(" ".join(map(message_text, messages))[:MAX_EMBEDDED_CHARS] or "-")
+            values, _ = quantize_vectors(await embedder.embed(texts))
             if notes.embedded_blocks != start:
-                continue  # Somebody else did it meanwhile.
+                continue  # Another task embedded them meanwhile.
             notes.vectors = notes.vectors or QuantizedVectors()
             notes.vectors.extend(len(blocks))
             notes.vectors.put(np.arange(start, start + len(blocks), dtype=np.int32), values)
@@ -147,11 +155,6 @@ class SemanticRetention(Composable):
         if self.embedder is None or draft.fits:
             return ""
         return "" if ranks_by_vectors(draft.noted_history.notes, draft.question) else "vectors"
-
-
-def _rarest_terms(notes: HistoryNotes, terms: frozenset[int]) -> list[int]:
-    known = [term for term in terms if notes.block_counts.get(term)]
-    return sorted(known, key=lambda term: (notes.block_counts[term], term))[:MAX_TERMS]
 
 
 def _term_scores(
@@ -190,16 +193,3 @@ def _cosines(notes: HistoryNotes, question: str) -> dict[int, float]:
         for row, cosine in zip(rows, exact, strict=True)
         if cosine >= MIN_COSINE
     }
-
-
-def _with_adjacent_turn(notes: HistoryNotes, index: int) -> list[Block]:
-    """A question with the answer right behind it, an answer with the question right before it."""
-    block = notes.blocks[index]
-    other = index + 1 if block.role == "user" else index - 1
-    is_there = 0 <= other < len(notes.blocks) and notes.blocks[other].turn == block.turn
-    return [block, notes.blocks[other]] if is_there else [block]
-
-
-def _block_text(notes: HistoryNotes, block: Block) -> str:
-    messages = notes.messages[block.indexes.start : block.indexes.stop]
-    return " ".join(map(message_text, messages))[:MAX_EMBEDDED_CHARS] or "-"

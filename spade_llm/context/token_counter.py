@@ -32,6 +32,14 @@ TOKENS_PER_CALL = 8
 MAX_CACHED_CHARS = 4_000_000
 """Maximum number of characters of cached texts; when half of it is used, the older half is evicted.
 """
+TABLES_PACKAGE = "bpe_openai"
+_O200K_MODELS = re.compile(r"(gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|chatgpt-4o|o[134])(?![a-z0-9])")
+_CL100K_MODELS = re.compile(r"(gpt-4|gpt-3\.5-turbo)(?![a-z0-9.])")
+HEAD_SHARE = 2 / 3
+"""Share of the shown text for the beginning, which identifies it; the end tells the outcome."""
+NOTE_TOKENS = 24
+MAX_ATTEMPTS = 6
+MAX_CACHED_TRUNCATIONS = 512
 
 
 class TokenCounter(Protocol):
@@ -131,11 +139,6 @@ def _tokens_of(piece: str) -> float:
     return 1.7 if first < 0x10000 else 3
 
 
-TABLES_PACKAGE = "bpe_openai"
-_O200K_MODELS = re.compile(r"(gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|chatgpt-4o|o[134])(?![a-z0-9])")
-_CL100K_MODELS = re.compile(r"(gpt-4|gpt-3\.5-turbo)(?![a-z0-9.])")
-
-
 def counter_for(model: str | None = None, *, tokenizer: Path | None = None) -> TokenCounter:
     """Exact if `tokenizer` is given, or `model` is one of OpenAI's and its table is installed
     (the extra `tokens`); else an estimate.
@@ -208,13 +211,6 @@ def _check_tokenizer_file(path: Path) -> str:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(f"{path} is not a readable tokenizer.json: {error}") from None
     return text
-
-
-HEAD_SHARE = 2 / 3
-"""Share of the shown text for the beginning, which identifies it; the end tells the outcome."""
-NOTE_TOKENS = 24
-MAX_ATTEMPTS = 6
-MAX_CACHED_TRUNCATIONS = 512
 
 
 class Truncator:

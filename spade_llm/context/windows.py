@@ -23,6 +23,18 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ChatModel
 
 MIN_TOKEN_LIMIT = 64
+REACH_QUANTILE = 0.75
+"""Share of the latest referring answers that must find what they refer to in the window."""
+LATEST_TURNS = 4
+TOOL_SHARE = 0.5
+"""Share of tool calls and results in the messages of the latest turns above which the turns count
+as tool-heavy."""
+KEPT_TOOL_TURNS = 2
+"""Number of latest turns with kept tool exchanges, if turns are tool-heavy. Older exchanges are
+dropped in favour of talk, which tells their outcome."""
+SUMMARY_SHARE = 4
+MAX_MESSAGES = 400
+"""Maximum number of messages of the window; the tokens have their own limit."""
 
 
 class NoContextManagement(Composable):
@@ -145,22 +157,6 @@ class CombinedContext(Composable):
     @property
     def filters(self) -> tuple[ContextManagement, ...]:
         return self._filters
-
-
-REACH_QUANTILE = 0.75
-"""Share of the latest referring answers that must find what they refer to in the window."""
-LATEST_TURNS = 4
-TOOL_SHARE = 0.5
-"""Share of tool calls and results in the messages of the latest turns above which the turns count
-as tool-heavy."""
-
-KEPT_TOOL_TURNS = 2
-"""Number of latest turns with kept tool exchanges, if turns are tool-heavy. Older exchanges are
-dropped in favour of talk, which tells their outcome."""
-
-SUMMARY_SHARE = 4
-MAX_MESSAGES = 400
-"""Maximum number of messages of the window; the tokens have their own limit."""
 
 
 def topic_start(notes: HistoryNotes, question: str) -> int:

@@ -37,6 +37,17 @@ MAX_ESCAPED_BYTES = 240 * 1024
 """Maximum size of a body inside its stanza, after XML escaping (stanza limit 255 KB)."""
 MAX_DETAIL = 500
 """Characters of an error's sentence, ours or a peer's."""
+_LEADING_OP = re.compile(r'\{"op":"([a-z_]{1,64})"')
+_OWNER_KEYS = ("owner", "agent_id")
+_FREE_KEYS = frozenset({"metadata", "arguments", "where", "response_schema"})
+"""Below these, keys are the asker's own words."""
+_NOT_AN_OBJECT = frozenset({"json_invalid", "model_type", "string_unicode"})
+ERROR_BY_PERFORMATIVE = {
+    Performative.REFUSE: RequestRefused,
+    Performative.FAILURE: RequestFailed,
+    Performative.NOT_UNDERSTOOD: RequestNotUnderstood,
+}
+_PUBLIC_DETAIL = "something went wrong here; it has been logged"
 
 
 class Body(BaseModel):
@@ -191,12 +202,6 @@ def peek_op(text: str) -> str:
     return found[1] if found else ""
 
 
-_LEADING_OP = re.compile(r'\{"op":"([a-z_]{1,64})"')
-_OWNER_KEYS = ("owner", "agent_id")
-_FREE_KEYS = frozenset({"metadata", "arguments", "where", "response_schema"})
-"""Below these, keys are the asker's own words."""
-
-
 def _owners(value: object) -> Iterator[str]:
     """Yield the claimed owners, at the depth that the JSON reader accepts (pydantic_core: 200)."""
     if isinstance(value, dict):
@@ -236,24 +241,12 @@ def _xml_safe(json_text: str) -> str:
     return json_text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
 
 
-_NOT_AN_OBJECT = frozenset({"json_invalid", "model_type", "string_unicode"})
-
-
 def _validation_error(error: ValidationError) -> MalformedContent | InvalidArguments:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     if first["type"] in _NOT_AN_OBJECT:
         return MalformedContent("the body is not a JSON object")
     where = ".".join(str(part) for part in first["loc"]) or "body"
     return InvalidArguments(f"{where[:MAX_DETAIL]}: {first['msg'][:MAX_DETAIL]}")
-
-
-ERROR_BY_PERFORMATIVE = {
-    Performative.REFUSE: RequestRefused,
-    Performative.FAILURE: RequestFailed,
-    Performative.NOT_UNDERSTOOD: RequestNotUnderstood,
-}
-
-_PUBLIC_DETAIL = "something went wrong here; it has been logged"
 
 
 def error_answer(request: AclMessage, error: SpadeLLMError) -> AclMessage:

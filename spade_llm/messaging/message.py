@@ -21,6 +21,34 @@ SEAT_SEPARATOR = " in "
 """Separator between occupant and room in a seat; a JID contains no spaces."""
 OCCUPANT_PREFIX = "occupant:"
 TRANSIENT_PREFIX = "~"
+CHAT_TEXT = "chat"
+"""Ontology of what a person's chat client sends: plain text that came without metadata."""
+MESSAGE_TYPE = "message_type"
+"""A key of SPADE's metadata: spade_llm 0.3 tells by it which behaviour a message is for, and an
+answer has it as its request did."""
+CHAT_TYPE = "llm"
+FOR_MODELS_METADATA = {MESSAGE_TYPE: CHAT_TYPE}
+"""Metadata that marks a chat message for programs written for spade_llm."""
+PRINCIPAL = "principal"
+"""Attribute of `<acl/>`: principal that the sender claims to act for."""
+_METADATA_FIELDS = {
+    "performative": "performative",
+    "ontology": "ontology",
+    "protocol": "protocol",
+    "language": "language",
+    "conversation_id": "conversation-id",
+    "reply_with": "reply-with",
+    "in_reply_to": "in-reply-to",
+    "reply_by": "reply-by",
+    "sequence": "sequence",
+    "trace_parent": "traceparent",
+    "acts_for": PRINCIPAL,
+}
+"""Our names → the keys of `spade.fipa_message`, which travel as SPADE metadata."""
+_KEYS = tuple(_METADATA_FIELDS.values())
+_BARE_JID = re.compile(r"[^@/\s]{1,1023}@[^@/\s#]{1,1023}")
+"""RFC 7622. No `#`: it ends a JID in names of conversations
+(assistant/history/conversations.py)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +112,6 @@ class ChatMetadata:
 
 
 NO_CHAT_METADATA = ChatMetadata()
-
-
-CHAT_TEXT = "chat"
-"""Ontology of what a person's chat client sends: plain text that came without metadata."""
 
 
 class Performative(StrEnum):
@@ -212,31 +236,7 @@ TERMINAL = frozenset(
     }
 )
 
-MESSAGE_TYPE = "message_type"
-"""A key of SPADE's metadata: spade_llm 0.3 tells by it which behaviour a message is for, and an
-answer has it as its request did."""
-CHAT_TYPE = "llm"
-FOR_MODELS_METADATA = {MESSAGE_TYPE: CHAT_TYPE}
-"""Metadata that marks a chat message for programs written for spade_llm."""
 
-PRINCIPAL = "principal"
-"""Attribute of `<acl/>`: principal that the sender claims to act for."""
-
-_METADATA_FIELDS = {
-    "performative": "performative",
-    "ontology": "ontology",
-    "protocol": "protocol",
-    "language": "language",
-    "conversation_id": "conversation-id",
-    "reply_with": "reply-with",
-    "in_reply_to": "in-reply-to",
-    "reply_by": "reply-by",
-    "sequence": "sequence",
-    "trace_parent": "traceparent",
-    "acts_for": PRINCIPAL,
-}
-"""Our names → the keys of `spade.fipa_message`, which travel as SPADE metadata."""
-_KEYS = tuple(_METADATA_FIELDS.values())
 _values = attrgetter(*_METADATA_FIELDS)
 
 
@@ -327,11 +327,6 @@ def _sequence(text: str | None) -> int | None:
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
         raise MalformedContent(f"sequence {text[:40]!r} is not a number from 0")
     return int(text)
-
-
-_BARE_JID = re.compile(r"[^@/\s]{1,1023}@[^@/\s#]{1,1023}")
-"""RFC 7622. No `#`: it ends a JID in names of conversations
-(assistant/history/conversations.py)."""
 
 
 def with_checked_principal(message: AclMessage, gateways: Collection[str]) -> AclMessage:

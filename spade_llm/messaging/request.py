@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from spade_llm.core.errors import Cancelled
     from spade_llm.messaging.transport import Send
 
+MAX_KEPT = 200
+"""Requests that are known one by one, the latest."""
+MINUTE_S = 60
+
 
 class Idempotency(Enum):
     """What running a handler twice would do.
@@ -178,11 +182,6 @@ class StoppedRequests:
         except TimeoutError:
             return False
         return True
-
-
-MAX_KEPT = 200
-"""Requests that are known one by one, the latest."""
-MINUTE_S = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,16 @@ Name = Annotated[str, Field(min_length=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Count = Annotated[int, Field(ge=1, le=100_000)]
 
+_ACTION_OF_KEY = {"message": "block", "early_parts": "block", "replacement": "modify"}
+_KEYS_OF_GUARDRAIL = {
+    "keyword": {"keywords", "case_sensitive", "action", "replacement", "early_parts"},
+    "regex": {"patterns", "action", "replacement", "early_parts"},
+    "model": {"rules", "provider", "timeout_s"},
+}
+MAX_HUMAN_SECONDS_OF_TOOLS = 570
+"""A tool agent works on one request for 600 s at most."""
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
 
 class Table(BaseModel):
     """An unknown key is an error, and so is `3` where text belongs."""
@@ -158,14 +168,6 @@ class RoomTable(Table):
     password: str = Field(default="", max_length=1024)
 
 
-_ACTION_OF_KEY = {"message": "block", "early_parts": "block", "replacement": "modify"}
-_KEYS_OF_GUARDRAIL = {
-    "keyword": {"keywords", "case_sensitive", "action", "replacement", "early_parts"},
-    "regex": {"patterns", "action", "replacement", "early_parts"},
-    "model": {"rules", "provider", "timeout_s"},
-}
-
-
 class ProviderTable(Table):
     """`[provider]`: the language model."""
 
@@ -252,9 +254,6 @@ class GuardrailTable(Table):
         return self
 
 
-MAX_HUMAN_SECONDS_OF_TOOLS = 570
-"""A tool agent works on one request for 600 s at most."""
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 HumanName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,40}$")]
 
 
