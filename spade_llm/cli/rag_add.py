@@ -12,8 +12,8 @@ from spade_llm.core.errors import InvalidArguments, RequestFailed, RequestRefuse
 from spade_llm.core.text import pluralize
 from spade_llm.rag.contract import Ingested
 from spade_llm.rag.loading.chunking import Splitting
-from spade_llm.rag.loading.file_kinds import file_kind
 from spade_llm.rag.loading.loader import Loader, SkippedFile
+from spade_llm.rag.loading.text import file_kind
 from spade_llm.rag.remote_ingestion import IngestRequest
 from spade_llm.xmpp.features.uploads import upload
 

@@ -23,7 +23,7 @@ from spade_llm.core.errors import (
 from spade_llm.core.limits import ConcurrencyQuota
 from spade_llm.messaging import new_id
 from spade_llm.rag.contract import SourceDocument
-from spade_llm.rag.loading.file_kinds import file_kind
+from spade_llm.rag.loading.text import file_kind
 from spade_llm.rag.remote_ingestion import IngestRequest
 
 if TYPE_CHECKING:

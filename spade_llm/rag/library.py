@@ -22,9 +22,8 @@ from spade_llm.rag.contract import (
 from spade_llm.rag.embedding import SharedBatches, is_model_of
 from spade_llm.rag.filters import MetadataFilters
 from spade_llm.rag.index_cache import CacheWarmup, PassageIndexCache
-from spade_llm.rag.ingestion import Ingestion
+from spade_llm.rag.ingestion import FolderIngestion, Ingestion, ProgressReporter
 from spade_llm.rag.loading.chunking import Splitting
-from spade_llm.rag.loading.folder import FolderIngestion, ProgressReporter
 from spade_llm.rag.loading.loader import Loader, SkippedFile
 from spade_llm.rag.names import parse_address
 from spade_llm.rag.reindexing import Reindexing
@@ -35,9 +34,8 @@ from spade_llm.rag.store.database import LibraryDatabase
 from spade_llm.rag.store.grants import NamespaceGrants
 from spade_llm.rag.store.index_records import KeywordStore, VectorCopyStore
 from spade_llm.rag.store.registry import Registry
-from spade_llm.rag.store.removal import DocumentRemoval, OrphanCollector
 from spade_llm.rag.store.schema import MIGRATIONS
-from spade_llm.rag.store.writer import DocumentWriter
+from spade_llm.rag.store.writer import DocumentRemoval, DocumentWriter, OrphanCollector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,8 +55,8 @@ if TYPE_CHECKING:
         SourceDocument,
     )
     from spade_llm.rag.loading.loader import LoadLimits
-    from spade_llm.rag.store.removal import ActiveReaders
     from spade_llm.rag.store.rows import Namespace
+    from spade_llm.rag.store.writer import ActiveReaders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from spade_llm.rag.embedding import SharedBatches
     from spade_llm.rag.store.chroma_index import ChromaIndex
     from spade_llm.rag.store.registry import Registry
-    from spade_llm.rag.store.removal import OrphanCollector
     from spade_llm.rag.store.rows import EmbeddableChunk, Namespace
+    from spade_llm.rag.store.writer import OrphanCollector
 
 PAGE_CHUNKS = 4 * BATCH
 """Read, embedded and stored in one go."""

@@ -22,8 +22,8 @@ from spade_llm.core.errors import (
     StorageFailed,
     TooLarge,
 )
-from spade_llm.rag.loading.file_kinds import file_kind, unsupported_reason
 from spade_llm.rag.loading.loader import MAX_BINARY_BYTES, FoundFile, Loader
+from spade_llm.rag.loading.text import file_kind, unsupported_reason
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection

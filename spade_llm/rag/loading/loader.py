@@ -11,9 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments, PathNotFound
-from spade_llm.rag.loading.file_kinds import BINARY_KINDS, FileKind, file_kind, unsupported_reason
 from spade_llm.rag.loading.parse_worker import ParseLimits, ParseWorker
-from spade_llm.rag.loading.text import MAX_TEXT_BYTES, parse_text
+from spade_llm.rag.loading.text import (
+    BINARY_KINDS,
+    MAX_TEXT_BYTES,
+    FileKind,
+    file_kind,
+    parse_text,
+    unsupported_reason,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

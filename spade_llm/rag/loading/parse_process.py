@@ -1,7 +1,8 @@
-"""Parser process: limits its memory and time, selects the parser, answers with text."""
+"""Parser process: limits its memory and time, selects the parser, answers in frames."""
 
 from __future__ import annotations
 
+import json
 import logging
 import resource
 import signal
@@ -10,12 +11,48 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.rag.loading.file_kinds import FileKind
-from spade_llm.rag.loading.parse_frames import MAX_HEAD_BYTES, ParseResult, ParseTask, write_frame
+from spade_llm.rag.loading.text import FileKind
 
 if TYPE_CHECKING:
+    from typing import IO
+
     from spade_llm.rag.loading.text import LoadedText
+
+MAX_HEAD_BYTES = 4_000_000
+"""Page starts of 20 000 pages and short metadata are far below."""
+
+
+class ParseTask(BaseModel):
+    """A file's content follows."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: str
+    size: int
+
+
+class ParseResult(BaseModel):
+    """The text follows, in UTF-8."""
+
+    model_config = ConfigDict(frozen=True)
+
+    size: int = Field(ge=0)
+    page_starts: tuple[int, ...] = ()
+    is_markdown: bool | None = None
+    metadata: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    refusal: str = ""
+    """Reason why there is no text; empty if there is one."""
+    is_last: bool = False
+    """The process ends now: it has grown."""
+
+
+def write_frame(to: IO[bytes], head: BaseModel, body: bytes) -> None:
+    to.write(json.dumps(head.model_dump()).encode() + b"\n")
+    to.write(body)
+    to.flush()
 
 
 def parse_content(kind: FileKind, content: bytes) -> LoadedText:

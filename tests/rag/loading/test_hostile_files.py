@@ -20,11 +20,10 @@ from hypothesis import strategies as st
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.rag.contract import SourceDocument
 from spade_llm.rag.library import DocumentLibrary
-from spade_llm.rag.loading.file_kinds import FileKind
 from spade_llm.rag.loading.loader import FoundFile, Loader, LoadLimits, SkippedFile
 from spade_llm.rag.loading.parse_process import parse_content
 from spade_llm.rag.loading.parse_worker import ParseLimits
-from spade_llm.rag.loading.text import BoundedText
+from spade_llm.rag.loading.text import BoundedText, FileKind
 from tests.rag.bag_of_words import BagOfWords
 from tests.rag.files import with_part, write_docx, write_pdf
 
