@@ -66,7 +66,7 @@ if TYPE_CHECKING:
         RetrievalTool,
     )
     from spade_llm.version import __version__
-    from spade_llm.xmpp.servers.local_network import LocalNetwork
+    from spade_llm.xmpp.servers.managed_server import LocalNetwork
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)
 

@@ -64,7 +64,9 @@ def local_certificates(
         ConfigurationError: the directory cannot be written.
     """
     try:
-        return _kept_certificates(directory, _server_names(domain, names), now or datetime.now(UTC))
+        # The first is the common name.
+        all_names = tuple(dict.fromkeys([domain, f"conference.{domain}", *names, "localhost"]))
+        return _kept_certificates(directory, all_names, now or datetime.now(UTC))
     except OSError as error:
         raise ConfigurationError(
             f"the certificates of {domain!r} cannot be kept in {str(directory)!r} "
@@ -102,8 +104,17 @@ def import_certificates(
     """
     chain, key = _read_file(source / CHAIN_FILE), _read_file(source / KEY_FILE)
     certificate = _checked_pair(source, chain, key)
-    _check_time(certificate, source, now or datetime.now(UTC))
-    _check_names(certificate, source, names)
+    if certificate.not_valid_after_utc <= (now or datetime.now(UTC)):
+        raise ConfigurationError(
+            f"--certificates: {CHAIN_FILE} in {str(source)!r} ended on"
+            f" {certificate.not_valid_after_utc:%Y-%m-%d}: renew it"
+        )
+    missing = [name for name in names if not name_matches(name, dns_names(certificate))]
+    if missing:
+        raise ConfigurationError(
+            f"--certificates: {CHAIN_FILE} in {str(source)!r} is not for {', '.join(missing)}:"
+            f" ask your authority for one certificate with {', '.join(names)}"
+        )
     target.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_file(target / KEY_FILE, key, mode=0o600)
     write_file(target / CHAIN_FILE, chain, mode=0o644)
@@ -139,11 +150,6 @@ def name_matches(name: str, patterns: Sequence[str]) -> bool:
 class _Identity:
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
-
-
-def _server_names(domain: str, more: Sequence[str]) -> tuple[str, ...]:
-    """Return all DNS names of the certificate; the first is its common name."""
-    return tuple(dict.fromkeys([domain, f"conference.{domain}", *more, "localhost"]))
 
 
 def _kept_certificates(directory: Path, names: tuple[str, ...], now: datetime) -> Certificates:
@@ -208,12 +214,14 @@ def _new_ca(now: datetime) -> _Identity:
 def _new_server(ca: _Identity, names: tuple[str, ...], now: datetime) -> _Identity:
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = ca.certificate.subject
+    general_names: list[x509.GeneralName] = [x509.DNSName(name) for name in names]
+    general_names += [x509.IPAddress(ip_address(address)) for address in LOOPBACK]
     builder = (
         _builder(_x509_name(names[0]), issuer, key.public_key(), now, days=SERVER_DAYS)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(_alternative_names(names), critical=False)
+        .add_extension(x509.SubjectAlternativeName(general_names), critical=False)
         .add_extension(_key_identifier(key), critical=False)
         # Python 3.13 verifies strictly, and refuses a certificate without it.
         .add_extension(
@@ -248,13 +256,6 @@ def _x509_name(common_name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name[:64])])
 
 
-def _alternative_names(names: tuple[str, ...]) -> x509.SubjectAlternativeName:
-    general: list[x509.GeneralName] = [x509.DNSName(name) for name in names]
-    return x509.SubjectAlternativeName(
-        general + [x509.IPAddress(ip_address(address)) for address in LOOPBACK]
-    )
-
-
 def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=not signs_certificates,
@@ -274,16 +275,13 @@ def _key_identifier(key: ec.EllipticCurvePrivateKey) -> x509.SubjectKeyIdentifie
 
 
 def _save(identity: _Identity, cert_path: Path, key_path: Path) -> None:
-    write_file(key_path, _key_pem(identity.key), mode=0o600)
-    write_file(cert_path, identity.certificate.public_bytes(serialization.Encoding.PEM), mode=0o644)
-
-
-def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
+    key = identity.key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
+    write_file(key_path, key, mode=0o600)
+    write_file(cert_path, identity.certificate.public_bytes(serialization.Encoding.PEM), mode=0o644)
 
 
 def _read_file(path: Path) -> bytes:
@@ -302,32 +300,12 @@ def _checked_pair(source: Path, chain: bytes, key: bytes) -> x509.Certificate:
         private = serialization.load_pem_private_key(key, password=None)
     except (ValueError, TypeError):
         raise ConfigurationError(
-            f"--certificates: {CHAIN_FILE} or {KEY_FILE} in {str(source)!r}"
-            " is no PEM file without a"
-            " passphrase: take them as your authority made them"
+            f"--certificates: {CHAIN_FILE} or {KEY_FILE} in {str(source)!r} is no PEM file without"
+            " a passphrase: take them as your authority made them"
         ) from None
     if certificate.public_key() != private.public_key():
         raise ConfigurationError(
-            f"--certificates: {KEY_FILE} in {str(source)!r}"
-            " is the key of another certificate than the"
-            f" first in {CHAIN_FILE}: copy both again"
+            f"--certificates: {KEY_FILE} in {str(source)!r} is the key of another certificate than"
+            f" the first in {CHAIN_FILE}: copy both again"
         )
     return certificate
-
-
-def _check_time(certificate: x509.Certificate, source: Path, now: datetime) -> None:
-    if certificate.not_valid_after_utc <= now:
-        raise ConfigurationError(
-            f"--certificates: {CHAIN_FILE} in {str(source)!r} ended on"
-            f" {certificate.not_valid_after_utc:%Y-%m-%d}: renew it"
-        )
-
-
-def _check_names(certificate: x509.Certificate, source: Path, names: Sequence[str]) -> None:
-    missing = [name for name in names if not name_matches(name, dns_names(certificate))]
-    if missing:
-        raise ConfigurationError(
-            f"--certificates: {CHAIN_FILE} in {str(source)!r}"
-            f" is not for {', '.join(missing)}: ask your"
-            f" authority for one certificate with {', '.join(names)}"
-        )

@@ -1,21 +1,28 @@
-"""Managed XMPP server: the common interface, and the choice between Prosody and embedded.
+"""Managed XMPP server: common interface, choice between Prosody and embedded, local network.
 
 A server belongs to a directory with its configuration, certificates, accounts, data and log. The
 process that starts a server owns the directory; a server left over from an earlier run is ended.
+A local network is a temporary server for examples, notebooks and tests.
 """
 
 from __future__ import annotations
 
+import secrets
 import shutil
+import tempfile
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, Self
 
 from spade_llm.core.errors import ConfigurationError
+from spade_llm.xmpp.connection.settings import ConnectionSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
+
+    from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 
 STANZA_LIMIT_BYTES = 512 * 1024
 """Largest stanza of our own servers: twice what public ones take, as JSON grows when escaped."""
@@ -123,3 +130,58 @@ def _wants_prosody(kind: ServerKind | str) -> bool:
     if kind == ServerKind.AUTO:
         return shutil.which("prosody") is not None
     return kind == ServerKind.PROSODY
+
+
+class LocalNetwork:
+    """Prosody if it is installed, else the embedded server; a new folder that goes at the end.
+
+    `async with LocalNetwork() as network:` then
+    `await network.start(LLMAgent(*await network.account("echo"), provider,
+    options=network.options("echo")))`: what was started is stopped at the end.
+    """
+
+    def __init__(self, kind: ServerKind | str = ServerKind.AUTO) -> None:
+        self._kind = kind
+        self._stack = AsyncExitStack()
+        self._server: ManagedServer | None = None
+        self._endpoint: Endpoint | None = None
+        self._directory = Path()
+
+    async def __aenter__(self) -> Self:
+        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="spade-llm-"))
+        self._directory = Path(folder)
+        self._server = choose_server(self._kind, self._directory)
+        # Before the start, so that one that fails half-way leaves no process.
+        self._stack.push_async_callback(self._server.stop)
+        self._endpoint = await self._server.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def account(self, name: str) -> tuple[str, str]:
+        """Make `name@localhost`; returns its JID and password."""
+        if self._server is None or self._endpoint is None:
+            raise RuntimeError("use `async with LocalNetwork() as network:` first")
+        jid, password = f"{name}@{self._endpoint.domain}", secrets.token_urlsafe(12)
+        await self._server.create_account(jid, password)
+        return jid, password
+
+    def options(self, name: str) -> AgentOptions:
+        """Connection and a folder of its own for one agent."""
+        # Imports SPADE, which takes 0.4 s; the choice of a server does not need it.
+        from spade_llm.xmpp.agent import AgentOptions
+
+        if self._endpoint is None:
+            raise RuntimeError("use `async with LocalNetwork() as network:` first")
+        data = self._directory / "agents" / name
+        data.mkdir(parents=True, exist_ok=True)
+        connection = ConnectionSettings(
+            host=self._endpoint.host, port=self._endpoint.port, ca_path=self._endpoint.ca_path
+        )
+        return AgentOptions(connection=connection, data=data)
+
+    async def start(self, *agents: XmppAgent) -> None:
+        for agent in agents:
+            await agent.start()
+            self._stack.push_async_callback(agent.stop)

@@ -27,7 +27,6 @@ from spade_llm.xmpp.servers.server_process import (
     loopback_addresses,
     server_environment,
     usable_port,
-    wait_ready,
 )
 
 if TYPE_CHECKING:
@@ -111,7 +110,12 @@ class ProsodyServer:
         return self._process.pid
 
     async def start(self) -> Endpoint:
-        _require_prosody()
+        for program in ("prosody", "prosodyctl"):
+            if shutil.which(program) is None:
+                raise ConfigurationError(
+                    f"{program!r} is not on PATH; install Prosody (on Debian: apt install prosody),"
+                    " or use the server 'embedded'"
+                )
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         (self._directory / "data").mkdir(exist_ok=True, mode=0o700)
         certificates = local_certificates(self._directory / "certificates", self._domain)
@@ -135,14 +139,15 @@ class ProsodyServer:
             ),
             encoding="utf-8",
         )
-        return await self._started(
-            Endpoint(
-                host="127.0.0.1",
-                port=self._port,
-                domain=self._domain,
-                ca_path=certificates.ca_path,
-            )
+        endpoint = Endpoint(
+            host="127.0.0.1",
+            port=self._port,
+            domain=self._domain,
+            ca_path=certificates.ca_path,
         )
+        # `-F`: as a daemon it would leave the process that we watch.
+        command = ["prosody", "-F", "--config", str(self._config_path)]
+        return await self._process.start_ready(command, endpoint)
 
     async def stop(self) -> None:
         await self._process.stop()
@@ -173,16 +178,6 @@ class ProsodyServer:
             ConfigurationError: as `create_account`; passwords are ASCII here. None is made then.
         """
         await asyncio.to_thread(write_accounts, self._directory / "data", self._domain, passwords)
-
-    async def _started(self, endpoint: Endpoint) -> Endpoint:
-        # `-F`: as a daemon it would leave the process that we watch.
-        await self._process.start(["prosody", "-F", "--config", str(self._config_path)])
-        try:
-            await wait_ready(self._process, endpoint)
-        except BaseException:
-            await self._process.stop()
-            raise
-        return endpoint
 
     async def _prosodyctl(self, *arguments: str, answer: str) -> str | None:
         """Run prosodyctl on our instance; return what it said if it failed."""
@@ -219,13 +214,10 @@ def _write(data: Path, domain: str, name: str, password: str) -> None:
     """Write the account file atomically: the account may log in meanwhile."""
     path = account_path(data, domain, name)
     unfinished = path.with_suffix(".dat.new")
-    with open(unfinished, "w", encoding="ascii", opener=_open_private) as file:
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(_scram_credentials(password, secrets.token_hex(16)))
     unfinished.replace(path)
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _scram_credentials(password: str, salt: str) -> str:
@@ -244,12 +236,3 @@ def _scram_credentials(password: str, salt: str) -> str:
 def _encoded(name: str) -> str:
     """Encode a name as Prosody does in file names (util.datamanager)."""
     return re.sub(rb"[^A-Za-z0-9]", lambda c: b"%%%02x" % c[0][0], name.encode()).decode()
-
-
-def _require_prosody() -> None:
-    for program in ("prosody", "prosodyctl"):
-        if shutil.which(program) is None:
-            raise ConfigurationError(
-                f"{program!r} is not on PATH; install Prosody (on Debian: apt install prosody), "
-                "or use the server 'embedded'"
-            )

@@ -205,6 +205,12 @@ def prosody_config(
 ) -> str:
     """Return the configuration file of an instance that keeps everything in `directory`."""
     host = hosting.web_url if hosting else "https://localhost"
+    modules: tuple[str, ...] = MODULES
+    if hosting:
+        modules += HOSTED_MODULES + (("http_files",) if hosting.web_chat else ())
+        modules += SERVER_TO_SERVER if hosting.federation_port else ()
+    modules += (PEERS_MODULE,) if federation else ()
+    modules += ("mam",) if has_archive else ()
     return CONFIG_TEMPLATE.format(
         # Prosody refuses to run as root without it.
         run_as_root="run_as_root = true\n" if os.getuid() == 0 else "",
@@ -214,11 +220,7 @@ def prosody_config(
         certificates_path=_lua(certificates.cert_path.parent),
         addresses=_lua_list(addresses),
         port=port,
-        modules=_lua_list(
-            _modules(hosting)
-            + ((PEERS_MODULE,) if federation else ())
-            + (("mam",) if has_archive else ())
-        ),
+        modules=_lua_list(modules),
         federation=_federated(directory, federation) if federation else _federation(hosting),
         server_trust=f", cafile = {_lua(trust_path(directory))}" if federation else "",
         server_rate=_lua("2mb/s" if federation else "256kb/s"),
@@ -247,7 +249,7 @@ def trust_path(directory: Path) -> Path:
 
 
 def _log(directory: Path, hosting: HostingOptions | None) -> str:
-    """A host's goes where systemd and Docker look after it."""
+    """Return the log settings; a hosted instance logs to the console for systemd and Docker."""
     if hosting:
         return '{ { levels = { min = "info" }, to = "console", timestamps = false } }'
     path = _lua(directory / "server.log")
@@ -261,13 +263,6 @@ def _read_ca(path: Path) -> str:
         raise ConfigurationError(
             f"the CA file {str(path)!r} of another server cannot be read ({error})"
         ) from None
-
-
-def _modules(hosting: HostingOptions | None) -> tuple[str, ...]:
-    if hosting is None:
-        return MODULES
-    more = HOSTED_MODULES + (("http_files",) if hosting.web_chat else ())
-    return MODULES + more + (SERVER_TO_SERVER if hosting.federation_port else ())
 
 
 def _federation(hosting: HostingOptions | None) -> str:

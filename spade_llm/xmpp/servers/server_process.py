@@ -75,10 +75,25 @@ class ServerProcess:
         await self.end_left_over()
         self._is_stopping = False
         self._failed.clear()
-        self._rotate_log()
+        if self.log_path.exists() and self.log_path.stat().st_size > LOG_LIMIT_BYTES:
+            self.log_path.replace(self.log_path.with_suffix(".log.1"))
         self._process = await self._spawn(command)
         self._pid_path.write_text(str(self._process.pid), encoding="ascii")
         self._watcher = asyncio.create_task(self._watch(self._process))
+
+    async def start_ready(self, command: Sequence[str], endpoint: Endpoint) -> Endpoint:
+        """Start it and return the endpoint once it answers there; stop it if it does not.
+
+        Raises:
+            PortInUse, ServerUnreachable: as `wait_ready`.
+        """
+        await self.start(command)
+        try:
+            await wait_ready(self, endpoint)
+        except BaseException:
+            await self.stop()
+            raise
+        return endpoint
 
     async def stop(self) -> None:
         """End it: politely, and after STOP_TIMEOUT_S by force."""
@@ -121,11 +136,15 @@ class ServerProcess:
 
     async def end_left_over(self) -> None:
         """End the server that an earlier run left behind, if its pid file names one of ours."""
-        pid = self._left_over_pid()
-        if pid is None or not self._is_ours(await _command_line(pid)):
-            self._pid_path.unlink(missing_ok=True)
-            return
-        await _end(pid)
+        if self.pid is not None:
+            raise ConfigurationError(f"{self._name} in {str(self._directory)!r} is already running")
+        try:
+            pid = int(self._pid_path.read_text(encoding="ascii"))
+        except (FileNotFoundError, ValueError):
+            pid = None
+        # The pid may have a new owner by now; our commands name the directory.
+        if pid is not None and str(self._directory) in await _command_line(pid):
+            await _end(pid)
         self._pid_path.unlink(missing_ok=True)
 
     async def _spawn(self, command: Sequence[str]) -> asyncio.subprocess.Process:
@@ -157,21 +176,6 @@ class ServerProcess:
         if not self._is_stopping:
             self._failed.set()
 
-    def _rotate_log(self) -> None:
-        if self.log_path.exists() and self.log_path.stat().st_size > LOG_LIMIT_BYTES:
-            self.log_path.replace(self.log_path.with_suffix(".log.1"))
-
-    def _left_over_pid(self) -> int | None:
-        if self.pid is not None:
-            raise ConfigurationError(f"{self._name} in {str(self._directory)!r} is already running")
-        try:
-            return int(self._pid_path.read_text(encoding="ascii"))
-        except (FileNotFoundError, ValueError):
-            return None
-
-    def _is_ours(self, command_line: str) -> bool:
-        return str(self._directory) in command_line
-
 
 def loopback_addresses() -> tuple[str, ...]:
     """127.0.0.1, and ::1 where the machine has it."""
@@ -185,11 +189,18 @@ def usable_port(port: int) -> int:
         PortInUse: another program listens there.
         ConfigurationError: no port is free.
     """
-    if port == 0:
-        return _free_port()
-    if not _is_free(port):
-        raise _port_taken(port)
-    return port
+    if port:
+        if not _is_free(port):
+            raise _port_taken(port)
+        return port
+    for _ in range(FREE_PORT_ATTEMPTS):
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        # A port that is free on 127.0.0.1 may be taken on ::1, which is `localhost`, too.
+        if _is_free(port):
+            return port
+    raise ConfigurationError("no free port on this machine; end some programs that listen")
 
 
 async def wait_ready(process: ServerProcess, endpoint: Endpoint) -> None:
@@ -203,7 +214,10 @@ async def wait_ready(process: ServerProcess, endpoint: Endpoint) -> None:
     deadline = loop.time() + START_TIMEOUT_S
     while not await answers_stream(endpoint):
         if process.has_ended():
-            raise _failure_of(process, endpoint)
+            # Another server ends if its port is taken; Prosody runs on without it.
+            if _is_free(endpoint.port):
+                raise ServerUnreachable(process.exit_report())
+            raise _port_taken(endpoint.port)
         if loop.time() > deadline:
             raise ServerUnreachable(
                 f"no XMPP server on {endpoint.host}:{endpoint.port} within {START_TIMEOUT_S:.0f} s;"
@@ -260,17 +274,6 @@ def _port_taken(port: int) -> PortInUse:
     )
 
 
-def _free_port() -> int:
-    for _ in range(FREE_PORT_ATTEMPTS):
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        # A port that is free on 127.0.0.1 may be taken on ::1, which is `localhost`, too.
-        if _is_free(port):
-            return port
-    raise ConfigurationError("no free port on this machine; end some programs that listen")
-
-
 def _is_free(port: int) -> bool:
     return all(_can_bind(address, port) for address in loopback_addresses())
 
@@ -287,42 +290,24 @@ def _can_bind(address: str, port: int) -> bool:
     return True
 
 
-def _failure_of(process: ServerProcess, endpoint: Endpoint) -> ConfigurationError:
-    """Return the cause of a failed start: a taken port (Prosody then runs on without it, other
-    servers end), or else the log."""
-    if _is_free(endpoint.port):
-        return ServerUnreachable(process.exit_report())
-    return _port_taken(endpoint.port)
-
-
 async def _open_stream(endpoint: Endpoint) -> bool:
     reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
     try:
-        writer.write(_stream_header(endpoint.domain))
+        writer.write(
+            f"<stream:stream to='{endpoint.domain}' version='1.0' xmlns='jabber:client' "
+            "xmlns:stream='http://etherx.jabber.org/streams'>".encode()
+        )
         await reader.readuntil(b"features")
         if endpoint.ca_path is not None:
-            await _start_tls(reader, writer, endpoint)
+            # Another server of the same domain differs from ours by its certificate only.
+            writer.write(b"<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>")
+            await reader.readuntil(b"proceed")
+            await reader.readuntil(b">")
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.load_verify_locations(endpoint.ca_path)
+            await writer.start_tls(context, server_hostname=endpoint.domain)
         writer.write(b"</stream:stream>")
         await writer.drain()
     finally:
         writer.close()
     return True
-
-
-async def _start_tls(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, endpoint: Endpoint
-) -> None:
-    """Another server of the same domain differs from ours by its certificate only."""
-    writer.write(b"<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>")
-    await reader.readuntil(b"proceed")
-    await reader.readuntil(b">")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.load_verify_locations(endpoint.ca_path)
-    await writer.start_tls(context, server_hostname=endpoint.domain)
-
-
-def _stream_header(domain: str) -> bytes:
-    return (
-        f"<stream:stream to='{domain}' version='1.0' xmlns='jabber:client' "
-        "xmlns:stream='http://etherx.jabber.org/streams'>"
-    ).encode()

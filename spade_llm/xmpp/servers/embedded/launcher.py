@@ -9,16 +9,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from spade_llm.xmpp.connection.jids import account_name, local_part
 from spade_llm.xmpp.servers.certificates import local_certificates
 from spade_llm.xmpp.servers.embedded.store import has_account, set_password
 from spade_llm.xmpp.servers.managed_server import Endpoint, ServerKind
-from spade_llm.xmpp.servers.server_process import ServerProcess, usable_port, wait_ready
-
-if TYPE_CHECKING:
-    from spade_llm.xmpp.servers.certificates import Certificates
+from spade_llm.xmpp.servers.server_process import ServerProcess, usable_port
 
 PACKAGE_PARENT = Path(__file__).resolve().parents[4]
 # The child runs in the server's directory, where an uninstalled package would not be found.
@@ -56,7 +52,18 @@ class EmbeddedServer:
         certificates = local_certificates(self._directory / "certificates", self._domain)
         await self._process.end_left_over()
         self._port = usable_port(self._port)
-        return await self._started(certificates)
+        program = LAUNCH.format(module="spade_llm.xmpp.servers.embedded.main")
+        command = [
+            *(sys.executable, "-c", program, str(PACKAGE_PARENT)),
+            *(str(self._directory), self._domain, str(self._port)),
+        ]
+        endpoint = Endpoint(
+            host="127.0.0.1",
+            port=self._port,
+            domain=self._domain,
+            ca_path=certificates.ca_path,
+        )
+        return await self._process.start_ready(command, endpoint)
 
     async def stop(self) -> None:
         await self._process.stop()
@@ -75,25 +82,3 @@ class EmbeddedServer:
     async def has_account(self, jid: str) -> bool:
         user = local_part(jid, domain=self._domain)
         return await asyncio.to_thread(has_account, self._directory, user)
-
-    async def _started(self, certificates: Certificates) -> Endpoint:
-        endpoint = Endpoint(
-            host="127.0.0.1",
-            port=self._port,
-            domain=self._domain,
-            ca_path=certificates.ca_path,
-        )
-        await self._process.start(self._command())
-        try:
-            await wait_ready(self._process, endpoint)
-        except BaseException:
-            await self._process.stop()
-            raise
-        return endpoint
-
-    def _command(self) -> list[str]:
-        program = LAUNCH.format(module="spade_llm.xmpp.servers.embedded.main")
-        return [
-            *(sys.executable, "-c", program, str(PACKAGE_PARENT)),
-            *(str(self._directory), self._domain, str(self._port)),
-        ]

@@ -1,6 +1,6 @@
 """Presence and rosters of the embedded server (RFC 6121).
 
-Replaces pyjabber's Presence and Roster. Knows accounts of one domain only.
+Replaces pyjabber's Presence and Roster, for the accounts of one domain.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class PresenceService:
         self._tell_watchers(session, presence)
         if session.presence is None:
             # Receivers of directed presence are told, too (RFC 6121 §4.6).
-            self._tell_directed(session, presence)
+            for address in session.directed_to:
+                for receiver in self._addressed(JidParts.parse(address)):
+                    self._send_addressed(receiver, presence)
+            session.directed_to.clear()
         elif not was_available:
             self._introduce(session)
 
@@ -152,12 +155,6 @@ class PresenceService:
         for watcher in [*watchers, user]:
             for receiver in self._sessions.available(watcher):
                 self._send_addressed(receiver, presence)
-
-    def _tell_directed(self, session: ClientSession, presence: ET.Element) -> None:
-        for address in session.directed_to:
-            for receiver in self._addressed(JidParts.parse(address)):
-                self._send_addressed(receiver, presence)
-        session.directed_to.clear()
 
     def _introduce(self, session: ClientSession) -> None:
         """Send a new session the presences that it may see, and the pending subscription

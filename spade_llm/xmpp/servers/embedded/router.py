@@ -1,8 +1,8 @@
 """Stanza router of the embedded server: sessions, offline messages, service discovery.
 
-Replaces pyjabber's plugins and StanzaHandler. Does not know sockets or streams: a session is
-something that takes text. Every request gets an answer, `service-unavailable` if it is not in the
-table; a message is delivered, stored, or comes back.
+Replaces pyjabber's plugins and StanzaHandler. A session is anything that takes text. Every request
+gets an answer, `service-unavailable` if it is not in the table; a message is delivered, stored, or
+comes back.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class ServerServices:
         self._domain = domain
         self._presences = presences
         self._of_server: dict[str, Callable[[ClientSession, ET.Element], ET.Element]] = {
-            "{urn:xmpp:ping}ping": _empty_result,
+            "{urn:xmpp:ping}ping": lambda _, iq: result_of(iq),
             # RFC 3921; some clients still ask for it.
-            "{urn:ietf:params:xml:ns:xmpp-session}session": _empty_result,
+            "{urn:ietf:params:xml:ns:xmpp-session}session": lambda _, iq: result_of(iq),
             f"{INFO}query": _server_info,
-            f"{ITEMS}query": _no_items,
+            f"{ITEMS}query": lambda _, iq: result_of(iq, ET.Element(f"{ITEMS}query")),
         }
         self._of_account: dict[str, Callable[[ClientSession, ET.Element], ET.Element]] = {
             **self._of_server,
@@ -66,17 +66,12 @@ class ServerServices:
 
     def answer(self, session: ClientSession, iq: ET.Element, to: JidParts) -> ET.Element:
         """The result, or the error, of a get or set with one child."""
-        handler = self._table(session, to).get(iq[0].tag)
-        if handler is None:
-            return error_of(iq, "service-unavailable")
-        return handler(session, iq)
-
-    def _table(
-        self, session: ClientSession, to: JidParts
-    ) -> dict[str, Callable[[ClientSession, ET.Element], ET.Element]]:
+        handler = None
         if not to.user:
-            return self._of_server
-        return self._of_account if to.user == session.jid.user else {}
+            handler = self._of_server.get(iq[0].tag)
+        elif to.user == session.jid.user:
+            handler = self._of_account.get(iq[0].tag)
+        return handler(session, iq) if handler else error_of(iq, "service-unavailable")
 
     def _roster(self, session: ClientSession, iq: ET.Element) -> ET.Element:
         if iq.get("type") == "get":
@@ -85,9 +80,7 @@ class ServerServices:
         items = iq[0].findall(f"{ROSTER}item")
         if len(items) != 1:
             return error_of(iq, "bad-request")
-        return self._roster_set(session, iq, items[0])
-
-    def _roster_set(self, session: ClientSession, iq: ET.Element, item: ET.Element) -> ET.Element:
+        item, owner = items[0], session.jid.user
         try:
             contact = JidParts.parse(item.get("jid", ""))
         except ValueError:
@@ -95,19 +88,12 @@ class ServerServices:
         if contact.domain != self._domain or not contact.user:
             return error_of(iq, "not-acceptable")
         if item.get("subscription") == "remove":
-            self._presences.forget(session.jid.user, contact.user)
+            self._presences.forget(owner, contact.user)
             return result_of(iq)
-        return self._roster_update(session, iq, item, contact.user)
-
-    def _roster_update(
-        self, session: ClientSession, iq: ET.Element, item: ET.Element, user: str
-    ) -> ET.Element:
-        known = self._presences.contact(session.jid.user, user)
+        known = self._presences.contact(owner, contact.user) or RosterContact(user=contact.user)
         groups = tuple(group.text or "" for group in item.findall(f"{ROSTER}group"))
-        updated = replace(
-            known or RosterContact(user=user), name=item.get("name", ""), groups=groups
-        )
-        if not self._presences.update(session.jid.user, updated):
+        updated = replace(known, name=item.get("name", ""), groups=groups)
+        if not self._presences.update(owner, updated):
             return error_of(iq, "resource-constraint")
         return result_of(iq)
 
@@ -276,14 +262,11 @@ class EmbeddedRouter:
         elif presence.get("to") is not None:
             self._presences.directed(session, presence, to)
         else:
-            self._broadcast(session, presence)
-
-    def _broadcast(self, session: ClientSession, presence: ET.Element) -> None:
-        took_messages = session.takes_messages
-        self._presences.broadcast(session, presence)
-        if session.takes_messages and not took_messages:
-            for text in self._store.take_messages(session.jid.user):
-                session.stream.send(text)
+            took_messages = session.takes_messages
+            self._presences.broadcast(session, presence)
+            if session.takes_messages and not took_messages:
+                for text in self._store.take_messages(session.jid.user):
+                    session.stream.send(text)
 
     def _route_iq(self, session: ClientSession, iq: ET.Element, to: JidParts) -> None:
         is_request = iq.get("type") in ("get", "set")
@@ -291,16 +274,13 @@ class EmbeddedRouter:
         if is_request and (len(iq) != 1 or not iq.get("id")):
             self._bounce(session, iq, "bad-request")
         elif to.resource and to.user:
-            self._relay_iq(session, iq, to)
+            receiver = self._sessions.find(to.user, to.resource)
+            if receiver is not None:
+                receiver.send(iq)
+            else:
+                self._bounce(session, iq, "service-unavailable")
         elif is_request:
             session.send(self._services.answer(session, iq, to))
-
-    def _relay_iq(self, session: ClientSession, iq: ET.Element, to: JidParts) -> None:
-        receiver = self._sessions.find(to.user, to.resource)
-        if receiver is not None:
-            receiver.send(iq)
-        else:
-            self._bounce(session, iq, "service-unavailable")
 
     def _bounce(self, session: ClientSession, stanza: ET.Element, condition: str) -> None:
         """Send it back. Errors and results never trigger an error (RFC 6120 §8.3.1)."""
@@ -308,14 +288,6 @@ class EmbeddedRouter:
             return
         logger.debug("%s of %s: %s", tag_name(stanza), session.jid, condition)
         session.send(error_of(stanza, condition))
-
-
-def _empty_result(_: ClientSession, iq: ET.Element) -> ET.Element:
-    return result_of(iq)
-
-
-def _no_items(_: ClientSession, iq: ET.Element) -> ET.Element:
-    return result_of(iq, ET.Element(f"{ITEMS}query"))
 
 
 def _server_info(_: ClientSession, iq: ET.Element) -> ET.Element:

@@ -91,11 +91,15 @@ def set_password(directory: Path, user: str, password: str) -> None:
     Raises:
         ConfigurationError: the database cannot be written.
     """
+    # pyjabber's form: `sha256$iterations$salt$hash`, salt and hash in hexadecimal.
+    salt = secrets.token_bytes(16)
+    digest = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, PASSWORD_ITERATIONS)
+    hashed = f"sha256${PASSWORD_ITERATIONS}${salt.hex()}${digest.hex()}"
     try:
         with contextlib.closing(_open_database(directory)) as database, database:
             # pyjabber's table has no unique `jid`, so there is nothing to upsert on.
             database.execute(DELETE_ACCOUNT, (user,))
-            database.execute(INSERT_ACCOUNT, (user, _password_hash(password)))
+            database.execute(INSERT_ACCOUNT, (user, hashed))
     except sqlite3.Error as error:
         raise ConfigurationError(
             f"the account {user!r} could not be stored in {str(directory / DATABASE_NAME)!r} "
@@ -196,10 +200,3 @@ def _open_database(directory: Path) -> sqlite3.Connection:
     database.execute("PRAGMA journal_mode=WAL")
     database.executescript(SCHEMA)
     return database
-
-
-def _password_hash(password: str) -> str:
-    """Hash in pyjabber's form: `sha256$iterations$salt$hash`, salt and hash in hexadecimal."""
-    salt = secrets.token_bytes(16)
-    digest = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, PASSWORD_ITERATIONS)
-    return f"sha256${PASSWORD_ITERATIONS}${salt.hex()}${digest.hex()}"
