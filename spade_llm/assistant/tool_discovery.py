@@ -55,15 +55,12 @@ class ToolAgentDiscovery:
 
     def _sight(self, seen: PeerPresence) -> None:
         jid = bare(seen.jid)
-        if jid not in self._named and not self._may_discover(jid):
+        if jid not in self._named and not {jid, jid.rpartition("@")[2]} & self._discover:
             return
         if seen.is_available:
             self._appeared(jid, seen)
         else:
             self._left(jid, seen.jid)
-
-    def _may_discover(self, jid: str) -> bool:
-        return bool({jid, jid.rpartition("@")[2]} & self._discover)
 
     def _appeared(self, jid: str, seen: PeerPresence) -> None:
         vers = self._vers.setdefault(jid, {})
@@ -95,10 +92,10 @@ class ToolAgentDiscovery:
             said = await self._agent.discover(seen.jid)
         except RequestError as error:
             logger.info("%s was not discovered: %s", seen.jid, error)
-            return seen.is_ours and await self._lists_tools(client)
-        return feature_of(ONTOLOGY) in said.features
-
-    async def _lists_tools(self, client: ToolsClient) -> bool:
+        else:
+            return feature_of(ONTOLOGY) in said.features
+        if not seen.is_ours:
+            return False
         try:
             return bool(await client.list())
         except RequestError:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from spade_llm.assistant.turn.options import ContextOptions, ToolOptions
-    from spade_llm.messaging import AclMessage, RequestSender
+    from spade_llm.messaging import RequestSender
     from spade_llm.providers.model import Sampling
 
 M = TypeVar("M", bound=BaseModel)
@@ -131,10 +131,12 @@ class ChatClient:
         # Closed when the caller leaves, which sends the `cancel`; the garbage collector is late.
         async with aclosing(answers):
             async for message in answers:
-                if not message.is_terminal:
-                    yield _part(message)
-                else:
+                if message.is_terminal:
                     yield await fetch_whole_reply(ChatReply.decode(message.content), self._peer)
+                elif _PartKind.decode(message.content).question:
+                    yield ApprovalPrompt.decode(message.content)
+                else:
+                    yield AnswerDelta.decode(message.content)
 
     async def _asked(self, body: SayRequest, id: str | None, conversation_id: str) -> ChatReply:
         whole_body = _unstreamed(body, id)
@@ -217,8 +219,3 @@ class _PartKind(Body):
     """Enough of a part to tell which it is."""
 
     question: str = ""
-
-
-def _part(message: AclMessage) -> AnswerDelta | ApprovalPrompt:
-    is_asked = _PartKind.decode(message.content).question
-    return (ApprovalPrompt if is_asked else AnswerDelta).decode(message.content)

@@ -28,10 +28,10 @@ FinishReason = Literal["stop", "length", "content_filter"]
 """Finish reason, in OpenAI's terms: complete, truncated at a limit, or replaced by a guardrail."""
 
 
+logger = logging.getLogger(__name__)
+
 ONTOLOGY = "spade-llm.chat/1"
 MAX_TOOLS = 200
-
-
 # The upper bound of OpenAI's API.
 MAX_TEMPERATURE = 2.0
 
@@ -200,9 +200,6 @@ class ChatReply(Body):
     """Code of the model's error where the text is an apology for it; empty: it is an answer."""
 
 
-logger = logging.getLogger(__name__)
-
-CONTEXT = "context"
 PAGE_CHARS = 16_000
 """Page size in characters: at most 64 KB in any script."""
 MAX_CHARS = 64 * PAGE_CHARS
@@ -259,11 +256,18 @@ class ReplyPagination:
             return reply
         rest = ReplyRemainder(tool_calls=reply.tool_calls, steps=reply.steps, context=reply.context)
         text = rest.model_dump_json(exclude_none=True)
-        short = _shortened(reply)
+        # A client without pagination still learns which tools were called.
+        calls = (one.model_copy(update={"result": "", "arguments": ""}) for one in reply.tool_calls)
+        short = reply.model_copy(update={"tool_calls": tuple(calls), "steps": (), "context": None})
         if len(text) > MAX_CHARS:
             return _without_context(short)
         id = new_id()
-        self._tidy(len(text))
+        # The oldest are evicted first, and are the first to expire.
+        size = len(text) + sum(len(one.text) for one in self._kept.values())
+        for old_id, kept in list(self._kept.items()):
+            if size <= MAX_STORED_CHARS and kept.until > self._clock():
+                break
+            size -= len(self._kept.pop(old_id).text)
         until = self._clock() + STORED_S
         self._kept[id] = _StoredRemainder(peer=peer, text=text, until=until)
         pages = -(-len(text) // PAGE_CHARS)
@@ -271,14 +275,6 @@ class ReplyPagination:
 
     def __len__(self) -> int:
         return len(self._kept)
-
-    def _tidy(self, coming: int) -> None:
-        """The oldest leave first, and are the first to be out of date."""
-        size = coming + sum(len(one.text) for one in self._kept.values())
-        for id, kept in list(self._kept.items()):
-            if size <= MAX_STORED_CHARS and kept.until > self._clock():
-                return
-            size -= len(self._kept.pop(id).text)
 
     async def _page(self, request: Request, body: ReplyPageRequest) -> ReplyPage:
         kept = self._kept.get(body.id)
@@ -289,16 +285,9 @@ class ReplyPagination:
         return ReplyPage(text=kept.text[begin : begin + PAGE_CHARS])
 
 
-def _shortened(reply: ChatReply) -> ChatReply:
-    """Reply without arguments, results, steps and context. A client without pagination still learns
-    which tools were called."""
-    calls = (one.model_copy(update={"result": "", "arguments": ""}) for one in reply.tool_calls)
-    return reply.model_copy(update={"tool_calls": tuple(calls), "steps": (), "context": None})
-
-
 def _without_context(reply: ChatReply) -> ChatReply:
     return reply.model_copy(
-        update={"missing": (*reply.missing, CONTEXT), "rest": "", "rest_pages": 0}
+        update={"missing": (*reply.missing, "context"), "rest": "", "rest_pages": 0}
     )
 
 
@@ -308,23 +297,19 @@ async def fetch_whole_reply(reply: ChatReply, peer: RpcClient) -> ChatReply:
     if not reply.rest:
         return reply
     try:
-        rest = await _fetched(reply, peer)
+        pages = [
+            await peer.ask(
+                ReplyPageRequest(id=reply.rest, page=page), ReplyPage, timeout_s=PAGE_TIMEOUT_S
+            )
+            # The number is the peer's word: it must not make us ask for ever.
+            for page in range(min(reply.rest_pages, MAX_CHARS // PAGE_CHARS))
+        ]
+        rest = _read("".join(page.text for page in pages), peer)
     except RequestError as error:
         logger.warning("the rest of an answer of %s is missing: %s", peer.jid, error)
         return _without_context(reply)
     update = {"tool_calls": rest.tool_calls, "steps": rest.steps, "context": rest.context}
     return reply.model_copy(update={**update, "rest": "", "rest_pages": 0})
-
-
-async def _fetched(reply: ChatReply, peer: RpcClient) -> ReplyRemainder:
-    pages = [
-        await peer.ask(
-            ReplyPageRequest(id=reply.rest, page=page), ReplyPage, timeout_s=PAGE_TIMEOUT_S
-        )
-        # The number is the peer's word: it must not make us ask for ever.
-        for page in range(min(reply.rest_pages, MAX_CHARS // PAGE_CHARS))
-    ]
-    return _read("".join(page.text for page in pages), peer)
 
 
 def _read(text: str, peer: RpcClient) -> ReplyRemainder:

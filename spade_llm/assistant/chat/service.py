@@ -238,8 +238,9 @@ class ChatService:
         self, request: Request, parts: _DeltaSender, question: ApprovalQuestion
     ) -> ApprovalVerdict:
         # A program's own deadline holds on while it is asked.
-        left_s = _seconds_left(request.message)
-        question = replace(question, expires_s=min(question.expires_s, left_s))
+        if (deadline := request.message.reply_by) is not None:
+            left_s = (deadline - datetime.now(UTC)).total_seconds() - _MARGIN_S
+            question = replace(question, expires_s=min(question.expires_s, max(left_s, 0.0)))
         return await self._ask(question, request, question.id, partial(parts.ask, question))
 
     async def _ask(
@@ -284,8 +285,11 @@ class ChatService:
         is_private = message.encoding is Encoding.PLAIN and not message.said.room
         if is_private and parse_plain_word(message.content, (STOP,)):
             return self._divert_stop(message, is_certain=False)
-        if message.said.corrects:
-            self._stop_corrected(message)
+        if message.said.corrects and self._dispatcher is not None:
+            # Stops the turn of the message that is corrected: its text is out of date.
+            self._dispatcher.stop(
+                message.asker, message.conversation_id, (CHAT_TEXT,), only=message.said.corrects
+            )
         place, peer = conversation_key(message), message.asker
         question = self._questions.at(place, peer=peer)
         if question is None:
@@ -306,12 +310,6 @@ class ChatService:
         if not (is_certain or stopped.requests):
             return None
         return partial(describe_stop, stopped)
-
-    def _stop_corrected(self, message: AclMessage) -> None:
-        """Stop the turn of a message that is being corrected: its text is out of date."""
-        if self._dispatcher is not None:
-            place, corrected = (message.asker, message.conversation_id), message.said.corrects
-            self._dispatcher.stop(*place, (CHAT_TEXT,), only=corrected)
 
     async def _settle_text(self, question: ApprovalQuestion, request: Request) -> str:
         """It answers what was asked when it came: the next question may be open by now."""
@@ -347,13 +345,6 @@ _TOO_EARLY = {
 _MARGIN_S = 5.0
 """Part of a program's deadline, in seconds, reserved for the answer after a question has expired.
 """
-
-
-def _seconds_left(message: AclMessage) -> float:
-    if message.reply_by is None:
-        return float("inf")
-    left = message.reply_by - datetime.now(UTC)
-    return max(left.total_seconds() - _MARGIN_S, 0.0)
 
 
 class _DeltaSender:

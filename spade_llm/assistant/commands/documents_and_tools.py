@@ -84,12 +84,15 @@ class DocumentsCommand:
     def _shown(
         self, argument: str, names: Sequence[NamespaceSummary], pages: Sequence[DocumentPage]
     ) -> str:
-        lines = [
-            line
-            # Not strict: pages were fetched for the first LISTED_NAMESPACES names only.
-            for one, page in zip(names, pages, strict=False)
-            for line in _namespace_lines(one, page)
-        ]
+        lines: list[str] = []
+        # Not strict: pages were fetched for the first LISTED_NAMESPACES names only.
+        for namespace, page in zip(names, pages, strict=False):
+            lines.append(f"{_name(namespace)}, {pluralize(namespace.documents, 'document')}:")
+            lines += [
+                f"- {_short(one.source)} ({one.updated_at:%Y-%m-%d})" for one in page.documents
+            ]
+            if page.total > len(page.documents):
+                lines.append(f"- … and {page.total - len(page.documents)} more")
         if more := len(names) - len(pages):
             lines.append(f"… and {more} more collections: /documents NAME shows one.")
         if self._shared and not argument:
@@ -97,14 +100,6 @@ class DocumentsCommand:
         if not lines:
             return f"I have no collection {_short(argument)!r}." if argument else "No documents."
         return "\n".join(lines)
-
-
-def _namespace_lines(namespace: NamespaceSummary, page: DocumentPage) -> list[str]:
-    lines = [f"{_name(namespace)}, {pluralize(namespace.documents, 'document')}:"]
-    lines += [f"- {_short(one.source)} ({one.updated_at:%Y-%m-%d})" for one in page.documents]
-    if more := max(page.total - len(page.documents), 0):
-        lines.append(f"- … and {more} more")
-    return lines
 
 
 def _name(namespace: NamespaceSummary) -> str:
@@ -139,17 +134,15 @@ class ToolsCommand:
         if more := len(tools) - len(lines):
             lines.append(f"… and {more} more.")
         head = "What my model can call:" if lines else "My model has no tools."
-        return "\n".join([head, *lines, *map(_approval_line, self._questions_of(utterance.peer))])
+        questions = self._questions_of(utterance.peer)
+        waiting = [f"Waiting for your yes or no: {one.tool}." for one in questions]
+        return "\n".join([head, *lines, *waiting])
 
 
 def _tool_line(tool: ToolSpec) -> str:
     about = single_line(tool.description.strip().partition("\n")[0], MAX_DESCRIPTION_CHARS)
     asks = " I ask you before each call." if tool.needs_approval else ""
     return f"- {tool.name}: {about}{asks}"
-
-
-def _approval_line(question: ApprovalQuestion) -> str:
-    return f"Waiting for your yes or no: {question.tool}."
 
 
 def add_resource_commands(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.commands.registry import is_confirmed, means_all
@@ -15,7 +16,6 @@ from spade_llm.search.memory_query import Category, MemoryFilter, MemoryQuery, O
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from datetime import datetime
 
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.commands.registry import CommandRegistry
@@ -195,7 +195,8 @@ class MemoryCommands:
             query = MemoryQuery(text=words, which=about, limit=LISTED_MEMORIES)
             hits = (await self._memory.memory.search(query)).hits
             # A search ranks by relevance; the list promises the newest first.
-            entries = sorted((hit.entry for hit in hits), key=_made, reverse=True)
+            found = (hit.entry for hit in hits)
+            entries = sorted(found, key=attrgetter("created_at"), reverse=True)
             total = len(entries)
         else:
             page = await self._memory.memory.list(about, limit=LISTED_MEMORIES)
@@ -264,10 +265,6 @@ def _about(peer: str) -> MemoryFilter:
     return MemoryFilter(subject=peer, with_invalid=True)
 
 
-def _made(entry: MemoryEntry) -> datetime:
-    return entry.created_at
-
-
 def _ambiguous_number(number: str) -> str:
     shown = number if len(number) <= MAX_SHOWN_CHARS else f"{number[:MAX_SHOWN_CHARS]}…"
     return f"There is no single memory {shown!r}: /memories lists them."
@@ -280,7 +277,6 @@ LISTED = 50
 """A person's newest patterns."""
 SHOWN_CHARS = 200
 """Maximum length of the excerpt of a conversation in which a pattern was found, in characters."""
-NO_MEMORY_TO_LEARN = "I have no memory agent."
 LEARN_USAGE = (
     "/learn on lets me remember what several of our conversations have in common; /learn off"
     " removes that and ends it; /learn NUMBER shows where one was seen."
@@ -302,7 +298,7 @@ class LearningCommands:
     async def _learn(self, argument: str, utterance: ChatTurnInput) -> str:
         memory = self._memory.memory
         if memory is None:
-            return NO_MEMORY_TO_LEARN
+            return NO_MEMORY
         match argument.lower():
             case "" | "status":
                 return await _status(memory, utterance.peer)

@@ -221,7 +221,12 @@ class PersonalMemoryCommands:
     async def _list(self, store: SubjectStore, wish: PersonalCommand, subject: str) -> str:
         entries = await _entries(store)
         wanted = fold_accents(wish.argument).split()
-        found = [one for one in entries if all(word in _searchable(one) for word in wanted)]
+        texts = (f"{one.content} {one.owner} {one.category or one.type}" for one in entries)
+        found = [
+            one
+            for one, text in zip(entries, map(fold_accents, texts), strict=True)
+            if all(word in text for word in wanted)
+        ]
         if not found:
             return wish.say.nothing_with_words if wanted else wish.say.nothing
         shown, left = found[:LISTED], len(found) - LISTED
@@ -292,10 +297,6 @@ async def _entries(store: SubjectStore) -> list[MemoryEntry]:
         if len(page.entries) < PAGE:
             break
     return entries
-
-
-def _searchable(entry: MemoryEntry) -> str:
-    return fold_accents(f"{entry.content} {entry.owner} {entry.category or entry.type}")
 
 
 def _line(entry: MemoryEntry, say: PersonalMemoryTexts, *, max_chars: int = MAX_ITEM_CHARS) -> str:

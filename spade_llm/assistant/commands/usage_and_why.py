@@ -51,17 +51,13 @@ class UsageCommand:
             logger.exception("/usage of %s", utterance.peer)
             return "The record of usage cannot be read right now."
         lines = [self._line(name, days, count) for name, count in REPORT_DAYS]
-        return "\n".join(["What you have used of me (days of UTC):", *lines, *self._limit_lines()])
+        if allowed := self._limits.in_words:
+            lines.append(f"Allowed: {allowed}. A new day begins at 00:00 UTC.")
+        return "\n".join(["What you have used of me (days of UTC):", *lines])
 
     def _line(self, name: str, days: Sequence[DailyUsage], count: int) -> str:
         first = self._ledger.today - timedelta(days=count - 1)
         return f"{name} – {usage_text(total_usage(day.spent for day in days if day.day >= first))}"
-
-    def _limit_lines(self) -> list[str]:
-        allowed = self._limits.in_words
-        if not allowed:
-            return []
-        return [f"Allowed: {allowed}. A new day begins at 00:00 UTC."]
 
 
 def total_usage(spent: Iterable[UsageTotals]) -> UsageTotals:
@@ -127,12 +123,8 @@ def _memory_lines(record: TurnRecord, texts: Mapping[str, str]) -> Iterator[str]
 
 
 def _tool_line(tool: ToolCallRecord) -> str:
-    outcome = "ok" if tool.is_success else _failed(tool)
+    outcome = "ok" if tool.is_success else f"failed: {tool.why}" if tool.why else "failed"
     return f"Tool: {tool.name}, {tool.seconds:.2f} s, {outcome}"
-
-
-def _failed(tool: ToolCallRecord) -> str:
-    return f"failed: {tool.why}" if tool.why else "failed"
 
 
 PEEK_DEADLINE_S = 2.0
@@ -155,7 +147,7 @@ class WhyCommand:
     ) -> None:
         self._watching = watching
         self._memory = memory
-        self._reaction = reaction or _no_reaction
+        self._reaction = reaction or (lambda _utterance: "")
 
     def add_to(self, commands: CommandRegistry) -> None:
         commands.add("why", self._why, "/why – what my last answer was built from")
@@ -180,7 +172,3 @@ class WhyCommand:
             return NO_ANSWER_YET
         text = explanation_text(record, await self.texts(record))
         return "\n".join(filter(None, [text, self._reaction(utterance)]))
-
-
-def _no_reaction(_utterance: ChatTurnInput) -> str:
-    return ""

@@ -150,7 +150,8 @@ class ExpertQuestions:
             RequestRefused: too many questions are open, or the expert's program refused.
             PeerUnavailable: there is no such account.
         """
-        id = question.id or _id(question, context)
+        who = (bare(question.expert), context.on_behalf_of, context.turn)
+        id = question.id or _digest("\0".join((*who, question.text, question.background)))
         while (asked := self._asked.get(id)) is not None and self._is_over(asked):
             id = _digest(id)  # Another question than that one: an answer to that is late.
         asked = asked or self._opened(id, question)
@@ -162,7 +163,11 @@ class ExpertQuestions:
     def receive(self, message: AclMessage) -> bool:
         if message.ontology != CHAT_TEXT:
             return False
-        self._forget_old()
+        before = self._clock() - ANSWER_RETENTION_S
+        old = [one for one in self._asked.values() if one.row.expires_at < before]
+        surplus = list(self._asked.values())[: max(len(self._asked) - MAX_KNOWN, 0)]
+        for asked in {*old, *surplus}:
+            self._drop(asked)
         named = [self._asked.get(one) for one in (message.in_reply_to, message.conversation_id)]
         for asked in filter(None, named):
             # By the stamped sender: others may know the thread.
@@ -241,8 +246,14 @@ class ExpertQuestions:
         id = asked.row.id
         metadata = question.metadata_of(id) if question.metadata_of else None
         letter = chat_message(question.expert, text, thread=id, id=id, metadata=metadata)
+        expert = asked.row.expert
+
+        def returned(condition: str) -> None:
+            reason = f"{expert} cannot be reached: {condition}"
+            self._fail(asked, PeerUnavailable(reason, peer=expert))
+
         try:
-            await self._letters.say(letter, on_return=lambda why: self._returned(asked, why))
+            await self._letters.say(letter, on_return=returned)
         except RequestError:
             self._drop(asked)
             raise
@@ -268,7 +279,10 @@ class ExpertQuestions:
 
     def _take(self, asked: _OpenExpertQuestion, message: AclMessage) -> None:
         if not _is_chat_text(message):
-            self._refused(asked, message)
+            # Partial answers and AGREE messages of an expert's program are ignored.
+            is_refusal = message.performative in _REFUSALS and message.sequence is None
+            if is_refusal:
+                self._fail(asked, RequestRefused(message.content, peer=asked.row.expert))
         elif self._is_open(asked):
             self._settle(asked, message.content)
         else:
@@ -279,7 +293,12 @@ class ExpertQuestions:
         expert = message.owner
         meant = [one for one in self._asked.values() if self._may_be_meant(one, expert)]
         if not any(map(self._is_open, meant)):
-            return self._is_alone and self._is_late(message)
+            over = [one for one in self._asked.values() if one.row.expert == expert]
+            if not (self._is_alone and over):
+                return False
+            # The expert was asked recently: the answer is late.
+            self._say_closed(over[-1], message)
+            return True
         if self._is_for_others(message):
             return False
         unclear = self._unclear.pop(expert, None)
@@ -318,13 +337,6 @@ class ExpertQuestions:
             message, disambiguation_text([self._asked[id].row.question for id in unclear.ids])
         )
 
-    def _is_late(self, message: AclMessage) -> bool:
-        """True if this expert was asked recently; then the message is answered as late."""
-        over = [one for one in self._asked.values() if one.row.expert == message.owner]
-        if over:
-            self._say_closed(over[-1], message)
-        return bool(over)
-
     def _say_closed(self, asked: _OpenExpertQuestion, message: AclMessage) -> None:
         if not asked.is_told:
             asked.is_told = True
@@ -339,22 +351,10 @@ class ExpertQuestions:
         except StorageFailed:
             logger.exception("an answer of %s is not kept", asked.row.expert)
 
-    def _refused(self, asked: _OpenExpertQuestion, message: AclMessage) -> None:
-        """Handle a refusal by an expert's program; partial answers and AGREE messages are
-        ignored."""
-        is_refusal = message.performative in _REFUSALS and message.sequence is None
-        if is_refusal and not asked.answer.done():
-            expert = asked.row.expert
-            asked.answer.set_exception(RequestRefused(message.content, peer=expert))
-            asked.answer.exception()  # Seen: perhaps nobody waits any more.
-            self._drop(asked)
-
-    def _returned(self, asked: _OpenExpertQuestion, condition: str) -> None:
+    def _fail(self, asked: _OpenExpertQuestion, error: RequestError) -> None:
         if not asked.answer.done():
-            expert = asked.row.expert
-            error = PeerUnavailable(f"{expert} cannot be reached: {condition}", peer=expert)
             asked.answer.set_exception(error)
-            asked.answer.exception()
+            asked.answer.exception()  # Seen: perhaps nobody waits any more.
             self._drop(asked)
 
     def _drop(self, asked: _OpenExpertQuestion) -> None:
@@ -366,13 +366,6 @@ class ExpertQuestions:
             self._log.remove(asked.row.id)
         except StorageFailed:
             logger.exception("a question to %s is not removed", asked.row.expert)
-
-    def _forget_old(self) -> None:
-        before = self._clock() - ANSWER_RETENTION_S
-        old = [one for one in self._asked.values() if one.row.expires_at < before]
-        surplus = list(self._asked.values())[: max(len(self._asked) - MAX_KNOWN, 0)]
-        for asked in {*old, *surplus}:
-            self._drop(asked)
 
     def _is_open(self, asked: _OpenExpertQuestion) -> bool:
         return not (asked.answer.done() or self._is_over(asked))
@@ -397,12 +390,6 @@ _REFUSALS = (Performative.REFUSE, Performative.FAILURE, Performative.NOT_UNDERST
 def _is_chat_text(message: AclMessage) -> bool:
     is_whole = message.performative in (Performative.REQUEST, Performative.INFORM)
     return is_whole and message.sequence is None and bool(message.content.strip())
-
-
-def _id(question: ExpertQuestion, context: CallContext) -> str:
-    who = (bare(question.expert), context.on_behalf_of, context.turn)
-    parts = (*who, question.text, question.background)
-    return _digest("\0".join(parts))
 
 
 def _digest(text: str) -> str:

@@ -91,7 +91,11 @@ class SubAgents:
             if standing is PresenceStatus.OURS:
                 client = ChatClient(office.node.requester, jid, timeout_s=self.timeout_s)
                 return (await client.say(text, conversation_id=conversation)).text
-            return await self._ask_plainly(office, jid, text, conversation)
+            metadata = {**FOR_MODELS_METADATA, "coordination_session": self.session}
+            # A thread for each question: a plain agent answers in it, and answers must not cross.
+            thread = f"{conversation}.{new_id()[:12]}"
+            message = chat_message(jid, text, thread=thread, metadata=metadata)
+            return (await office.letters.ask(message, timeout_s=self.timeout_s)).content
 
     async def states(self) -> dict[str, str]:
         """State of each agent: `working`, `timeout`, `away`, or `idle`."""
@@ -102,20 +106,11 @@ class SubAgents:
         is_theirs = message.owner in self.jids and message.ontology == CHAT_TEXT
         is_late = is_theirs and message.conversation_id.startswith(f"{self.session}.")
         if is_late:
-            logger.info("%s answered what is asked no more", message.owner)
+            logger.info("ignoring a late answer of %s", message.owner)
         return is_late
 
     def bounced(self, bounce: Bounce) -> bool:
         return False
-
-    async def _ask_plainly(
-        self, office: _Coordinator, jid: str, text: str, conversation: str
-    ) -> str:
-        metadata = {**FOR_MODELS_METADATA, "coordination_session": self.session}
-        # A thread for each question: a plain agent answers in it, and answers must not cross.
-        thread = f"{conversation}.{new_id()[:12]}"
-        message = chat_message(jid, text, thread=thread, metadata=metadata)
-        return (await office.letters.ask(message, timeout_s=self.timeout_s)).content
 
     async def _state(self, jid: str) -> str:
         if self._at_work[jid]:
@@ -199,7 +194,15 @@ MAX_MESSAGE_CHARS = 30_000
 
 def coordination_tools(agents: SubAgents) -> tuple[Tool, ...]:
     tasks = _TaskTools(agents)
-    task = _task_of(agents.jids)
+    task = _object(
+        agent_id={"type": "string", "enum": list(agents.jids), "description": "Which agent."},
+        message={
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_MESSAGE_CHARS,
+            "description": "The whole task: the agent sees nothing of the conversation.",
+        },
+    )
     limit_s = agents.timeout_s + SUBAGENT_MARGIN_S
     return (
         LLMTool(
@@ -258,18 +261,6 @@ class _TaskTools:
         asker = current_context.get().on_behalf_of
         answer = await self.agents.ask(agent_id, message, asker=asker)
         return f"Response from {agent_id}: {answer}"
-
-
-def _task_of(jids: Sequence[str]) -> dict[str, object]:
-    return _object(
-        agent_id={"type": "string", "enum": list(jids), "description": "Which agent."},
-        message={
-            "type": "string",
-            "minLength": 1,
-            "maxLength": MAX_MESSAGE_CHARS,
-            "description": "The whole task: the agent sees nothing of the conversation.",
-        },
-    )
 
 
 def _object(**properties: object) -> dict[str, object]:

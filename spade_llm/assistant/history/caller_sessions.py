@@ -71,7 +71,9 @@ class ClearableSessions:
         return session_counts(session, cleared.messages, cleared.by_type)
 
     async def clear_messages(self, sessions: Sequence[str]) -> int:
-        _check_sessions(sessions)
+        validation.check_number("sessions", len(sessions), 0, MAX_SESSIONS)
+        for session in sessions:
+            validation.check_name("sessions", session)
         return await self._clearing.messages(self._peer, sessions)
 
     async def forget_everything(self) -> RemovedCounts:
@@ -269,12 +271,6 @@ class InMemorySessions(ClearableSessions):
         validation.check_name("session_id", session)
         found = self._clearing.conversations.at(conversation_key_for(self._peer, session))
         return list(found.said) if found else []
-
-
-def _check_sessions(sessions: Sequence[str]) -> None:
-    validation.check_number("sessions", len(sessions), 0, MAX_SESSIONS)
-    for session in sessions:
-        validation.check_name("sessions", session)
 
 
 def _nothing() -> NotConfigured:

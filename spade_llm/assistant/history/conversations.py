@@ -64,7 +64,10 @@ class Conversation:
     def extend(self, messages: Iterable[ContextMessage]) -> None:
         self.messages.extend(messages)
         while len(self.messages) > MAX_MESSAGES:
-            self._drop_first_exchange()
+            # Whole exchanges: OpenAI-compatible servers refuse a tool call without its results.
+            self.messages.popleft()
+            while self.messages and self.messages[0]["role"] != "user":
+                self.messages.popleft()
 
     def heard_from(self, asker: str) -> None:
         if len(self.askers) < MAX_ASKERS:
@@ -93,13 +96,6 @@ class Conversation:
     def begin_anew(self) -> None:
         """Whatever ended it does not count any more; what was said stays."""
         self.interactions, self.ended, self.is_told_over = 0, "", False
-
-    def _drop_first_exchange(self) -> None:
-        """Drop the oldest messages up to the next one of a user."""
-        # Whole exchanges: OpenAI-compatible servers refuse a tool call without its results.
-        self.messages.popleft()
-        while self.messages and self.messages[0]["role"] != "user":
-            self.messages.popleft()
 
 
 class ConversationCache:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from spade_llm.assistant.history.memory_outbox import MemoryOutbox
     from spade_llm.assistant.turn.options import ContextOptions
     from spade_llm.memory.contract import HistoryStore, OwnedMemory, ScoredMemory
-    from spade_llm.providers.model import ContextMessage
     from spade_llm.rag.contract import Retriever
 
 logger = logging.getLogger(__name__)
@@ -173,14 +172,24 @@ class MemoryBehaviour(Behaviour):
 
     async def run(self) -> None:
         """Hand what has gathered to memory, as often as it takes."""
-        await self._wait_for_mail()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(IDLE_S):
+                await self._outbox.has_mail.wait()
         await asyncio.sleep(BATCH_DELAY_S)
         try:
-            await self._hand_over()
-            await self._tell_of_use()
+            if self._handing_over is not None:
+                await self._handing_over.all()
+            self._pause_s = FIRST_BACKOFF_S
+            # May be lost: then a memory fades a little sooner.
+            used = tuple(self._of_use)
+            self._of_use.clear()
+            if used and self.memory is not None:
+                await self.memory.reviewed(used)
         # SPADE ends a behaviour for ever when run() raises.
         except (RequestError, ServiceError) as error:
-            await self._pause(error)
+            logger.warning("observations wait %.1f s for memory: %s", self._pause_s, error)
+            await asyncio.sleep(self._pause_s)
+            self._pause_s = min(self._pause_s * 2, MAX_BACKOFF_S)
 
     async def recall(self, question: str, *, subject: str) -> RecallResult:
         """Recall from memory and documents; the result names services that were unavailable."""
@@ -349,30 +358,6 @@ class MemoryBehaviour(Behaviour):
     def _paused(self) -> AbstractAsyncContextManager[object]:
         return nullcontext() if self._handing_over is None else self._handing_over.paused()
 
-    async def _wait_for_mail(self) -> None:
-        try:
-            async with asyncio.timeout(IDLE_S):
-                await self._outbox.has_mail.wait()
-        except TimeoutError:
-            return
-
-    async def _hand_over(self) -> None:
-        if self._handing_over is not None:
-            await self._handing_over.all()
-        self._pause_s = FIRST_BACKOFF_S
-
-    async def _tell_of_use(self) -> None:
-        """May be lost: then a memory fades a little sooner."""
-        ids = tuple(self._of_use)
-        self._of_use.clear()
-        if ids and self.memory is not None:
-            await self.memory.reviewed(ids)
-
-    async def _pause(self, error: Exception) -> None:
-        logger.warning("observations wait %.1f s for memory: %s", self._pause_s, error)
-        await asyncio.sleep(self._pause_s)
-        self._pause_s = min(self._pause_s * 2, MAX_BACKOFF_S)
-
 
 _NOTHING_RECALLED = RemovedCounts(messages=0, by_type={})
 
@@ -400,14 +385,11 @@ def _prepend_history(earlier: Sequence[ObservedMessage], conversation: Conversat
         conversation.last_turn = earlier[-1].id.rpartition(".")[0]
     said_meanwhile, known = tuple(conversation.messages), frozenset(conversation.observed)
     conversation.messages.clear()
-    conversation.extend(
-        _context_message(one, peer=conversation.peer) for one in earlier if one.id not in known
-    )
+    for one in earlier:
+        if one.id not in known and one.role == "user":
+            peer = one.speaker or conversation.peer
+            conversation.extend([user_message(one.content, peer=peer)])
+        elif one.id not in known:
+            conversation.extend([{"role": "assistant", "content": one.content}])
     conversation.extend(said_meanwhile)
     conversation.observed.clear()
-
-
-def _context_message(observed: ObservedMessage, *, peer: str) -> ContextMessage:
-    if observed.role == "user":
-        return user_message(observed.content, peer=observed.speaker or peer)
-    return {"role": "assistant", "content": observed.content}

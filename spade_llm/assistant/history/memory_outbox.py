@@ -18,7 +18,6 @@ from spade_llm.core.errors import (
     RequestFailed,
     RequestNotUnderstood,
     RequestRefused,
-    ServiceError,
 )
 from spade_llm.core.sqlite_file import SqliteFile
 from spade_llm.memory.contract import ObservedMessage
@@ -236,11 +235,15 @@ class OutboxFlusher:
         try:
             await self._observe(group)
         except (RequestRefused, RequestNotUnderstood, Refusal) as error:
-            if _is_retryable(error):
+            code = error.wire_code if isinstance(error, RequestError) else error.code
+            # Memory did not look at what is to be kept.
+            if code in (Busy.code, DeadlinePassed.code):
                 raise
             await self._each_alone(group, error)
         except RequestFailed:
-            if not self._has_failed_often(group[0]):
+            first = group[0].id
+            self._failures[first] = self._failures.get(first, 0) + 1
+            if self._failures[first] < MAX_FAILURES:
                 raise
             await self._first_alone(group[0])
         else:
@@ -277,11 +280,6 @@ class OutboxFlusher:
         logger.error("memory fails on an observation each time, it is given up: %s", error)
         await self._done(two)
 
-    def _has_failed_often(self, observation: QueuedObservation) -> bool:
-        count = self._failures.get(observation.id, 0) + 1
-        self._failures[observation.id] = count
-        return count >= MAX_FAILURES
-
     async def _observe(self, group: Sequence[QueuedObservation]) -> None:
         """Send stored and retracted messages to memory, in their order."""
         messages = [message for observation in group for message in observation.messages]
@@ -316,9 +314,3 @@ def _size(group: Sequence[QueuedObservation]) -> int:
     """Bytes as JSON at the most: a character may become six."""
     texts = (message.content for observation in group for message in observation.messages)
     return sum(2 * len(text.encode()) + 200 for text in texts)
-
-
-def _is_retryable(error: RequestError | ServiceError) -> bool:
-    """True where memory did not look at what is to be kept."""
-    code = error.wire_code if isinstance(error, RequestError) else error.code
-    return code in (Busy.code, DeadlinePassed.code)

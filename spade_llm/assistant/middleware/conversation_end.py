@@ -15,13 +15,12 @@ from spade_llm.guardrails.guardrail import call_user_code
 from spade_llm.messaging import CHAT_TEXT, Encoding
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.history.conversations import Conversation
     from spade_llm.assistant.turn.options import OnDelta
     from spade_llm.assistant.turn.turn import CallNext
-    from spade_llm.providers.model import ContextMessage
 
 logger = logging.getLogger(__name__)
 
@@ -58,23 +57,18 @@ class ConversationEndMiddleware:
         # Apologies and refusals do not count as answers.
         if outcome.is_kept and not outcome.result.is_apology:
             conversation.interactions += 1
+            limit = self._max_interactions
             try:
-                await self._end(conversation, self._reason(conversation, outcome.result))
+                if outcome.result.is_last:
+                    await self._end(conversation, COMPLETED)
+                elif limit and conversation.interactions >= limit:
+                    await self._end(conversation, MAX_INTERACTIONS)
             except asyncio.CancelledError:
                 conversation.ended = ""  # Who stopped it never got the last answer.
                 raise
         return outcome
 
-    def _reason(self, conversation: Conversation, result: TurnResult) -> str:
-        """Empty: it goes on."""
-        if result.is_last:
-            return COMPLETED
-        limit = self._max_interactions
-        return MAX_INTERACTIONS if limit and conversation.interactions >= limit else ""
-
     async def _end(self, conversation: Conversation, reason: str) -> None:
-        if not reason:
-            return
         if self._goes_on and reason == COMPLETED:
             conversation.begin_anew()
         else:
@@ -121,37 +115,26 @@ class TerminationMarkers:
         if self._markers and on_delta is not None:
             on_delta = _MarkerBuffer(self._markers, on_delta).add
         outcome = await proceed(replace(utterance, on_delta=on_delta))
-        others = "\n".join(_quoted_markers(outcome))
+        recalled, result = outcome.recalled, outcome.result
+        if result.is_formed:
+            return outcome
+        others = "\n".join(
+            (
+                outcome.question,
+                *(one.entry.content for one in recalled.memories),
+                *(one.chunk.text for one in recalled.passages),
+                *(str(one["content"]) for one in result.added if one["role"] == "tool"),
+            )
+        )
         own = [marker for marker in self._markers if marker not in others]
-        if not outcome.result.is_formed:
-            _remove_markers(outcome.result, own)
+        text = result.text[: markers_start(result.text, own)]
+        if any(marker in result.text[len(text) :] for marker in own):
+            result.is_last, result.text = True, text or FAREWELL
+            for message in result.added:
+                if message["role"] == "assistant" and not message.get("tool_calls"):
+                    said = message["content"] or ""
+                    message["content"] = said[: markers_start(said, own)] or FAREWELL
         return outcome
-
-
-def _quoted_markers(outcome: TurnOutcome) -> Iterator[str]:
-    yield outcome.question
-    yield from (one.entry.content for one in outcome.recalled.memories)
-    yield from (one.chunk.text for one in outcome.recalled.passages)
-    yield from (str(one["content"]) for one in outcome.result.added if one["role"] == "tool")
-
-
-def _remove_markers(result: TurnResult, markers: Sequence[str]) -> None:
-    text = result.text[: markers_start(result.text, markers)]
-    if not _has_marker(result.text[len(text) :], markers):
-        return
-    result.is_last, result.text = True, text or FAREWELL
-    result.added = [_without(message, markers) for message in result.added]
-
-
-def _without(message: ContextMessage, markers: Sequence[str]) -> ContextMessage:
-    if message["role"] != "assistant" or message.get("tool_calls"):
-        return message
-    said = message["content"] or ""
-    return {**message, "content": said[: markers_start(said, markers)] or FAREWELL}
-
-
-def _has_marker(text: str, markers: Sequence[str]) -> bool:
-    return any(marker in text for marker in markers)
 
 
 def markers_start(text: str, markers: Sequence[str]) -> int:

@@ -114,7 +114,12 @@ async def summarize_document(model: ChatModel, beginning: str, *, name: str, lan
     """Empty: the model gave none."""
     if not beginning.strip():
         return ""
-    messages = _messages(beginning, name=name, language=language)
+    quoted = quote_context(documents=[QuotedPassage(source=name, text=beginning, score=1.0)])
+    messages: list[ContextMessage] = [
+        {"role": "system", "content": render_prompt("file_summary", language=language)},
+        {"role": "user", "content": quoted, "name": CONTEXT_NAME},
+        {"role": "user", "content": "What is this document about?"},
+    ]
     try:
         async with asyncio.timeout(TIMEOUT_S):
             # No tools: the document is somebody's text, and must not cause a call.
@@ -123,15 +128,6 @@ async def summarize_document(model: ChatModel, beginning: str, *, name: str, lan
         logger.warning("no summary of a file: %s", error or "too late")
         return ""
     return replace_lone_surrogates(completion.text).strip()[:MAX_CHARS]
-
-
-def _messages(beginning: str, *, name: str, language: str) -> list[ContextMessage]:
-    quoted = quote_context(documents=[QuotedPassage(source=name, text=beginning, score=1.0)])
-    return [
-        {"role": "system", "content": render_prompt("file_summary", language=language)},
-        {"role": "user", "content": quoted, "name": CONTEXT_NAME},
-        {"role": "user", "content": "What is this document about?"},
-    ]
 
 
 PROGRESS_EVERY_S = (3.0, 30.0, 300.0)
@@ -163,7 +159,6 @@ class _FileIngestion:
     utterance: ChatTurnInput
     file: SharedFile
     texts: FileMessages
-    language: str
 
 
 class FileSharingMiddleware:
@@ -188,14 +183,25 @@ class FileSharingMiddleware:
         file = await self._shared(utterance)
         if file is None:
             return await proceed(utterance)
-        language = language_of(file.text, *_earlier_texts(conversation))
-        reading = _FileIngestion(
-            utterance=utterance, file=file, texts=FILE_MESSAGES[language], language=language
-        )
+        # The latest messages of a person that sends only a file tell its language.
+        said = (one for one in reversed(conversation.messages) if one["role"] == "user")
+        language = language_of(file.text, *[str(one["content"]) for one in said][:3])
+        reading = _FileIngestion(utterance=utterance, file=file, texts=FILE_MESSAGES[language])
         found = await self._read(reading)
         if isinstance(found, str):
             return _outcome(reading, found)
-        return await self._told(reading, found, proceed)
+        texts = reading.texts
+        if file.text:
+            # A question beside the file is answered with what stands in it.
+            await _send_message(reading, texts.done(found, name=file.name))
+            asked = f"{texts.shared.format(file.name)}\n\n{file.text}"
+            return await proceed(replace(utterance, text=asked))
+        summary = ""
+        if self._model is not None:
+            summary = await summarize_document(
+                self._model, found.beginning, name=file.name, language=language
+            )
+        return _outcome(reading, texts.done(found, name=file.name, summary=summary))
 
     async def _shared(self, utterance: ChatTurnInput) -> SharedFile | None:
         """An address alone is a file only on our own server: any other is something to talk of."""
@@ -251,25 +257,6 @@ class FileSharingMiddleware:
                 id=f"{utterance.id}.file",
             )
 
-    async def _told(
-        self, reading: _FileIngestion, found: Ingested, proceed: CallNext
-    ) -> TurnOutcome:
-        """A question beside the file is answered with what stands in it."""
-        file, texts = reading.file, reading.texts
-        if not file.text:
-            summary = await self._summary(reading, found)
-            return _outcome(reading, texts.done(found, name=file.name, summary=summary))
-        await _send_message(reading, texts.done(found, name=file.name))
-        asked = f"{texts.shared.format(file.name)}\n\n{file.text}"
-        return await proceed(replace(reading.utterance, text=asked))
-
-    async def _summary(self, reading: _FileIngestion, found: Ingested) -> str:
-        if self._model is None:
-            return ""
-        return await summarize_document(
-            self._model, found.beginning, name=reading.file.name, language=reading.language
-        )
-
 
 async def _count(library: FileLibrary, namespace: str) -> int:
     try:
@@ -305,13 +292,6 @@ async def _send_message(reading: _FileIngestion, text: str) -> None:
     if reading.utterance.tell is not None:
         with suppress(RequestError):
             await reading.utterance.tell(text)
-
-
-def _earlier_texts(conversation: Conversation) -> list[str]:
-    """Latest user messages, newest first, to detect the language of a person that sends only a
-    file."""
-    said = (one for one in reversed(conversation.messages) if one["role"] == "user")
-    return [str(one["content"]) for one in said][:3]
 
 
 def _outcome(reading: _FileIngestion, text: str) -> TurnOutcome:
@@ -351,7 +331,7 @@ class FileSharing:
         return LongAnswerSender(
             partial(send_file, self._agent),
             long_answer_chars=self._rules.long_answer_chars,
-            name_of=_export_file_name,
+            name_of=lambda text: export_name("export") if parse_command(text, ("export",)) else "",
         )
 
     async def _upload_host(self) -> str:
@@ -360,8 +340,3 @@ class FileSharing:
         except RequestError as error:
             logger.info("no uploads at the server of %s: %s", self._agent.jid, error)
             return ""
-
-
-def _export_file_name(text: str) -> str:
-    command = parse_command(text, ("export",))
-    return export_name(command.name) if command else ""

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from spade_llm.assistant.turn.turn import CallNext
     from spade_llm.guardrails import Guardrail, PartGuard
     from spade_llm.guardrails.chain import OnTrigger
-    from spade_llm.providers.model import ContextMessage
 
 Scalar = str | int | float
 
@@ -149,22 +148,30 @@ class _GuardedTurn:
         self._guardrails = guardrails
         self._on_trigger = on_trigger
         self._context = {"original_message": _message(utterance), **_context(utterance)}
+        # None, where one of them judges whole answers only: then nothing is streamed.
+        guard, on_delta = combine_part_guards(guardrails), utterance.on_delta
         self.utterance = replace(
             utterance,
-            on_delta=_guarded_deltas(guardrails, utterance.on_delta),
+            on_delta=_GuardedDeltas(guard, on_delta).add if guard and on_delta else None,
             ask=self._guarded_ask(utterance.ask) if utterance.ask else None,
         )
         """Turn input as passed to the inner middleware."""
 
     async def judged(self, outcome: TurnOutcome) -> TurnOutcome:
-        answer = await self._judged_answer(outcome.result.text)
+        text, form = outcome.result.text, self.utterance.form
+        answer = await (self._judged(text) if form is None else self._judged_object(text, form))
+        # Replacements may make it longer than a message: then it is blocked.
+        if answer.text != text and not _fits(answer.text):
+            answer = self._withheld()
         if (recorder := current_recorder()) is not None:
             # Why a tool failed is text that no guardrail has judged.
             recorder.leave_reasons_out()
         if answer.is_blocked:
             _note("a guardrail, which withheld my answer")
-            if self.utterance.form is not None:
-                _empty(outcome.result)
+            if form is not None:
+                # The result of a failed turn is stored: nothing blocked may be in it.
+                outcome.result.text = ""
+                outcome.result.added.clear()
                 raise Failure(answer.text)
             return _blocked(outcome, answer.text)
         if answer.text != outcome.result.text:
@@ -191,12 +198,6 @@ class _GuardedTurn:
             return InvalidAnswer("there is no answer of the form that was asked for")
         return fault
 
-    async def _judged_answer(self, text: str) -> ChainResult:
-        """Check an answer; if replacements make it longer than a message, it is blocked."""
-        form = self.utterance.form
-        found = await (self._judged(text) if form is None else self._judged_object(text, form))
-        return found if found.text == text or _fits(found.text) else self._withheld()
-
     async def _judged_object(self, answer: str, form: AnswerSchema) -> ChainResult:
         """Check an object's texts; after replacements it must still match the schema."""
         texts = list(dict.fromkeys(json_texts(answer)))
@@ -207,11 +208,10 @@ class _GuardedTurn:
         found = await asyncio.gather(*map(self._judged, texts))
         changed = {old: new.text for old, new in zip(texts, found, strict=True)}
         blocked = next((one for one in found if one.is_blocked), None)
-        return blocked or self._formed(replace_json_texts(answer, changed), form)
-
-    def _formed(self, answer: str, form: AnswerSchema) -> ChainResult:
+        if blocked is not None:
+            return blocked
         try:
-            return ChainResult(text=form.checked(answer))
+            return ChainResult(text=form.checked(replace_json_texts(answer, changed)))
         except AnswerSchemaError:
             return self._withheld()
 
@@ -241,14 +241,6 @@ class _GuardedTurn:
             return await ask(replace(question, arguments=tuple(line.text for line in shown)))
 
         return guarded
-
-
-def _guarded_deltas(guardrails: list[Guardrail], on_delta: OnDelta | None) -> OnDelta | None:
-    """Callback for guarded deltas; None: streaming is disabled."""
-    guard = combine_part_guards(guardrails)
-    if guard is None or on_delta is None:
-        return None
-    return _GuardedDeltas(guard, on_delta).add
 
 
 class _GuardedDeltas:
@@ -297,12 +289,6 @@ def _fits(answer: str) -> bool:
     return not spoken.is_full
 
 
-def _empty(result: TurnResult) -> None:
-    """Clear the result of a failed turn, which would otherwise be stored."""
-    result.text = ""
-    result.added.clear()
-
-
 def _blocked(outcome: TurnOutcome, text: str) -> TurnOutcome:
     """Outcome of a blocked answer. Usage stays; the sources are removed, since they may contain the
     blocked text. It is an apology, and so goes to the sender even if answers are routed."""
@@ -319,12 +305,12 @@ def _blocked(outcome: TurnOutcome, text: str) -> TurnOutcome:
 def _changed(result: TurnResult, text: str) -> TurnResult:
     """Result with the text changed by guardrails. Only the answer was checked: the model's text
     between calls is not stored, and programs do not receive arguments and results of calls."""
-    exchanges = [without_text(message) for message in result.added if _is_exchange(message)]
+    exchanges = [
+        without_text(message)
+        for message in result.added
+        # Tool calls and their results.
+        if message["role"] == "tool"
+        or (message["role"] == "assistant" and message.get("tool_calls"))
+    ]
     called = [replace(one, arguments="", result="") for one in result.called]
     return replace(result, text=text, added=[*exchanges, *_answer(text).added], called=called)
-
-
-def _is_exchange(message: ContextMessage) -> bool:
-    """True for tool calls and their results."""
-    is_call = message["role"] == "assistant" and bool(message.get("tool_calls"))
-    return is_call or message["role"] == "tool"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import QuotaExceeded
@@ -176,7 +176,8 @@ class QuotaMiddleware:
             logger.info("%s has reached its limit of %s", share.name, reached)
             language = language_of(said)
             free_at = ledger.next_day
-            left = _in_words(free_at - datetime.now(UTC))
+            minutes = max(round((free_at - datetime.now(UTC)).total_seconds() / 60), 1)
+            left = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
             what = _LIMIT_NAMES[language][reached]
             spent_text = share.texts.spent[language]
             raise QuotaExceeded(spent_text.format(what=what, at=free_at, left=left))
@@ -252,8 +253,3 @@ _LIMIT_NAMES = {
         "seconds": "tiempo de mi modelo",
     },
 }
-
-
-def _in_words(left: timedelta) -> str:
-    minutes = max(round(left.total_seconds() / 60), 1)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"

@@ -297,7 +297,11 @@ class RoutingMiddleware:
     async def _follow(
         self, decision: RoutingDecision, utterance: ChatTurnInput, outcome: TurnOutcome
     ) -> TurnOutcome:
-        way = self._way(decision, utterance)
+        message = utterance.message
+        thread, hops = message.conversation_id or _digest(utterance.conversation)[:16], 0
+        if message.encoding is Encoding.FORM:
+            hops = self._hops.of(message.owner, thread, message.extra)
+        way = _ForwardedAnswer(message, utterance.id, thread, hops, decision)
         others = [one for one in decision.recipients if not way.is_answer(one)]
         outcome = replace(outcome, said=decision.text, routed_to=decision.recipients)
         if not others:
@@ -309,13 +313,6 @@ class RoutingMiddleware:
             return replace(outcome, routed_to=())
         failures = await asyncio.gather(*(self._send(one, way) for one in others))
         return _with_failures(outcome, way, dict(filter(None, failures)))
-
-    def _way(self, decision: RoutingDecision, utterance: ChatTurnInput) -> _ForwardedAnswer:
-        message = utterance.message
-        thread, hops = message.conversation_id or _digest(utterance.conversation)[:16], 0
-        if message.encoding is Encoding.FORM:
-            hops = self._hops.of(message.owner, thread, message.extra)
-        return _ForwardedAnswer(message, utterance.id, thread, hops, decision)
 
     async def _send(self, to: str, way: _ForwardedAnswer) -> tuple[str, str] | None:
         """Send the answer to one recipient; None if sent, else the recipient and the error code."""

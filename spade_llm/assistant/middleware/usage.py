@@ -34,7 +34,7 @@ from spade_llm.core.limits import LruDict
 from spade_llm.core.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -192,34 +192,6 @@ def _day(row: Sequence[object]) -> DailyUsage:
     )
 
 
-class ReportService:
-    """Adds both ops to the service that talks."""
-
-    def __init__(
-        self,
-        *,
-        usage: Callable[[str, int], Sequence[DailyUsage]],
-        limits: PeerQuota,
-        why: Callable[[str], Awaitable[ExplanationReport]],
-    ) -> None:
-        """`usage` takes a bare JID and days; `why` a conversation, and raises NotFound."""
-        self._usage = usage
-        self._limits = limits
-        self._why = why
-
-    def add_to(self, service: RpcService) -> None:
-        service.on(UsageRequest, self._report)
-        service.on(ExplanationRequest, self._explain)
-
-    async def _report(self, request: Request, body: UsageRequest) -> UsageReport:
-        # By the stamped JID: no field of the request can name another peer.
-        days = self._usage(request.message.owner, body.days)
-        return UsageReport(days=tuple(days), limits=self._limits)
-
-    async def _explain(self, request: Request, _body: ExplanationRequest) -> ExplanationReport:
-        return await self._why(conversation_key(request.message))
-
-
 logger = logging.getLogger(__name__)
 
 MAX_RECORDS = 1000
@@ -240,8 +212,11 @@ class UsageMiddleware:
         with recording(recorder):
             outcome = await proceed(utterance)
         recorder.count_turn()
-        self._keep(conversation.key, recorder.record(outcome.recalled, outcome.missing))
-        await self._tidy()
+        self._last[conversation.key] = recorder.record(outcome.recalled, outcome.missing)
+        try:
+            await self._ledger.tidy()
+        except StorageFailed:
+            logger.exception("the record of usage was not tidied")
         return outcome
 
     def last(self, conversation: str) -> TurnRecord | None:
@@ -255,15 +230,6 @@ class UsageMiddleware:
         """Delete the records of all of this bare JID's own conversations."""
         for key in [key for key in self._last if thread_of_key(key, of=peer) or key == peer]:
             del self._last[key]
-
-    def _keep(self, conversation: str, record: TurnRecord) -> None:
-        self._last[conversation] = record
-
-    async def _tidy(self) -> None:
-        try:
-            await self._ledger.tidy()
-        except StorageFailed:
-            logger.exception("the record of usage was not tidied")
 
 
 class UsageTracking:
@@ -309,15 +275,17 @@ class UsageTracking:
         why = WhyCommand(self._watching, memory, reaction=reaction)
         why.add_to(commands)
         UsageCommand(self.ledger, self._limits).add_to(commands)
-        reports = ReportService(
-            usage=lambda peer, days: self.ledger.of_peer(peer, days=days),
-            limits=self._limits,
-            why=partial(self._explained, why),
-        )
-        reports.add_to(service)
 
-    async def _explained(self, why: WhyCommand, conversation: str) -> ExplanationReport:
-        record = self._watching.last(conversation)
-        if record is None:
-            raise NotFound(NO_ANSWER_YET)
-        return ExplanationReport(record=record, texts=dict(await why.texts(record)))
+        async def report(request: Request, body: UsageRequest) -> UsageReport:
+            # By the stamped JID: no field of the request can name another peer.
+            days = self.ledger.of_peer(request.message.owner, days=body.days)
+            return UsageReport(days=tuple(days), limits=self._limits)
+
+        async def explain(request: Request, _body: ExplanationRequest) -> ExplanationReport:
+            record = self._watching.last(conversation_key(request.message))
+            if record is None:
+                raise NotFound(NO_ANSWER_YET)
+            return ExplanationReport(record=record, texts=dict(await why.texts(record)))
+
+        service.on(UsageRequest, report)
+        service.on(ExplanationRequest, explain)

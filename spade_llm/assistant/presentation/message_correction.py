@@ -147,7 +147,7 @@ class MessageCorrection:
             request=message.reply_with,
             turn=utterance.id,
         )
-        known = self._known(utterance)
+        known = self._find(utterance.conversation, message.reply_with)
         if known is not None and known.turn == utterance.id:
             return known
         if (last := self._corrected(utterance)) is not None:
@@ -155,7 +155,10 @@ class MessageCorrection:
             is_first = last.request == last.asked
             ids = last.ids if follows_corrections or is_first else ()
             answer = replace(answer, asked=last.asked, ids=ids)
-        await self._put(answer)
+        try:
+            await self._shown.put(answer)
+        except StorageFailed as error:
+            logger.warning("what is shown to %s is not noted: %s", answer.peer, error)
         return answer
 
     def show(self, answer: ShownAnswer, ids: tuple[str, ...]) -> ShownAnswer:
@@ -169,22 +172,25 @@ class MessageCorrection:
     def pieces(self, message: AclMessage) -> Sequence[AclMessage]:
         """Messages into which an answer is split, as corrections of those shown before."""
         pieces = list(split_message(message))
-        answer = self._answer_of(message)
+        is_answer = message.is_terminal and bool(message.in_reply_to) and not message.said.room
+        if not is_answer or (message.ontology, message.encoding) != (CHAT_TEXT, Encoding.PLAIN):
+            return pieces
+        place = conversation_key_for(bare(message.receiver), message.conversation_id)
+        answer = self._find(place, message.in_reply_to)
         if answer is None:
             return pieces
         places = (*answer.ids, *(one.reply_with for one in pieces[len(answer.ids) :]))
-        surplus = [_surplus(message, id) for id in places[len(pieces) :]]
+        for id in places[len(pieces) :]:
+            # Only the end of the id: whole, it would grow with each correction.
+            own_id = f"{message.reply_with}.no.{id[-64:]}"
+            pieces.append(replace(message, content=REPLACED_TEXTS, reply_with=own_id))
         # Written before they leave: after a kill the answer must find its bubble.
         self.show(answer, places)
-        return [_in_place(one, id) for one, id in zip([*pieces, *surplus], places, strict=True)]
-
-    def _answer_of(self, message: AclMessage) -> ShownAnswer | None:
-        """Earlier answer that this message replaces; None: none can have been shown."""
-        is_answer = message.is_terminal and bool(message.in_reply_to) and not message.said.room
-        if not is_answer or (message.ontology, message.encoding) != (CHAT_TEXT, Encoding.PLAIN):
-            return None
-        place = conversation_key_for(bare(message.receiver), message.conversation_id)
-        return self._find(place, message.in_reply_to)
+        return [
+            # Sent again, a message is no correction of itself.
+            one if one.reply_with == id else replace(one, said=replace(one.said, corrects=id))
+            for one, id in zip(pieces, places, strict=True)
+        ]
 
     def _corrected(self, utterance: ChatTurnInput) -> ShownAnswer | None:
         """Answer to the last message, if this message corrects it. A correction of an older message
@@ -198,32 +204,9 @@ class MessageCorrection:
             return None
         return last if last and corrects in (last.asked, last.request) else None
 
-    def _known(self, utterance: ChatTurnInput) -> ShownAnswer | None:
-        return self._find(utterance.conversation, utterance.message.reply_with)
-
     def _find(self, place: str, request: str) -> ShownAnswer | None:
         try:
             return self._shown.of_request(place, request)
         except StorageFailed as error:
             logger.warning("what is shown in %s cannot be read: %s", place, error)
             return None
-
-    async def _put(self, answer: ShownAnswer) -> None:
-        try:
-            await self._shown.put(answer)
-        except StorageFailed as error:
-            logger.warning("what is shown to %s is not noted: %s", answer.peer, error)
-
-
-def _in_place(piece: AclMessage, id: str) -> AclMessage:
-    """Sent again it is no correction of itself."""
-    if piece.reply_with == id:
-        return piece
-    return replace(piece, said=replace(piece.said, corrects=id))
-
-
-def _surplus(message: AclMessage, id: str) -> AclMessage:
-    # Only the end of the id: whole, it would grow with each correction.
-    return replace(
-        message, content=REPLACED_TEXTS, reply_with=f"{message.reply_with}.no.{id[-64:]}"
-    )

@@ -41,14 +41,8 @@ FileNameOf = Callable[[str], str]
 """The name of the file that the answer to this text is wanted as; empty: as text."""
 
 
-def as_text(_text: str) -> str:
-    return ""
-
-
 class LongAnswerSender:
-    def __init__(
-        self, send: SendFile, *, long_answer_chars: int, name_of: FileNameOf = as_text
-    ) -> None:
+    def __init__(self, send: SendFile, *, long_answer_chars: int, name_of: FileNameOf) -> None:
         """`long_answer_chars`: a longer answer is a file whatever was asked; 0: none is."""
         self._send = send
         self._long = long_answer_chars
@@ -256,10 +250,18 @@ class ReplyPresenter:
         self, utterance: ChatTurnInput, shown: ShownAnswer, handler: ChatHandler
     ) -> ChatReply:
         """Stream the answer, unless the client is known not to support corrections."""
-        if not self._may_grow(utterance.message.sender):
+        client = utterance.message.sender
+        if not (
+            self._options.streaming and self._agent.peer_features.may_follow_corrections(client)
+        ):
             return await handler(utterance)
         shower = _ReplyProgress(self._agent, self._replacing, utterance.message, shown)
-        async with self._bubble(shower) as bubble:
+        async with StreamingMessage(
+            shower.show,
+            may_show=shower.may_show,
+            first_s=self._options.first_s,
+            every_s=self._options.edit_every_s,
+        ) as bubble:
             ask = bubble.before(utterance.ask) if utterance.ask else None
             try:
                 return await handler(replace(utterance, on_delta=bubble.add, ask=ask))
@@ -268,17 +270,6 @@ class ReplyPresenter:
                 if bubble.is_shown and not self._agent.node.dispatcher.is_closing:
                     shower.end(bubble.text, STOPPED_TEXTS[language_of(utterance.text)])
                 raise
-
-    def _may_grow(self, client: str) -> bool:
-        return self._options.streaming and self._agent.peer_features.may_follow_corrections(client)
-
-    def _bubble(self, shower: _ReplyProgress) -> StreamingMessage:
-        return StreamingMessage(
-            shower.show,
-            may_show=shower.may_show,
-            first_s=self._options.first_s,
-            every_s=self._options.edit_every_s,
-        )
 
     def _sight(self, seen: PeerPresence) -> None:
         """Query the features of a contact's client when it comes online, since it may write soon.

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from spade_llm.core.redaction import MASK, is_invisible, is_secret_name, redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from contextlib import AbstractAsyncContextManager
 
 MAX_SHOWN_CHARS = 300
@@ -80,36 +79,25 @@ NO_APPROVER = Approver()
 def shown_arguments(arguments: Mapping[str, object]) -> tuple[str, ...]:
     """Lines for the arguments, safe for display: no value can look like another line."""
     items = list(arguments.items())
-    lines = [
-        f"{_shown_name(key)} = {_shown_value(_masked(key, value))}"
-        for key, value in items[:MAX_SHOWN_ARGUMENTS]
-    ]
+    lines = []
+    for key, value in items[:MAX_SHOWN_ARGUMENTS]:
+        name = key if re.fullmatch(r"\w{1,64}", key) else _shown_value(key)
+        # A path that only looks like a key is shown: a person cannot approve a hidden value.
+        shown = MASK if is_secret_name(key) else redact(value, redacts_possible_secrets=False)
+        lines.append(f"{name} = {_shown_value(shown)}")
     more = len(items) - MAX_SHOWN_ARGUMENTS
     return (*lines, f"… and {more} more arguments") if more > 0 else tuple(lines)
 
 
-def _masked(key: str, value: object) -> object:
-    """Mask secrets. A path that only looks like a key is shown: a person cannot approve a value
-    that is hidden."""
-    return MASK if is_secret_name(key) else redact(value, redacts_possible_secrets=False)
-
-
-def _shown_name(key: str) -> str:
-    return key if re.fullmatch(r"\w{1,64}", key) else _shown_value(key)
-
-
 def _shown_value(value: object) -> str:
-    text = "".join(_visible(json.dumps(value, ensure_ascii=False, default=str)))
+    # Invisible characters, odd spaces and what turns the direction of writing, as numbers.
+    text = "".join(
+        char if char.isprintable() and not is_invisible(char) else f"\\u{ord(char):04x}"
+        for char in json.dumps(value, ensure_ascii=False, default=str)
+    )
     if len(text) <= MAX_SHOWN_CHARS:
         return text
     return f"{text[:MAX_SHOWN_CHARS]}… ({len(text) - MAX_SHOWN_CHARS} more characters)"
-
-
-def _visible(text: str) -> Iterator[str]:
-    """Invisible characters, odd spaces and what turns the direction of writing, as numbers."""
-    for char in text:
-        is_shown = char.isprintable() and not is_invisible(char)
-        yield char if is_shown else f"\\u{ord(char):04x}"
 
 
 def approval_question_text(question: ApprovalQuestion, language: str = "en") -> str:
@@ -174,18 +162,13 @@ def read_answer(text: str) -> ApprovalVerdict | None:
     """YES or NO if the whole message says so, in English or Spanish; None for anything else."""
     if len(text) > MAX_ANSWER_CHARS:
         return None
-    said = _normalized(text)
+    # NFKD takes accents off their letters: "sí" becomes "si".
+    folded = unicodedata.normalize("NFKD", text.casefold())
+    letters = "".join(char for char in folded if not unicodedata.combining(char))
+    said = " ".join(re.sub(r"[.,;:!¡?¿'\"*_`\ufe0f-]", " ", letters).split())
     if said in _YES:
         return ApprovalVerdict.YES
     return ApprovalVerdict.NO if said in _NO else None
-
-
-def _normalized(text: str) -> str:
-    """Lower case, without accents, punctuation and double spaces."""
-    # NFKD takes accents off their letters: "sí" becomes "si".
-    folded = unicodedata.normalize("NFKD", text.casefold())
-    letters = (char for char in folded if not unicodedata.combining(char))
-    return " ".join(re.sub(r"[.,;:!¡?¿'\"*_`\ufe0f-]", " ", "".join(letters)).split())
 
 
 READING_S = 1.0
@@ -223,7 +206,8 @@ class PendingApprovals:
     ) -> ApprovalVerdict:
         """Show it and wait for `settle`, not longer than the question counts."""
         key = place, peer
-        waiting = self._open[key] = _PendingApproval(question, self._yes_counts_from(key))
+        yes_counts_from = _now() + READING_S * (key in self._just_answered)
+        waiting = self._open[key] = _PendingApproval(question, yes_counts_from)
         try:
             with suppress(TimeoutError):
                 # Sending counts, too: a question on a dead connection expires as well.
@@ -262,9 +246,6 @@ class PendingApprovals:
             self._just_answered.add(key)
             asyncio.get_running_loop().call_later(READING_S, self._just_answered.discard, key)
         return question
-
-    def _yes_counts_from(self, key: _Key) -> float:
-        return _now() + READING_S * (key in self._just_answered)
 
 
 def _now() -> float:

@@ -214,9 +214,14 @@ class _BudgetAllocator:
         self._headings = headings
         self._memory_share = MEMORY_SHARE[wishes.priority]
         self._tools = BudgetedList(
-            sorted(there.tools, key=lambda spec: _precedence(spec, there)),
+            sorted(
+                there.tools,
+                key=lambda spec: (spec.name != there.chosen, spec.name not in there.named),
+            ),
             write=_tool_line,
-            shorten=_with_less_description,
+            shorten=lambda spec, chars: replace(
+                spec, description=_truncated(spec.description, chars)
+            ),
             headings=headings,
             section_of=lambda _spec: TOOLS,
             count=count,
@@ -225,16 +230,27 @@ class _BudgetAllocator:
         self._exchanges = _exchanges(there.history)
         self._history = BudgetedList(
             self._exchanges,
-            write=_exchange_lines,
+            write=lambda exchange: "\n".join(
+                _line(f"{message['role']}: {message['content']}") for message in exchange
+            ),
             shorten=_shorter_exchange,
             headings=headings,
             section_of=lambda _exchange: HISTORY,
             count=count,
         )
         self._memories = BudgetedList(
-            sorted(_without_excess(there), key=_precedence_of_memory),
+            # The newest first; all that was learned before what was only said, which is newer.
+            sorted(
+                _without_excess(there),
+                key=lambda found: (
+                    is_message(found),
+                    -(found.entry.valid_at or found.entry.created_at).timestamp(),
+                ),
+            ),
             write=_memory_line,
-            shorten=_shorter_memory,
+            shorten=lambda found, chars: replace(
+                found, entry=replace(found.entry, content=_truncated(found.entry.content, chars))
+            ),
             headings=headings,
             section_of=lambda found: found.entry.type.value,
             count=count,
@@ -242,8 +258,10 @@ class _BudgetAllocator:
         )
         self._documents = BudgetedList(
             sorted(there.recalled.passages, key=lambda found: -found.score),
-            write=_passage_line,
-            shorten=_shorter_passage,
+            write=lambda found: _line(f"[{citation_label(found.chunk)}] {found.chunk.text}"),
+            shorten=lambda found, chars: replace(
+                found, chunk=replace(found.chunk, text=_truncated(found.chunk.text, chars))
+            ),
             headings=headings,
             section_of=lambda _found: DOCUMENTS,
             count=count,
@@ -272,9 +290,15 @@ class _BudgetAllocator:
     def built(self, max_tokens: int) -> AssembledContext:
         """The context of what was kept, within `max_tokens`."""
         self._drop_repeated()
+        in_order_of_loss: tuple[_AnyBudgetedList, ...] = (
+            *(self._memories, self._documents),
+            *(self._history, self._tools),
+        )
         # Texts may have some tokens more together than each alone: then the last one goes.
         while (tokens := self._count(text := self._text())) > max_tokens:
-            next(pile for pile in self._in_order_of_loss() if pile.kept).drop_last()
+            next(one for one in in_order_of_loss if one.kept).drop_last()
+        # Complete and in their original order, even if a tool's line was shortened.
+        offered = {self._there.chosen, *(spec.name for spec in self._tools.kept)}
         recalled = replace(
             self._there.recalled,
             memories=tuple(sorted(self._memories.kept, key=lambda found: -found.score)),
@@ -285,18 +309,8 @@ class _BudgetAllocator:
             tokens=tokens,
             history=tuple(chain.from_iterable(reversed(self._history.kept))),
             recalled=recalled,
-            tools=self._offered(),
+            tools=tuple(spec for spec in self._there.tools if spec.name in offered),
         )
-
-    def _in_order_of_loss(self) -> tuple[_AnyBudgetedList, ...]:
-        return (self._memories, self._documents, self._history, self._tools)
-
-    def _offered(self) -> tuple[ToolSpec, ...]:
-        """Specs of the kept tools, complete and in their original order, even if a tool's line was
-        shortened."""
-        kept = {spec.name for spec in self._tools.kept}
-        kept.add(self._there.chosen)
-        return tuple(spec for spec in self._there.tools if spec.name in kept)
 
     def _drop_repeated(self) -> None:
         """Drop what is in the kept history anyway; both may have been shortened."""
@@ -322,22 +336,9 @@ class _BudgetAllocator:
         )
 
 
-def _precedence(spec: ToolSpec, there: ContextSources) -> int:
-    return 0 if spec.name == there.chosen else 1 if spec.name in there.named else 2
-
-
 def _line(text: str) -> str:
     """Whole, whatever stands in it: it can pass neither for a heading nor for another entry."""
     return f"- {single_line(text, len(text) + 1)}"
-
-
-def _is_text_message(message: ContextMessage) -> bool:
-    """True for messages with text; tool calls and their results are excluded, since memory does not
-    store them either."""
-    is_said = message["role"] == "user" or (
-        message["role"] == "assistant" and not message.get("tool_calls")
-    )
-    return is_said and bool(message["content"])
 
 
 def _exchanges(history: Sequence[ContextMessage]) -> list[_Exchange]:
@@ -347,16 +348,15 @@ def _exchanges(history: Sequence[ContextMessage]) -> list[_Exchange]:
     the assistant.
     """
     found: list[_Exchange] = []
-    for message in filter(_is_text_message, history):
+    for message in history:
+        if not message["content"]:
+            continue
         if message["role"] == "user":
             found.append((message,))
-        elif found:
+        # Without tool calls and their results: memory does not store them either.
+        elif found and message["role"] == "assistant" and not message.get("tool_calls"):
             found[-1] = (*found[-1], message)
     return found[::-1]
-
-
-def _exchange_lines(exchange: _Exchange) -> str:
-    return "\n".join(_line(f"{message['role']}: {message['content']}") for message in exchange)
 
 
 def _shorter_exchange(exchange: _Exchange, chars: int) -> _Exchange:
@@ -395,11 +395,6 @@ def _without_excess(there: ContextSources) -> list[ScoredMemory]:
     return [found for found in there.recalled.memories if found.entry.id not in excess]
 
 
-def _precedence_of_memory(found: ScoredMemory) -> tuple[bool, float]:
-    """The newest first; all that was learned before what was only said, which is always newer."""
-    return is_message(found), -(found.entry.valid_at or found.entry.created_at).timestamp()
-
-
 def _memory_line(found: ScoredMemory) -> str:
     entry = found.entry
     said = f"{speaker_of(entry)}: {entry.content}" if is_message(found) else entry.content
@@ -407,26 +402,8 @@ def _memory_line(found: ScoredMemory) -> str:
     return _line(f"{said} ({date})")
 
 
-def _shorter_memory(found: ScoredMemory, chars: int) -> ScoredMemory:
-    entry = replace(found.entry, content=_truncated(found.entry.content, chars))
-    return replace(found, entry=entry)
-
-
-def _passage_line(found: ScoredChunk) -> str:
-    return _line(f"[{citation_label(found.chunk)}] {found.chunk.text}")
-
-
-def _shorter_passage(found: ScoredChunk, chars: int) -> ScoredChunk:
-    chunk = replace(found.chunk, text=_truncated(found.chunk.text, chars))
-    return replace(found, chunk=chunk)
-
-
 def _tool_line(spec: ToolSpec) -> str:
     return _line(f"{spec.name}: {single_line(spec.description or '-', MAX_DESCRIPTION_CHARS)}")
-
-
-def _with_less_description(spec: ToolSpec, chars: int) -> ToolSpec:
-    return replace(spec, description=_truncated(spec.description, chars))
 
 
 def _truncated(text: str, chars: int) -> str:

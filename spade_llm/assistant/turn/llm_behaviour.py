@@ -201,7 +201,7 @@ class LLMBehaviour(Behaviour):
         strategy = CachedContext(self.strategy)
         recalled = self._chosen(strategy, history, recalled)
         turn = self._turn(strategy, toolbox)
-        result = await self._result_of(turn, history, recalled, utterance, attempt.result, tools)
+        result = await self._run_turn(turn, history, recalled, utterance, attempt.result, tools)
         return TurnOutcome(
             question=utterance.text,
             result=result,
@@ -241,7 +241,7 @@ class LLMBehaviour(Behaviour):
         attempt.question = user_message(utterance.text, peer=utterance.speaker)
         turn = self._turn(NoContextManagement(), toolbox)
         history = (*built.history, attempt.question)
-        result = await self._result_of(
+        result = await self._run_turn(
             turn, history, built.recalled, utterance, attempt.result, built.tools
         )
         unknown = () if is_history_known else ("memory",)
@@ -300,21 +300,34 @@ class LLMBehaviour(Behaviour):
             limits=self._limits,
         )
 
-    async def _result_of(
+    async def _run_turn(
         self,
         turn: Turn,
         history: Sequence[ContextMessage],
         recalled: RecallResult,
         utterance: ChatTurnInput,
         result: TurnResult,
-        tools: Sequence[ToolSpec] | None = None,
+        tools: Sequence[ToolSpec],
     ) -> TurnResult:
-        asker = replace(self._asker(utterance), tools=tools)
+        options = TurnOptions(
+            on_delta=utterance.on_delta,
+            wishes=utterance.wishes,
+            person=Approver(
+                jid=utterance.peer,
+                turn_id=utterance.id,
+                ask=utterance.ask,
+                expiry_s=self._limits.approval_seconds,
+                aside=utterance.aside,
+            ),
+            form=utterance.form,
+            sampling=utterance.sampling,
+            tools=tools,
+        )
         try:
-            return await turn.run(history, recalled, asker=asker, result=result)
+            return await turn.run(history, recalled, options=options, result=result)
         except (ModelError, TimeoutError) as error:
             logger.warning("conversation %s: the model failed: %s", utterance.conversation, error)
-            if asker.form is not None:
+            if utterance.form is not None:
                 raise Failure(_apology(error)) from error
             if utterance.context is not None or not utterance.is_annotated:
                 raise  # Who decides so much decides, too, what to do without an answer.
@@ -322,24 +335,6 @@ class LLMBehaviour(Behaviour):
             result.is_apology = True
             result.failure = error.code if isinstance(error, ModelError) else ModelError.code
             return result
-
-    def _asker(self, utterance: ChatTurnInput) -> TurnOptions:
-        return TurnOptions(
-            on_delta=utterance.on_delta,
-            wishes=utterance.wishes,
-            person=self._person(utterance),
-            form=utterance.form,
-            sampling=utterance.sampling,
-        )
-
-    def _person(self, utterance: ChatTurnInput) -> Approver:
-        return Approver(
-            jid=utterance.peer,
-            turn_id=utterance.id,
-            ask=utterance.ask,
-            expiry_s=self._limits.approval_seconds,
-            aside=utterance.aside,
-        )
 
     def toolbox_of(self, peer: str, conversation: str | None = None) -> CombinedToolbox:
         """Toolbox for this bare JID's turns; memories stored by its tools belong to the
@@ -389,10 +384,11 @@ async def _nothing_to_stop(_argument: str, _utterance: ChatTurnInput) -> str:
 
 def _reply(outcome: TurnOutcome, missing: tuple[str, ...], utterance: ChatTurnInput) -> ChatReply:
     result = outcome.result
-    is_noted = utterance.is_annotated and not (result.is_formed or utterance.context)
+    text = result.text if outcome.said is None else outcome.said
+    if missing and utterance.is_annotated and not (result.is_formed or utterance.context):
+        text += f"\n\n(Answered without {' and '.join(missing)}: not reachable now.)"
     return ChatReply(
-        text=(result.text if outcome.said is None else outcome.said)
-        + (_limit_note(missing) if is_noted else ""),
+        text=text,
         sources=tuple(citation_label(found.chunk) for found in outcome.recalled.passages),
         missing=missing,
         prompt_tokens=result.usage.prompt_tokens,
@@ -453,10 +449,6 @@ def _tool_use(called: ExecutedToolCall) -> ToolCallReport:
         round=called.round,
         seconds=called.seconds,
     )
-
-
-def _limit_note(missing: tuple[str, ...]) -> str:
-    return f"\n\n(Answered without {' and '.join(missing)}: not reachable now.)" if missing else ""
 
 
 def _apology(error: ModelError | TimeoutError) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
         ToolResultMessage,
         UserMessage,
     )
-    from spade_llm.rag.contract import ScoredChunk
 
 
 @cache
@@ -76,7 +75,12 @@ def call_message(completion: Completion) -> AssistantMessage:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": _safe_name(call.name), "arguments": _json(call.arguments)},
+                # Servers accept a history only with names of their format, also of a tool that
+                # the model made up.
+                "function": {
+                    "name": safe_name(call.name) or "unnamed",
+                    "arguments": _json(call.arguments),
+                },
             }
             for call in completion.tool_calls
         ],
@@ -88,12 +92,6 @@ def without_text(message: ContextMessage) -> ContextMessage:
     if message["role"] == "assistant" and message.get("tool_calls"):
         return {**message, "content": None}
     return message
-
-
-def _safe_name(name: str) -> str:
-    """Valid name for a tool that may not exist: servers accept a history only with names of their
-    format."""
-    return safe_name(name) or "unnamed"
 
 
 def _json(arguments: str) -> str:
@@ -120,7 +118,14 @@ def build_prompt(
     kept = list(strategy.apply_context_strategy(list(history), system_prompt))
     quoted = quote_context(
         [_quoted_memory(found) for found in recalled.memories],
-        [_quoted_passage(found) for found in recalled.passages],
+        [
+            QuotedPassage(
+                source=citation_label(found.chunk),
+                text=found.chunk.text,
+                score=round(found.score, 2),
+            )
+            for found in recalled.passages
+        ],
         recalled.missing,
         recalled.heard,
         recalled.replied_to,
@@ -160,12 +165,6 @@ def speaker_of(entry: MemoryEntry) -> str:
     """The name that others call them by, else the role, in one line."""
     name = entry.metadata.get("speaker") or entry.metadata.get("role") or "somebody"
     return " ".join(str(name).split())[:MAX_NAME_CHARS]
-
-
-def _quoted_passage(found: ScoredChunk) -> QuotedPassage:
-    return QuotedPassage(
-        source=citation_label(found.chunk), text=found.chunk.text, score=round(found.score, 2)
-    )
 
 
 class CachedContext(ContextManagement):
@@ -242,7 +241,11 @@ class ContextPreparationBehaviour(Behaviour):
         self._has_work.set()
 
     async def run(self) -> None:
-        await self._wait()
+        if not self._waiting:
+            self._has_work.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(IDLE_S):
+                    await self._has_work.wait()
         if not self._waiting:
             return
         key = next(iter(self._waiting))
@@ -254,16 +257,6 @@ class ContextPreparationBehaviour(Behaviour):
                 timeout_s=AHEAD_DEADLINE_S + GRACE_S,
                 what=f"conversation {key}: working ahead",
             )
-
-    async def _wait(self) -> None:
-        if self._waiting:
-            return
-        self._has_work.clear()
-        try:
-            async with asyncio.timeout(IDLE_S):
-                await self._has_work.wait()
-        except TimeoutError:
-            return
 
 
 async def _prepared(

@@ -83,17 +83,18 @@ def used_memories(
     own = {
         one.entry.id: _words(one.entry.content) - asked for one in memories if not is_message(one)
     }
-    return tuple(id for id, words in own.items() if words and _is_said(words, answered))
+    return tuple(
+        id
+        for id, words in own.items()
+        # -(-n // 3): a third, rounded up.
+        if words and len(words & answered) >= min(MIN_COMMON_WORDS, -(-len(words) // 3))
+    )
 
 
 def is_low_confidence(memory: ScoredMemory) -> bool:
     """True if a memory has low confidence, set by the agent that stored it or reduced by reactions
     to answers (assistant/feedback.py)."""
     return memory.entry.confidence < LOW_CONFIDENCE_BELOW
-
-
-def _is_said(words: frozenset[str], answered: frozenset[str]) -> bool:
-    return len(words & answered) >= min(MIN_COMMON_WORDS, -(-len(words) // 3))
 
 
 def _words(text: str) -> frozenset[str]:
@@ -279,20 +280,15 @@ class Recall:
             async with asyncio.timeout(self._deadline_s):
                 return await ask()
         except (RequestError, ServiceError, TimeoutError) as error:
-            if _is_wrong(error):
+            # The query is at fault, for example because of an invalid namespace.
+            code = error.wire_code if isinstance(error, RequestError) else ""
+            if isinstance(error, InvalidArguments) or code == InvalidArguments.code:
                 logger.info("%s cannot be asked this: %s", name, error)
                 return ()
             reason = str(error) or f"no answer within {self._deadline_s:g} s"
             logger.warning("%s is passed over for %.0f s: %s", name, CIRCUIT_BREAKER_S, reason)
             self._away_until[name] = self._clock() + CIRCUIT_BREAKER_S
             return None
-
-
-def _is_wrong(error: Exception) -> bool:
-    """True if the query is at fault, for example because of an invalid namespace."""
-    if isinstance(error, RequestError):
-        return error.wire_code == InvalidArguments.code
-    return isinstance(error, InvalidArguments)
 
 
 async def _nothing() -> tuple[()]:

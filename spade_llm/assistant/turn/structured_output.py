@@ -50,7 +50,13 @@ class PydanticAnswerSchema:
         try:
             self._model.model_validate_json(bare)
         except ValidationError as error:
-            raise AnswerSchemaError(_schema_errors(error)) from None
+            # Error locations and texts, without the values.
+            faults = error.errors(include_url=False, include_context=False, include_input=False)
+            listed = (
+                f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg'][:MAX_SCHEMA_ERROR_CHARS]}"
+                for one in faults[:MAX_SCHEMA_ERRORS]
+            )
+            raise AnswerSchemaError("; ".join(listed)) from None
         return bare
 
 
@@ -100,12 +106,3 @@ def _read_object(text: str) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise AnswerSchemaError("it is not a JSON object")
     return value
-
-
-def _schema_errors(error: ValidationError) -> str:
-    """Error locations and texts, without the values."""
-    faults = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(
-        f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg'][:MAX_SCHEMA_ERROR_CHARS]}"
-        for one in faults[:MAX_SCHEMA_ERRORS]
-    )

@@ -45,23 +45,16 @@ class PausableTimeout:
     def standing_still(self) -> Iterator[None]:
         self._waiting += 1
         if self._waiting == 1:
-            self._stop()
+            now = asyncio.get_running_loop().time()
+            self._left_s = (self._scope.when() or now) - now
+            self._scope.reschedule(None)
         try:
             yield
         finally:
             self._waiting -= 1
-            if not self._waiting:
-                self._go_on()
-
-    def _stop(self) -> None:
-        now = asyncio.get_running_loop().time()
-        self._left_s = (self._scope.when() or now) - now
-        self._scope.reschedule(None)
-
-    def _go_on(self) -> None:
-        # An expired timeout cannot be rescheduled: RuntimeError.
-        if not self._scope.expired():
-            self._scope.reschedule(asyncio.get_running_loop().time() + self._left_s)
+            # An expired timeout cannot be rescheduled: RuntimeError.
+            if not self._waiting and not self._scope.expired():
+                self._scope.reschedule(asyncio.get_running_loop().time() + self._left_s)
 
 
 logger = logging.getLogger(__name__)
@@ -120,22 +113,17 @@ class ToolCallRunner:
     ) -> Sequence[ExecutedToolCall]:
         """All of them side by side, `room` of them at most; every call gets its result."""
         with turn_recorder.record_phase("tools"):
-            called = await self._all(calls, round, room)
+            stopped = prompt_template("call_stopped")
+            self._running = [
+                (failed_call(call, round, stopped), asyncio.create_task(self._run(call, round)))
+                for call in calls[:room]
+            ]
+            ran = await asyncio.gather(*(task for _, task in self._running))
+            left_out = prompt_template("calls_used_up")
+            called = [*ran, *(failed_call(call, round, left_out) for call in calls[room:])]
         if of_turn := turn_recorder.current_recorder():
             of_turn.tools_called(called)
         return called
-
-    async def _all(
-        self, calls: Sequence[ToolCall], round: int, room: int
-    ) -> Sequence[ExecutedToolCall]:
-        stopped = prompt_template("call_stopped")
-        self._running = [
-            (failed_call(call, round, stopped), asyncio.create_task(self._run(call, round)))
-            for call in calls[:room]
-        ]
-        ran = await asyncio.gather(*(task for _, task in self._running))
-        left_out = prompt_template("calls_used_up")
-        return [*ran, *(failed_call(call, round, left_out) for call in calls[room:])]
 
     def so_far(self, calls: Sequence[ToolCall], *, round: int) -> Sequence[ExecutedToolCall]:
         """Results of a round that was stopped, one for every call, including those that were not
@@ -243,7 +231,14 @@ class _ApprovalGate:
                 return self._final
             if wish in self._declined:
                 return ApprovalVerdict.NO
-            return self._noted(wish, await self._ask(tool, arguments, wish))
+            verdict = await self._ask(tool, arguments, wish)
+            if verdict is ApprovalVerdict.NO:
+                self._declined.add(wish)
+            elif verdict is not ApprovalVerdict.YES:
+                self._final = verdict
+            elif self._left_s <= 0:
+                self._final = ApprovalVerdict.EXPIRED
+            return verdict
 
     async def _ask(self, tool: str, arguments: Mapping[str, object], wish: str) -> ApprovalVerdict:
         self._asked += 1
@@ -261,13 +256,6 @@ class _ApprovalGate:
             )
         self._left_s -= time.monotonic() - began
         logger.info("tool %s: %s was asked: %s", tool, self._person.jid, verdict)
-        return verdict
-
-    def _noted(self, wish: str, verdict: ApprovalVerdict) -> ApprovalVerdict:
-        if verdict is ApprovalVerdict.NO:
-            self._declined.add(wish)
-        elif verdict is not ApprovalVerdict.YES or self._left_s <= 0:
-            self._final = verdict if verdict is not ApprovalVerdict.YES else ApprovalVerdict.EXPIRED
         return verdict
 
 
@@ -317,14 +305,11 @@ def offered_tools(specs: Sequence[ToolSpec], wishes: ToolOptions) -> tuple[ToolS
     if wishes.tool_choice == NONE:
         return ()
     chosen = tuple(s for s in specs if wishes.tools is None or s.name in wishes.tools)
-    _check_choice(wishes.tool_choice, {spec.name for spec in chosen})
-    return chosen
-
-
-def _check_choice(choice: str, names: set[str]) -> None:
-    if choice == REQUIRED and not names:
+    if wishes.tool_choice == REQUIRED and not chosen:
         raise InvalidArguments("tool_choice: required, but there is no tool: use auto")
-    _check_known("tool_choice", {choice} - CHOICES_WITHOUT_NAME, names)
+    named = {wishes.tool_choice} - CHOICES_WITHOUT_NAME
+    _check_known("tool_choice", named, {spec.name for spec in chosen})
+    return chosen
 
 
 def _check_known(field: str, wanted: Sequence[str] | set[str], names: set[str]) -> None:

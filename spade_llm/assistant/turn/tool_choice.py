@@ -61,7 +61,12 @@ def infer_arguments(question: str, spec: ToolSpec) -> InferredArguments:
     missing = [name for name in names if name not in found]
     if len(missing) == 1 and _is_free_text(known.get(missing[0])):
         found[missing.pop()] = question
-    return InferredArguments(arguments=found, why_not=_missing(missing) or _fault(spec, found))
+    if missing:
+        listed = ", ".join(map(repr, missing))
+        why_not = f"the model gave no arguments, and the question does not tell {listed}"
+    else:
+        why_not = _fault(spec, found)
+    return InferredArguments(arguments=found, why_not=why_not)
 
 
 def _only_value(name: str, schema: object, question: str) -> Sequence[object]:
@@ -96,13 +101,6 @@ def _is_free_text(schema: object) -> bool:
         return False
     is_bound = {"enum", "format", "pattern"} & set(schema)
     return schema.get("type") == "string" and not is_bound
-
-
-def _missing(names: Sequence[str]) -> str:
-    if not names:
-        return ""
-    listed = ", ".join(map(repr, names))
-    return f"the model gave no arguments, and the question does not tell {listed}"
 
 
 def _fault(spec: ToolSpec, arguments: Mapping[str, object]) -> str:
@@ -165,17 +163,17 @@ def _reminder_prompt(
     """Prompt that repeats the request for a call. The schema is in a user message, trusted no more
     than the question, since the tool may come from another party."""
     names = ", ".join(spec.name for spec in wanted)
-    reminded = [*messages, _system(render_prompt("call_first", names=names))]
+    reminder: SystemMessage = {
+        "role": "system",
+        "content": render_prompt("call_first", names=names),
+    }
+    reminded = [*messages, reminder]
     if tool_choice != REQUIRED:
         schema = json.dumps(wanted[0].parameters, ensure_ascii=False)
         asked = render_prompt("call_arguments", tool=names, schema=schema)
         how: UserMessage = {"role": "user", "content": asked, "name": SCHEMA_MESSAGE_NAME}
         reminded.insert(last_question(messages), how)
     return reminded
-
-
-def _system(text: str) -> SystemMessage:
-    return {"role": "system", "content": text}
 
 
 def _forced(completion: Completion, spec: ToolSpec, question: str) -> ToolChoiceResult:

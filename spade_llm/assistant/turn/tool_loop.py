@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.turn.options import AUTO, OnDelta
+from spade_llm.assistant.turn.options import AUTO
 from spade_llm.assistant.turn.prompt import (
     call_message,
     prompt_template,
@@ -28,14 +28,13 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.chat.messages import FinishReason
     from spade_llm.assistant.config import TurnLimits
-    from spade_llm.assistant.turn.options import ToolOptions
+    from spade_llm.assistant.turn.options import TurnOptions
     from spade_llm.assistant.turn.structured_output import AnswerSchema
     from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
     from spade_llm.providers.model import (
         AssistantMessage,
         ChatModel,
         ContextMessage,
-        Sampling,
         ToolSpec,
         UserMessage,
     )
@@ -177,7 +176,9 @@ class TurnResult:
             self.notes.append(f"(I stopped here: {reason}.)")
             self._end(self.spoken.text, self.spoken.last_paragraph)
         else:
-            text = f"I stopped before I had an answer: {reason}.{self._so_far()}"
+            names = dict.fromkeys(one.name for one in self.called)
+            used = f" Tools that I used: {', '.join(names)}." if names else ""
+            text = f"I stopped before I had an answer: {reason}.{used}"
             self._end(text, text)
 
     def stop(self) -> None:
@@ -186,10 +187,6 @@ class TurnResult:
         if self.text:
             self.added.pop()
         self.close_as(prompt_template("turn_stopped"))
-
-    def _so_far(self) -> str:
-        names = dict.fromkeys(one.name for one in self.called)
-        return f" Tools that I used: {', '.join(names)}." if names else ""
 
     def _end(self, text: str, said: str) -> None:
         notes = self.notes if self.is_annotated else []
@@ -202,46 +199,41 @@ BuildPrompt = Callable[["Sequence[ContextMessage]"], "list[ContextMessage]"]
 """Builds the prompt, given the messages that the turn has added to the history."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolLoopRequest:
-    """Input of the tool loop of one turn."""
-
-    tools: Sequence[ToolSpec]
-    wishes: ToolOptions
-    limits: TurnLimits
-    on_delta: OnDelta | None = None
-    form: AnswerSchema | None = None
-    """Required schema of the answer; then the answer is not streamed."""
-    sampling: Sampling | None = None
-
-
 class ToolLoop:
     """Tool loop of one turn. The progress so far is available in `result` at any time."""
 
     def __init__(
         self,
         model: ChatModel,
-        wanted: ToolLoopRequest,
+        options: TurnOptions,
+        limits: TurnLimits,
         calls: ToolCallRunner,
         *,
         result: TurnResult,
     ) -> None:
         self._model = model
-        self._wanted = wanted
-        self._limits = wanted.limits
+        self._options = options
+        self._tools = options.tools or ()
+        self._limits = limits
         self._calls = calls
         self._result = result
-        self._choice = wanted.wishes.tool_choice if wanted.tools else AUTO
+        self._choice = options.wishes.tool_choice if options.tools else AUTO
         self._refused = ""
         """Reason why the forced call cannot be made."""
-        self._rounds = wanted.wishes.tool_rounds or wanted.limits.tool_rounds
-        is_streamed = wanted.on_delta is not None and wanted.form is None
+        self._rounds = options.wishes.tool_rounds or limits.tool_rounds
+        is_streamed = options.on_delta is not None and options.form is None
         self._complete_round = self._streamed if is_streamed else self._unstreamed
 
     async def run(self, build: BuildPrompt) -> None:
         """Raises ModelError; InvalidAnswer, where the answer must have a form."""
         for number in count(1):
-            tools = self._wanted.tools if self._may_call(number) else ()
+            # A model call must be left to read the results and answer.
+            may_call = (
+                number <= self._rounds
+                and self._model_calls_left > 1
+                and len(self._result.called) < self._limits.tool_calls
+            )
+            tools = self._tools if may_call else ()
             messages = build(self._result.added)
             self._result.spoken.begin_paragraph()
             if number == 1 and self._choice != AUTO:
@@ -255,11 +247,8 @@ class ToolLoop:
                 self._break_off(reached)
                 return
             await self._run_tools(completion, number)
-        await self._finish(completion, build)
-
-    async def _finish(self, completion: Completion, build: BuildPrompt) -> None:
-        if self._wanted.form is not None:
-            self._result.close_as(await self._formed(completion, self._wanted.form, build))
+        if self._options.form is not None:
+            self._result.close_as(await self._formed(completion, self._options.form, build))
             self._result.is_formed = True
         elif completion.tool_calls and not completion.text:
             self._break_off(self._used_up() or "it wanted more tools than it may call")
@@ -267,16 +256,9 @@ class ToolLoop:
             self._result.close(is_cut_off=completion.is_cut_off)
 
     def _break_off(self, reason: str) -> None:
-        if self._wanted.form is not None:
+        if self._options.form is not None:
             raise InvalidAnswer(f"there is no answer of the form that was asked for: {reason}")
         self._result.break_off(reason)
-
-    def _may_call(self, number: int) -> bool:
-        """True if this round may call tools: a model call must be left to read the results and
-        answer."""
-        has_room = len(self._result.called) < self._limits.tool_calls
-        is_in_time = number <= self._rounds and self._model_calls_left > 1
-        return has_room and is_in_time
 
     @property
     def _model_calls_left(self) -> int:
@@ -295,7 +277,7 @@ class ToolLoop:
         """Complete a round with a forced tool choice; not streamed, since it may need a second
         model call."""
         chosen = await complete_with_tool_choice(
-            self._complete, messages, self._wanted.tools, tool_choice=self._choice
+            self._complete, messages, self._tools, tool_choice=self._choice
         )
         self._result.notes.extend(filter(None, [chosen.note]))
         self._refused = chosen.refused
@@ -316,7 +298,7 @@ class ToolLoop:
         self._result.model_calls += 1
         completion, has_spoken = Completion(), False
         pieces = self._model.stream(
-            messages, tools, tool_choice=AUTO, sampling=self._wanted.sampling
+            messages, tools, tool_choice=AUTO, sampling=self._options.sampling
         )
         # Reading may stop early: the model's request is closed then, not when collected.
         async with closing_stream(pieces):
@@ -340,14 +322,14 @@ class ToolLoop:
     ) -> Completion:
         """Call the model. The response schema is sent only without tools: some servers allow no
         tool calls with it."""
-        form = None if tools else self._wanted.form
+        form = None if tools else self._options.form
         self._result.model_calls += 1
         completion = await self._model.complete(
             messages,
             tools,
             tool_choice=tool_choice,
             response_schema=form.schema if form else None,
-            sampling=self._wanted.sampling,
+            sampling=self._options.sampling,
         )
         return self._counted(completion)
 
@@ -364,8 +346,8 @@ class ToolLoop:
 
     async def _say(self, text: str) -> None:
         shown = self._result.spoken.add(text)
-        if shown and self._wanted.on_delta is not None and self._wanted.form is None:
-            await self._wanted.on_delta(shown)
+        if shown and self._options.on_delta is not None and self._options.form is None:
+            await self._options.on_delta(shown)
 
     async def _run_tools(self, completion: Completion, number: int) -> None:
         """Run the calls of a round. Calls completed before a stop are added to the history, too."""
@@ -402,22 +384,15 @@ class ToolLoop:
                 "role": "assistant",
                 "content": completion.text or "(nothing)",
             }
-            messages = [*build(self._result.added), said, _repair_message(fault)]
-            return _second_check(form, await self._complete(messages, (), AUTO))
-
-
-def _repair_message(fault: AnswerSchemaError) -> UserMessage:
-    return {
-        "role": "user",
-        "content": render_prompt("repair", fault=str(fault)),
-        "name": SCHEMA_MESSAGE_NAME,
-    }
-
-
-def _second_check(form: AnswerSchema, completion: Completion) -> str:
-    try:
-        return form.checked(completion.text)
-    except AnswerSchemaError as fault:
-        raise InvalidAnswer(
-            f"the model's answer does not have the form that was asked for, twice: {fault}"
-        ) from fault
+            repair: UserMessage = {
+                "role": "user",
+                "content": render_prompt("repair", fault=str(fault)),
+                "name": SCHEMA_MESSAGE_NAME,
+            }
+        again = await self._complete([*build(self._result.added), said, repair], (), AUTO)
+        try:
+            return form.checked(again.text)
+        except AnswerSchemaError as fault:
+            raise InvalidAnswer(
+                f"the model's answer does not have the form that was asked for, twice: {fault}"
+            ) from fault

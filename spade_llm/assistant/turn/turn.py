@@ -1,19 +1,19 @@
-"""Stateless completion: one prompt to the model without history, memory or tools."""
+"""Turn: one answer to a history within a time limit; its outcome, the middleware chain around it,
+and the completion of a single prompt without history, memory or tools."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.assistant.chat.messages import ChatReply
-from spade_llm.assistant.config import TurnLimits
 from spade_llm.assistant.history.conversations import Conversation
 from spade_llm.assistant.turn import turn_recorder
 from spade_llm.assistant.turn.approval import NO_APPROVER
-from spade_llm.assistant.turn.options import DEFAULT_TOOL_OPTIONS, DEFAULT_TURN_OPTIONS, TurnOptions
+from spade_llm.assistant.turn.options import DEFAULT_TURN_OPTIONS, TurnOptions
 from spade_llm.assistant.turn.prompt import (
     build_prompt,
     history_length,
@@ -23,28 +23,17 @@ from spade_llm.assistant.turn.prompt import (
 from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.assistant.turn.structured_output import schema_message
 from spade_llm.assistant.turn.tool_calls import ToolCallRunner, offered_tools
-from spade_llm.assistant.turn.tool_loop import ToolLoop, ToolLoopRequest, TurnResult
+from spade_llm.assistant.turn.tool_loop import ToolLoop, TurnResult
 from spade_llm.core.errors import InvalidAnswer, ModelUnavailable
 from spade_llm.tools.combined import CombinedToolbox
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.config import TurnLimits
-    from spade_llm.providers.model import ChatModel, ContextMessage
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from spade_llm.assistant.turn.structured_output import AnswerSchema
+    from spade_llm.assistant.turn.context_builder import AssembledContext
     from spade_llm.context import ContextManagement
     from spade_llm.providers.model import ChatModel, ContextMessage
     from spade_llm.tools.toolbox import Toolbox
-
-if TYPE_CHECKING:
-    from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.assistant.turn.context_builder import AssembledContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +102,7 @@ class Turn:
         history: Sequence[ContextMessage],
         recalled: RecallResult,
         *,
-        asker: TurnOptions = DEFAULT_TURN_OPTIONS,
+        options: TurnOptions = DEFAULT_TURN_OPTIONS,
         result: TurnResult | None = None,
     ) -> TurnResult:
         """The answer. `result` is filled on the way: what was done is known also where this raises.
@@ -125,50 +114,37 @@ class Turn:
         result = result or TurnResult()
 
         def build(added: Sequence[ContextMessage]) -> list[ContextMessage]:
-            return self._prompt([*history, *added], recalled, asker.form)
+            messages = build_prompt(
+                self._strategy,
+                [*history, *added],
+                system_prompt=self._system_prompt,
+                recalled=recalled,
+            )
+            if recorder := turn_recorder.current_recorder():
+                read = history_length(messages)
+                recorder.read(history=len(history) + len(added), read=read)
+            if options.form is not None:
+                messages.insert(last_question(messages), schema_message(options.form))
+            return messages
 
         try:
             async with asyncio.timeout(self._limits.seconds) as scope:
-                loop = await self._tool_loop(asker, result, scope)
+                tools = options.tools
+                if tools is None:
+                    tools = offered_tools(await self._toolbox.list(), options.wishes)
+                calls = ToolCallRunner(self._toolbox, tools, person=options.person, scope=scope)
+                asked = replace(options, tools=tools)
+                loop = ToolLoop(self._model, asked, self._limits, calls, result=result)
                 await loop.run(build)
         except TimeoutError:
             # Somebody else's TimeoutError is not the turn's limit.
             if not scope.expired():
                 raise
             late = f"it took longer than {self._limits.seconds:g} seconds"
-            if asker.form is not None:
+            if options.form is not None:
                 raise InvalidAnswer(f"there is no answer of the form: {late}") from None
             result.break_off(late)
         return result
-
-    async def _tool_loop(
-        self, asker: TurnOptions, result: TurnResult, scope: asyncio.Timeout
-    ) -> ToolLoop:
-        tools = asker.tools
-        if tools is None:
-            tools = offered_tools(await self._toolbox.list(), asker.wishes)
-        wanted = ToolLoopRequest(
-            tools=tools,
-            wishes=asker.wishes,
-            limits=self._limits,
-            on_delta=asker.on_delta,
-            form=asker.form,
-            sampling=asker.sampling,
-        )
-        calls = ToolCallRunner(self._toolbox, tools, person=asker.person, scope=scope)
-        return ToolLoop(self._model, wanted, calls, result=result)
-
-    def _prompt(
-        self, history: list[ContextMessage], recalled: RecallResult, form: AnswerSchema | None
-    ) -> list[ContextMessage]:
-        messages = build_prompt(
-            self._strategy, history, system_prompt=self._system_prompt, recalled=recalled
-        )
-        if of_turn := turn_recorder.current_recorder():
-            of_turn.read(history=len(history), read=history_length(messages))
-        if form is not None:
-            messages.insert(last_question(messages), schema_message(form))
-        return messages
 
 
 CONVERSATION_SUFFIX = "/generate"
@@ -199,17 +175,12 @@ class StatelessCompletion:
     async def _generated(self, utterance: ChatTurnInput) -> TurnOutcome:
         result = TurnResult()
         prompt: list[ContextMessage] = [user_message(utterance.text, peer=utterance.speaker)]
-        wanted = ToolLoopRequest(
-            tools=(),
-            wishes=DEFAULT_TOOL_OPTIONS,
-            limits=self._limits,
-            on_delta=utterance.on_delta,
-            sampling=utterance.sampling,
-        )
+        options = TurnOptions(on_delta=utterance.on_delta, sampling=utterance.sampling, tools=())
         try:
             async with asyncio.timeout(self._limits.seconds) as scope:
                 calls = ToolCallRunner(CombinedToolbox([]), (), person=NO_APPROVER, scope=scope)
-                await ToolLoop(self._model, wanted, calls, result=result).run(lambda _added: prompt)
+                loop = ToolLoop(self._model, options, self._limits, calls, result=result)
+                await loop.run(lambda _added: prompt)
         except TimeoutError:
             late = f"{self._model.name} took longer than {self._limits.seconds:g} seconds"
             raise ModelUnavailable(late) from None

@@ -339,14 +339,6 @@ class InstrumentedModel:
                     call.take(piece)
                     yield piece
 
-    def _note_success(self) -> None:
-        """Its own, or only that of what stands in for it."""
-        away = self._model.error if isinstance(self._model, FallbackModel) else None
-        if away is not None:
-            self.health.fail(away)
-        elif self.health.fault is not None:
-            self.health.succeed()
-
     @contextmanager
     def _watched(
         self, messages: Sequence[ContextMessage], tools: Sequence[ToolSpec]
@@ -359,7 +351,12 @@ class InstrumentedModel:
         with tracing.detached_span(f"chat {self.name}", tracing.SpanKind.CLIENT) as span:
             try:
                 yield call
-                self._note_success()
+                # Where a fallback answered, the model that it stands in for has failed.
+                away = self._model.error if isinstance(self._model, FallbackModel) else None
+                if away is not None:
+                    self.health.fail(away)
+                elif self.health.fault is not None:
+                    self.health.succeed()
             # Also stopped (CancelledError) or not read to its end (GeneratorExit), it costs tokens.
             except BaseException as error:
                 if isinstance(error, ModelError):
@@ -404,10 +401,20 @@ class _MeasuredCall:
         if self.recorder is not None:
             self.recorder.model_called(call)
             self.recorder.took("model", seconds)
-            self.recorder.spend(_spent(call))
+            tokens = call.prompt_tokens + call.completion_tokens
+            self.recorder.spend(
+                UsageTotals(
+                    prompt_tokens=call.prompt_tokens,
+                    completion_tokens=call.completion_tokens,
+                    estimated_tokens=tokens if call.is_estimated else 0,
+                    model_seconds=call.seconds,
+                )
+            )
         if span.is_recorded:
             span.note(_trace_attributes(self._model, call))
-            self._quote(span)
+            answer = self.completion.text if self.completion else ""
+            question = str(self._messages[-1].get("content") or "") if self._messages else ""
+            span.quote({"spade_llm.last_message": question, "spade_llm.answer": answer})
 
     def _usage(self) -> tuple[Usage, bool]:
         counted = self.completion.usage if self.completion else Usage()
@@ -420,23 +427,19 @@ class _MeasuredCall:
             and self.error not in _ENDED_EARLY.values()
         ):
             return counted, False
-        prompt = sum(map(_chars, self._messages)) + sum(map(_chars_of_tool, self._tools))
+        prompt = sum(map(_chars, self._messages)) + sum(
+            len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
+            for tool in self._tools
+        )
+        answer = self._text_chars
+        if self.completion is not None:
+            calls = self.completion.tool_calls
+            answer = len(self.completion.text)
+            answer += sum(len(one.name) + len(one.arguments) for one in calls)
         estimated = Usage(
-            prompt_tokens=tokens_from_chars(prompt),
-            completion_tokens=tokens_from_chars(self._answer_chars()),
+            prompt_tokens=tokens_from_chars(prompt), completion_tokens=tokens_from_chars(answer)
         )
         return estimated, True
-
-    def _answer_chars(self) -> int:
-        if self.completion is None:
-            return self._text_chars
-        calls = sum(len(one.name) + len(one.arguments) for one in self.completion.tool_calls)
-        return len(self.completion.text) + calls
-
-    def _quote(self, span: tracing.Span) -> None:
-        answer = self.completion.text if self.completion else ""
-        question = str(self._messages[-1].get("content") or "") if self._messages else ""
-        span.quote({"spade_llm.last_message": question, "spade_llm.answer": answer})
 
 
 _ENDED_EARLY: dict[type[BaseException], str] = {
@@ -453,20 +456,6 @@ def _chars(message: ContextMessage) -> int:
         len(call["function"]["name"]) + len(call["function"]["arguments"]) for call in calls
     )
     return len(message.get("content") or "") + called
-
-
-def _chars_of_tool(tool: ToolSpec) -> int:
-    return len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
-
-
-def _spent(call: ModelCallRecord) -> UsageTotals:
-    tokens = call.prompt_tokens + call.completion_tokens
-    return UsageTotals(
-        prompt_tokens=call.prompt_tokens,
-        completion_tokens=call.completion_tokens,
-        estimated_tokens=tokens if call.is_estimated else 0,
-        model_seconds=call.seconds,
-    )
 
 
 def _trace_attributes(asked: str, call: ModelCallRecord) -> Mapping[str, tracing.AttributeValue]:

@@ -74,7 +74,7 @@ async def answered(
     )
     history = [user_message("Which city?", peer="you@x")]
     asker = TurnOptions(form=form, on_delta=on_delta)
-    result = await turn.run(history, RecallResult(), asker=asker)
+    result = await turn.run(history, RecallResult(), options=asker)
     return result.text, model
 
 

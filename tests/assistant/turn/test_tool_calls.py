@@ -84,7 +84,7 @@ async def run(
         limits=limits or TurnLimits(),
     )
     history = [user_message("hello?", peer=person.jid)]
-    return await turn.run(history, RecallResult(), asker=TurnOptions(person=person))
+    return await turn.run(history, RecallResult(), options=TurnOptions(person=person))
 
 
 def person(asked: Asked | None) -> Approver:

@@ -187,7 +187,7 @@ async def test_a_streamed_turn_hands_on_the_text_in_order() -> None:
 
     turn = a_turn(ScriptedProvider(["one two three"]))
     result = await turn.run(
-        [user_message("go", peer="you@x")], RecallResult(), asker=TurnOptions(on_delta=keep)
+        [user_message("go", peer="you@x")], RecallResult(), options=TurnOptions(on_delta=keep)
     )
 
     assert "".join(pieces) == "one two three" == result.text
@@ -200,7 +200,7 @@ async def streamed(turn: Turn) -> tuple[TurnResult, list[str]]:
         pieces.append(text)
 
     history = [user_message("go", peer="you@x")]
-    result = await turn.run(history, RecallResult(), asker=TurnOptions(on_delta=keep))
+    result = await turn.run(history, RecallResult(), options=TurnOptions(on_delta=keep))
     return result, pieces
 
 

@@ -45,7 +45,7 @@ async def run(
         limits=TurnLimits(tool_rounds=limits.get("tool_rounds", 5)),
     )
     history = [user_message(question, peer="you@x")]
-    return await turn.run(history, RecallResult(), asker=TurnOptions(wishes=wishes))
+    return await turn.run(history, RecallResult(), options=TurnOptions(wishes=wishes))
 
 
 async def test_none_offers_no_tools() -> None:
