@@ -70,7 +70,13 @@ class AgentBaseMemory:
         memory_path: str | Path | None = None,
     ) -> None:
         self.agent_id = agent_id
-        self._path = _file_of(agent_id, memory_path)
+        legacy_name = agent_id.replace("@", "_").replace("/", "_") + "_base_memory.db"
+        if memory_path is not None:
+            self._path = Path(memory_path) / legacy_name
+        elif (DATA_OF_SPADE_LLM / legacy_name).exists():
+            self._path = DATA_OF_SPADE_LLM / legacy_name
+        else:
+            self._path = Path(re.sub(r"[^\w.-]", "_", agent_id) + "_memory.db")
         self._own_backend: SQLiteMemoryBackend | None = None
         self._opening = asyncio.Lock()
         self._store = backend.for_owner(agent_id) if backend is not None else None
@@ -183,7 +189,8 @@ class AgentBaseMemory:
     async def _opened(self) -> CategoryStore:
         async with self._opening:
             if self._store is None:
-                path = await asyncio.to_thread(_ensure_folder, self._path)
+                await asyncio.to_thread(self._path.parent.mkdir, parents=True, exist_ok=True)
+                path = await asyncio.to_thread(migrated_path, self._path)
                 self._own_backend = await SQLiteMemoryBackend(path).open()
                 self._store = self._own_backend.for_owner(self.agent_id)
         return self._store
@@ -192,20 +199,6 @@ class AgentBaseMemory:
 def local_time(moment: datetime) -> datetime:
     """A time as spade_llm 0.3 has it: local, without a zone."""
     return moment.astimezone().replace(tzinfo=None)
-
-
-def _file_of(agent_id: str, folder: str | Path | None) -> Path:
-    old_name = agent_id.replace("@", "_").replace("/", "_") + "_base_memory.db"
-    if folder is not None:
-        return Path(folder) / old_name
-    old = DATA_OF_SPADE_LLM / old_name
-    return old if old.exists() else Path(re.sub(r"[^\w.-]", "_", agent_id) + "_memory.db")
-
-
-def _ensure_folder(path: Path) -> Path:
-    """Create the folder and return the path of the memory file. Raises ConfigurationError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return migrated_path(path)
 
 
 @contextmanager

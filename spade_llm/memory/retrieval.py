@@ -60,7 +60,10 @@ def relative_time(at: datetime, now: datetime) -> str:
     seconds = int((now - at).total_seconds())
     for from_s, unit_s, name, single in _UNITS:
         if abs(seconds) >= from_s:
-            return _words(abs(seconds) // unit_s, name, single, is_ahead=seconds < 0)
+            count = abs(seconds) // unit_s
+            if seconds < 0:
+                return f"in {count} {name}{'' if count == 1 else 's'}"
+            return single if count == 1 else f"{count} {name}s ago"
     return "just now"
 
 
@@ -100,7 +103,12 @@ async def retrieve_memory(
         with_messages=with_messages,
     )
     hits = (await memory.search(wanted)).hits[:limit]
-    detailed = _detailed(hits, limit, detail_limit)
+    if detail_limit is None:
+        detailed = [hit.entry.id for hit in hits[:DETAILED_RANKS] if is_key_moment(hit)]
+    elif detail_limit >= limit:
+        detailed = [hit.entry.id for hit in hits]
+    else:
+        detailed = [hit.entry.id for hit in hits if is_key_moment(hit)][:detail_limit]
     details = await asyncio.gather(
         *(_details(memory, hit.entry, hit.entry.id in detailed) for hit in hits)
     )
@@ -114,21 +122,6 @@ async def retrieve_memory(
 
 def is_key_moment(hit: ScoredMemory) -> bool:
     return (hit.entry.surprise or 0.0) >= KEY_MOMENT_SCORE
-
-
-def _words(count: int, name: str, single: str, *, is_ahead: bool) -> str:
-    if is_ahead:
-        return f"in {count} {name}{'' if count == 1 else 's'}"
-    return single if count == 1 else f"{count} {name}s ago"
-
-
-def _detailed(hits: Sequence[ScoredMemory], limit: int, detail_limit: int | None) -> Sequence[str]:
-    """Ids of those that get details."""
-    if detail_limit is None:
-        return [hit.entry.id for hit in hits[:DETAILED_RANKS] if is_key_moment(hit)]
-    if detail_limit >= limit:
-        return [hit.entry.id for hit in hits]
-    return [hit.entry.id for hit in hits if is_key_moment(hit)][:detail_limit]
 
 
 async def _details(
@@ -163,29 +156,18 @@ def _result_lines(
 
 
 def _details_lines(messages: Sequence[ObservedMessage]) -> list[str]:
-    lines = _within_bounds([_quoted_line(message) for message in messages])
+    """The first messages within the bounds, quoted; a line is shorter than the bound, so that there
+    is always one."""
+    lines: list[str] = []
+    used = 0
+    for message in messages[:MAX_DETAILS]:
+        name = single_line(_UNSAFE_IN_NAME.sub(" ", message.speaker or ""), MAX_SPEAKER_CHARS)
+        line = f'- {name or message.role}: "{single_line(message.content, MAX_DETAIL_CHARS)}"'
+        used += len(line)
+        if used > MAX_DETAILS_CHARS:
+            break
+        lines.append(line)
     if not lines:
         return []
     cut = f" ({len(lines)} of {len(messages)} messages)" if len(lines) < len(messages) else ""
     return ["", f"**Details:**{cut}", *lines]
-
-
-def _within_bounds(lines: list[str]) -> list[str]:
-    """The first ones; a line is shorter than the bound, so that there is always one."""
-    used, kept = 0, 0
-    for line in lines[:MAX_DETAILS]:
-        used += len(line)
-        if used > MAX_DETAILS_CHARS:
-            break
-        kept += 1
-    return lines[:kept]
-
-
-def _quoted_line(message: ObservedMessage) -> str:
-    return f'- {_speaker_name(message)}: "{single_line(message.content, MAX_DETAIL_CHARS)}"'
-
-
-def _speaker_name(message: ObservedMessage) -> str:
-    """The name that others call them by; else the role."""
-    name = _UNSAFE_IN_NAME.sub(" ", message.speaker or "")
-    return single_line(name, MAX_SPEAKER_CHARS) or message.role

@@ -16,7 +16,7 @@ from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from spade_llm.memory.contract import MemoryEntry, OwnedMemory, ScoredMemory
+    from spade_llm.memory.contract import MemoryEntry, OwnedMemory
 
 DEFAULT_MESSAGES = 50
 MAX_MESSAGES = 1000
@@ -154,9 +154,17 @@ async def search_sessions(
         with_messages=with_messages,
     )
     found = await memory.search(wanted)
-    return SessionSearch(
-        query=query, results=tuple(map(_session_hit, found.hits)), left_out=found.left_out
+    hits = (
+        SessionHit(
+            content=hit.entry.content,
+            score=hit.score,
+            session_id=hit.entry.session,
+            timestamp=hit.entry.valid_at or hit.entry.created_at,
+            metadata=hit.entry.metadata,
+        )
+        for hit in found.hits
     )
+    return SessionSearch(query=query, results=tuple(hits), left_out=found.left_out)
 
 
 async def clear_session(memory: OwnedMemory, session: str) -> SessionCounts:
@@ -197,17 +205,6 @@ async def _latest_messages(
     return kept
 
 
-def _session_hit(hit: ScoredMemory) -> SessionHit:
-    entry = hit.entry
-    return SessionHit(
-        content=entry.content,
-        score=hit.score,
-        session_id=entry.session,
-        timestamp=entry.valid_at or entry.created_at,
-        metadata=entry.metadata,
-    )
-
-
 async def session_context(
     memory: OwnedMemory,
     session: str,
@@ -243,19 +240,33 @@ def build_context(
     language: Language,
 ) -> SessionContext:
     """`messages`: oldest first; `known`: of each type the most useful first. Pure."""
-    budget = max_tokens * CHARS_PER_TOKEN
+    budget = room = max_tokens * CHARS_PER_TOKEN
+    # Newest first: what is cut is the oldest.
+    said = [f"{one.speaker or one.role}: {one.content}" for one in reversed(messages)]
     sections = [
         _ContextSection(
             type=type,
             heading=headings[language],
             share=share,
-            texts=_message_lines(messages) if type is None else known.get(type, ()),
+            texts=said if type is None else known.get(type, ()),
             max_chars=_max_line_chars(budget, share, headings[language]),
         )
         for type, share, headings in SECTIONS
     ]
-    _fill_sections(sections, budget)
-    return _render_sections(session, sections)
+    # Each section gets its share of the budget, then the rest goes to the sections in order.
+    for section in sections:
+        room -= section.take(min(room, int(budget * section.share)))
+    for section in sections:
+        room -= section.take(room)
+    shown = [section for section in sections if section.kept]
+    text = "\n\n".join(section.text() for section in shown)
+    return SessionContext(
+        session_id=session,
+        context_text=text,
+        token_count=estimate_tokens(text),
+        memory_types_included=tuple(section.type for section in shown if section.type),
+        truncated=any(section.is_cut() for section in sections),
+    )
 
 
 def _max_line_chars(budget: int, share: float, heading: str) -> int:
@@ -290,7 +301,8 @@ async def _load_known(
 ) -> _KnownEntries:
     known = _KnownEntries()
     await _load_entries(memory, known, MemoryFilter(session=session), types)
-    person = subject or _subject_of(known)
+    loaded = (entry for entries in known.entries.values() for entry in entries)
+    person = subject or next((entry.subject for entry in loaded if entry.subject), None)
     if person is not None:
         wanted = [type for type in types if type in PERSON_TYPES]
         await _load_entries(memory, known, MemoryFilter(subject=person), wanted)
@@ -307,16 +319,6 @@ async def _load_entries(
     for page in pages:
         known.add(sorted(page.entries, key=lambda entry: -entry.importance))
         known.has_more |= page.total > len(page.entries)
-
-
-def _subject_of(known: _KnownEntries) -> str | None:
-    entries = (entry for entries in known.entries.values() for entry in entries)
-    return next((entry.subject for entry in entries if entry.subject), None)
-
-
-def _message_lines(messages: Sequence[ObservedMessage]) -> list[str]:
-    """Newest first: what is cut is the oldest."""
-    return [f"{one.speaker or one.role}: {one.content}" for one in reversed(messages)]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -356,24 +358,3 @@ class _ContextSection:
 
     def _line(self, number: int) -> str:
         return f"- {single_line(self.texts[number], self.max_chars)}"
-
-
-def _fill_sections(sections: Sequence[_ContextSection], room: int) -> None:
-    """Give each section its share of the budget, then the rest to the sections in order."""
-    budget = room
-    for section in sections:
-        room -= section.take(min(room, int(budget * section.share)))
-    for section in sections:
-        room -= section.take(room)
-
-
-def _render_sections(session: str, sections: Sequence[_ContextSection]) -> SessionContext:
-    shown = [section for section in sections if section.kept]
-    text = "\n\n".join(section.text() for section in shown)
-    return SessionContext(
-        session_id=session,
-        context_text=text,
-        token_count=estimate_tokens(text),
-        memory_types_included=tuple(section.type for section in shown if section.type),
-        truncated=any(section.is_cut() for section in sections),
-    )

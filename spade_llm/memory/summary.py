@@ -86,7 +86,10 @@ def extractive_summary(
     limit = min(max_chars, len("\n".join(texts)))
     chosen = _select_sentences(found, limit, limit if aim_chars is None else aim_chars)
     if not chosen:
-        return _truncate_beginning(found[_best_sentence(found)].text, limit)
+        weights = _weights(found)
+        # The first of the best: max() keeps the first of equals.
+        best = max(found, key=lambda one: _gain_per_character(one, weights, set()))
+        return _truncate_beginning(best.text, limit)
     return _fit_lines(chosen, sum(map(len, texts)))
 
 
@@ -207,13 +210,6 @@ def _gain_per_character(one: _SourceSentence, weights: dict[str, float], said: s
     return worth + (1000.0 if one.facts - said else 0.0)
 
 
-def _best_sentence(found: Sequence[_SourceSentence]) -> int:
-    weights = _weights(found)
-    return max(
-        range(len(found)), key=lambda at: (_gain_per_character(found[at], weights, set()), -at)
-    )
-
-
 def _truncate_beginning(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
@@ -241,7 +237,10 @@ def _fit_lines(chosen: Sequence[_SourceSentence], room: int) -> str:
             line = shortened(shorter[at], lines, at)
             excess -= len(shorter[at]) - len(line)
             shorter[at] = line
-    return _drop_least_important(_without_gaps("\n".join(shorter), room).split("\n"), room)
+    text = "\n".join(shorter)
+    if len(text) > room:
+        text = _NEEDLESS_GAP.sub("", text, count=len(text) - room)
+    return _drop_least_important(text.split("\n"), room)
 
 
 def _without_stop(line: str, lines: Sequence[str], at: int) -> str:
@@ -265,23 +264,19 @@ def _without_droppable_word(line: str, lines: Sequence[str], at: int) -> str:
     return _DROPPABLE_WORD.sub("", line, count=1)
 
 
-def _without_gaps(text: str, room: int) -> str:
-    """Remove as many unnecessary gaps as needed to fit."""
-    return _NEEDLESS_GAP.sub("", text, count=max(0, len(text) - room)) if text[room:] else text
-
-
 def _drop_least_important(lines: list[str], room: int) -> str:
     """Shorten the text to `room`: the line with the fewest numbers first, then with the fewest
     facts, then the shortest."""
+
+    def importance(at: int) -> tuple[int, int, int, int]:
+        line = lines[at]
+        return len(_NUMBER.findall(line)), len(extract_facts(line)), len(line), -at
+
     while (excess := len("\n".join(lines)) - room) > 0 and len(lines) > 1:
-        least = min(range(len(lines)), key=lambda at: (*_weight_of(lines[at]), -at))
+        least = min(range(len(lines)), key=importance)
         rest = _truncate_line(lines[least], len(lines[least]) - excess)
         lines[least : least + 1] = [rest] if rest else []
     return _truncate_beginning("\n".join(lines), room)
-
-
-def _weight_of(line: str) -> tuple[int, int, int]:
-    return len(_NUMBER.findall(line)), len(extract_facts(line)), len(line)
 
 
 def _truncate_line(line: str, most: int) -> str:
@@ -296,11 +291,9 @@ def _truncate_line(line: str, most: int) -> str:
 def _join_sentences(chosen: Sequence[_SourceSentence]) -> str:
     text = chosen[0].text
     for before, one in zip(chosen, chosen[1:], strict=False):
-        text += _gap(before, one) + one.text
+        if before.line != one.line:
+            text += "\n"
+        elif not _UNSPACED_END.search(before.text):
+            text += " "
+        text += one.text
     return text
-
-
-def _gap(before: _SourceSentence, one: _SourceSentence) -> str:
-    if before.line != one.line:
-        return "\n"
-    return "" if _UNSPACED_END.search(before.text) else " "
