@@ -146,10 +146,6 @@ def shorten_value(value: object) -> str:
     return "an object" if isinstance(value, Mapping) else "a list"
 
 
-def _float_as_int(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def _check_unicode(text: str) -> str:
     try:
         text.encode()
@@ -213,7 +209,12 @@ def _check_count(ids: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _check_json_object(value: dict[str, Any]) -> dict[str, Any]:
-    if _is_deeper(value, MAX_DEPTH):
+    layer: list[object] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        lists = [one for one in layer if isinstance(one, list | tuple)]
+        lists += [list(one.values()) for one in layer if isinstance(one, Mapping)]
+        layer = [inner for one in lists for inner in one]
+    if any(isinstance(one, Mapping | list | tuple) for one in layer):
         raise ValueError(f"must have at most {MAX_DEPTH} levels")
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -223,24 +224,14 @@ def _check_json_object(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-def _is_deeper(value: object, levels: int) -> bool:
-    layer = [value]
-    for _ in range(levels + 1):
-        layer = [inner for one in layer for inner in _nested_values(one)]
-    return any(isinstance(one, Mapping | list | tuple) for one in layer)
-
-
-def _nested_values(value: object) -> Sequence[object]:
-    if isinstance(value, Mapping):
-        return list(value.values())
-    return value if isinstance(value, list | tuple) else ()
-
-
 Text = Annotated[StrictStr, AfterValidator(_check_unicode)]
 
 Ids = Annotated[tuple[Id, ...], AfterValidator(unique_values), AfterValidator(_check_count)]
 Texts = Annotated[tuple[Text, ...], AfterValidator(unique_values)]
 Date = Annotated[datetime, BeforeValidator(_parse_date)]
 JsonObject = Annotated[dict[str, Any], AfterValidator(_check_json_object)]
-FLOAT_AS_INT = BeforeValidator(_float_as_int)
+FLOAT_AS_INT = BeforeValidator(
+    # JSON does not tell 5.0 from 5.
+    lambda value: int(value) if isinstance(value, float) and value.is_integer() else value
+)
 Whole = Annotated[StrictInt, FLOAT_AS_INT]

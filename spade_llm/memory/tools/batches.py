@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
@@ -23,7 +24,6 @@ from spade_llm.memory.tools.entry_tool import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from spade_llm.memory.contract import MemoryDraft
     from spade_llm.memory.tools.entry_tool import SubjectScope, ToolAnswer
 
 ItemT = TypeVar("ItemT")
@@ -70,7 +70,9 @@ class BatchTools:
 
     async def store(self, arguments: StoreBatchArguments) -> ToolAnswer:
         on_error = arguments.on_error
-        batch = _parse_items(arguments.items, self._draft).to_process(on_error)
+        batch = _parse_items(
+            arguments.items, lambda item: DraftArguments.read(item).draft(self._scope)
+        ).to_process(on_error)
         result = BatchResult(ids=())
         if batch.good:
             drafts = [draft for _, draft in batch.good]
@@ -79,19 +81,19 @@ class BatchTools:
 
     async def update(self, arguments: UpdateBatchArguments) -> ToolAnswer:
         on_error = arguments.on_error
-        batch = _parse_items(arguments.updates, _parse_item_change)
+        batch = _parse_items(arguments.updates, lambda item: ChangeArguments.read(item).change())
         batch = (await self._check_scope(batch)).to_process(on_error)
         result = BatchResult(ids=())
         if batch.good:
             changes = [change for _, change in batch.good]
             result = await self._scope.store.update_many(changes, on_error=on_error)
-        errors = [
-            _with_known_id(error, batch.good) for error in batch.errors_with(result, on_error)
-        ]
+        errors = batch.errors_with(result, on_error)
+        ids = {index: change.id for index, change in batch.good}
+        for at, error in enumerate(errors):
+            # The same text for every unknown id, whichever part found the error.
+            if error.index in ids and error_type(error.code) == NOT_FOUND_ERROR:
+                errors[at] = replace(error, reason=memory_not_found(ids[error.index]))
         return _batch_answer("updated", result.ids, errors)
-
-    def _draft(self, item: object) -> MemoryDraft:
-        return DraftArguments.read(item).draft(self._scope)
 
     async def _check_scope(self, batch: _Batch[MemoryChange]) -> _Batch[MemoryChange]:
         """Report entries about other subjects as not found. Without a subject all of the owner's
@@ -105,7 +107,7 @@ class BatchTools:
             if change.id not in there
         ]
         good = [(index, change) for index, change in batch.good if change.id in there]
-        return _Batch(good=good, errors=sorted([*batch.errors, *unknown], key=_error_index))
+        return _Batch(good=good, errors=sorted([*batch.errors, *unknown], key=attrgetter("index")))
 
 
 @cache
@@ -142,7 +144,7 @@ class _Batch(Generic[ItemT]):
         ]
         if theirs and on_error is OnError.STOP:
             return theirs
-        return sorted([*self.errors, *theirs], key=_error_index)
+        return sorted([*self.errors, *theirs], key=attrgetter("index"))
 
 
 def _parse_items(found: Sequence[object], read: Callable[[object], ItemT]) -> _Batch[ItemT]:
@@ -156,32 +158,18 @@ def _parse_items(found: Sequence[object], read: Callable[[object], ItemT]) -> _B
     return _Batch(good=good, errors=errors)
 
 
-def _parse_item_change(item: object) -> MemoryChange:
-    return ChangeArguments.read(item).change()
-
-
-def _with_known_id(error: BatchError, good: Sequence[tuple[int, MemoryChange]]) -> BatchError:
-    """Use the same text for every unknown id, regardless of the part that found the error."""
-    for index, change in good:
-        if index == error.index and error_type(error.code) == NOT_FOUND_ERROR:
-            return BatchError(index=index, code=error.code, reason=memory_not_found(change.id))
-    return error
-
-
 def _batch_answer(done: str, ids: Sequence[str], errors: Sequence[BatchError]) -> ToolAnswer:
+    error_objects = [
+        {
+            "index": error.index,
+            "error_type": error_type(error.code),
+            "message": error_message(error_type(error.code), error.reason),
+        }
+        for error in errors
+    ]
     return {
         "success": not errors,
         f"{done}_count": len(ids),
         f"{done}_ids": list(ids),
-        "errors": [_error_object(error) for error in errors],
+        "errors": error_objects,
     }
-
-
-def _error_object(error: BatchError) -> dict[str, object]:
-    kind = error_type(error.code)
-    message = error_message(kind, error.reason)
-    return {"index": error.index, "error_type": kind, "message": message}
-
-
-def _error_index(error: BatchError) -> int:
-    return error.index

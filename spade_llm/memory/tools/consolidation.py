@@ -49,16 +49,23 @@ async def abstractive_summary(model: ChatModel, texts: Sequence[str]) -> str:
     Raises:
         ModelError: the model is away, slow, or gave no such text.
     """
+    most = _fair_share_chars([len(text) for text in texts], MAX_PROMPT_CHARS)
+    quoted = [extractive_summary([text], most) if len(text) > most else text for text in texts]
     messages: list[ContextMessage] = [
         {"role": "system", "content": SUMMARY_INSTRUCTIONS},
-        {"role": "user", "content": json.dumps(_truncate_texts(texts), ensure_ascii=False)},
+        {"role": "user", "content": json.dumps(quoted, ensure_ascii=False)},
     ]
     try:
         async with asyncio.timeout(DEADLINE_S):
             completion = await model.complete(messages, tool_choice="none")
     except TimeoutError:
         raise ModelUnavailable(f"no summary within {DEADLINE_S:g} s") from None
-    return _check_summary(completion.text.strip(), min(MAX_SUMMARY_CHARS, sum(map(len, texts))))
+    summary, limit = completion.text.strip(), min(MAX_SUMMARY_CHARS, sum(map(len, texts)))
+    if not summary:
+        raise InvalidModelOutput("the model wrote no summary")
+    if len(summary) > limit:
+        raise InvalidModelOutput(f"the summary has more than {limit} characters")
+    return summary
 
 
 class SummaryStrategy(StrEnum):
@@ -106,7 +113,12 @@ class ConsolidateTool:
         )
 
     async def consolidate(self, arguments: ConsolidateArguments) -> ToolAnswer:
-        ids, keep = _check_source_count(arguments.memory_ids), arguments.preserve_originals
+        ids, keep = arguments.memory_ids, arguments.preserve_originals
+        if not MIN_SOURCES <= len(ids) <= MAX_SOURCES:
+            raise InvalidArguments(
+                f"memory_ids must have {MIN_SOURCES} to {MAX_SOURCES} different elements,"
+                f" not {len(ids)}"
+            )
         sources = await self._scope.all_of(ids)
         summary = await self._summary(
             [source.content for source in sources], arguments.summary_strategy
@@ -131,11 +143,6 @@ class ConsolidateTool:
         )
 
 
-def _truncate_texts(texts: Sequence[str]) -> list[str]:
-    most = _fair_share_chars([len(text) for text in texts], MAX_PROMPT_CHARS)
-    return [extractive_summary([text], most) if len(text) > most else text for text in texts]
-
-
 def _fair_share_chars(lengths: Sequence[int], room: int) -> int:
     """The most that each may have, so that all together have room: short ones stay whole."""
     for left, length in zip(range(len(lengths), 0, -1), sorted(lengths), strict=True):
@@ -143,23 +150,6 @@ def _fair_share_chars(lengths: Sequence[int], room: int) -> int:
             return max(1, room // left)
         room -= length
     return max(lengths)
-
-
-def _check_summary(summary: str, most: int) -> str:
-    if not summary:
-        raise InvalidModelOutput("the model wrote no summary")
-    if len(summary) > most:
-        raise InvalidModelOutput(f"the summary has more than {most} characters")
-    return summary
-
-
-def _check_source_count(ids: tuple[str, ...]) -> tuple[str, ...]:
-    if not MIN_SOURCES <= len(ids) <= MAX_SOURCES:
-        raise InvalidArguments(
-            f"memory_ids must have {MIN_SOURCES} to {MAX_SOURCES} different elements,"
-            f" not {len(ids)}"
-        )
-    return ids
 
 
 def _consolidated_draft(

@@ -30,7 +30,7 @@ from spade_llm.memory.validation import MAX_ROWS
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode, SortBy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from spade_llm.memory.contract import MemoryEntry, ScoredMemory
@@ -172,7 +172,9 @@ def group_duplicates(
     """
     taken: set[str] = set()
     groups: list[DuplicateGroup] = []
-    by_text = _group_by_text(entries)
+    by_text: dict[object, list[MemoryEntry]] = {}
+    for entry in entries:
+        by_text.setdefault(_text_key(entry), []).append(entry)
     for entry in sorted(entries, key=_creation_order):
         if entry.id in taken:
             continue
@@ -261,7 +263,8 @@ class DeduplicateTool:
             tags=arguments.tags or (),
         )
         page = await self._scope.store.list(which, limit=limit)
-        similar = await self._similar(page.entries, least, which)
+        # In sequence, not in parallel: the memory serves other callers too.
+        similar = {entry.id: await self._similar(entry, least, which) for entry in page.entries}
         groups = group_duplicates(page.entries, similar)
         if not dry_run:
             groups = [one for one in groups if await self._merged(one)]
@@ -269,21 +272,21 @@ class DeduplicateTool:
             "dry_run": dry_run,
             "examined_count": len(page.entries),
             "merged_count": sum(len(one.others) for one in groups),
-            "groups": [_duplicates_object(one) for one in groups],
+            "groups": [
+                {
+                    "kept_id": one.kept.id,
+                    "content": one.kept.content,
+                    "duplicate_ids": [other.id for other in one.others],
+                }
+                for one in groups
+            ],
         }
 
     async def _similar(
-        self, entries: Sequence[MemoryEntry], least: float, which: MemoryFilter
-    ) -> dict[str, list[MemoryEntry]]:
-        """Find similar entries in sequence, not in parallel: the memory serves other callers
-        too."""
-        return {entry.id: await self._like(entry, least, which) for entry in entries}
-
-    async def _like(
         self, entry: MemoryEntry, least: float, which: MemoryFilter
     ) -> list[MemoryEntry]:
-        """Nothing, if it was deleted meanwhile, or if words alone say how similar it is: what is
-        merged cannot be told apart again."""
+        """Similar entries; none if it was deleted meanwhile, or if only keywords could be compared:
+        merged entries cannot be told apart again."""
         store = self._scope.store
         try:
             found = await store.similar(
@@ -311,13 +314,6 @@ def is_missing(error: NotFound | RequestError) -> bool:
     return error_type(code) == NOT_FOUND_ERROR
 
 
-def _group_by_text(entries: Iterable[MemoryEntry]) -> dict[object, list[MemoryEntry]]:
-    found: dict[object, list[MemoryEntry]] = {}
-    for entry in entries:
-        found.setdefault(_text_key(entry), []).append(entry)
-    return found
-
-
 def _text_key(entry: MemoryEntry) -> object:
     """Case and space make no difference."""
     return entry.subject, entry.content_type, " ".join(entry.content.casefold().split())
@@ -330,11 +326,3 @@ def _creation_order(entry: MemoryEntry) -> tuple[datetime, str]:
 def _negations(text: str) -> int:
     words = sum(word.replace("’", "'") in _NEGATIONS for word in _WORD.findall(text.lower()))
     return words + sum(char in _NEGATION_CHARS for char in text)
-
-
-def _duplicates_object(one: DuplicateGroup) -> dict[str, object]:
-    return {
-        "kept_id": one.kept.id,
-        "content": one.kept.content,
-        "duplicate_ids": [other.id for other in one.others],
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
@@ -118,10 +118,6 @@ def _decode_field(name: str, field: FieldCodec, value: object) -> SqlValue:
         raise InvalidArguments(f"{name}: {str(value)[:40]!r} is not a valid value") from None
 
 
-def _unchanged(value: SqlValue) -> object:
-    return value
-
-
 def _read_text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
@@ -158,16 +154,8 @@ def _read_time(value: object) -> int:
     return to_microseconds(at if at.tzinfo else at.replace(tzinfo=UTC))
 
 
-def _write_id(value: SqlValue) -> object:
-    return unpack_ids(_uuid_bytes(value))[0]
-
-
 def _read_id(value: object) -> bytes:
     return UUID(_read_text(value)).bytes
-
-
-def _write_ids(value: SqlValue) -> object:
-    return list(unpack_ids(_uuid_bytes(value)))
 
 
 def _read_ids(value: object) -> bytes:
@@ -187,10 +175,6 @@ def _uuid_bytes(value: SqlValue) -> bytes:
 
 def _write_json(value: SqlValue) -> object:
     return json.loads(_read_text(value))
-
-
-def _read_tags(value: object) -> str | None:
-    return _read_texts(value) if value else None
 
 
 def _read_texts(value: object) -> str:
@@ -215,28 +199,19 @@ def _code_field(
     )
 
 
-TEXT, REQUIRED_TEXT = (
-    FieldCodec(_unchanged, _read_text),
-    FieldCodec(_unchanged, _read_text, is_required=True),
-)
-INTEGER = FieldCodec(_unchanged, _read_integer, is_required=True)
-REAL, REQUIRED_REAL = (
-    FieldCodec(_unchanged, _read_real),
-    FieldCodec(_unchanged, _read_real, is_required=True),
-)
+TEXT = FieldCodec(lambda value: value, _read_text)
+INTEGER = FieldCodec(lambda value: value, _read_integer, is_required=True)
+REAL = FieldCodec(lambda value: value, _read_real)
 BOOLEAN = FieldCodec(bool, _read_boolean, is_required=True)
-TIME, REQUIRED_TIME = (
-    FieldCodec(_write_time, _read_time),
-    FieldCodec(_write_time, _read_time, is_required=True),
-)
-ID, REQUIRED_ID = FieldCodec(_write_id, _read_id), FieldCodec(_write_id, _read_id, is_required=True)
-IDS, REQUIRED_IDS = (
-    FieldCodec(_write_ids, _read_ids),
-    FieldCodec(_write_ids, _read_ids, is_required=True),
-)
-TAGS = FieldCodec(_write_json, _read_tags)
+TIME = FieldCodec(_write_time, _read_time)
+ID = FieldCodec(lambda value: unpack_ids(_uuid_bytes(value))[0], _read_id)
+IDS = FieldCodec(lambda value: list(unpack_ids(_uuid_bytes(value))), _read_ids)
+TAGS = FieldCodec(_write_json, lambda value: _read_texts(value) if value else None)
 TIERS_FIELD = FieldCodec(_write_json, _read_texts, is_required=True)
 MAPPING = FieldCodec(_write_json, _read_mapping)
+REQUIRED_TEXT, REQUIRED_REAL, REQUIRED_TIME, REQUIRED_ID, REQUIRED_IDS = (
+    replace(codec, is_required=True) for codec in (TEXT, REAL, TIME, ID, IDS)
+)
 
 RECORD_FIELDS: Mapping[str, Mapping[str, FieldCodec]] = {
     "entry": {

@@ -91,7 +91,11 @@ def read_legacy_file(path: Path, target: ImportTarget) -> Iterator[LegacyRecord]
     """
     if _is_sqlite(path):
         return read_legacy_database(path, target)
-    return read_legacy_interactions(path, target) if _looks_like_interactions(path) else None
+    try:
+        _interactions(path)
+    except InvalidArguments:
+        return None
+    return read_legacy_interactions(path, target)
 
 
 def is_legacy_database(path: Path) -> bool:
@@ -110,7 +114,8 @@ def read_legacy_database(path: Path, target: ImportTarget) -> Iterator[LegacyRec
     try:
         with closing(_open_read_only(path)) as file:
             file.row_factory = sqlite3.Row
-            file.text_factory = _decode_text
+            # Invalid UTF-8 becomes surrogates: only its row is rejected, not the file.
+            file.text_factory = partial(bytes.decode, errors="surrogateescape")
             for number, row in enumerate(file.execute(SELECT_LEGACY_ROWS), start=1):
                 yield _record(f"row {number}", partial(_record_of_row, dict(row), target))
     except sqlite3.Error as error:
@@ -140,11 +145,9 @@ def migrated_path(path: Path) -> Path:
 
     Raises ConfigurationError: the old file cannot be read.
     """
-    return (
-        migrate_legacy_file(path, path.with_name(path.name + MIGRATED_SUFFIX))
-        if is_legacy_database(path)
-        else path
-    )
+    if not is_legacy_database(path):
+        return path
+    return migrate_legacy_file(path, path.with_name(path.name + MIGRATED_SUFFIX))
 
 
 def migrate_legacy_file(source: Path, target: Path) -> Path:
@@ -185,14 +188,6 @@ def _has_table(path: Path) -> bool:
 def _open_read_only(path: Path) -> sqlite3.Connection:
     # as_uri() escapes `?` and `#`, which would end the path; mode=ro never makes a file.
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-
-
-def _looks_like_interactions(path: Path) -> bool:
-    try:
-        _interactions(path)
-    except InvalidArguments:
-        return False
-    return True
 
 
 def _interactions(path: Path) -> tuple[str, Mapping[str, object]]:
@@ -290,12 +285,6 @@ def _entry_values(
 
 def _dates(created_at: datetime) -> Mapping[str, object]:
     return {"created_at": created_at.isoformat(), "updated_at": created_at.isoformat()}
-
-
-def _decode_text(raw: bytes) -> str:
-    """Decode text; invalid UTF-8 is kept as surrogates, so that only its row is rejected, not the
-    file."""
-    return raw.decode(errors="surrogateescape")
 
 
 def _parse_time(field: str, text: str) -> datetime:

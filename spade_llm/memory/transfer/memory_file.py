@@ -375,20 +375,18 @@ def _import_records(connection: sqlite3.Connection, lines: Iterable[str]) -> Imp
         try:
             if number == 1:
                 json_lines.check_header(line)
-            elif line.strip():
-                added += _insert_record(connection, *_decode_line(line))
+            elif not line.strip():
+                continue
+            elif len(line) > MAX_LINE_CHARS:
+                raise InvalidArguments(f"it has over {MAX_LINE_CHARS} characters")
+            else:
+                added += _insert_record(connection, *json_lines.decode_record(line))
         except (InvalidArguments, sqlite3.IntegrityError) as error:
             reason = error if isinstance(error, InvalidArguments) else "a value is missing"
             raise InvalidArguments(f"line {number}: {reason}; nothing was imported") from None
     if number == 0:
         raise InvalidArguments("the file is empty")
     return ImportSummary(added=added, present=number - 1 - added)
-
-
-def _decode_line(line: str) -> tuple[str, dict[str, SqlValue]]:
-    if len(line) > MAX_LINE_CHARS:
-        raise InvalidArguments(f"it has over {MAX_LINE_CHARS} characters")
-    return json_lines.decode_record(line)
 
 
 def _insert_record(
