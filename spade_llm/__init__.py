@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     )
     from spade_llm.assistant.middleware.routing import RoutingFunction, RoutingResponse
     from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
-    from spade_llm.compat.human_interaction import HumanInteractionBehaviour
     from spade_llm.compat.retrieval_agent import RetrievalBehaviour
-    from spade_llm.compat.tools import ReadyForStructuredOutputTool
+    from spade_llm.compat.tools import HumanInteractionBehaviour, ReadyForStructuredOutputTool
     from spade_llm.context import (
         ContextManager,
     )

@@ -46,8 +46,8 @@ MOVED_PACKAGES = {
     },
     "behaviour": {
         "assistant.turn.llm_behaviour": "LLMBehaviour",
-        "compat.human_interaction": "HumanInteractionBehaviour",
         "compat.retrieval_agent": "RetrievalBehaviour",
+        "compat.tools": "HumanInteractionBehaviour",
     },
     "conversation": {},
     "conversation.peer_limits": {
@@ -111,7 +111,7 @@ MOVED_PACKAGES = {
     },
     "utils": {
         "compat.context_manager": "generate_conversation_id generate_unique_id",
-        "compat.retrieval_tool": "create_retrieval_response_body format_documents_for_response",
+        "compat.retrieval_agent": "create_retrieval_response_body format_documents_for_response",
         "core.settings.environment": "load_env_vars",
     },
 }

@@ -1,4 +1,4 @@
-"""Chroma vector store, with documents and embeddings of the program's own."""
+"""Chroma vector store with a program's own documents and embeddings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ DEFAULT_NAME = "documents"
 def maximal_marginal_relevance(
     query: Sequence[float], found: Sequence[Sequence[float]], *, k: int, balance: float
 ) -> list[int]:
-    """Up to k places in `found`, in the order of choice. `balance`: 1 nearest, 0 most different."""
+    """Indexes of up to k vectors of `found`, in the order of choice. `balance`: 1 nearest, 0 most
+    different."""
     if not len(found):
         return []
     vectors = _unit(np.asarray(found, dtype=np.float64))
@@ -56,14 +57,32 @@ def maximal_marginal_relevance(
 
 
 def open_client(keywords: ChromaKeywords) -> ClientAPI:
-    """Blocking. Raises what chromadb raises."""
-    from chromadb.config import Settings
+    """Open a client at the location of the keywords. Blocking. Raises exceptions of chromadb."""
+    import chromadb
+    from chromadb.config import DEFAULT_DATABASE, DEFAULT_TENANT, Settings
 
-    if client := keywords.get("client"):
-        return client
-    # chromadb reports its use to its maker unless it is told not to.
+    if given := keywords.get("client"):
+        return given
+    # By default, chromadb sends telemetry.
     settings = keywords.get("client_settings") or Settings(anonymized_telemetry=False)
-    return _client_at(keywords, settings)
+    tenant = keywords.get("tenant") or DEFAULT_TENANT
+    database = keywords.get("database") or DEFAULT_DATABASE
+    if directory := keywords.get("persist_directory"):
+        Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
+        return chromadb.PersistentClient(directory, settings, tenant, database)
+    if host := keywords.get("host"):
+        client = chromadb.HttpClient(
+            host,
+            keywords.get("port") or SERVER_PORT,
+            keywords.get("ssl", False),
+            dict(keywords.get("headers") or {}),
+            settings,
+            tenant,
+            database,
+        )
+        set_deadlines(client)
+        return client
+    return chromadb.EphemeralClient(settings, tenant, database)
 
 
 class ChromaKeywords(TypedDict, total=False):
@@ -87,7 +106,7 @@ class Chroma(VectorStore):
     """Chroma vector store: in files (`persist_directory`), on a server (`host`), in a given
     `client`, or else in RAM.
 
-    Use it by `async with`, or with `initialize()` and `cleanup()`; the first use opens it, too.
+    Use it with `async with`, or with `initialize()` and `cleanup()`. The first use opens it, too.
     """
 
     def __init__(
@@ -100,7 +119,7 @@ class Chroma(VectorStore):
         super().__init__(embedding_fn)
         places = [key for key in ("persist_directory", "host", "client") if keywords.get(key)]
         if len(places) > 1:
-            raise ValueError(f"Chroma: give one of {', '.join(places)}, not several")
+            raise ValueError(f"Chroma: give only one of {', '.join(places)}")
         self.collection_name = collection_name
         self._keywords = keywords
         self._opening = asyncio.Lock()
@@ -129,7 +148,7 @@ class Chroma(VectorStore):
 
     async def update_documents(self, ids: Sequence[str], documents: Sequence[Document]) -> None:
         if len(ids) != len(documents):
-            raise ValueError(f"{len(ids)} ids and {len(documents)} documents: give as many of each")
+            raise ValueError(f"{len(ids)} ids for {len(documents)} documents: give one for each")
         await self._put(ids, documents)
 
     async def similarity_search(
@@ -157,7 +176,6 @@ class Chroma(VectorStore):
         lambda_mult: float = 0.5,
         **keywords: Unpack[SearchKeywords],
     ) -> list[Document]:
-
         vector = await self._vector(query)
         found = await self._nearest(vector, max(k, fetch_k), keywords)
         documents = _query_documents(found)
@@ -210,14 +228,14 @@ class Chroma(VectorStore):
             await _in_thread(lambda: client.delete_collection(self.collection_name))
 
     async def reset_collection(self) -> None:
-        """Empty it."""
+        """Delete all documents."""
         await self.delete_collection()
         await self._opened()
 
     async def cleanup(self) -> None:
         client, self._client, self._collection = self._client, None, None
         if client is not None and self._keywords.get("client") is None:
-            # Each of those that we open is one.
+            # A client that we open is always a `Client`.
             await asyncio.to_thread(close_client, cast("Client", client))
 
     async def _opened(self) -> Collection:
@@ -227,18 +245,17 @@ class Chroma(VectorStore):
             return self._collection
 
     def _open(self) -> Collection:
-
         self._client = self._client or open_client(self._keywords)
         more: dict[str, object] = {
             "metadata": self._keywords.get("collection_metadata"),
             "configuration": self._keywords.get("collection_configuration"),
         }
-        said = {key: value for key, value in more.items() if value is not None}
+        given = {key: value for key, value in more.items() if value is not None}
         return self._client.get_or_create_collection(
             self.collection_name,
             # By default chromadb would download its own embedder (80 MB) at first use.
             embedding_function=None,
-            **said,  # type: ignore[arg-type]  # of a dict with known keys
+            **given,  # type: ignore[arg-type]  # of a dict with known keys
         )
 
     async def _put(self, ids: Sequence[str], documents: Sequence[Document]) -> None:
@@ -288,38 +305,6 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     return np.asarray(vectors / np.where(lengths == 0, 1, lengths))
 
 
-def _client_at(keywords: ChromaKeywords, settings: Settings) -> ClientAPI:
-    import chromadb
-    from chromadb.config import DEFAULT_DATABASE, DEFAULT_TENANT
-
-    tenant = keywords.get("tenant") or DEFAULT_TENANT
-    database = keywords.get("database") or DEFAULT_DATABASE
-    if directory := keywords.get("persist_directory"):
-        Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
-        return chromadb.PersistentClient(directory, settings, tenant, database)
-    if host := keywords.get("host"):
-        return _on_server(host, keywords, settings, tenant, database)
-    return chromadb.EphemeralClient(settings, tenant, database)
-
-
-def _on_server(
-    host: str, keywords: ChromaKeywords, settings: Settings, tenant: str, database: str
-) -> ClientAPI:
-    import chromadb
-
-    client = chromadb.HttpClient(
-        host,
-        keywords.get("port") or SERVER_PORT,
-        keywords.get("ssl", False),
-        dict(keywords.get("headers") or {}),
-        settings,
-        tenant,
-        database,
-    )
-    set_deadlines(client)
-    return client
-
-
 def _squared_l2_score(distance: float) -> float:
     return 1.0 / (1.0 + distance)
 
@@ -333,7 +318,8 @@ _SCORES: dict[str, Callable[[float], float]] = {
 
 
 def _storable(metadata: Mapping[str, object]) -> dict[str, object] | None:
-    """Chroma takes scalars, and no empty metadata; what is more becomes JSON text."""
+    """Convert metadata for Chroma, which accepts only scalars, and None instead of an empty dict.
+    Other values become JSON text."""
     scalars = (str, int, float, bool)
     found: dict[str, object] = {
         key: value if isinstance(value, scalars) else json.dumps(value, default=str)

@@ -33,7 +33,7 @@ ALL = "all"
 
 
 class Threaded(Protocol):
-    """SPADE's Message has it."""
+    """Message with a thread, as in SPADE."""
 
     thread: str | None
 
@@ -57,7 +57,7 @@ def generate_conversation_id(msg: Threaded) -> str:
 
 
 class RequestedToolCall(TypedDict):
-    """A tool call as a provider of spade_llm 0.3 gives it."""
+    """Tool call in the format of a provider of spade_llm 0.3."""
 
     id: str
     name: str
@@ -73,7 +73,7 @@ def create_user_message(content: str, name: str | None = None) -> UserMessage:
 
 
 def spade_message_to_user_message(message: RoutedMessage) -> UserMessage:
-    """Its name is the sender's bare JID, with unsafe characters as `_`."""
+    """User message named by the sender's bare JID, with unsafe characters replaced by `_`."""
     return user_message(message.body or "", peer=bare(str(message.sender)))
 
 
@@ -94,8 +94,11 @@ def create_tool_result_message(result: object, tool_call_id: str) -> ToolResultM
 
 
 class ContextManager:
-    """`conversation_id=None` means the current one: the last that a message came to, or the one
-    that was set. `max_tokens` bounds nothing, as in 0.3: give a strategy that does."""
+    """Histories by conversation id.
+
+    `conversation_id=None` means the current conversation: the last one with a new message, or the
+    one that was set. `max_tokens` has no effect, as in 0.3: give a strategy with a token limit.
+    """
 
     def __init__(
         self,
@@ -111,7 +114,7 @@ class ContextManager:
         self._schemas: dict[str, type[BaseModel]] = {}
 
     def add_message(self, message: RoutedMessage, conversation_id: str) -> None:
-        """A SPADE message, as what its sender said."""
+        """Add a SPADE message as a message of its sender."""
         peer = bare(str(message.sender))
         self._add(spade_message_to_user_message(message), conversation_id, peer=peer)
 
@@ -128,12 +131,12 @@ class ContextManager:
         tool_call_id: str,
         conversation_id: str | None = None,
     ) -> None:
-        """The call says the tool's name already."""
+        """Add the result of a tool call. The name is not used, as the call already has it."""
         message = create_tool_result_message(result, tool_call_id)
         self._add(message, self._named(conversation_id))
 
     def get_prompt(self, conversation_id: str | None = None) -> list[ContextMessage]:
-        """The system prompt, and what the strategy keeps."""
+        """Return the system prompt, and the messages that the strategy keeps."""
         history = self.get_conversation_history(conversation_id)
         if history:
             kept = self.context_management.apply_context_strategy(history, self.system_prompt)
@@ -146,7 +149,7 @@ class ContextManager:
         return list(conversation.messages) if conversation else []
 
     def get_active_conversations(self) -> list[str]:
-        """Least recently used first."""
+        """Return the conversation ids, least recently used first."""
         return self._conversations.keys()
 
     def set_current_conversation(self, conversation_id: str) -> bool:
@@ -157,7 +160,7 @@ class ContextManager:
         return True
 
     def clear(self, conversation_id: str | None = None) -> None:
-        """Forget what was said; `all`: everywhere."""
+        """Delete the messages of a conversation, or of all conversations with `all`."""
         name = conversation_id or self._current
         for one in self._conversations.keys() if name == ALL else [name]:
             self._conversations.drop(one)

@@ -35,7 +35,8 @@ class DocumentKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class Document(Record):
-    """Its `metadata` may be changed in place, as programs do; the rest is as it was made."""
+    """Document with text and metadata. Programs may change `metadata` in place; the other fields
+    are frozen."""
 
     id: str
     """Id of a chunk in a vector store; the library uses ids of its own."""
@@ -85,7 +86,7 @@ class Document(Record):
 
 
 class BaseDocumentLoader(ABC):
-    """Subclass it for other sources: `load_stream` is all that it needs."""
+    """Base class of document loaders. A subclass for other sources implements `load_stream`."""
 
     @abstractmethod
     def load_stream(self) -> AsyncGenerator[Document]:
@@ -104,6 +105,8 @@ class BaseDocumentLoader(ABC):
 
 
 class TextLoader(BaseDocumentLoader):
+    """Loader of a text file."""
+
     SUPPORTED_EXTENSIONS: ClassVar[frozenset[str]] = frozenset({".txt", ".md", ".rst"})
 
     def __init__(
@@ -122,22 +125,21 @@ class TextLoader(BaseDocumentLoader):
 
     async def load_stream(self) -> AsyncGenerator[Document]:
         """Raises OSError, UnicodeDecodeError, ValueError (too large)."""
-        text = await asyncio.to_thread(self._read)
-        yield Document(text, {**self._facts(), **self.metadata})
-
-    def _facts(self) -> dict[str, Scalar]:
-        path = self.file_path
-        return {
-            "source": str(path),
-            "filename": path.name,
-            "file_extension": path.suffix,
-            "file_size": path.stat().st_size,
+        text, size = await asyncio.to_thread(self._read)
+        facts: dict[str, Scalar] = {
+            "source": str(self.file_path),
+            "filename": self.file_path.name,
+            "file_extension": self.file_path.suffix,
+            "file_size": size,
         }
+        yield Document(text, {**facts, **self.metadata})
 
-    def _read(self) -> str:
-        if self.file_path.stat().st_size > MAX_TEXT_BYTES:
+    def _read(self) -> tuple[str, int]:
+        """Text and size in bytes of the file."""
+        size = self.file_path.stat().st_size
+        if size > MAX_TEXT_BYTES:
             raise ValueError(f"{self.file_path} is larger than {MAX_TEXT_BYTES} bytes; split it")
-        return self.file_path.read_text(encoding=self.encoding)
+        return self.file_path.read_text(encoding=self.encoding), size
 
 
 class LoaderClass(Protocol):
@@ -149,7 +151,8 @@ class LoaderClass(Protocol):
 
 
 class DirectoryLoader(BaseDocumentLoader):
-    """Files of a folder in order of their names; what cannot be read is left out, and logged."""
+    """Loader of the files of a folder, in order of their names. Unreadable files are left out, and
+    logged."""
 
     def __init__(
         self,
@@ -161,7 +164,7 @@ class DirectoryLoader(BaseDocumentLoader):
         metadata: Mapping[str, Scalar] | None = None,
         loader_map: Mapping[str, LoaderClass] | None = None,
     ) -> None:
-        """`glob_pattern` may have alternatives: `**/*.{md,txt}`."""
+        """`glob_pattern` may contain alternatives: `**/*.{md,txt}`."""
         self.path = Path(path)
         self.glob_pattern = glob_pattern
         self.recursive = recursive
@@ -185,17 +188,13 @@ class DirectoryLoader(BaseDocumentLoader):
     def _files(self) -> list[Path]:
         if not self.path.is_dir():
             raise NotADirectoryError(f"{str(self.path)!r} is not a folder")
-        found = {file for pattern in self._patterns() for file in self.path.glob(pattern)}
-        return sorted(file for file in found if self._is_wanted(file))
-
-    def _patterns(self) -> Iterator[str]:
         pattern = self.glob_pattern
         if not self.recursive and pattern == "**/*":
             pattern = "*"
-        return _alternatives(pattern)
-
-    def _is_wanted(self, file: Path) -> bool:
-        return file.suffix.lower() in self.suffixes and file.is_file()
+        found = {file for one in _alternatives(pattern) for file in self.path.glob(one)}
+        return sorted(
+            file for file in found if file.suffix.lower() in self.suffixes and file.is_file()
+        )
 
 
 def _text(file_path: Path, encoding: str, metadata: Mapping[str, Scalar] | None) -> TextLoader:
@@ -203,6 +202,7 @@ def _text(file_path: Path, encoding: str, metadata: Mapping[str, Scalar] | None)
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
+    """Expand the alternatives of a pattern, which `glob` does not support."""
     braces = _ALTERNATIVES.search(pattern)
     if braces is None:
         yield pattern

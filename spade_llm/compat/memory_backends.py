@@ -37,14 +37,14 @@ class BackendStats(TypedDict, total=False):
     total_memories: int
     category_counts: dict[str, int]
     oldest_memory: str | None
-    """ISO 8601, local time without a zone, as all times of spade_llm 0.3."""
+    """ISO 8601, local time without a zone, like all times of spade_llm 0.3."""
     newest_memory: str | None
 
 
 @dataclass
 class MemoryEntry:
-    """A memory as spade_llm 0.3 has it. Every field is filled: a program's backend stores what it
-    gets, and one without an id would overwrite the one before."""
+    """Memory entry of spade_llm 0.3. Every field has a value: a program's backend stores what it
+    gets, and an entry without an id would overwrite the previous one."""
 
     agent_id: str
     category: str
@@ -59,7 +59,7 @@ class MemoryEntry:
 
 
 class MemoryBackend(ABC):
-    """A program's own backend implements these; AgentBaseMemory calls `initialize` first."""
+    """Interface of a program's own memory backend. AgentBaseMemory calls `initialize` first."""
 
     @abstractmethod
     async def initialize(self) -> None: ...
@@ -98,7 +98,8 @@ class MemoryBackend(ABC):
 
 
 class SQLiteMemoryBackend(MemoryBackend):
-    """Our memory in a file; one that spade_llm left there is taken over and stays as it is."""
+    """Memory backend in an SQLite file. A file of spade_llm 0.2 or 0.3 is imported, and stays
+    unchanged."""
 
     def __init__(self, db_path: str) -> None:
         self.db_path = db_path
@@ -134,7 +135,7 @@ class SQLiteMemoryBackend(MemoryBackend):
         return _to_program_entry(await (await self._memory(agent_id)).get_recent_memories(limit))
 
     async def update_access(self, memory_id: str) -> None:
-        """Nothing is left to do: a search counts what it finds."""
+        """Do nothing: a search already counts the access of its results."""
 
     async def delete_memory(self, memory_id: str) -> bool:
         backend = await self._opened()
@@ -187,7 +188,7 @@ class _ProgramStore:
     async def search(self, query: MemoryQuery) -> SearchResult:
         await self._ensure_initialized()
         found = await self._backend.search_memories(self._owner, query.text, query.limit)
-        # A program's backend gives an order, and no scores.
+        # A program's backend returns an order without scores.
         hits = [ScoredMemory(entry=await self._count_access(one), score=1.0) for one in found]
         return SearchResult(
             outcome=SearchOutcome.OK if hits else SearchOutcome.EMPTY, hits=tuple(hits)
@@ -196,10 +197,17 @@ class _ProgramStore:
     async def list(
         self, which: MemoryFilter = ANY_MEMORY, *, limit: int = 20, offset: int = 0
     ) -> MemoryPage:
-        await self._ensure_initialized()
-        found = await self._newest(which, limit + offset)
+        stats = await self.memory_stats()
+        if which.category is None:
+            total = stats.get("total_memories", 0)
+            found = await self._backend.get_recent_memories(self._owner, limit + offset)
+        else:
+            total = stats.get("category_counts", {}).get(which.category, 0)
+            found = await self._backend.get_memories_by_category(
+                self._owner, which.category, limit + offset
+            )
         entries = [await self._count_access(one) for one in found[offset : offset + limit]]
-        return MemoryPage(entries=tuple(entries), total=await self._total(which))
+        return MemoryPage(entries=tuple(entries), total=total)
 
     async def delete(
         self, _which: MemoryFilter, *, ids: Sequence[str] | None = None
@@ -216,17 +224,6 @@ class _ProgramStore:
         if not self._is_ready:
             await self._backend.initialize()
             self._is_ready = True
-
-    async def _newest(self, which: MemoryFilter, limit: int) -> Sequence[MemoryEntry]:
-        if which.category is None:
-            return await self._backend.get_recent_memories(self._owner, limit)
-        return await self._backend.get_memories_by_category(self._owner, which.category, limit)
-
-    async def _total(self, which: MemoryFilter) -> int:
-        stats = await self.memory_stats()
-        if which.category is None:
-            return stats.get("total_memories", 0)
-        return stats.get("category_counts", {}).get(which.category, 0)
 
     async def _count_access(self, entry: MemoryEntry) -> records.MemoryEntry:
         await self._backend.update_access(entry.id)
@@ -259,7 +256,7 @@ def _to_program_entry(entries: Sequence[records.MemoryEntry]) -> list[MemoryEntr
 
 
 def _from_program_entry(entry: MemoryEntry) -> records.MemoryEntry:
-    """Times without a zone are local."""
+    """Convert an entry of a program's backend; its times without a zone are local."""
     return records.MemoryEntry(
         id=entry.id,
         owner=entry.agent_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import traceback
@@ -47,14 +48,19 @@ class LLMResponse(TypedDict, total=False):
 
 
 def response_of(completion: Completion, schema: type[BaseModel] | None) -> LLMResponse:
-    """An answer that is no object of the schema is given as text."""
+    """Convert a completion; an answer that does not match the schema is returned as text."""
     if completion.tool_calls:
         calls = [
             RequestedCall(id=call.id, name=call.name, arguments=arguments_of(call.arguments))
             for call in completion.tool_calls
         ]
         return LLMResponse(text=None, tool_calls=calls, structured=None)
-    found = _object(completion.text, schema)
+    found: BaseModel | None = None
+    if schema is not None:
+        from pydantic import ValidationError
+
+        with contextlib.suppress(ValidationError):
+            found = schema.model_validate_json(completion.text)
     return LLMResponse(
         text=completion.text if found is None else None, tool_calls=[], structured=found
     )
@@ -84,7 +90,7 @@ class AnsweringProvider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SingleCallContext:
-    """The part of a ContextManager that a provider reads, for one call."""
+    """Read-only part of a ContextManager, for one call of a provider."""
 
     messages: tuple[ContextMessage, ...]
 
@@ -109,7 +115,15 @@ async def complete_with(
 
     Raises ModelError: also for any exception of the provider itself.
     """
-    shown = [_tool_stub(spec) for spec in tools if tool_choice in {"auto", "required", spec.name}]
+
+    def not_run_here(**_: object) -> str:
+        raise NotImplementedError("A provider asks for calls; the agent runs the tools.")
+
+    shown = [
+        LLMTool(spec.name, spec.description, spec.parameters, not_run_here, spec.is_strict)
+        for spec in tools
+        if tool_choice in {"auto", "required", spec.name}
+    ]
     try:
         answer = await provider.get_llm_response(SingleCallContext(tuple(messages)), shown or None)
         return _completion(answer)
@@ -146,10 +160,11 @@ class ProviderAnswers(ABC):
 
 
 class BaseLLMProvider(ProviderAnswers):
-    """A ChatModel, as soon as `get_llm_response` is written. Needs no `super().__init__()`."""
+    """Chat model that a program implements by `get_llm_response`. A subclass need not call
+    `super().__init__()`."""
 
     name: str = "provider"
-    """Shown in /status; a subclass is called by its class, unless it says otherwise."""
+    """Name shown in /status; by default that of the subclass."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -165,9 +180,8 @@ class BaseLLMProvider(ProviderAnswers):
         response_schema: Mapping[str, object] | None = None,
         sampling: Sampling | None = None,
     ) -> Completion:
-        """A wish for a form stands in the prompt; such a provider knows no JSON Schema, and samples
-        as it does."""
-
+        """Ignore `response_schema` and `sampling`, which such a provider does not support; the
+        prompt describes the form."""
         return await complete_with(self, messages, tools, tool_choice=tool_choice)
 
     async def stream(
@@ -179,30 +193,11 @@ class BaseLLMProvider(ProviderAnswers):
         response_schema: Mapping[str, object] | None = None,
         sampling: Sampling | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
-        """All at once: such a provider knows no parts."""
+        """Yield the whole text at once: such a provider does not stream."""
         completion = await self.complete(messages, tools, tool_choice=tool_choice)
         if completion.text:
             yield TextDelta(completion.text)
         yield completion
-
-
-def _object(text: str, schema: type[BaseModel] | None) -> BaseModel | None:
-    if schema is None:
-        return None
-    from pydantic import ValidationError
-
-    try:
-        return schema.model_validate_json(text)
-    except ValidationError:
-        return None
-
-
-def _tool_stub(spec: ToolSpec) -> LLMTool:
-    return LLMTool(spec.name, spec.description, spec.parameters, _not_run_here, spec.is_strict)
-
-
-def _not_run_here(**_: object) -> str:
-    raise NotImplementedError("A provider asks for calls; the agent runs the tools.")
 
 
 def _completion(answer: LLMResponse) -> Completion:
@@ -216,7 +211,7 @@ def _completion(answer: LLMResponse) -> Completion:
 
 
 def _tool_call(call: RequestedCall, taken: set[str]) -> ToolCall:
-    """Arguments may come as JSON text, too."""
+    """Convert a tool call, whose arguments may be an object or JSON text."""
     given: object = call.get("arguments") or {}
     text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
     call_id = valid_call_id(str(call.get("id") or ""), taken)

@@ -1,47 +1,99 @@
-"""Retrieval agent and behaviour: answer `message_type=retrieval` with documents.
+"""Retrieval agent: searches documents for other agents; and the tool that asks it.
 
-RAGAgent keeps documents per owner and speaks `spade-llm.rag/1`; this agent has a single collection
-for all that may write to it.
+RAGAgent keeps documents per owner, with ontology `spade-llm.rag/1`. This agent has a single
+collection for all its peers.
+
+`message_type=retrieval`: the body is JSON `{query, k, filters, search_type}`, or the query as text.
+`retrieval_response`: `{"documents": [{content, metadata}]}`; `retrieval_error`: `{error, query}`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spade_llm.agents.default_connection import default_connection
 from spade_llm.agents.keyword_checks import warn_about_verify_security
-from spade_llm.compat.retrieval_tool import (
-    RETRIEVAL,
-    RETRIEVAL_ERROR,
-    RETRIEVAL_RESPONSE,
-    create_retrieval_response_body,
-    error_body,
-    fit_into_message,
-    read_query,
-)
-from spade_llm.core.errors import InvalidArguments
-from spade_llm.messaging import MESSAGE_TYPE
+from spade_llm.core.errors import InvalidArguments, RequestError, ToolFailed
+from spade_llm.messaging import MESSAGE_TYPE, new_id
+from spade_llm.messaging.body import MAX_BODY_BYTES
+from spade_llm.messaging.outgoing_messages import chat_message
+from spade_llm.tools.llm_tool import LLMTool
 from spade_llm.xmpp.agent import XmppAgent
 from spade_llm.xmpp.spade_adapters import Behaviour, SpadeMessage, SpadeTemplate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from spade_llm.agents.bound_tools import MessagingAgent
     from spade_llm.compat.documents import Document
-    from spade_llm.compat.retrieval_tool import RetrievalQuery
     from spade_llm.compat.vector_store import BaseRetriever, RetrieveKeywords
     from spade_llm.xmpp.agent import AgentOptions
 
 logger = logging.getLogger(__name__)
 
+RETRIEVAL, RETRIEVAL_RESPONSE, RETRIEVAL_ERROR = (
+    "retrieval",
+    "retrieval_response",
+    "retrieval_error",
+)
+"""Values of the metadata `message_type`."""
+MAX_K = 100
+MAX_TOOL_K = 20
+DESCRIPTION = (
+    "Search the knowledge base for passages that help to answer. Use words of the question;"
+    " the passages come back with where they are from."
+)
+
 IDLE_S = 10.0
 MAX_AT_ONCE = 16
 RETRIEVAL_TIMEOUT_S = 60.0
 MAX_SHOWN_QUERY = 500
-"""Characters of the query that go back as metadata."""
+"""Maximum length of the query in the metadata of the answer."""
+
+
+class RetrievalQuery(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    query: str = Field(min_length=1, max_length=100_000)
+    k: int | None = Field(default=None, ge=1, le=MAX_K)
+    filters: dict[str, object] | None = None
+    search_type: Literal["similarity", "mmr"] = "similarity"
+
+
+def read_query(body: str) -> RetrievalQuery:
+    """Raises InvalidArguments, naming the field."""
+    try:
+        fields = json.loads(body)
+    except ValueError:
+        fields = None
+    try:
+        return RetrievalQuery.model_validate(
+            fields if isinstance(fields, dict) else {"query": body}
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidArguments(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def format_documents_for_response(results: Sequence[Document]) -> list[dict[str, object]]:
+    return [{"content": one.text, "metadata": dict(one.metadata)} for one in results]
+
+
+def create_retrieval_response_body(results: Sequence[Document]) -> str:
+    return json.dumps({"documents": format_documents_for_response(results)}, default=str)
+
+
+def fit_into_message(results: Sequence[Document]) -> Sequence[Document]:
+    """The best documents, as many as fit into one message."""
+    while results and len(create_retrieval_response_body(results).encode()) > MAX_BODY_BYTES:
+        results = results[:-1]
+    return results
 
 
 class RetrievalStats(TypedDict):
@@ -50,13 +102,14 @@ class RetrievalStats(TypedDict):
     failed_retrievals: int
     total_documents_retrieved: int
     average_retrieval_time: float
-    """Seconds, of the successful ones."""
+    """In seconds, of successful retrievals."""
     last_query_time: float | None
     """Seconds since 1970."""
 
 
 class RetrievalBehaviour(Behaviour):
-    """Add it with a template of `message_type=retrieval`; RetrievalAgent does."""
+    """Behaviour that answers retrieval queries. RetrievalAgent adds it; elsewhere add it with a
+    template of `message_type=retrieval`."""
 
     def __init__(
         self,
@@ -92,7 +145,7 @@ class RetrievalBehaviour(Behaviour):
         return self._stats.copy()
 
     async def run(self) -> None:
-        # Before `receive`: what cannot be served yet stays in the behaviour's mailbox.
+        # Before `receive`: messages that cannot be served yet stay in the behaviour's mailbox.
         await self._slots.acquire()
         # Without a timeout SPADE's `receive` returns at once, and the behaviour would spin.
         message = await self.receive(timeout=IDLE_S)
@@ -115,6 +168,7 @@ class RetrievalBehaviour(Behaviour):
             logger.error("an answer could not be sent", exc_info=error)
 
     async def _serve(self, message: SpadeMessage) -> None:
+        """Retrieve and reply; an exception of the retriever is logged, and not sent to the peer."""
         self._stats["total_queries"] += 1
         self._stats["last_query_time"] = time.time()
         try:
@@ -122,10 +176,6 @@ class RetrievalBehaviour(Behaviour):
         except InvalidArguments as error:
             await self._reply_error(message, str(error))
             return
-        await self._answer(message, query)
-
-    async def _answer(self, message: SpadeMessage, query: RetrievalQuery) -> None:
-        """Retrieve and reply; an exception of the retriever is logged, and not sent to the peer."""
         begun = time.perf_counter()
         finding = asyncio.create_task(self._find(query))
         try:
@@ -134,12 +184,10 @@ class RetrievalBehaviour(Behaviour):
         finally:
             # `cancel` returns False only for a task that is done.
             was_in_time = not finding.cancel()
-        error = finding.exception() if was_in_time else TimeoutError()
-        if error is not None:
-            logger.error("a retrieval for %s failed", message.sender, exc_info=error)
-            await self._reply_error(
-                message, "the documents could not be searched; it has been logged"
-            )
+        failure = finding.exception() if was_in_time else TimeoutError()
+        if failure is not None:
+            logger.error("a retrieval for %s failed", message.sender, exc_info=failure)
+            await self._reply_error(message, "the search failed; the reason is in the log")
             return
         await self._reply_documents(message, query, finding.result(), time.perf_counter() - begun)
 
@@ -156,7 +204,11 @@ class RetrievalBehaviour(Behaviour):
         self, message: SpadeMessage, query: RetrievalQuery, found: list[Document], seconds: float
     ) -> None:
         sent = fit_into_message(found)
-        self._count(len(sent), seconds)
+        stats = self._stats
+        stats["successful_retrievals"] += 1
+        stats["total_documents_retrieved"] += len(sent)
+        done, before = stats["successful_retrievals"], stats["average_retrieval_time"]
+        stats["average_retrieval_time"] = before + (seconds - before) / done
         facts = {
             "query": query.query[:MAX_SHOWN_QUERY],
             "num_results": str(len(sent)),
@@ -166,14 +218,9 @@ class RetrievalBehaviour(Behaviour):
 
     async def _reply_error(self, message: SpadeMessage, reason: str) -> None:
         self._stats["failed_retrievals"] += 1
-        await self._reply(message, RETRIEVAL_ERROR, error_body(reason, message.body or ""), {})
-
-    def _count(self, documents: int, seconds: float) -> None:
-        stats = self._stats
-        stats["successful_retrievals"] += 1
-        stats["total_documents_retrieved"] += documents
-        done, before = stats["successful_retrievals"], stats["average_retrieval_time"]
-        stats["average_retrieval_time"] = before + (seconds - before) / done
+        query = (message.body or "")[: MAX_BODY_BYTES // 16]
+        body = json.dumps({"error": reason, "query": query})
+        await self._reply(message, RETRIEVAL_ERROR, body, {})
 
     async def _reply(
         self, message: SpadeMessage, kind: str, body: str, facts: Mapping[str, str]
@@ -221,3 +268,85 @@ class RetrievalAgent(XmppAgent):
 
     def get_retrieval_stats(self) -> RetrievalStats:
         return self.retrieval_behaviour.get_stats()
+
+
+class _ResponseDocument(BaseModel):
+    content: str
+    metadata: dict[str, object] = {}
+
+
+class _ResponseBody(BaseModel):
+    documents: list[_ResponseDocument]
+
+
+class RetrievalTool(LLMTool):
+    """Tool that searches the documents of a retrieval agent. LLMAgent calls `set_agent`; other
+    programs call it themselves."""
+
+    def __init__(
+        self,
+        retrieval_agent_jid: str,
+        agent_instance: MessagingAgent | None = None,
+        default_k: int = 4,
+        timeout: float = 30,
+        name: str = "retrieve_documents",
+        description: str | None = None,
+        *,
+        k: int | None = None,
+    ) -> None:
+        """`k`: alias of `default_k`, used in the guides."""
+        default_k = k or default_k
+        if not 1 <= default_k <= MAX_TOOL_K:
+            raise ValueError(f"default_k is {default_k}: give 1 to {MAX_TOOL_K}")
+        if not timeout > 0:
+            raise ValueError(f"timeout is {timeout}: give seconds above 0")
+        super().__init__(
+            name,
+            description or DESCRIPTION,
+            _parameters(default_k),
+            self._retrieve,
+            timeout_s=timeout + 1,
+            asks_others=True,
+        )
+        self.retrieval_agent_jid = retrieval_agent_jid
+        self.agent_instance = agent_instance
+        self.default_k = default_k
+        self.timeout = timeout
+
+    def set_agent(self, agent_instance: MessagingAgent) -> None:
+        self.agent_instance = agent_instance
+
+    async def _retrieve(
+        self, query: str, k: int | None = None, filters: Mapping[str, object] | None = None
+    ) -> str:
+        if self.agent_instance is None:
+            raise ToolFailed("this tool has no agent yet: call set_agent first")
+        fields = {"query": query, "k": k or self.default_k}
+        body = json.dumps({**fields, **({"filters": dict(filters)} if filters else {})})
+        # A thread of its own distinguishes the answer of a SPADE agent from other messages.
+        metadata = {MESSAGE_TYPE: RETRIEVAL}
+        message = chat_message(self.retrieval_agent_jid, body, thread=new_id(), metadata=metadata)
+        try:
+            answer = await self.agent_instance.letters.ask(message, timeout_s=self.timeout)
+        except RequestError as error:
+            raise ToolFailed(f"the documents cannot be searched now: {error}") from error
+        if answer.extra.get(MESSAGE_TYPE) == RETRIEVAL_ERROR:
+            raise ToolFailed("the search failed for this query; try other words")
+        try:
+            found = _ResponseBody.model_validate_json(answer.content)
+        except ValidationError as error:
+            raise ToolFailed("the retrieval agent sent an invalid response") from error
+        return json.dumps([one.model_dump() for one in found.documents])
+
+
+def _parameters(default_k: int) -> dict[str, object]:
+    count = {"type": "integer", "minimum": 1, "maximum": MAX_TOOL_K, "default": default_k}
+    return {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "minLength": 1, "description": "What to look for"},
+            "k": {**count, "description": f"How many passages; {default_k} if left out"},
+            "filters": {"type": "object", "description": "Values that the metadata must have"},
+        },
+        "required": ["query"],
+    }

@@ -1,6 +1,6 @@
 """Text splitters (chunking): by separators and any measure of length, with overlap.
 
-A chunk is always a slice of the text: its place in it is known, and nothing is written twice.
+A chunk is always a slice of the text, so that its position is known.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ChunkSizes:
 def split_spans(
     text: str, span: Span, separators: Sequence[str], keep: Keep, sizes: ChunkSizes
 ) -> list[Span]:
-    """Cut at the first separator (a pattern) that is there; what is too long yet, at the next."""
+    """Cut at the first separator (a pattern) that occurs; pieces that are too long, at the next."""
     present = [one for one in separators if _is_in(text, span, one)]
     if not present:
         return [span]
@@ -46,21 +46,16 @@ def split_spans(
 
 
 def merge_spans(text: str, found: Sequence[Span], sizes: ChunkSizes) -> Iterator[Span]:
-    """Each chunk has what fits, and repeats up to `overlap` of the one before."""
+    """Merge pieces into chunks up to `size`, which repeat up to `overlap` of the chunk before."""
     first = 0
     while first < len(found):
-        last = _chunk_end(text, found, first, sizes)
+        last = first
+        while last + 1 < len(found) and _fits(text, found[first][0], found[last + 1][1], sizes):
+            last += 1
         yield found[first][0], found[last][1]
         if last + 1 == len(found):
             return
         first = _overlap_start(text, found, first, last, sizes)
-
-
-def _chunk_end(text: str, found: Sequence[Span], first: int, sizes: ChunkSizes) -> int:
-    last = first
-    while last + 1 < len(found) and _fits(text, found[first][0], found[last + 1][1], sizes):
-        last += 1
-    return last
 
 
 def _overlap_start(
@@ -85,7 +80,7 @@ def _is_in(text: str, span: Span, separator: str) -> bool:
 
 
 def _cut(text: str, span: Span, separator: str, keep: Keep) -> Iterator[Span]:
-    """Pieces that are not empty; a separator goes with the piece behind it, before it, or none."""
+    """Non-empty pieces; a separator belongs to the piece after it, before it, or to none."""
     start, end = span
     if not separator:
         yield from ((at, at + 1) for at in range(start, end))
@@ -109,7 +104,7 @@ class SplitterKeywords(TypedDict, total=False):
 
 
 class TextSplitter(ABC):
-    """Subclass it for other rules: `split_text` is all that it needs."""
+    """Base class of text splitters. A subclass for other rules implements `split_text`."""
 
     def __init__(
         self,
@@ -139,7 +134,8 @@ class TextSplitter(ABC):
     def create_documents(
         self, texts: Sequence[str], metadatas: Sequence[Mapping[str, Scalar]] | None = None
     ) -> list[Document]:
-        """Each chunk has the metadata of its text, and with `add_start_index` where it begins."""
+        """Split the texts; each chunk has the metadata of its text, and its start index with
+        `add_start_index`."""
         known = metadatas if metadatas is not None else [{}] * len(texts)
         return [
             Document(chunk, {**metadata, **({"start_index": at} if self.add_start_index else {})})
@@ -175,19 +171,16 @@ class _SeparatorSplitter(TextSplitter):
     def _chunks_with_start(self, text: str) -> Iterator[tuple[int, str]]:
         found = split_spans(text, (0, len(text)), self.patterns, self.keep_separator, self._sizes)
         for start, end in merge_spans(text, found, self._sizes):
-            start, end = self._stripped(text, start, end)
-            if start < end:
-                yield start, text[start:end]
-
-    def _stripped(self, text: str, start: int, end: int) -> Span:
-        if not self.strip_whitespace:
-            return start, end
-        chunk = text[start:end]
-        return start + len(chunk) - len(chunk.lstrip()), start + len(chunk.rstrip())
+            chunk = text[start:end]
+            if self.strip_whitespace:
+                start += len(chunk) - len(chunk.lstrip())
+                chunk = chunk.strip()
+            if chunk:
+                yield start, chunk
 
 
 class CharacterTextSplitter(_SeparatorSplitter):
-    """Cuts at one separator; a longer stretch without it stays whole."""
+    """Splitter at one separator; a longer piece without it stays whole."""
 
     def __init__(
         self,
@@ -202,7 +195,8 @@ class CharacterTextSplitter(_SeparatorSplitter):
 
 
 class RecursiveCharacterTextSplitter(_SeparatorSplitter):
-    """Cuts at the first separator, and what is too long at the next, down to single characters."""
+    """Splitter at the first separator, and of pieces that are too long at the next one, down to
+    single characters."""
 
     def __init__(
         self,

@@ -1,30 +1,36 @@
 """Tools: human in the loop, LangChain adapter, ready for structured output.
 
-The question carries what programs for experts know it by: `type=human_query`, `query_id`, and a
-thread that is the query's id. Any chat client can answer it, too.
+A question to a human expert carries the metadata that programs for experts recognise:
+`type=human_query`, `query_id`, and the query id as thread. Any chat client can answer it, too.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from spade_llm.agents.bound_tools import MessagingAgent
+from spade_llm.assistant.delegation.expert_question_log import expert_question_text
 from spade_llm.assistant.delegation.expert_questions import (
     EXPERT_MARGIN_S,
     PARAMETERS,
     ExpertQuestion,
 )
 from spade_llm.core.errors import ConfigurationError, RequestError, RequestTimeout, ToolFailed
+from spade_llm.messaging import bare, new_id
 from spade_llm.providers.model import safe_name
 from spade_llm.tools.llm_tool import LLMTool
-from spade_llm.tools.toolbox import current_context
+from spade_llm.tools.toolbox import NO_CONTEXT, current_context
+from spade_llm.xmpp.spade_adapters import OneShotBehaviour, SpadeMessage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pydantic import BaseModel
 
-    from spade_llm.agents.bound_tools import MessagingAgent
+logger = logging.getLogger(__name__)
 
 DESCRIPTION = (
     "Ask a human expert by chat and wait for the answer: for what needs a person's judgement or"
@@ -42,7 +48,7 @@ def query_metadata(id: str) -> dict[str, str]:
 
 
 class HumanInTheLoopTool(LLMTool):
-    """An agent that takes it as one of its tools says `set_agent` itself."""
+    """Tool that asks a human expert by chat. An agent that has it as a tool calls `set_agent`."""
 
     def __init__(
         self,
@@ -70,7 +76,7 @@ class HumanInTheLoopTool(LLMTool):
 
     async def _ask_expert(self, question: str, context: str | None = None) -> str:
         if self._agent is None:
-            raise ToolFailed("Error: no agent uses this tool yet: it cannot ask anybody")
+            raise ToolFailed("Error: this tool has no agent yet: call set_agent first")
         asked = ExpertQuestion(
             expert=self.human_expert_jid,
             text=question,
@@ -84,6 +90,64 @@ class HumanInTheLoopTool(LLMTool):
             raise ToolFailed(f"Timeout: no answer within {self.timeout:g} s") from error
         except RequestError as error:
             raise ToolFailed(f"Error: the expert could not be asked: {error.detail}") from error
+
+
+class HumanInteractionBehaviour(OneShotBehaviour):
+    """Behaviour that asks a human expert one question; `response` is the answer, or None.
+
+    An agent that is not of this package needs a template of `thread=query_id`, and an expert with a
+    client that answers in the thread.
+    """
+
+    def __init__(
+        self, human_jid: str, question: str, context: str | None = None, timeout: float = 300.0
+    ) -> None:
+        super().__init__()
+        self.human_jid = human_jid
+        self.question = question
+        self.context = context
+        self.timeout = timeout
+        self.query_id = new_id()[:12]
+        self.response: str | None = None
+
+    async def run(self) -> None:
+        if isinstance(self.agent, MessagingAgent):
+            self.response = await self._ask_through_agent(self.agent)
+        else:
+            text = expert_question_text(
+                self.question, self.context or "", asker="", seconds=self.timeout
+            )
+            metadata = query_metadata(self.query_id)
+            await self.send(
+                SpadeMessage(to=self.human_jid, body=text, thread=self.query_id, metadata=metadata)
+            )
+            self.response = await self._answer()
+        if self.response is None:
+            logger.warning("%s gave no answer to %s", self.human_jid, self.query_id)
+
+    async def _ask_through_agent(self, agent: MessagingAgent) -> str | None:
+        question = ExpertQuestion(
+            expert=self.human_jid,
+            text=self.question,
+            background=self.context or "",
+            seconds=self.timeout,
+            id=self.query_id,
+            metadata_of=query_metadata,
+        )
+        try:
+            return await agent.experts.ask(question, context=NO_CONTEXT)
+        except RequestError as error:
+            logger.info("%s: %s", self.query_id, error)
+            return None
+
+    async def _answer(self) -> str | None:
+        """Wait for the expert's answer, ignoring others in the thread; None at the timeout."""
+        ends_at = time.monotonic() + self.timeout
+        while (left_s := ends_at - time.monotonic()) > 0:
+            message = await self.receive(timeout=left_s)
+            if message is not None and bare(str(message.sender)) == bare(self.human_jid).lower():
+                return str(message.body)
+        return None
 
 
 class LangChainTool(Protocol):
@@ -114,15 +178,14 @@ class LangChainToolAdapter(LLMTool):
         try:
             if isinstance(tool, _AsyncLangChainTool):
                 return await tool.ainvoke(arguments)
-            return await asyncio.to_thread(tool.run, self._single(arguments))
+            # Tools of old versions accept one text.
+            single = next(iter(arguments.values())) if len(arguments) == 1 else arguments
+            return await asyncio.to_thread(tool.run, single)
         except Exception as error:
-            if _is_for_the_model(error):
+            # LangChain's exception for a message to the model; by name, as it is not imported here.
+            if any(kind.__name__ == "ToolException" for kind in type(error).__mro__):
                 raise ToolFailed(str(error)) from error
             raise
-
-    def _single(self, arguments: Mapping[str, object]) -> object:
-        """Tools of old took one text."""
-        return next(iter(arguments.values())) if len(arguments) == 1 else arguments
 
 
 class ReadyForStructuredOutputTool(LLMTool):
@@ -158,14 +221,11 @@ class _SyncLangChainTool(Protocol):
 def _parameters(tool: LangChainTool) -> Mapping[str, object]:
     """Return the parameters for the model, without arguments that the program injects."""
     if getattr(tool, "args_schema", None) is None:
-        return _single_argument_schema(getattr(tool, "args", None))
+        args: object = getattr(tool, "args", None)
+        if not isinstance(args, dict) or not args:
+            return _SINGLE
+        return {"properties": args, "required": list(args)}
     return _schema(getattr(tool, "tool_call_schema", None) or getattr(tool, "args_schema", None))
-
-
-def _single_argument_schema(args: object) -> Mapping[str, object]:
-    if not isinstance(args, dict) or not args:
-        return _SINGLE
-    return {"properties": args, "required": list(args)}
 
 
 def _schema(form: object) -> Mapping[str, object]:
@@ -185,9 +245,3 @@ def _schema(form: object) -> Mapping[str, object]:
     raise ConfigurationError(
         f"LangChainToolAdapter: args_schema {form!r} is neither a pydantic model nor a JSON Schema"
     )
-
-
-def _is_for_the_model(error: Exception) -> bool:
-    """LangChain's own way for a tool to say what went wrong."""
-    # By its name, because LangChain is never imported here: the tool brings it.
-    return any(kind.__name__ == "ToolException" for kind in type(error).__mro__)

@@ -11,38 +11,38 @@ if TYPE_CHECKING:
 
 DEFAULT_K = 4
 EmbeddingFunction = Callable[[list[str]], Awaitable[list[list[float]]]]
-"""`provider.get_embeddings`, for instance."""
+"""Embeds texts, for instance `provider.get_embeddings`."""
 SearchType = Literal["similarity", "mmr"]
 Where = Mapping[str, object]
-"""A filter in Chroma's words: `{"topic": "sea"}`, `{"year": {"$gt": 2000}}`."""
+"""Filter in Chroma's syntax: `{"topic": "sea"}`, `{"year": {"$gt": 2000}}`."""
 
 
 class SearchKeywords(TypedDict, total=False):
     filters: Where | None
     where: Where | None
-    """The same."""
+    """Alias of `filters`."""
     where_document: Where | None
 
 
 class VectorStore(ABC):
-    """Subclass it for a store of your own."""
+    """Base class of vector stores."""
 
     def __init__(self, embedding_fn: EmbeddingFunction | None = None) -> None:
         self.embedding_fn = embedding_fn
 
     @abstractmethod
     async def initialize(self) -> None:
-        """Open it; a second time does nothing."""
+        """Open the store; a second call does nothing."""
 
     @abstractmethod
     async def add_documents(self, documents: Sequence[Document]) -> list[str]:
-        """Their ids; one that is there already is replaced."""
+        """Add documents and return their ids; a document with a known id is replaced."""
 
     @abstractmethod
     async def similarity_search(
         self, query: str, k: int = DEFAULT_K, **keywords: Unpack[SearchKeywords]
     ) -> list[Document]:
-        """The nearest, best first."""
+        """Return the nearest documents, best first."""
 
     @abstractmethod
     async def similarity_search_with_score(
@@ -70,7 +70,7 @@ class VectorStore(ABC):
 
     @abstractmethod
     async def cleanup(self) -> None:
-        """Close it; what is kept in a directory stays."""
+        """Close the store; files of a directory stay."""
 
 
 class RetrieveKeywords(SearchKeywords, total=False):
@@ -82,20 +82,22 @@ class RetrieveKeywords(SearchKeywords, total=False):
 
 
 class BaseRetriever(ABC):
-    """Subclass it to find documents in your own way."""
+    """Base class of retrievers."""
 
     @abstractmethod
     async def retrieve(
         self, query: str, k: int = DEFAULT_K, **keywords: Unpack[RetrieveKeywords]
     ) -> list[Document]:
-        """The k best documents."""
+        """Return the k best documents."""
 
 
 class VectorStoreRetriever(BaseRetriever):
+    """Retriever of the documents of a vector store."""
+
     def __init__(
         self, vector_store: VectorStore, search_type: SearchType = "similarity", k: int = DEFAULT_K
     ) -> None:
-        """`search_type` and `k`: where `retrieve` is not told."""
+        """`search_type` and `k` are defaults of `retrieve`."""
         self.vector_store = vector_store
         self.search_type = search_type
         self.k = k
@@ -103,7 +105,7 @@ class VectorStoreRetriever(BaseRetriever):
     async def retrieve(
         self, query: str, k: int | None = None, **keywords: Unpack[RetrieveKeywords]
     ) -> list[Document]:
-        """Raises ValueError for a `search_type` that there is not."""
+        """Raises ValueError for an unknown `search_type`."""
         wanted, count = keywords.get("search_type", self.search_type), k or self.k
         match wanted:
             case "similarity":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.imports import lazy_exports
 
 if TYPE_CHECKING:
-    from spade_llm.compat.retrieval_tool import RetrievalTool
+    from spade_llm.compat.retrieval_agent import RetrievalTool
     from spade_llm.compat.tools import HumanInTheLoopTool, LangChainToolAdapter
     from spade_llm.tools.builtin import builtin_tools
     from spade_llm.tools.combined import CombinedToolbox

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from spade_llm.agents import LLMAgent
-from spade_llm.compat.human_interaction import HumanInteractionBehaviour
+from spade_llm.compat.tools import HumanInteractionBehaviour
 from spade_llm.providers import Completion, ScriptedProvider
 from spade_llm.tools import HumanInTheLoopTool
 from spade_llm.xmpp.spade_adapters import SpadeTemplate

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import BaseModel
 
-from spade_llm.compat.model_endpoints import endpoint_of
+from spade_llm.compat.llm_provider import endpoint_of
 from spade_llm.core.errors import ConfigurationError, ModelUnavailable, RateLimited
 from spade_llm.providers import BaseLLMProvider, ChatModel, LLMProvider, ModelLimits
 from spade_llm.providers.model import Completion, TextDelta, ToolCall
