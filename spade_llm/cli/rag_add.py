@@ -14,7 +14,6 @@ from spade_llm.rag.contract import Ingested
 from spade_llm.rag.loading.chunking import Splitting
 from spade_llm.rag.loading.loader import Loader, SkippedFile
 from spade_llm.rag.loading.text import file_kind
-from spade_llm.rag.remote_ingestion import IngestRequest
 from spade_llm.xmpp.features.uploads import upload
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from spade_llm.rag.contract import Progress, SourceDocument
     from spade_llm.rag.loading.loader import FoundFile
     from spade_llm.rag.remote import RagClient
-    from spade_llm.rag.remote_ingestion import IngestReport
+    from spade_llm.rag.remote_endpoint import IngestReport
     from spade_llm.xmpp.agent import XmppAgent
 
 MAX_IN_FLIGHT = 8
@@ -201,7 +200,7 @@ class _DocumentAdder:
 
     async def _ingest(self, document: SourceDocument, file: FoundFile) -> Ingested:
         """Send the text in a message, or upload the file if it is too large for one."""
-        if IngestRequest(document=document, splitting=self._splitting).fits_one_message:
+        if self._documents.fits_one_message(document, self._splitting):
             return await self._documents.ingest(document, splitting=self._splitting)
         url = await upload(self._sender, file.path)
         return await self._documents.ingest_url(

@@ -24,7 +24,6 @@ from spade_llm.core.limits import ConcurrencyQuota
 from spade_llm.messaging import new_id
 from spade_llm.rag.contract import SourceDocument
 from spade_llm.rag.loading.text import file_kind
-from spade_llm.rag.remote_ingestion import IngestRequest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from spade_llm.rag.contract import Ingested
     from spade_llm.rag.loading.chunking import Splitting
     from spade_llm.rag.remote import RagClient
-    from spade_llm.rag.remote_ingestion import IngestReport
+    from spade_llm.rag.remote_endpoint import IngestReport
 
 MAX_SPOOLED_FILES = 8
 """Maximum number of uploads at a time; one principal may use half."""
@@ -204,7 +203,7 @@ class DocumentUploads:
     async def _put_text(self, text: str, source: str) -> Ingested:
         """Send the text in a message, or upload it as a file if it is too large for one."""
         document = SourceDocument(text=text, source=source, namespace=self._namespace)
-        if IngestRequest(document=document, splitting=self._splitting).fits_one_message:
+        if self._rag.fits_one_message(document, self._splitting):
             done = await self._rag.ingest(document, splitting=self._splitting)
             self._is_new_here = True
             return done

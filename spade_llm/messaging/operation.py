@@ -51,7 +51,7 @@ class Operation(Generic[P, R]):
     `field` is the field of the response that has the result. A sequence is truncated to one
     message. Without a field, the method returns the response itself, or None (`Empty`).
     `in_list`: the field is a list, with the result as its only item. `timeout_s`: of a call; None:
-    the client's.
+    the client's. `max_time_s`: of the handler; None: the dispatcher's limit.
     """
 
     def __init__(
@@ -62,8 +62,10 @@ class Operation(Generic[P, R]):
         *,
         in_list: bool = False,
         timeout_s: float | None = None,
+        max_time_s: float | None = None,
     ) -> None:
         self._timeout_s = timeout_s
+        self.max_time_s = max_time_s
         self.effect = effect
         self._method = method
         self._field = field

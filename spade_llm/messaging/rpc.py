@@ -74,16 +74,14 @@ class RpcService:
         handler: Callable[[Request, B], Awaitable[Body]],
         *,
         effect: Idempotency = Idempotency.READ,
-        max_time_s: float | None = None,
         is_diverted: bool = False,
     ) -> None:
-        """`max_time_s`: for what may take longer than other requests (messaging/request.py).
-        `is_diverted`: served at once, beside its conversation: what runs there waits for it."""
+        """`is_diverted`: served at once, beside its conversation: what runs there waits for it."""
 
         async def read(request: Request, values: Mapping[str, object]) -> Body:
             return await handler(request, body.read(values))
 
-        self._ops[body.op] = _Operation(read, effect, max_time_s)
+        self._ops[body.op] = _Operation(read, effect, None)
         if is_diverted:
             self._diverted.add(body.op)
 
@@ -92,7 +90,7 @@ class RpcService:
         methods, for the caller of a request."""
         for operation in operations(client):
             handler = partial(operation.serve, target_of)
-            self._ops[operation.op] = _Operation(handler, operation.effect, None)
+            self._ops[operation.op] = _Operation(handler, operation.effect, operation.max_time_s)
 
     def attach(self, dispatcher: Dispatcher) -> None:
         dispatcher.route(

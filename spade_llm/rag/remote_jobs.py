@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
@@ -29,17 +28,10 @@ class LibraryBackend(Protocol):
     def for_owner(self, owner: str) -> OwnerDocuments: ...
 
 
-LibraryOf = Callable[[Request], OwnerDocuments]
-
-
 class RagBody(Body):
     """Records travel without their defaults, which are therefore a part of this version."""
 
     skips_defaults: ClassVar[bool] = True
-
-
-class DocumentCount(RagBody):
-    count: int
 
 
 logger = logging.getLogger(__name__)

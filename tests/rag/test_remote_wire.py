@@ -14,7 +14,7 @@ from spade_llm.messaging.rpc import RpcClient
 from spade_llm.providers import ScriptedProvider
 from spade_llm.rag import Document, DocumentLibrary, Progress, RetrievalOptions, Splitting
 from spade_llm.rag.remote import ONTOLOGY, RagClient, RagService
-from spade_llm.rag.remote_ingestion import IngestPathRequest, IngestReport
+from spade_llm.rag.remote_endpoint import IngestReport
 from spade_llm.rag.remote_jobs import MAX_PER_QUEUE, ProgressPart
 from tests.messaging.node_harness import PATIENCE_S, Member, network_of
 from tests.rag.bag_of_words import BagOfWords
@@ -240,7 +240,7 @@ async def test_who_hears_nothing_any_more_gives_up_and_says_so(stage: Stage) -> 
 
     with pytest.raises(RequestTimeout, match="nothing came from rag@"):
         await peer.watch(
-            *(IngestPathRequest(path="shut"), IngestReport, ProgressPart, ignore),
+            *(RagClient._ingest_path.body("shut"), IngestReport, ProgressPart, ignore),
             timeout_s=PATIENCE_S,
             silence_s=0.05,
         )

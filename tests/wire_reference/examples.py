@@ -24,7 +24,7 @@ from spade_llm.memory.contract import (
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.messaging import Body, Empty, agent_status
 from spade_llm.providers.model import Sampling
-from spade_llm.rag import remote_ingestion, remote_jobs
+from spade_llm.rag import remote_endpoint, remote_jobs
 from spade_llm.rag.contract import RetrievalOptions, SourceDocument
 from spade_llm.rag.remote import RagClient
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
@@ -407,26 +407,24 @@ MEMORY_EXAMPLES = (
 
 RAG_EXAMPLES = (
     Example(
-        request=remote_ingestion.IngestRequest(
+        request=RagClient._ingest.body(
             document=SourceDocument(
                 text="# Tower\nThe tower has 199 steps.", source="guide.md", namespace="city"
             )
         ),
-        answer=remote_ingestion.IngestReport,
+        answer=remote_endpoint.IngestReport,
         about="Stores a document that fits into one message.",
     ),
     Example(
-        request=remote_ingestion.IngestPathRequest(path="$folder", namespace="city"),
-        answer=remote_ingestion.IngestReport,
+        request=RagClient._ingest_path.body(path="$folder", namespace="city"),
+        answer=remote_endpoint.IngestReport,
         parts=(remote_jobs.ProgressPart,),
         about="Stores a file or folder below a document root of the RAG agent's machine. Progress "
         "is reported in parts (`ProgressPart`).",
     ),
     Example(
-        request=remote_ingestion.IngestUrlRequest(
-            url="$upload", source="opening.md", namespace="city"
-        ),
-        answer=remote_ingestion.IngestReport,
+        request=RagClient._ingest_url.body(url="$upload", source="opening.md", namespace="city"),
+        answer=remote_endpoint.IngestReport,
         parts=(remote_jobs.ProgressPart,),
         about="Stores a file that was uploaded to the RAG agent's XMPP server (XEP-0363).",
     ),
@@ -473,8 +471,8 @@ RAG_EXAMPLES = (
         about="Takes a grant back.",
     ),
     Example(
-        request=remote_ingestion.ReindexRequest(namespace="city"),
-        answer=remote_jobs.DocumentCount,
+        request=RagClient._reindex.body(namespace="city"),
+        answer=remote_endpoint.DocumentCount,
         parts=(remote_jobs.ProgressPart,),
         about="Computes the vectors again, with the current embedding model.",
     ),
