@@ -39,10 +39,10 @@ StatusByJid = dict[str, AgentStatus | None]
 
 
 class FairYield:
-    """Lets one caller through per iteration of the event loop.
+    """Cooperative yielding (fair scheduling): one caller passes per iteration of the event loop.
 
-    Reading and writing an answer takes a few milliseconds: if many arrive at once, short work
-    (/health, a part of a stream) runs in between.
+    Reading and writing an answer takes a few milliseconds. If many answers arrive at once, other
+    tasks (/health, a part of a stream) run between two of them.
     """
 
     def __init__(self) -> None:

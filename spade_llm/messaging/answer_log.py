@@ -38,9 +38,9 @@ except those that run for hours, which were answered when they ended."""
 UNFINISHED_RETENTION_S = 24 * 3600
 """Retention of a request without an answer; it exceeds the time limit of any handler."""
 MAX_ENTRIES = 50_000
-"""Rows kept at the most, oldest out first; twice as many where they have no answer yet."""
+"""Maximum number of rows, oldest deleted first; twice as many for requests without an answer."""
 PURGE_EVERY = 1000
-"""Rows added between two purges: by so many the log may be longer than it should."""
+"""Rows added between two purges; the log may exceed its bound by this many."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS requests (
@@ -102,27 +102,21 @@ _PURGE_MANY = """DELETE FROM requests WHERE at <
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """A request that was seen before."""
+    """Entry of the log: a request that was seen before."""
 
     answer: AclMessage | None
     """Logged answer. None: the request was started, and no answer is known."""
     is_erased: bool = False
-    """It was answered, the answer was sent, and is kept no longer."""
+    """True if the answer was sent and then erased."""
     reply_by: datetime | None = None
-    """The deadline it had: another one tells that it is asked anew, not merely sent again."""
+    """Deadline of the logged request; a different one marks a new attempt instead of a retry."""
 
 
 _FORGOTTEN = ErrorBody(code=NotFound.code, detail="what it spoke of was forgotten").encode()
 
 
-def _forgotten(answer: AclMessage) -> LoggedRequest:
-    if answer.ontology == CHAT_TEXT:
-        return LoggedRequest(None, is_erased=True)
-    return LoggedRequest(replace(answer, performative=Performative.REFUSE, content=_FORGOTTEN))
-
-
 class AnswerLog(Protocol):
-    """Every method raises StorageFailed if the disk refuses."""
+    """Log of requests and their answers. Every method raises StorageFailed if the disk refuses."""
 
     async def find(self, request: AclMessage) -> LoggedRequest | None: ...
 
@@ -139,7 +133,8 @@ class AnswerLog(Protocol):
         ...
 
     async def erase(self, answer: AclMessage) -> None:
-        """Forget what was said, not that it was answered: for people's chats, once sent."""
+        """Erase the text of an answer, but keep that there was one: for people's chats, once
+        sent."""
         ...
 
     async def forget(self, request: AclMessage) -> None:
@@ -147,17 +142,17 @@ class AnswerLog(Protocol):
         ...
 
     async def keep(self, message: AclMessage) -> bool:
-        """Write down a message that answers nothing, before it is sent; `erase` it as an answer.
-        False: it is known already."""
+        """Write down a message that answers no request, before it is sent; `erase` applies to it,
+        too. False: it is known already."""
         ...
 
     async def restore(self, answer: AclMessage) -> None:
-        """Take an `erase` back: it did not arrive after all."""
+        """Undo `erase`: the answer did not arrive."""
         ...
 
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
-        """Replace answers with one of these values at this JSON path by a refusal, and leave no
-        bytes of them, because the data that they contain was deleted.
+        """Replace answers that have one of these values at this JSON path by a refusal, and leave
+        no bytes of them: the data that they contain was deleted.
 
         A value that is a person also covers that person's seats in rooms. `peer` is the bare JID of
         the caller; None: all callers.
@@ -165,8 +160,8 @@ class AnswerLog(Protocol):
         ...
 
     async def scrub_asked(self, asker: str, conversations: Sequence[str] | None) -> None:
-        """The same to all answers that this asker got in these conversations, or (None) at all;
-        those that people were to get are erased."""
+        """Replace all answers to this asker in these conversations (None: in all) in the same way;
+        answers to people are erased."""
         ...
 
     async def unfinished(self) -> Sequence[AclMessage]:
@@ -179,7 +174,7 @@ class AnswerLog(Protocol):
 
 
 class VolatileAnswerLog:
-    """Forgets when the process ends: for tests, and for agents that only read."""
+    """Log in memory: for tests, and for agents that only read."""
 
     def __init__(self, *, max_remembered: int = 4096) -> None:
         self._max = max_remembered
@@ -229,13 +224,21 @@ class VolatileAnswerLog:
                 return
 
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
-        """Nothing: it is gone with the process."""
+        """Does nothing: this log is not stored."""
 
     async def scrub_asked(self, asker: str, conversations: Sequence[str] | None) -> None:
         for key, (request, row) in self._rows.items():
             is_meant = conversations is None or request.conversation_id in conversations
             if row.answer and request.asker == asker and is_meant:
-                self._rows[key] = (request, _forgotten(row.answer))
+                forgotten = replace(
+                    row.answer, performative=Performative.REFUSE, content=_FORGOTTEN
+                )
+                self._rows[key] = (
+                    request,
+                    LoggedRequest(None, is_erased=True)
+                    if row.answer.ontology == CHAT_TEXT
+                    else LoggedRequest(forgotten),
+                )
 
     async def unfinished(self) -> Sequence[AclMessage]:
         return [q for q, row in self._rows.values() if not (row.answer or row.is_erased)]
@@ -245,8 +248,7 @@ class VolatileAnswerLog:
 
 
 class SqliteAnswerLog:
-    """Survives kill −9: each step is committed (WAL) before the next one is taken. Between sending
-    an answer and writing that it was sent there is as little time as can be."""
+    """Log that survives kill −9: each step is committed (WAL) before the next one begins."""
 
     def __init__(
         self,
@@ -275,7 +277,7 @@ class SqliteAnswerLog:
         self._db.close()
 
     def begin(self) -> None:
-        """Open the file beside what else is to be done: a new one waits for the disk twice."""
+        """Open the file in the background: a new one waits for the disk twice."""
         self._opening = asyncio.create_task(self._open())
 
     async def until_open(self) -> None:

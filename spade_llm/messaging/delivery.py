@@ -1,7 +1,7 @@
 """Delivery of answers and chat messages: resent until the server confirms arrival.
 
-A program that gets no answer asks again; a person does not. So what a person is to read stays in
-the answer log until our server has it, and is sent again after the next connection.
+A program that gets no answer asks again; a person does not. Therefore messages to people stay in
+the answer log until our server has them, and are sent again after the next connection.
 """
 
 from __future__ import annotations
@@ -28,20 +28,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ConfirmDelivery = Callable[[], Awaitable[None]]
-"""Returns once all that was sent until now has reached our server; raises RequestError where that
-cannot be known."""
+"""Waits until everything sent so far has reached our server; raises RequestError if that cannot be
+determined."""
 
 
 class Delivery:
+    """Sends answers and chat messages, and resends those to people until they have arrived."""
+
     def __init__(self, send: Send, log: AnswerLog, spawn: Spawn) -> None:
         """`spawn`: starts a task that its owner awaits."""
         self._send = send
         self._log = log
         self._spawn = spawn
         self._confirming: dict[tuple[str, str], asyncio.Task[None]] = {}
-        """By receiver and id: the task that waits until a message to a person has arrived."""
+        """Tasks that wait for the arrival of a message to a person, by receiver and id."""
         self.has_arrived: ConfirmDelivery | None = None
-        """Set where the network may lose what is sent."""
+        """Set if the network may lose messages."""
 
     @property
     def unconfirmed(self) -> int:
@@ -55,7 +57,15 @@ class Delivery:
         """Send one answer; never raises. In a chat, an answer without text is not sent."""
         try:
             if answer.content or answer.ontology != CHAT_TEXT:
-                await self._send_or_fail(answer)
+                try:
+                    await self._send(answer)
+                except ProtocolError as error:
+                    # An answer that is too large for the network becomes a failure that fits.
+                    failure = Failure(f"the answer cannot be sent: {error}")
+                    content = error_content(answer, failure)
+                    await self._send(
+                        replace(answer, performative=Performative.FAILURE, content=content)
+                    )
         except RequestError as error:
             logger.warning("an answer to %s waits for a retry: %s", answer.receiver, error)
         except Exception:
@@ -68,7 +78,7 @@ class Delivery:
         now, after the next connection.
 
         Raises:
-            ProtocolError: the network takes no such message.
+            ProtocolError: the network does not accept the message.
         """
         if not await self._is_new(message):
             return
@@ -84,7 +94,7 @@ class Delivery:
         await self._confirm(message)
 
     async def not_sent(self, answer: AclMessage) -> None:
-        """What arrived was returned, for a reason that passes: the next `resend` takes it."""
+        """Keep an answer that was returned for a temporary reason: the next `resend` sends it."""
         if confirming := self._confirming.pop(_delivery_key(answer), None):
             confirming.cancel()
         try:
@@ -98,14 +108,6 @@ class Delivery:
         except StorageFailed as error:
             logger.warning("conversation %s: not durable: %s", message.conversation_id, error)
             return True
-
-    async def _send_or_fail(self, answer: AclMessage) -> None:
-        """An answer that is too large for the network becomes a failure that fits."""
-        try:
-            await self._send(answer)
-        except ProtocolError as error:
-            content = error_content(answer, Failure(f"the answer cannot be sent: {error}"))
-            await self._send(replace(answer, performative=Performative.FAILURE, content=content))
 
     async def _confirm(self, sent: AclMessage) -> None:
         """Erase a chat message from the answer log once it has arrived."""

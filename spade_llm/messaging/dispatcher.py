@@ -92,6 +92,8 @@ class DispatcherLimits:
 
 
 class Dispatcher:
+    """Serves requests: the handler of their ontology, in order within a conversation."""
+
     def __init__(
         self,
         send: Send,
@@ -104,7 +106,7 @@ class Dispatcher:
         self._log = log
         self._tracer = tracer or NO_TRACER
         self.gateways: frozenset[str] = frozenset()
-        """Bare JIDs that may speak for others here."""
+        """Bare JIDs of gateways that may act for other JIDs here."""
         self.recent = RequestHistory()
         self.delivery = Delivery(send, log, self._spawn)
         self._limits = limits or DispatcherLimits()
@@ -126,7 +128,7 @@ class Dispatcher:
         """Set whenever a request comes or goes; cleared by the reader of `load`."""
         self._notes: set[asyncio.Task[None]] = set()
         self.pause_of: RateLimitDelay | None = None
-        """Set by the rate limiter, where there is one."""
+        """Set by the rate limiter, if there is one."""
         self.is_there: IsConnected | None = None
         """Set where the network can tell: work for a program that has left is stopped."""
 
@@ -165,7 +167,7 @@ class Dispatcher:
         try:
             return with_checked_principal(message, self.gateways)
         except Unauthorised as error:
-            logger.warning("%s may not speak for %.80r", message.sender, message.acts_for)
+            logger.warning("%s may not act for %.80r", message.sender, message.acts_for)
             if message.performative is Performative.REQUEST:
                 self._refuse(message, error)
             return None
@@ -259,7 +261,7 @@ class Dispatcher:
         job.has_slot = True
 
     def _end(self, job: Job) -> None:
-        """Count it no longer."""
+        """Release the job's place in all counts, and wake its waiters."""
         job.has_ended.set()
         self._has_ended.set()
         peer = job.request.owner
@@ -298,12 +300,13 @@ class Dispatcher:
         return answer
 
     async def _answer(self, job: Job) -> AclMessage:
-        """Error boundary: every request gets exactly one answer, without internals of ours."""
+        """Error boundary: every request gets exactly one answer, without internal details."""
         request = job.request
         try:
             answer = request.reply(Performative.INFORM, await self._run_handler(job))
         except Unauthorised as error:
-            logger.warning("%s may not do this: %s", _log_name(request), error)
+            principal = f" for {request.principal}" if request.principal else ""
+            logger.warning("%s%s may not do this: %s", request.sender, principal, error)
             answer = error_answer(request, error)
         except SpadeLLMError as error:
             if isinstance(error, StorageFailed) and self.recent.note_storage_failure():
@@ -321,7 +324,7 @@ class Dispatcher:
 
         Raises:
             DeadlinePassed: the asker's deadline was over before.
-            Cancelled: it was stopped.
+            Cancelled: the request was stopped.
             Failure: it took too long, or its answer is too large.
         """
         # It was cancelled while it waited in its queue.
@@ -437,8 +440,7 @@ class Dispatcher:
         self, peer: str, conversation_id: str | None, ontologies: Collection[str], *, only: str = ""
     ) -> StoppedRequests:
         """Stop the requests of this asker in one conversation (None: in all), running or waiting,
-        where they may be run again (`Idempotency.RESUME`). Programs are answered `cancelled`,
-        people
+        if they may be run again (`Idempotency.RESUME`). Programs are answered `cancelled`, people
         get no answer.
 
         `only`: the message of this id alone, or its latest version, if none came after it.
@@ -454,7 +456,11 @@ class Dispatcher:
             and not (job.diverted_to or job.is_cancelled)
         ]
         if only:
-            found = [job for job in found[-1:] if _is_version_of(job.request, only)]
+            found = [
+                job
+                for job in found[-1:]
+                if only in (job.request.reply_with, job.request.said.corrects)
+            ]
         for job in found:
             is_person = job.request.encoding is Encoding.PLAIN
             job.stop(Cancelled("" if is_person else "it was stopped"))
@@ -467,7 +473,7 @@ class Dispatcher:
         return [job for key in keys for job in self._queues.get(key, _NO_JOBS)]
 
     async def resume(self) -> None:
-        """Take up what a killed process left unfinished: call once, when connected."""
+        """Resume the requests that a killed process left unfinished; call once, when connected."""
         for logged in await self._log.unfinished():
             # The log keeps the gateway's claim, not its check: trust may have ended since.
             request = self.identified(logged)
@@ -475,34 +481,32 @@ class Dispatcher:
                 self._admit(request)
 
     async def resend(self) -> None:
-        """Send people the answers that could not leave: call after each connection."""
+        """Send people the answers that could not be sent; call after each connection."""
         async with self._resending:
             for answer in await self._log.unsent():
                 # Programs ask again by themselves; people do not.
-                if answer.ontology == CHAT_TEXT and not self._is_coming(answer):
+                if answer.ontology != CHAT_TEXT or self.delivery.is_unconfirmed(answer):
+                    continue
+                asked = (answer.receiver, "", answer.in_reply_to)
+                jobs = self._jobs_near(answer, asked)
+                # A job that is not over yet sends its answer itself.
+                if not any(_request_key(job.request) == asked for job in jobs):
                     await self.delivery.deliver(answer)
 
-    def _is_coming(self, answer: AclMessage) -> bool:
-        """Check whether the answer was sent and awaits confirmation, or will be sent by its job."""
-        asked = (answer.receiver, "", answer.in_reply_to)
-        return self.delivery.is_unconfirmed(answer) or any(
-            _request_key(job.request) == asked for job in self._jobs_near(answer, asked)
-        )
-
     async def has_room(self, *, below: int) -> None:
-        """Return once fewer than this are running or waiting."""
+        """Wait until fewer than `below` requests are running or queued."""
         while self._open >= below:
             # In one step with the check above: no end can come between the two.
             self._has_ended.clear()
             await self._has_ended.wait()
 
     async def written_down(self) -> None:
-        """Return once every request received until now that is to survive a kill is in the log."""
+        """Wait until every resumable request received so far is in the log."""
         if self._notes:
             await asyncio.wait(set(self._notes))
 
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None = None) -> None:
-        """Remove from remembered answers what a store has forgotten: AnswerLog.scrub.
+        """Remove deleted data from logged answers: AnswerLog.scrub.
 
         Raises:
             StorageFailed: the disk refuses.
@@ -510,8 +514,7 @@ class Dispatcher:
         await self._log.scrub(path, values, peer=peer)
 
     async def scrub_asked(self, asker: str, conversations: Sequence[str] | None = None) -> None:
-        """Forget the remembered answers to this asker (in these conversations):
-        AnswerLog.scrub_asked.
+        """Delete the logged answers to this asker (in these conversations): AnswerLog.scrub_asked.
 
         Raises:
             StorageFailed: the disk refuses.
@@ -519,16 +522,16 @@ class Dispatcher:
         await self._log.scrub_asked(asker, conversations)
 
     async def close(self, *, patience_s: float = 10.0) -> None:
-        """Refuse what comes, let what runs end within `patience_s`, then cancel it.
+        """Graceful shutdown: refuse new requests, drain running ones for `patience_s`, then cancel.
 
-        What may go on for hours is not waited for: it is taken up again at the next start.
+        Requests that may run for hours are cancelled at once: they are resumed at the next start.
         """
         self._is_closing = True
         for task in self._cancelled_at_close:
             task.cancel()
         with suppress(TimeoutError):
             async with asyncio.timeout(patience_s):
-                # What is sent at the end is followed until it has arrived.
+                # New tasks may start meanwhile, such as the delivery of the last answers.
                 while self._tasks:
                     await asyncio.wait(self._tasks)
         for task in self._tasks:
@@ -546,13 +549,6 @@ _INTERRUPTED = Interrupted("it was interrupted, and is not run twice")
 _NO_CONTEXT = nullcontext()
 _NO_JOBS: deque[Job] = deque(maxlen=0)
 _REFUSALS_WITHOUT_EFFECT = frozenset({Performative.REFUSE, Performative.NOT_UNDERSTOOD})
-
-
-def _log_name(message: AclMessage) -> str:
-    """Sender and principal, for the log."""
-    return f"{message.sender} for {message.principal}" if message.principal else message.sender
-
-
 _RequestKey = tuple[str, str, str]
 """Key of a request: its sender, principal and id."""
 
@@ -571,17 +567,12 @@ def _is_repeated(one: AclMessage, other: AclMessage) -> bool:
     )
 
 
-def _is_version_of(message: AclMessage, id: str) -> bool:
-    """Check whether the message has this id or corrects the message with it."""
-    return id in (message.reply_with, message.said.corrects)
-
-
 def _queue_key(message: AclMessage, asked: _RequestKey) -> Hashable:
     """Key of the queue that keeps requests in order: a person's chat, or a peer's conversation;
     else each request has its own. In a room each occupant has a queue."""
     if message.ontology == CHAT_TEXT or message.conversation_id:
-        who = message.said.seat or message.principal or bare(asked[0])
-        return message.ontology, who, message.conversation_id
+        asker = message.said.seat or message.principal or bare(asked[0])
+        return message.ontology, asker, message.conversation_id
     return asked
 
 

@@ -24,8 +24,8 @@ TRANSIENT_PREFIX = "~"
 CHAT_TEXT = "chat"
 """Ontology of what a person's chat client sends: plain text that came without metadata."""
 MESSAGE_TYPE = "message_type"
-"""A key of SPADE's metadata: spade_llm 0.3 tells by it which behaviour a message is for, and an
-answer has it as its request did."""
+"""Key of SPADE's metadata by which spade_llm 0.3 selects the behaviour for a message; an answer
+repeats the value of its request."""
 CHAT_TYPE = "llm"
 FOR_MODELS_METADATA = {MESSAGE_TYPE: CHAT_TYPE}
 """Metadata that marks a chat message for programs written for spade_llm."""
@@ -53,17 +53,18 @@ _BARE_JID = re.compile(r"[^@/\s]{1,1023}@[^@/\s#]{1,1023}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMetadata:
-    """Stamped by servers are `room`, `real` and `occupant`; all else is the sender's own word.
+    """Chat metadata of a message: room, nickname, correction, quote, shared file, receipts.
 
-    Only plain messages carry it: nothing of it is ever read from a peer's metadata.
+    Servers stamp `room`, `real` and `occupant`; the other fields are claims of the sender. Only
+    plain messages carry it: it is never read from a peer's metadata.
     """
 
     corrects: str = ""
     """Id of the sender's own earlier message that this one replaces (XEP-0308)."""
     file: str = ""
-    """Address of a file that was shared with it (XEP-0066)."""
+    """URL of a file that was shared with the message (XEP-0066)."""
     room: str = ""
-    """Bare JID of the room that it was said in (XEP-0045)."""
+    """Bare JID of the room in which it was sent (XEP-0045)."""
     nick: str = ""
     """Nickname of the author in the room."""
     real: str = ""
@@ -100,13 +101,13 @@ class ChatMetadata:
         return replace(self, corrects="", file="", quotes="", wants="", hops=hops)
 
     def to_fields(self) -> dict[str, str]:
-        """Flat text, as the log of requests keeps it."""
+        """Flat form, as the answer log stores it."""
         pairs = ((one.name, getattr(self, one.name)) for one in fields(self))
         return {_CHAT_PREFIX + name: value for name, value in pairs if value}
 
     @classmethod
     def from_fields(cls, values: Mapping[str, str]) -> ChatMetadata:
-        """Inverse of `to_fields`; anything else in it is left out."""
+        """Inverse of `to_fields`; ignores other keys."""
         names = [one.name for one in fields(cls)]
         return cls(**{name: values.get(_CHAT_PREFIX + name, "") for name in names})
 
@@ -138,7 +139,7 @@ class Encoding(StrEnum):
     FORM = "form"
     """SPADE's metadata form: to and from plain SPADE agents."""
     PLAIN = "plain"
-    """A `<body/>` and no more: to and from people's chat clients."""
+    """Plain `<body/>`: to and from people's chat clients."""
 
 
 def new_id() -> str:
@@ -273,6 +274,9 @@ def from_metadata(
     Raises:
         MalformedContent: a key is present but unreadable; the message names it.
     """
+    extra: dict[str, str] = {}
+    if encoding is Encoding.FORM:
+        extra = {key: value for key, value in metadata.items() if key not in _KEYS}
     return AclMessage(
         performative=_performative(metadata.get("performative") or "request"),
         sender=sender,
@@ -290,14 +294,10 @@ def from_metadata(
         # Gateways are agents of ours: a form of a SPADE program cannot claim a principal.
         acts_for=metadata.get(PRINCIPAL, "") if encoding is Encoding.ACL else "",
         encoding=encoding,
-        extra=_extra(metadata) if encoding is Encoding.FORM else {},
+        extra=extra,
         # A peer's own form must not claim a room or an occupant, which servers stamp.
         said=ChatMetadata.from_fields(metadata) if encoding is Encoding.PLAIN else NO_CHAT_METADATA,
     )
-
-
-def _extra(metadata: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in metadata.items() if key not in _METADATA_FIELDS.values()}
 
 
 def _performative(text: str) -> Performative:

@@ -27,7 +27,7 @@ from pydantic import create_model
 
 from spade_llm.messaging.answer_log import fingerprint
 from spade_llm.messaging.body import Body, Empty, truncated_to_message
-from spade_llm.messaging.message import AclMessage, Encoding
+from spade_llm.messaging.message import Encoding
 from spade_llm.messaging.request import Idempotency, Request
 
 if TYPE_CHECKING:
@@ -106,7 +106,11 @@ class Operation(Generic[P, R]):
         body = self.request.read(values)
         arguments = {name: getattr(body, name) for name in self.request.model_fields}
         if _KEY in self._parameters:
-            arguments[_KEY] = _idempotency_key(request.message)
+            message = request.message
+            arguments[_KEY] = message.reply_with
+            # SPADE 4.1.4 takes Python's `id(self)`, which it uses again for other requests.
+            if message.encoding is Encoding.FORM:
+                arguments[_KEY] += f" {fingerprint(message)}"
         return self._respond(await getattr(target_of(request), self.op)(**arguments))
 
     # The models are built when they are first used: building them all would slow down startup.
@@ -115,7 +119,10 @@ class Operation(Generic[P, R]):
     def request(self) -> type[Body]:
         """Type of the request, derived from the parameters."""
         fields = {
-            name: (_wire_type(self._hints[name]), _default(parameter))
+            name: (
+                _wire_type(self._hints[name]),
+                ... if parameter.default is parameter.empty else parameter.default,
+            )
             for name, parameter in self._parameters.items()
             if name != _KEY
         }
@@ -224,17 +231,5 @@ def _tuple_of(item: object) -> object:
     return GenericAlias(tuple, (item, ...))
 
 
-def _default(parameter: inspect.Parameter) -> object:
-    return ... if parameter.default is parameter.empty else parameter.default
-
-
 def _camel_case(name: str) -> str:
     return name.title().replace("_", "")
-
-
-def _idempotency_key(message: AclMessage) -> str:
-    """Idempotency key of a request: its id; of a plain SPADE agent, with its fingerprint."""
-    # SPADE 4.1.4 takes Python's `id(self)`, which it uses again for other requests.
-    if message.encoding is Encoding.FORM:
-        return f"{message.reply_with} {fingerprint(message)}"
-    return message.reply_with

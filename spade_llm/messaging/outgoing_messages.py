@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ProtocolError, RequestError, RequestRefused, RequestTimeout
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_OPEN = 1024
-"""Questions that wait for an answer; one more is refused here."""
+"""Maximum number of open questions; further ones are refused locally."""
 MAX_CLOSED = 4096
-"""Questions that are over, and messages said, that are still known by their ids."""
+"""Maximum number of closed questions and of sent messages that are remembered by id."""
 
 SpawnTask = Callable[[Coroutine[object, object, None]], object]
 """Starts a background task and keeps a reference to it."""
@@ -50,8 +51,8 @@ def chat_message(
     id: str | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> AclMessage:
-    """Plain as a person's client sends it; with `metadata`, in SPADE's form, which programs read
-    and people's clients do not show."""
+    """Build a chat message: plain text, as chat clients send it; with `metadata`, in SPADE's form,
+    which programs read and chat clients do not show."""
     return AclMessage(
         performative=Performative.REQUEST,
         sender="",
@@ -81,7 +82,7 @@ class _SentMessage:
 
 
 class OutgoingMessages:
-    """ReplyListener of the node that it is made for."""
+    """Sends chat messages and questions; as a ReplyListener of its node, it receives replies."""
 
     def __init__(self, node: Node, *, max_open: int = MAX_OPEN, max_past: int = MAX_CLOSED) -> None:
         self._node = node
@@ -91,17 +92,17 @@ class OutgoingMessages:
         self._said: LruDict[str, _SentMessage] = LruDict(max_past)
 
     async def say(self, message: AclMessage, *, on_return: OnBounce | None = None) -> None:
-        """Once for its id. While we are not connected it is kept, and leaves later.
+        """Send a message, once for its id. Without a connection it is stored and sent later.
 
         `on_return` is told if a server returns it after this has ended.
 
         Raises:
             PeerUnavailable: our own server returned it at once.
-            RequestRefused: it is more than a message may be.
+            RequestRefused: it exceeds the maximum size of a message.
         """
         if self not in self._node.askers:
-            # Before the first message nothing can be for us. It comes behind the requester, before
-            # those that take what nothing waits for.
+            # Not before the first message, as no reply can come earlier. After the requester, and
+            # before the listeners that take messages which nothing waits for.
             self._node.askers.insert(1, self)
         # Noted before it is sent: a server may return it while `send` still waits.
         said = _SentMessage(message.receiver, lambda condition: None)
@@ -110,14 +111,16 @@ class OutgoingMessages:
         await self._node.confirm()
         if said.condition:
             raise unavailable_error(message, said.condition)
-        said.on_return = on_return or _log_return(message)
+        said.on_return = on_return or partial(
+            logger.warning, "a message to %s was returned: %s", message.receiver
+        )
 
     async def tell(self, message: AclMessage) -> None:
         """Send a message like `say`, but log a failure instead of raising it."""
         try:
             await self.say(message)
         except RequestError as error:
-            logger.warning("%s could not be told: %s", message.receiver, error)
+            logger.warning("no message could be sent to %s: %s", message.receiver, error)
 
     async def ask(self, message: AclMessage, *, timeout_s: float) -> AclMessage:
         """Ask a bare JID a question; return its reply to this message's id, or in its thread.
@@ -132,9 +135,14 @@ class OutgoingMessages:
             RequestFailed, RequestNotUnderstood: the peer said so.
         """
         with self._opened(message) as question:
+
+            def fail(condition: str) -> None:
+                if not question.answer.done():
+                    question.answer.set_exception(unavailable_error(message, condition))
+
             try:
                 async with asyncio.timeout(timeout_s):
-                    await self.say(message, on_return=_failing(question))
+                    await self.say(message, on_return=fail)
                     return _checked(await question.answer)
             # Before TimeoutError, of which RequestTimeout is a subclass.
             except RequestError:
@@ -148,7 +156,7 @@ class OutgoingMessages:
 
     def receive(self, message: AclMessage) -> bool:
         if message.encoding is Encoding.ACL and message.ontology != CHAT_TEXT:
-            return False  # One of ours asks something of its own.
+            return False  # A request of one of our agents.
         # Programs name the question's id; chat clients keep at most its thread.
         for name in filter(None, (message.in_reply_to, message.conversation_id)):
             key = message.owner, name
@@ -156,7 +164,7 @@ class OutgoingMessages:
                 _take(self._open[key], message)
                 return True
             if key in self._past:
-                logger.info("%s answered what is asked no more: %s", *key)
+                logger.info("ignoring a late answer of %s to %s", *key)
                 return True
         return False
 
@@ -195,7 +203,7 @@ class OutgoingMessages:
 
 
 def _take(question: _PendingQuestion, message: AclMessage) -> None:
-    """The first answer counts; parts of one, and the promise of one, do not."""
+    """Accept the first whole answer; parts of a stream and `agree` do not count."""
     is_whole = message.sequence is None and message.performative not in _NO_ANSWER
     if is_whole and not question.answer.done():
         question.answer.set_result(message)
@@ -209,18 +217,3 @@ def _checked(answer: AclMessage) -> AclMessage:
     if error is not None:
         raise error(answer.content, peer=answer.sender, conversation_id=answer.conversation_id)
     return answer
-
-
-def _failing(question: _PendingQuestion) -> OnBounce:
-    def fail(condition: str) -> None:
-        if not question.answer.done():
-            question.answer.set_exception(unavailable_error(question.message, condition))
-
-    return fail
-
-
-def _log_return(message: AclMessage) -> OnBounce:
-    def log(condition: str) -> None:
-        logger.warning("a message to %s was returned: %s", message.receiver, condition)
-
-    return log

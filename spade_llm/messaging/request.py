@@ -25,27 +25,26 @@ if TYPE_CHECKING:
     from spade_llm.messaging.transport import Send
 
 MAX_KEPT = 200
-"""Requests that are known one by one, the latest."""
+"""Maximum number of requests in the history."""
 MINUTE_S = 60
 
 
 class Idempotency(Enum):
-    """What running a handler twice would do.
+    """Effect of running a handler a second time for the same request.
 
-    All but READ remember their answer by the request's id. Whoever sends the same request again
-    gets the same answer; whoever *asks* again under the same id, with a new deadline, gets a new
-    attempt where that is safe: after a refusal (nothing changed), and after a failure of WRITE
-    and RESUME.
+    Answers of all but READ are logged by the request's id: a retry gets the logged answer. A
+    request with the same id and a *new deadline* is a new attempt. It runs again where that is
+    safe: after a refusal (nothing changed), and after a failure of WRITE and RESUME.
     """
 
     READ = auto()
-    """Nothing: a repeated request simply runs again."""
+    """No effect: a repeated request runs again."""
     WRITE = auto()
-    """Nothing more (the handler is idempotent by the request's id)."""
+    """No further effect: the handler is idempotent by the request's id."""
     RESUME = auto()
-    """Like WRITE, and taken up again by itself when the process died while it ran or waited."""
+    """As WRITE, and resumed after the process died while the request ran or waited."""
     ONCE = auto()
-    """Harm: after the process died while it ran, the request fails as `interrupted`."""
+    """Harmful: if the process died while the handler ran, the request fails as `interrupted`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +62,15 @@ class Request:
         await self._send(self.message.reply(Performative.INFORM, content, sequence=number))
 
     async def agree(self) -> None:
-        """Say that the answer will take longer than half of the deadline."""
+        """Announce that the answer will take longer than half of the deadline."""
         await self._send(self.message.reply(Performative.AGREE, ""))
 
     def set_aside(self) -> AbstractAsyncContextManager[None]:
-        """For a handler that waits for a person: others get its place, and its time stands still.
+        """Release the concurrency slot and suspend the time limit while the handler waits for a
+        person.
 
-        A deadline of the asker's holds on. Its conversation waits with it, except what the route
-        diverts; the wait needs a bound of its own.
+        A deadline set by the asker still applies. The conversation waits as well, except messages
+        that the route diverts; the wait needs a timeout of its own.
         """
         return self._aside()
 
@@ -85,14 +85,15 @@ class Route:
     handler: Handler
     effect_of: Callable[[AclMessage], Idempotency]
     max_time_s_of: Callable[[AclMessage], float | None] = lambda _: None
-    """How long its handler may run, if not as long as others (`Limits.max_time_s`): for requests
-    whose work grows with what is asked. Whoever serves such bounds how many run at once."""
+    """Time limit of the handler, if it differs from `DispatcherLimits.max_time_s`: for requests
+    whose work grows with their content. Their service limits how many run at once."""
     divert: Callable[[AclMessage], Handler | None] = lambda _message: None
-    """Serves a message at once, beside its conversation, because what runs there waits for it;
-    None: it waits its turn. Told of each one as it arrives; must not raise."""
+    """Handler that serves a message at once instead of queueing it, because the request that runs
+    in its conversation waits for it; None: it is queued. Called for each message on arrival; must
+    not raise."""
     ends_with_asker: bool = False
-    """It is stopped when its asker's connection has ended: nobody else wants the answer. Not for
-    people: their server keeps it until they are back."""
+    """Stop the request when its asker has disconnected. Not for people: their server stores the
+    answer until they are back."""
 
 
 @dataclass(slots=True, eq=False)
@@ -104,9 +105,9 @@ class Job:
     pause_s: float = 0.0
     """Delay after arrival before it may take a slot, imposed by the rate limiter on its sender."""
     diverted_to: Handler | None = None
-    """Instead of the route's handler."""
+    """Handler that replaces the route's."""
     has_slot: bool = False
-    """Counts as running."""
+    """True while it holds a concurrency slot."""
     scope: asyncio.Timeout | None = None
     """Deadline; set while the handler runs. Cancelling the job moves it to now."""
     waits: int = 0
@@ -128,15 +129,15 @@ class Job:
         return self.cancelled is not None
 
     def stop(self, reason: Cancelled) -> None:
-        """Cancel it, running or waiting; the first reason holds."""
+        """Cancel the job, running or queued; the first reason applies."""
         if self.scope and not self.is_cancelled and not self.scope.expired():
             # Not `task.cancel()`: the task is the conversation's worker and serves the next job.
             self.scope.reschedule(asyncio.get_running_loop().time())
         self.cancelled = self.cancelled or reason
 
     def begin_wait(self) -> bool:
-        """Suspend its deadline, unless its asker has set one. False: it is suspended already, for
-        several parts of its handler may wait at once."""
+        """Suspend the deadline, unless the asker has set one. False: it is suspended already,
+        because several parts of the handler may wait at once."""
         self.waits += 1
         if self.waits > 1:
             return False
@@ -147,7 +148,8 @@ class Job:
         return True
 
     def end_wait(self) -> bool:
-        """True: no part of its handler waits any more, and its time runs again."""
+        """Resume the deadline when the last part of the handler has stopped waiting; return True
+        then."""
         self.waits -= 1
         if self.waits:
             return False
@@ -156,8 +158,8 @@ class Job:
         return True
 
     def _adjustable_scope(self) -> asyncio.Timeout | None:
-        """Its deadline, where it is ours to move."""
-        # A deadline that the asker has set holds on: it does not wait any longer.
+        """The deadline, if it may be moved."""
+        # A deadline that the asker has set stays: the asker does not wait any longer.
         if self.scope is None or self.request.reply_by is not None:
             return None
         return None if self.scope.expired() or self.is_cancelled else self.scope
@@ -192,7 +194,7 @@ class HandledRequest:
     """Time of the answer, UTC."""
     ontology: str
     op: str
-    """Empty: its ontology has none, or it was not understood."""
+    """Operation; empty if the ontology has none, or the request was not understood."""
     asker: str
     """Bare JID of the caller; of a gateway's request, of its principal."""
     conversation: str = ""
@@ -201,10 +203,12 @@ class HandledRequest:
     outcome: str
     """`inform`; else the code of the error, for a person's chat the performative."""
     trace: str = ""
-    """Id of the trace that it was a part of, as W3C Trace Context has it."""
+    """Trace id (W3C Trace Context) of the request."""
 
 
 class RequestHistory:
+    """Latest answered requests and the request rate, without the requests' text."""
+
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._latest: deque[HandledRequest] = deque(maxlen=MAX_KEPT)
@@ -233,12 +237,12 @@ class RequestHistory:
         return self._storage_failures.record()
 
     def latest(self, limit: int, *, of: str | None = None) -> Sequence[HandledRequest]:
-        """Newest first; `of`: of this asker only."""
+        """Return the latest requests, newest first; `of`: of this asker only."""
         found = (one for one in reversed(self._latest) if of is None or one.asker == of)
         return [one for _, one in zip(range(limit), found, strict=False)]
 
     def note(self, request: AclMessage, answer: AclMessage, *, since_s: float) -> None:
-        """`since_s`: when it arrived, on the clock."""
+        """Record an answered request. `since_s`: its arrival, on the clock."""
         if request.ontology in self.left_out:
             return
         now_s, is_read = self._clock(), answer.performative is not Performative.NOT_UNDERSTOOD

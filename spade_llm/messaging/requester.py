@@ -59,10 +59,10 @@ class OutgoingRequest:
     language: str = "json"
     encoding: Encoding = Encoding.ACL
     is_news: bool = False
-    """Each part stands for itself, as a report of progress does: what comes after a lost part, or
-    from a peer that began again, is taken too."""
+    """Parts are independent, such as progress reports: parts after a lost one, or of a peer that
+    restarted, are accepted too."""
     acts_for: str = ""
-    """Bare JID that it is asked for, by a gateway; empty: for ourselves."""
+    """Bare JID for which a gateway asks; empty: the request is our own."""
 
 
 _Answer = AclMessage | RequestError
@@ -76,7 +76,7 @@ class _Pending:
     inbox: asyncio.Queue[_Answer]
     is_news: bool = False
     is_over: bool = False
-    """The peer needs no cancel any more."""
+    """True once the request has ended, so that no cancel is sent."""
     is_agreed: bool = False
     parts_seen: int = 0
 
@@ -113,7 +113,7 @@ class Requester:
         self._cancels: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
-        """Wait until the peers of abandoned requests were told; bounded by CANCEL_S."""
+        """Wait until the cancels of abandoned requests are sent, at most CANCEL_S."""
         await asyncio.gather(*self._cancels)
 
     async def ask(self, question: OutgoingRequest, *, timeout_s: float) -> AclMessage:
@@ -149,7 +149,7 @@ class Requester:
                 yield answer
 
     def receive(self, message: AclMessage) -> bool:
-        """Take an answer; False if no question of ours waits for it, from this peer."""
+        """Accept an answer; False if no open request expects it from this peer."""
         pending = self._pending.get(message.in_reply_to)
         if pending is None or not _is_answer(message, pending.request.receiver):
             return False
@@ -162,7 +162,7 @@ class Requester:
         return True
 
     def bounced(self, bounce: Bounce) -> bool:
-        """Fail the question that the server returned; False if it is none of ours."""
+        """Fail the request that the server returned; False if it is not one of ours."""
         pending = self._pending.get(bounce.message_id)
         if pending is None or not is_error_source(bounce.peer, pending.request.receiver):
             return False
@@ -213,18 +213,15 @@ class Requester:
                 async with asyncio.timeout_at(min(pending.deadline, silence_ends)):
                     answer = await pending.inbox.get()
             except TimeoutError:
-                await self._after_silence(pending, retry_s)
+                if asyncio.get_running_loop().time() >= pending.deadline:
+                    raise _timeout(pending.request) from None
+                # A peer that is working is asked at longer intervals: its answer may be lost, but
+                # is not urgent.
+                if retry_s >= MAX_RETRY_S or not pending.is_at_work:
+                    await self._send_in_time(pending)
                 retry_s = MAX_RETRY_S if pending.is_at_work else min(retry_s * 2, MAX_SILENCE_S)
             else:
                 return _checked(answer)
-
-    async def _after_silence(self, pending: _Pending, silence_s: float) -> None:
-        """Resend after a silence. A peer that is working is asked at longer intervals: its answer
-        may be lost, but is not urgent."""
-        if asyncio.get_running_loop().time() >= pending.deadline:
-            raise _timeout(pending.request)
-        if silence_s >= MAX_RETRY_S or not pending.is_at_work:
-            await self._send_in_time(pending)
 
     async def _send_in_time(self, pending: _Pending) -> None:
         try:

@@ -59,10 +59,10 @@ _UNKNOWN = _Operation(_unknown, Idempotency.READ, None)
 
 
 class RpcService:
-    """The handlers of one ontology. An unknown op is `not-understood`, and says which are known."""
+    """Handlers of one ontology. An unknown op is answered `not-understood`, with the known ones."""
 
     def __init__(self, ontology: str, *, ends_with_asker: bool = False) -> None:
-        """`ends_with_asker`: Route has it."""
+        """`ends_with_asker`: see Route."""
         self.ontology = ontology
         self._ends_with_asker = ends_with_asker
         self._ops: dict[str, _Operation] = {}
@@ -76,7 +76,8 @@ class RpcService:
         effect: Idempotency = Idempotency.READ,
         is_diverted: bool = False,
     ) -> None:
-        """`is_diverted`: served at once, beside its conversation: what runs there waits for it."""
+        """Register the handler of an op. `is_diverted`: served at once instead of queued, because
+        the request that runs in its conversation waits for it."""
 
         async def read(request: Request, values: Mapping[str, object]) -> Body:
             return await handler(request, body.read(values))
@@ -239,7 +240,7 @@ class RpcClient:
             return answer.decode(message.content)
         except SpadeLLMError as error:
             raise RequestFailed(
-                f"{self.jid} answered what cannot be read: {error}",
+                f"{self.jid} sent an unreadable answer: {error}",
                 peer=self.jid,
                 conversation_id=message.conversation_id,
                 wire_code="malformed",

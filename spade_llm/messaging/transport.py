@@ -96,14 +96,11 @@ class InMemoryTransport:
         return self._jid
 
     async def send(self, message: AclMessage) -> None:
-        wire = _encode(message)
+        fields = to_metadata(message)
+        wire = json.dumps([fields, message.content, message.encoding]).encode()
         if len(wire) > MAX_STANZA_BYTES:
             raise MalformedContent(f"the message has over {MAX_STANZA_BYTES} bytes")
         self._network.route(self._jid, message.receiver, wire)
-
-
-def _encode(message: AclMessage) -> bytes:
-    return json.dumps([to_metadata(message), message.content, message.encoding]).encode()
 
 
 def _decode(wire: bytes, *, sender: str, receiver: str) -> AclMessage:

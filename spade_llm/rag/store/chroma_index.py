@@ -42,10 +42,13 @@ YIELD_SHARE = 2.0
 
 
 class YieldingThread:
-    """`take` it between two parts of the work."""
+    """Throttle for long work in a thread (duty cycle): call `take` between two parts of the work.
+
+    Without the pauses, the thread would hold the interpreter lock while queries wait.
+    """
 
     def __init__(self, *, after_s: float) -> None:
-        """Work that is done by then needs no rest."""
+        """`after_s`: work that takes no longer is not throttled."""
         self._from = time.monotonic() + after_s
         self._began = time.monotonic()
 
