@@ -9,7 +9,6 @@ import asyncio
 import logging
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from slixmpp.exceptions import XMPPError
@@ -216,7 +215,10 @@ class XmppAgent(Agent):
         await self._hook_plugin_after_connection()
         await self.setup()
         self._alive.set()
-        self._start_behaviours()
+        for behaviour in self.behaviours:
+            if not behaviour.is_running:
+                behaviour.set_agent(self)
+                behaviour.start()
         await self.node.dispatcher.resume()
 
     async def _open_resources(self) -> None:
@@ -265,7 +267,11 @@ class XmppAgent(Agent):
         if self.presence and self.connection and self.connection.connected.is_set():
             self.presence.set_unavailable()
         await self.peer_features.close()
-        await self._finish_background()
+        if self._background:
+            await asyncio.wait(self._background, timeout=BACKGROUND_END_S)
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
         if self.connection is not None:
             await self.connection.close()
         await self._resources.aclose()
@@ -378,7 +384,11 @@ class XmppAgent(Agent):
         messages for the account's other clients (negative priority, RFC 6121 §8.5.2).
         """
         found: set[str] = set()
-        note = partial(_collect_agents, found)
+
+        def note(seen: PeerPresence) -> None:
+            if seen.is_ours and seen.is_available:
+                found.add(bare(seen.jid))
+
         self.on_peer_presence.append(note)
         self.client.send_presence(ppriority=-1)
         await asyncio.sleep(seconds)
@@ -426,12 +436,6 @@ class XmppAgent(Agent):
             await connection.close()
             await self._resources.aclose()
             raise
-
-    def _start_behaviours(self) -> None:
-        for behaviour in self.behaviours:
-            if not behaviour.is_running:
-                behaviour.set_agent(self)
-                behaviour.start()
 
     def _session_started(self) -> None:
         # Before the handlers, one of which asks the archive: Prosody delivers no offline messages
@@ -503,15 +507,3 @@ class XmppAgent(Agent):
         task = asyncio.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
-
-    async def _finish_background(self) -> None:
-        if self._background:
-            await asyncio.wait(self._background, timeout=BACKGROUND_END_S)
-        for task in self._background:
-            task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
-
-
-def _collect_agents(found: set[str], seen: PeerPresence) -> None:
-    if seen.is_ours and seen.is_available:
-        found.add(bare(seen.jid))

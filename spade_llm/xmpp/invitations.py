@@ -148,11 +148,27 @@ class Invitations:
 
     def guests(self) -> list[Guest]:
         """Raises StorageFailed."""
-        return [_guest(row) for row in self._db.run(_GUESTS, self._clock())]
+        return [
+            Guest(
+                jid=str(jid),
+                invitation=str(invitation),
+                since=float(str(since)),
+                until=None if until is None else float(str(until)),
+            )
+            for jid, invitation, since, until in self._db.run(_GUESTS, self._clock())
+        ]
 
     def open_ones(self) -> list[Invitation]:
         """The next to expire first. Raises StorageFailed."""
-        return [_invitation(row) for row in self._db.run(_OPEN, self._clock())]
+        return [
+            Invitation(
+                name=str(hashed)[:NAMED_BY],
+                note=str(note),
+                uses_left=int(str(left)),
+                expires_at=float(str(expires_at)),
+            )
+            for hashed, note, left, expires_at in self._db.run(_OPEN, self._clock())
+        ]
 
     def revoke(self, name: str) -> bool:
         """Shut out the guest of this JID, or withdraw the invitation of this name. Raises
@@ -174,19 +190,3 @@ def _hash(code: str) -> str:
     plain = "".join(letter for letter in code.upper() if letter in ALPHABET)
     # Without salt or iterations: 78 random bits cannot be tried out, unlike a password.
     return sha256(plain.encode()).hexdigest()
-
-
-def _guest(row: tuple[object, ...]) -> Guest:
-    jid, invitation, since, until = row
-    left = None if until is None else float(str(until))
-    return Guest(jid=str(jid), invitation=str(invitation), since=float(str(since)), until=left)
-
-
-def _invitation(row: tuple[object, ...]) -> Invitation:
-    hashed, note, left, expires_at = row
-    return Invitation(
-        name=str(hashed)[:NAMED_BY],
-        note=str(note),
-        uses_left=int(str(left)),
-        expires_at=float(str(expires_at)),
-    )

@@ -74,6 +74,8 @@ def not_understood_reply(xml: Element, error: MalformedContent) -> AclMessage | 
 
 
 class StanzaRouter:
+    """In this order: filters, bounces, answers to our requests, users' behaviours, dispatcher."""
+
     def __init__(self, agent: XmppAgent) -> None:
         self._agent = agent
 
@@ -95,31 +97,32 @@ class StanzaRouter:
 
     def take(self, xml: Element) -> None:
         """A `<message/>` as it came."""
-        if codec.is_from_self(xml, self._agent.address):
+        agent = self._agent
+        if codec.is_from_self(xml, agent.address):
             return
-        if any(take(xml) for take in self._agent.message_filters):
+        if any(take(xml) for take in agent.message_filters):
             return
         try:
             incoming = codec.decode(xml)
         except MalformedContent as error:
-            self._reject(xml, error)
+            if (reply := not_understood_reply(xml, error)) is not None:
+                agent.spawn(self._send_quietly(reply))
             return
+        self._route(incoming, xml)
+
+    def _route(self, incoming: AclMessage | Bounce | None, xml: Element) -> None:
+        agent = self._agent
         if isinstance(incoming, Bounce):
-            self._agent.node.bounced(incoming)
+            agent.node.bounced(incoming)
             return
-        known = incoming and self._agent.node.dispatcher.identified(incoming)
-        if incoming is not None and known is None:
+        message = incoming and agent.node.dispatcher.identified(incoming)
+        if incoming is not None and message is None:
             return
-        if not self._is_answer(known) and not self._is_claimed(xml):
-            self._receive(known, xml)
-
-    def _is_answer(self, message: AclMessage | None) -> bool:
-        return message is not None and self._agent.node.is_awaited(message)
-
-    def _is_claimed(self, xml: Element) -> bool:
-        """Offer the message to the user's behaviours with a template; True if one matches."""
-        wanting = [b for b in self._agent.behaviours if b.template]
-        return bool(wanting) and self._offer(xml, wanting)
+        if message is not None and agent.node.is_awaited(message):
+            return
+        # A user's behaviour with a matching template takes the message.
+        if not self._offer(xml, [b for b in agent.behaviours if b.template]):
+            self._deliver(message, xml)
 
     def _offer(self, xml: Element, behaviours: list[object]) -> bool:
         if not behaviours:
@@ -130,40 +133,26 @@ class StanzaRouter:
             self._agent.submit(behaviour.enqueue(message))  # type: ignore[attr-defined]  # SPADE
         return bool(takers)
 
-    def _receive(self, message: AclMessage | None, xml: Element) -> None:
+    def _deliver(self, message: AclMessage | None, xml: Element) -> None:
         """Deliver a message to the handler of its ontology, else to `on_text` and to behaviours
         without a template. Any other message but chat goes to the dispatcher, which rejects it."""
-        is_spoken = message is not None and self._agent.node.dispatcher.speaks(message.ontology)
-        is_heard = not is_spoken and message is not None and self._is_heard(message)
-        is_taken = not is_spoken and self._offer(xml, self._users_without_template())
-        if message is None or is_heard or is_taken:
-            return
-        if (is_spoken or not _is_talk(message)) and not self._is_handed_back(message):
-            self._agent.node.dispatcher.receive(message)
-
-    def _is_handed_back(self, message: AclMessage) -> bool:
-        # Whoever does not ask again is left to the server, which stores what stays unacknowledged.
+        agent, dispatcher = self._agent, self._agent.node.dispatcher
+        if message is None or not dispatcher.speaks(message.ontology):
+            is_heard = False
+            if message is not None and message.ontology == CHAT_TEXT and agent.on_text is not None:
+                agent.on_text(message)
+                is_heard = True
+            # Our own behaviours (xmpp/spade_adapters.py) get their messages from the node.
+            users = [b for b in agent.behaviours if not (b.template or isinstance(b, Behaviour))]
+            is_taken = self._offer(xml, users)
+            if message is None or is_heard or is_taken or _is_talk(message):
+                return
+        # While the agent stops, a sender that does not ask again is left to the server, which
+        # stores what stays unacknowledged.
+        is_frozen = agent.connection is not None and agent.connection.is_acknowledgement_frozen
         asks_again = message.encoding is Encoding.ACL or message.reply_by is not None
-        return (
-            bool(self._agent.connection and self._agent.connection.is_acknowledgement_frozen)
-            and not asks_again
-        )
-
-    def _is_heard(self, message: AclMessage) -> bool:
-        if message.ontology != CHAT_TEXT or self._agent.on_text is None:
-            return False
-        self._agent.on_text(message)
-        return True
-
-    def _users_without_template(self) -> list[object]:
-        """Our own behaviours (xmpp/spade_adapters.py) take no messages: theirs come through the
-        node."""
-        return [b for b in self._agent.behaviours if not (b.template or isinstance(b, Behaviour))]
-
-    def _reject(self, xml: Element, error: MalformedContent) -> None:
-        answer = not_understood_reply(xml, error)
-        if answer is not None:
-            self._agent.spawn(self._send_quietly(answer))
+        if asks_again or not is_frozen:
+            dispatcher.receive(message)
 
     async def _send_quietly(self, message: AclMessage) -> None:
         try:

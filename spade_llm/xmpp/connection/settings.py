@@ -30,7 +30,7 @@ class ConnectionSettings:
 
     host: str | None = None
     """Address to connect to; None: found through the JID's domain (SRV records, RFC 6120 §3.2)."""
-    port: int = 5222
+    port: int = XMPP_PORT
     others: tuple[tuple[str, int], ...] = ()
     """Further addresses of the same server: tried in turn where one does not answer."""
     ca_path: Path | None = None
@@ -109,10 +109,10 @@ def parse_address(
     Raises:
         ConfigurationError: it is none of them.
     """
-    host, port = _split_address(text, str(default_port))
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+    endpoint = None if text.endswith(":") else _parse_endpoint(text, default_port)
+    if endpoint is None:
         raise ConfigurationError(f"{named}: {text!r} is not HOST or HOST:PORT")
-    return host, int(port)
+    return endpoint
 
 
 def full_jid(name: str, domain: str) -> str:
@@ -120,22 +120,14 @@ def full_jid(name: str, domain: str) -> str:
     return name if "@" in name else f"{name}@{domain}"
 
 
-def _parse_endpoint(text: str) -> tuple[str, int] | None:
+def _parse_endpoint(text: str, default_port: int = XMPP_PORT) -> tuple[str, int] | None:
     """`HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`; None: none of them."""
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
     else:
         host, colon, rest = text.partition(":")
         rest = colon + rest
-    port = rest.removeprefix(":") or "5222"
-    # The length is checked before `int`: the text comes from a server.
+    port = rest.removeprefix(":") or str(default_port)
+    # The length is checked before `int`: a redirection's text comes from a server.
     is_sound = bool(host) and port.isdecimal() and len(port) <= len(str(MAX_PORT))
     return (host, int(port)) if is_sound and 0 < int(port) <= MAX_PORT else None
-
-
-def _split_address(text: str, default_port: str) -> tuple[str, str]:
-    if text.startswith("["):
-        host, _, rest = text[1:].partition("]")
-        return host, rest.removeprefix(":") if rest else default_port
-    host, colon, port = text.partition(":")
-    return host, port if colon else default_port

@@ -249,9 +249,6 @@ class StreamManagement:
         self._acked += new
         for _ in range(min(new, len(self._unacked))):
             self._unacked_chars -= len(self._unacked.popleft())
-        self._settle_receipts()
-
-    def _settle_receipts(self) -> None:
         while self._receipts and self._receipts[0][0] <= self._acked:
             _set(self._receipts.popleft()[1], has_arrived=True)
         if self._sent == self._acked:

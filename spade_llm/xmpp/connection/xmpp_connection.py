@@ -136,7 +136,9 @@ class XmppConnection:
         finally:
             # Also after a failed goodbye: who waits for a receipt must get an answer.
             self.client.management.give_up()
-            self._end_sender()
+            # slixmpp 1.12 leaves the task that sends its queue running for ever.
+            if self.client._run_out_filters is not None:
+                self.client._run_out_filters.cancel()
 
     async def send(self, xml: str) -> None:
         """Write one stanza, waiting a while for a connection that is coming back.
@@ -145,7 +147,11 @@ class XmppConnection:
             PeerUnavailable: not connected, and not back within SEND_TIMEOUT_S.
         """
         if not self.connected.is_set():
-            await self._wait_connected()
+            try:
+                async with asyncio.timeout(SEND_TIMEOUT_S):
+                    await self.connected.wait()
+            except TimeoutError:
+                raise self._not_connected() from None
         self.client.send_raw(xml)
 
     async def confirm(self) -> None:
@@ -197,13 +203,6 @@ class XmppConnection:
         """Write a stanza that may be lost; dropped without a connection."""
         if self.connected.is_set():
             self.client.send_raw(xml)
-
-    async def _wait_connected(self) -> None:
-        try:
-            async with asyncio.timeout(SEND_TIMEOUT_S):
-                await self.connected.wait()
-        except TimeoutError:
-            raise self._not_connected() from None
 
     def _not_connected(self) -> PeerUnavailable:
         return PeerUnavailable(
@@ -330,11 +329,6 @@ class XmppConnection:
             # slixmpp 1.12 swallows a cancellation inside `disconnect`: wait beside it.
             await asyncio.wait([self.client.disconnect(wait=farewell_s)])
 
-    def _end_sender(self) -> None:
-        """slixmpp 1.12 leaves the task that sends its queue running for ever."""
-        if self.client._run_out_filters is not None:
-            self.client._run_out_filters.cancel()
-
     def _listen(self) -> None:
         on = self.client.add_event_handler
         on("session_start", self._session_started)
@@ -439,9 +433,6 @@ class XmppConnection:
     def _insecure(self, reason: object) -> ConfigurationError:
         if isinstance(reason, _TLS_CONNECTION_LOST):
             return self._unreachable("the connection was closed during the TLS handshake")
-        return self._untrusted(reason)
-
-    def _untrusted(self, reason: object) -> CertificateRejected:
         return CertificateRejected(
             f"the certificate of the server of {self._jid!r} is not trusted ({reason}): name"
             " its CA in [server] ca, and use a domain that the certificate names"

@@ -217,13 +217,10 @@ class AdHocCommands:
         except (RequestError, ServiceError, TimeoutError) as error:
             logger.warning("a command of %s: %s", peer, error)
         finally:
-            self._leave(peer)
+            self._running[peer] -= 1
+            if not self._running[peer]:
+                del self._running[peer]
             self._show(iq, step)
-
-    def _leave(self, peer: str) -> None:
-        self._running[peer] -= 1
-        if not self._running[peer]:
-            del self._running[peer]
 
     def _show(self, iq: Iq, step: CommandStep, *, note: str = "") -> None:
         if isinstance(step, CommandResult):
@@ -236,22 +233,16 @@ class AdHocCommands:
             if note:
                 _add_note(command, note, "error")
             command.append(form_xml(step.form))
-        _send(iq, _within_limit(iq, command))
+        # At a larger stanza a server would close our stream.
+        if len(tostring(command).encode()) > MAX_COMMAND_BYTES:
+            too_long = _TOO_LONG_TEXT[client_language(iq.xml)]
+            command = _result_element(iq, CommandResult(text=too_long, is_failure=True))
+        _send(iq, command)
 
 
 def _command(iq: Iq, status: str, session: str) -> ET.Element:
     attributes = {"node": iq.xml[0].get("node", ""), "sessionid": session, "status": status}
     return ET.Element(f"{{{COMMANDS}}}command", attributes)
-
-
-def _within_limit(iq: Iq, command: ET.Element) -> ET.Element:
-    """Replace a command above the size limit, at which a server would close our stream, by an
-    error."""
-    if len(tostring(command).encode()) > MAX_COMMAND_BYTES:
-        return _result_element(
-            iq, CommandResult(text=_TOO_LONG_TEXT[client_language(iq.xml)], is_failure=True)
-        )
-    return command
 
 
 def _result_element(iq: Iq, done: CommandResult) -> ET.Element:

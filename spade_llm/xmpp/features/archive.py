@@ -209,13 +209,10 @@ class MissedMessages:
                 # Another stream meanwhile: whoever reads the archive keeps the place.
                 if reading is self._reading:
                     self._save_position(newest)
-                    self._forget_until(newest)
+                    while self._live and self._live.popitem(last=False)[0] != newest:
+                        continue
         finally:
             self._is_keeping = False
-
-    def _forget_until(self, newest: str) -> None:
-        while self._live and self._live.popitem(last=False)[0] != newest:
-            continue
 
     async def _read_all(self) -> None:
         for attempt in range(ATTEMPTS):

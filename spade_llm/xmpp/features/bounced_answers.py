@@ -48,16 +48,13 @@ class BouncedAnswers:
         agent.message_filters.append(on_extension((_ERROR,), self._take))
 
     def _note_sent(self, message: AclMessage) -> None:
-        if self._is_for_elsewhere(message):
-            self._sent[message.reply_with] = message
-
-    def _is_for_elsewhere(self, message: AclMessage) -> bool:
-        """True for a chat answer to a person on another domain. Requests have a caller that waits
-        for them; rooms and programs have retries of their own."""
+        """Remember a chat answer to a person on another domain."""
+        # Requests have a caller that waits for them; rooms and programs have their own retries.
         is_answer = message.ontology == CHAT_TEXT and message.encoding is Encoding.PLAIN
         is_question = message.performative is Performative.REQUEST
         is_far = domain_of(message.receiver) != str(self._agent.jid.domain)
-        return is_answer and is_far and not (is_question or message.said.room)
+        if is_answer and is_far and not (is_question or message.said.room):
+            self._sent[message.reply_with] = message
 
     def _take(self, xml: Element) -> bool:
         if xml.get("type") != "error" or not self._sent:
@@ -83,13 +80,9 @@ class BouncedAnswers:
     async def _try_again(self) -> None:
         while self._is_due:
             self._is_due = False
-            pause_s = self._next_pause_s()
-            await asyncio.sleep(random.uniform(pause_s / 2, pause_s))
+            now_s = asyncio.get_running_loop().time()
+            has_rested = now_s - self._tried_s > BACKOFF_RESET_S
+            self._pause_s = FIRST_PAUSE_S if has_rested else min(self._pause_s * 2, MAX_PAUSE_S)
+            self._tried_s = now_s
+            await asyncio.sleep(random.uniform(self._pause_s / 2, self._pause_s))
             await self._agent.node.dispatcher.resend()
-
-    def _next_pause_s(self) -> float:
-        now_s = asyncio.get_running_loop().time()
-        has_rested = now_s - self._tried_s > BACKOFF_RESET_S
-        self._pause_s = FIRST_PAUSE_S if has_rested else min(self._pause_s * 2, MAX_PAUSE_S)
-        self._tried_s = now_s
-        return self._pause_s

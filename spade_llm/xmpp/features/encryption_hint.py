@@ -60,11 +60,15 @@ class EncryptionHint:
         agent.message_filters.append(on_extension(_ENCRYPTED, self._take))
 
     def _take(self, xml: Element) -> bool:
-        """Keys that are exchanged without a text (XEP-0384 §5.5) say nothing to a person."""
         kind = encryption_of(xml)
         if not kind or xml.get("type", "normal") not in ("chat", "normal"):
             return False
-        if _has_text(xml) and self._is_time(xml):
+        # Keys that are exchanged without a text (XEP-0384 §5.5) are no message of a person.
+        is_text = bool(xml.findtext(_BODY)) or any(
+            part.tag.endswith("}payload") or (part.tag in _ENCRYPTED and part.text)
+            for part in xml.iter()
+        )
+        if is_text and self._is_time(xml):
             self._agent.spawn(self._tell(xml, kind))
         return True
 
@@ -86,14 +90,6 @@ class EncryptionHint:
 def encryption_of(xml: Element) -> str:
     """Return the name of the encryption of a message; empty if it is not encrypted."""
     return next((name for tag, name in _ENCRYPTED.items() if xml.find(tag) is not None), "")
-
-
-def _has_text(xml: Element) -> bool:
-    is_sealed = any(
-        part.tag.endswith("}payload") or (part.tag in _ENCRYPTED and bool(part.text))
-        for part in xml.iter()
-    )
-    return is_sealed or bool(xml.findtext(_BODY))
 
 
 def _conversation_key(xml: Element) -> tuple[str, str]:

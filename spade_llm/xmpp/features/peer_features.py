@@ -115,7 +115,10 @@ class PeerClient:
     def follows_corrections(self) -> bool:
         """True if the client shows every correction of a message, however often that is
         corrected."""
-        return CORRECTION in self.features and _client_name(self.software) in FOLLOWS_CORRECTIONS
+        # `https://dino.im/` is known as `dino.im`.
+        host = self.software.strip().casefold().rpartition("://")[2]
+        name = host.removeprefix("www.").rstrip("/")
+        return CORRECTION in self.features and name in FOLLOWS_CORRECTIONS
 
 
 class PeerFeatures:
@@ -226,11 +229,6 @@ class PeerFeatures:
         self._known.pop(seen.jid, None)
         if not clients:
             self._seen.pop(person, None)
-
-
-def _client_name(software: str) -> str:
-    """`https://dino.im/` → `dino.im`."""
-    return software.strip().casefold().rpartition("://")[2].removeprefix("www.").rstrip("/")
 
 
 _UNKNOWN = PeerClient()

@@ -155,20 +155,14 @@ class RoomMembership:
         join_result = self._room.begin(nick)
         try:
             async with asyncio.timeout(JOIN_TIMEOUT_S):
-                await self._connected()
-                self._send_join_presence()
+                if self._agent.connection is not None:
+                    await self._agent.connection.connected.wait()
+                presence = self._agent.client.make_presence(pto=self._room.own_address)
+                presence.xml.append(muc.join_element(self._room.password))
+                presence.send()
                 return await join_result
         except TimeoutError:
             return "no answer"
-
-    async def _connected(self) -> None:
-        if self._agent.connection is not None:
-            await self._agent.connection.connected.wait()
-
-    def _send_join_presence(self) -> None:
-        presence = self._agent.client.make_presence(pto=self._room.own_address)
-        presence.xml.append(muc.join_element(self._room.password))
-        presence.send()
 
     async def _finish_join(self) -> None:
         """Query the room's features, then finish the join. Only a room that announces occupant ids

@@ -230,19 +230,16 @@ class RoomState:
     def _farewell(self, seen: RoomPresence) -> None:
         is_own = SELF in seen.statuses or seen.nick == self.nick
         if NEW_NICK in seen.statuses and seen.new_nick:
-            self._rename(seen.nick, seen.new_nick, is_own=is_own)
+            # The occupant stays the same, so its transient id and what is known of it stay too.
+            if is_own:
+                self.nick = seen.new_nick
+            elif (occupant := self._occupants.pop(seen.nick, None)) is not None:
+                occupant.nick = seen.new_nick
+                self._occupants[seen.new_nick] = occupant
         elif is_own:
             self._put_out(seen)
         else:
             self._occupants.pop(seen.nick, None)
-
-    def _rename(self, nick: str, new: str, *, is_own: bool) -> None:
-        # The occupant stays the same, so its transient id and what is known of it stay too.
-        if is_own:
-            self.nick = new
-        elif (occupant := self._occupants.pop(nick, None)) is not None:
-            occupant.nick = new
-            self._occupants[new] = occupant
 
     def _put_out(self, seen: RoomPresence) -> None:
         # Kicked (307), no member any more (321), members only from now on (322).

@@ -188,15 +188,22 @@ class Rooms:
     def _invite(self, invitation: RoomInvitation) -> None:
         """Accept an invitation from a sender that is let in. A mediated one is sent by the room,
         which names the inviter; so the room's domain must be trusted, too."""
-        voucher = bare(invitation.room).partition("@")[2]
-        is_vouched = not invitation.is_mediated or self._trusts(voucher)
-        is_welcome = is_vouched and self._is_admitted(invitation.inviter)
+        roster, inviter = self._agent.roster, invitation.inviter
+        domain = bare(invitation.room).partition("@")[2]
+        is_ours = domain.endswith(f".{self._agent.jid.domain}")
+        is_vouched = not invitation.is_mediated or is_ours or roster.allows(domain)
+        is_admitted = roster.allows(inviter) and self._agent.admission.is_admitted(inviter)
+        is_welcome = is_vouched and is_admitted
         if not (is_welcome and self._options.takes_invitations):
-            logger.info("an invitation of %s to %s is ignored", invitation.inviter, invitation.room)
+            logger.info("an invitation of %s to %s is ignored", inviter, invitation.room)
             return
         known = KnownRoom(jid=invitation.room, password=invitation.password)
-        if known.jid not in self._rooms and self._has_capacity_for(invitation.inviter):
-            self._remember(known, invitation.inviter)
+        if known.jid not in self._rooms and self._has_capacity_for(inviter):
+            self._invited.add(known.jid)
+            try:
+                self.invited_to.add(known, inviter=inviter)
+            except StorageFailed as error:
+                logger.warning("%s is forgotten at the next start: %s", known.jid, error)
             self._want(known, is_new=True)
 
     def _has_capacity_for(self, inviter: str) -> bool:
@@ -205,21 +212,6 @@ class Rooms:
         except StorageFailed as error:
             logger.warning("the number of invitations of %s cannot be read: %s", inviter, error)
             return False
-
-    def _trusts(self, domain: str) -> bool:
-        """A component of our own server, or one that we let in."""
-        is_own = domain.endswith(f".{self._agent.jid.domain}")
-        return is_own or self._agent.roster.allows(domain)
-
-    def _is_admitted(self, jid: str) -> bool:
-        return self._agent.roster.allows(jid) and self._agent.admission.is_admitted(jid)
-
-    def _remember(self, known: KnownRoom, inviter: str) -> None:
-        self._invited.add(known.jid)
-        try:
-            self.invited_to.add(known, inviter=inviter)
-        except StorageFailed as error:
-            logger.warning("%s is forgotten at the next start: %s", known.jid, error)
 
     def _hear(self, room: RoomState, xml: Element) -> None:
         nick = xml.get("from", "").partition("/")[2]
@@ -233,19 +225,17 @@ class Rooms:
         if message is None:
             return
         text = None if codec.is_delayed(xml) else self._addressed_text(room, xml, message)
-        occupant = room.occupant(nick)
-        if text is None or not self._may_talk(room, occupant):
-            self._record_line(room, occupant, message, hops=read_hops(xml))
+        occupant, hops = room.occupant(nick), read_hops(xml)
+        # All occupants of a configured room may talk to the agent, else only those that are let in.
+        is_configured = room.address not in self._invited
+        may_talk = is_configured or self._agent.admission.is_admitted(occupant.real)
+        if text is None or not may_talk:
+            room.hear(occupant.nick, message.content)
+            if not (hops or occupant.is_program):
+                room.budget.person_spoke()
             return
         question = replace(message, content=text, conversation_id="")
-        self._agent.spawn(self._accept(room, question, occupant, read_hops(xml)))
-
-    def _record_line(
-        self, room: RoomState, occupant: Occupant, message: AclMessage, *, hops: int
-    ) -> None:
-        room.hear(occupant.nick, message.content)
-        if not (hops or occupant.is_program):
-            room.budget.person_spoke()
+        self._agent.spawn(self._accept(room, question, occupant, hops))
 
     def _addressed_text(self, room: RoomState, xml: Element, message: AclMessage) -> str | None:
         """Return the text addressed to the agent, without the leading nick; None: not addressed."""
@@ -255,12 +245,6 @@ class Rooms:
         own = frozenset({room.own_address, str(self._agent.jid)})
         is_meant = is_mentioned(xml, own) or message.in_reply_to in self._sent
         return message.content if is_meant else None
-
-    def _may_talk(self, room: RoomState, occupant: Occupant) -> bool:
-        """True if this occupant may talk to the agent: all occupants in a configured room, else
-        only JIDs that are let in."""
-        is_ours = room.address not in self._invited
-        return is_ours or self._agent.admission.is_admitted(occupant.real)
 
     async def _accept(
         self, room: RoomState, message: AclMessage, occupant: Occupant, hops: int
@@ -294,8 +278,11 @@ class Rooms:
         sender = xml.get("from", "")
         is_said = codec.encoding_of(xml) is Encoding.PLAIN and not codec.is_delayed(xml)
         body = xml.findtext("{jabber:client}body") or ""
-        if "/" not in sender or not (body and is_said) or self._was_declined(sender):
+        if "/" not in sender or not (body and is_said):
             return
+        if self._declined.count(sender) or self._declined.count() >= MAX_DECLINED:
+            return
+        self._declined.add(sender)
         answer = AclMessage(
             performative=Performative.REFUSE,
             sender=self._agent.address,
@@ -304,14 +291,6 @@ class Rooms:
             encoding=Encoding.PLAIN,
         )
         self._agent.send_now(codec.encode(answer))
-
-    def _was_declined(self, sender: str) -> bool:
-        """True if this sender was declined in the last minute, or the limit of notices is
-        reached."""
-        if self._declined.count(sender) or self._declined.count() >= MAX_DECLINED:
-            return True
-        self._declined.add(sender)
-        return False
 
     def _note_sent(self, message: AclMessage) -> None:
         if message.said.room:

@@ -128,7 +128,12 @@ def read_filled(x: ET.Element | None, form: DataForm) -> FormValues:
         MalformedContent: names the field, and what is wrong with it.
     """
     given = _submitted_values(x)
-    return {field.name: _checked_value(field, given.get(field.name, ())) for field in form.fields}
+    values = {}
+    for field in form.fields:
+        values[field.name] = _value_of_kind(field, given.get(field.name, ()))
+        if field.is_required and not any(values[field.name]):
+            raise MalformedContent(f"{field.label!r} is missing")
+    return values
 
 
 def _submitted_values(x: ET.Element | None) -> dict[str, tuple[str, ...]]:
@@ -148,19 +153,15 @@ def _values(field: ET.Element) -> tuple[str, ...]:
     return values if is_lines else values[: MAX_FIELDS + 1]
 
 
-def _checked_value(field: FormField, values: tuple[str, ...]) -> tuple[str, ...]:
-    given = _value_of_kind(field, values)
-    if field.is_required and not any(given):
-        raise MalformedContent(f"{field.label!r} is missing")
-    return given
-
-
 def _value_of_kind(field: FormField, values: tuple[str, ...]) -> tuple[str, ...]:
     match field.kind:
         case FormFieldKind.ONE | FormFieldKind.SEVERAL:
             return _chosen_options(field, values)
         case FormFieldKind.YES_NO:
-            return _yes_or_no(field, values)
+            said = values[0].strip().lower() if values else ""
+            if said not in _YES | _NO:
+                raise MalformedContent(f"{field.label!r}: yes or no")
+            return ("1",) if said in _YES else ()
         case _:
             return _text(field, values)
 
@@ -172,13 +173,6 @@ def _chosen_options(field: FormField, values: tuple[str, ...]) -> tuple[str, ...
     if set(given) - {option.value for option in field.options}:
         raise MalformedContent(f"{field.label!r}: that is not one of the choices")
     return given
-
-
-def _yes_or_no(field: FormField, values: tuple[str, ...]) -> tuple[str, ...]:
-    said = values[0].strip().lower() if values else ""
-    if said not in _YES | _NO:
-        raise MalformedContent(f"{field.label!r}: yes or no")
-    return ("1",) if said in _YES else ()
 
 
 def _text(field: FormField, values: tuple[str, ...]) -> tuple[str, ...]:

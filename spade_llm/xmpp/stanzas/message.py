@@ -173,8 +173,11 @@ def decode(xml: Element) -> AclMessage | Bounce | None:
     metadata = dict(acl.attrib) if acl is not None else _read_form(xml)
     if not metadata:
         return read_chat(xml)
-    if is_delayed(xml) and not _keeps(metadata):
-        return None
+    if is_delayed(xml):
+        # Only chat without a deadline, which no sender repeats, is still valid.
+        is_chat = (metadata.get("ontology") or CHAT_TEXT) == CHAT_TEXT
+        if metadata.get("reply-by") or not is_chat:
+            return None
     return _request(xml, metadata, Encoding.FORM if acl is None else Encoding.ACL)
 
 
@@ -204,7 +207,8 @@ def read_chat(xml: Element) -> AclMessage | None:
     if body and (reply := xml.find(_REPLY)) is not None:
         replied_to = reply.get("id", "")
         body, quoted = without_quotation(xml, body)
-    if not _has_words(body) or any(xml.find(tag) is not None for tag in _RETRACTIONS):
+    has_words = any(not char.isspace() and category(char) not in _UNSEEN for char in body)
+    if not has_words or any(xml.find(tag) is not None for tag in _RETRACTIONS):
         return None
     thread = xml.findtext(f"{_CLIENT}thread") or ""
     _check_names({"id": xml.get("id", ""), "thread": thread, "reply": replied_to})
@@ -244,12 +248,6 @@ def _address(message: AclMessage) -> str:
     return f"type='chat' to={_attribute(message.receiver)}"
 
 
-def _keeps(metadata: Mapping[str, str]) -> bool:
-    """True if a stored message is still valid: chat without deadline, which no sender repeats."""
-    is_chat = (metadata.get("ontology") or CHAT_TEXT) == CHAT_TEXT
-    return is_chat and not metadata.get("reply-by")
-
-
 def _read_form(xml: Element) -> dict[str, str]:
     for form in xml.iterfind(f"{_FORM}x"):
         if form.findtext(f"{_FORM}title") == _TITLE:
@@ -263,7 +261,13 @@ def _request(xml: Element, metadata: dict[str, str], encoding: Encoding) -> AclM
     _check_names({"id": id, "thread": thread, **metadata})
     metadata.setdefault("conversation-id", thread)
     metadata.setdefault("reply-with", id or new_id())
-    _name_kind(metadata)
+    # A message from spade_llm 0.3 to a behaviour other than a model's is not chat, and its
+    # responses are not requests: an assistant would answer them for ever.
+    kind = metadata.get(MESSAGE_TYPE, CHAT_TYPE)
+    if kind != CHAT_TYPE:
+        metadata.setdefault("ontology", f"message-type:{kind}")
+    if kind.endswith(("_response", "_error")):
+        metadata.setdefault("performative", Performative.INFORM)
     return from_metadata(
         metadata,
         sender=xml.get("from", ""),
@@ -273,41 +277,20 @@ def _request(xml: Element, metadata: dict[str, str], encoding: Encoding) -> AclM
     )
 
 
-def _name_kind(metadata: dict[str, str]) -> None:
-    """Set ontology and performative of a message from spade_llm 0.3 to a behaviour other than a
-    model's. It is not chat, and its responses are not requests: an assistant would answer them for
-    ever."""
-    kind = metadata.get(MESSAGE_TYPE, CHAT_TYPE)
-    if kind != CHAT_TYPE:
-        metadata.setdefault("ontology", f"message-type:{kind}")
-    if kind.endswith(("_response", "_error")):
-        metadata.setdefault("performative", Performative.INFORM)
-
-
-def _has_words(text: str) -> bool:
-    """True if the text has a visible character."""
-    return any(not char.isspace() and category(char) not in _UNSEEN for char in text)
-
-
 def _said_about(xml: Element) -> ChatMetadata:
     correction = xml.find(f"{{{CORRECTION}}}replace")
+    wants = ""
+    # The sender of a stored message no longer waits, and a mark names a message by its id.
+    if xml.get("id") and not is_delayed(xml):
+        is_markable = xml.find(_MARKABLE) is not None
+        wants = "displayed" if is_markable else "received" if xml.find(_RECEIPT) is not None else ""
     said = ChatMetadata(
         corrects=correction.get("id", "") if correction is not None else "",
         file=(xml.findtext(_OOB_URL) or "").strip(),
-        wants=_wanted_marks(xml),
+        wants=wants,
     )
     _check_names({"corrected id": said.corrects, "address of the file": said.file})
     return said
-
-
-def _wanted_marks(xml: Element) -> str:
-    """Return the mark that the sender requests. Empty for a stored message, as its sender no longer
-    waits, and for a message without id, which a mark could not name."""
-    if is_delayed(xml) or not xml.get("id"):
-        return ""
-    if xml.find(_MARKABLE) is not None:
-        return "displayed"
-    return "received" if xml.find(_RECEIPT) is not None else ""
 
 
 def _check_names(names: Mapping[str, str]) -> None:
@@ -347,14 +330,9 @@ def _form(message: AclMessage) -> str:
         for key, value in fields.items()
     )
     form = f"<x xmlns='{DATA_FORM}' type='form'><title>{_TITLE}</title>{rows}</x>"
-    return form + _form_hints(message)
-
-
-def _form_hints(message: AclMessage) -> str:
-    """Return the storage hints; none for an unsolicited message, which may be for an offline
-    person."""
+    # An unsolicited message may be for an offline person: the server may store it.
     is_said = message.ontology == CHAT_TEXT and message.performative is Performative.REQUEST
-    return "" if is_said else _HINTS
+    return form if is_said else form + _HINTS
 
 
 def _plain(message: AclMessage) -> str:

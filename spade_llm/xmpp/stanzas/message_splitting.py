@@ -28,7 +28,9 @@ def split_text(text: str, *, max_chars: int = MAX_MESSAGE_CHARS) -> Iterator[str
         # Each piece may have to be closed: a line break and a fence.
         room = max_chars - len(opened) - len(_FENCE) - 1
         cut = _cut_point(rest, room)
-        piece, rest = opened + rest[:cut].rstrip(), _without_break(rest[cut:])
+        piece, rest = opened + rest[:cut].rstrip(), rest[cut:]
+        # A line that goes on keeps its indentation.
+        rest = rest.lstrip("\n") if rest.startswith("\n") else rest.removeprefix(" ")
         opened = _open_code_block(piece)
         if piece.strip():
             has_begun = True
@@ -43,11 +45,6 @@ def _cut_point(text: str, room: int) -> int:
         if cut > 0:
             return cut
     return room
-
-
-def _without_break(text: str) -> str:
-    """A line that goes on keeps its indentation."""
-    return text.lstrip("\n") if text.startswith("\n") else text.removeprefix(" ")
 
 
 def _open_code_block(piece: str) -> str:

@@ -280,12 +280,10 @@ def _written(tokens: Iterable[Token], *, is_emphatic: bool = True) -> str:
 def _text(token: Token) -> str:
     if token.type == "image":
         return _link(token.content, token.attrs["src"], token)
-    return _code_span(token) if token.type == "code_inline" else token.content
-
-
-def _code_span(token: Token) -> str:
-    """XEP-0393 has one backtick on each side; a span that holds one keeps its own."""
     code = token.content
+    if token.type != "code_inline":
+        return code
+    # XEP-0393 has one backtick on each side; a span that holds one keeps its own.
     if "`" not in code:
         return f"`{code}`"
     space = " " if code.startswith("`") or code.endswith("`") else ""

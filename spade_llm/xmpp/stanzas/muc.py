@@ -67,14 +67,16 @@ def read_presence(xml: Element) -> RoomPresence:
     user = xml.find(f"{_USER}x")
     item = user.find(f"{_USER}item") if user is not None else None
     occupant = xml.find(f"{{{OCCUPANT_ID}}}occupant-id")
+    kind = xml.get("type", "available")
+    real = bare(item.get("jid", "")) if item is not None else ""
     return RoomPresence(
         room=room,
         nick=nick,
-        kind=_kind(xml),
+        kind=kind if kind in ("available", "unavailable", "error") else "other",
         statuses=frozenset(one.get("code", "") for one in user.iterfind(f"{_USER}status"))
         if user is not None
         else frozenset(),
-        real=_real(item) if item is not None else "",
+        real=real if is_jid(real) else "",
         new_nick=item.get("nick", "") if item is not None else "",
         occupant=occupant.get("id", "") if occupant is not None else "",
         is_agent=read_node(xml) == NODE,
@@ -125,16 +127,6 @@ def _normalised_jid(
         return None
     room, inviter = str(JID(room)), str(JID(inviter))
     return RoomInvitation(room=room, inviter=inviter, password=password, is_mediated=is_mediated)
-
-
-def _real(item: Element) -> str:
-    jid = bare(item.get("jid", ""))
-    return jid if is_jid(jid) else ""
-
-
-def _kind(xml: Element) -> str:
-    kind = xml.get("type", "available")
-    return kind if kind in ("available", "unavailable", "error") else "other"
 
 
 def condition_of(xml: Element) -> str:

@@ -222,44 +222,30 @@ def vcard4(card: Mapping[str, str]) -> ET.Element:
 def default_avatar(kind: str, jid: str) -> bytes:
     """A PNG of 96 × 96 pixels: always the same for the same agent."""
     rows = _GLYPHS.get(kind, _GLYPHS[_OTHERS]).split()
-    return _png([[point == "#" for point in row for _ in range(SCALE)] for row in rows], jid)
-
-
-def _line(vcard: ET.Element, key: str) -> str:
-    return vcard.findtext(f"{{{VCARD}}}{key}") or ""
-
-
-def _png(rows: list[list[bool]], jid: str) -> bytes:
-    """Encode as PNG with 1 bit per pixel: 0 background, 1 glyph. Each row is repeated SCALE
-    times."""
+    # 1 bit per pixel: 0 background, 1 glyph. Each row begins with its filter type; 0 is none.
+    bits = ["".join("01"[point == "#"] * SCALE for point in row) for row in rows]
+    lines = b"".join((b"\0" + int(row, 2).to_bytes(len(row) // 8)) * SCALE for row in bits)
+    # Dark enough for white on it, whatever the hue.
+    hue = int.from_bytes(hashlib.sha1(jid.encode(), usedforsecurity=False).digest()[:2], "little")
+    rgb = colorsys.hls_to_rgb(hue / 65536, 0.38, 0.55)
+    background = bytes(round(255 * part) for part in rgb)
     side = len(rows) * SCALE
-    # Each row of a PNG begins with its filter type; 0 is none.
-    lines = b"".join((b"\0" + _bits(row)) * SCALE for row in rows)
     return b"".join(
         (
-            b"\x89PNG\r\n\x1a\n",
+            _PNG,
             # Bit depth 1, colour type 3: an index into the palette.
             _chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 1, 3, 0, 0, 0)),
-            _chunk(b"PLTE", _ground(jid) + b"\xff\xff\xff"),
+            _chunk(b"PLTE", background + b"\xff\xff\xff"),
             _chunk(b"IDAT", zlib.compress(lines, 9)),
             _chunk(b"IEND", b""),
         )
     )
 
 
-def _bits(row: list[bool]) -> bytes:
-    return int("".join("01"[point] for point in row), 2).to_bytes(len(row) // 8)
+def _line(vcard: ET.Element, key: str) -> str:
+    return vcard.findtext(f"{{{VCARD}}}{key}") or ""
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + _crc(kind + content)
-
-
-def _crc(content: bytes) -> bytes:
-    return struct.pack(">I", zlib.crc32(content))
-
-
-def _ground(jid: str) -> bytes:
-    """Dark enough for white on it, whatever the hue."""
-    hue = int.from_bytes(hashlib.sha1(jid.encode(), usedforsecurity=False).digest()[:2], "little")
-    return bytes(round(255 * part) for part in colorsys.hls_to_rgb(hue / 65536, 0.38, 0.55))
+    checksum = struct.pack(">I", zlib.crc32(kind + content))
+    return struct.pack(">I", len(content)) + kind + content + checksum
