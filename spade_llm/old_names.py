@@ -30,8 +30,7 @@ MOVED_PACKAGES = {
         ),
     },
     "agent": {
-        "agents.chat": "ChatAgent",
-        "agents.chat_session": "run_interactive_chat",
+        "agents.chat": "ChatAgent run_interactive_chat",
         "agents.coordinator": "CoordinatorAgent",
         "agents.gateway": "GatewayAgent",
         "agents.llm": "LLMAgent Services",

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.imports import lazy_exports
 
 if TYPE_CHECKING:
-    from spade_llm.agents.chat import ChatAgent
-    from spade_llm.agents.chat_session import run_interactive_chat
+    from spade_llm.agents.chat import ChatAgent, run_interactive_chat
     from spade_llm.agents.coordinator import CoordinatorAgent
     from spade_llm.agents.gateway import GatewayAgent
     from spade_llm.agents.llm import LLMAgent, Services

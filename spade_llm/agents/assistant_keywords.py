@@ -1,4 +1,4 @@
-"""Keyword arguments of LLMAgent as its configuration, and its histories in RAM (`context`)."""
+"""Keyword arguments of LLMAgent as its configuration."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from spade_llm.assistant.history.conversations import ConversationCache
     from spade_llm.assistant.middleware.routing import RoutingFunction
     from spade_llm.guardrails import Guardrail
     from spade_llm.guardrails.chain import OnTrigger
     from spade_llm.mcp.server_configs import MCPServerConfig
-    from spade_llm.providers.model import ContextMessage
     from spade_llm.tools import Tool
 
 T = TypeVar("T")
@@ -104,28 +102,3 @@ def check_assistant_keywords(keywords: AssistantKeywords, context_management: ob
             f"LLMAgent: context_management is {context_management!r}: give a strategy of"
             " spade_llm.context; reply_to is given by keyword"
         )
-
-
-ALL = "all"
-
-
-class LiveContext:
-    """A conversation is named by its key (`peer`, `peer#thread`), or by its thread alone."""
-
-    def __init__(self, conversations: ConversationCache) -> None:
-        self._conversations = conversations
-
-    def get_active_conversations(self) -> list[str]:
-        """Least recently used first."""
-        return self._conversations.keys()
-
-    def get_conversation_history(self, conversation_id: str) -> list[ContextMessage]:
-        found = self._conversations.find(conversation_id)
-        return list(found.messages) if found else []
-
-    def clear(self, conversation_id: str) -> None:
-        """Forget what was said, here and not in memory; `all`: everywhere."""
-        found = self._conversations.find(conversation_id)
-        named = [found.key] if found else []
-        for key in self._conversations.keys() if conversation_id == ALL else named:
-            self._conversations.drop(key)

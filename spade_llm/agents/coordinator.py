@@ -11,7 +11,6 @@ from spade_llm.assistant.delegation.subagents import (
     SubAgents,
     coordination_tools,
 )
-from spade_llm.assistant.middleware.conversation_end import ConversationEndMiddleware
 from spade_llm.assistant.turn.prompt import prompt_template
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.connection.jids import is_jid
@@ -39,6 +38,8 @@ class CoordinatorAgent(LLMAgent):
 
     The first six parameters are those of spade_llm 0.3.
     """
+
+    _goes_on_after_marker = True
 
     def __init__(
         self,
@@ -82,14 +83,6 @@ class CoordinatorAgent(LLMAgent):
             self.add_tool(tool)
         standings = PresenceTracker(self, self._subagents.jids)
         self._subagents.join(self.node, self.letters, standings.of)
-
-    def _ending(self, conduct: AssistantConfig) -> ConversationEndMiddleware:
-        """A marker ends a task, and the next one may follow."""
-        return ConversationEndMiddleware(
-            max_interactions=conduct.max_interactions_per_conversation,
-            on_end=conduct.on_conversation_end,
-            goes_on=True,
-        )
 
     @property
     def subagent_ids(self) -> frozenset[str]:

@@ -98,7 +98,14 @@ class AgentInteractionMemory:
 
     def entries_about(self, peer: str) -> Sequence[MemoryEntry]:
         """Notes of conversations with this one, newest first."""
-        return [one for one in self._newest(MemoryFilter()) if _is_with(peer, one.session or "")]
+        # Ours are named by the peer's bare JID; spade_llm's by both JIDs, with `_` between. A
+        # separator must follow, since `ada@home` also begins `ada@homestead`.
+        return [
+            one
+            for one in self._newest(MemoryFilter())
+            if (one.session or "") == peer
+            or (one.session or "").startswith((f"{peer}/", f"{peer}_"))
+        ]
 
     def _notes(self, which: MemoryFilter) -> Iterator[MemoryEntry]:
         return reversed(self._newest(which))
@@ -135,9 +142,3 @@ class AgentMemoryTool(LLMTool):
         peer = current_context.get().on_behalf_of
         conversation = peer or self._conversation_id or "unknown_conversation"
         return self.interaction_memory.add_information(conversation, information)
-
-
-def _is_with(peer: str, conversation: str) -> bool:
-    """Ours are named by the peer's bare JID; spade_llm's by both JIDs, with `_` between."""
-    # A separator must follow, since `ada@home` also begins `ada@homestead`.
-    return conversation == peer or conversation.startswith((f"{peer}/", f"{peer}_"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
+from spade_llm.agents.assistant_controls import AssistantControls
 from spade_llm.agents.assistant_keywords import (
     AssistantKeywords,
-    LiveContext,
     check_assistant_keywords,
     config_from_keywords,
     memory_from_keywords,
@@ -16,10 +16,10 @@ from spade_llm.agents.assistant_keywords import (
 from spade_llm.agents.bound_tools import bind_tools
 from spade_llm.agents.default_connection import default_connection
 from spade_llm.agents.keyword_checks import warn_about_verify_security
-from spade_llm.agents.rooms import build_rooms, with_room_context
 from spade_llm.assistant.chat.service import ChatService
 from spade_llm.assistant.commands.adhoc_menus import offer_assistant_menu
 from spade_llm.assistant.commands.documents_and_tools import add_resource_commands
+from spade_llm.assistant.commands.registry import RoomNotices
 from spade_llm.assistant.config import TurnLimits
 from spade_llm.assistant.delegation.expert_questions import expert_questions_of, expert_tools
 from spade_llm.assistant.feedback import ReactionHandler
@@ -46,7 +46,6 @@ from spade_llm.assistant.turn.structured_output import PydanticAnswerSchema
 from spade_llm.assistant.turn.turn import StatelessCompletion
 from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
 from spade_llm.context import NoContextManagement
-from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
 from spade_llm.mcp.sessions import AgentMcpToolbox
 from spade_llm.memory.remote import MemoryClient
@@ -57,21 +56,18 @@ from spade_llm.providers.offline.provider import OfflineProvider
 from spade_llm.rag.remote import RagClient
 from spade_llm.tools.local import LocalToolbox
 from spade_llm.tools.remote import ToolsClient
-from spade_llm.xmpp.agent import AgentOptions, XmppAgent
+from spade_llm.xmpp.agent import AgentOptions
+from spade_llm.xmpp.features.rooms import Rooms
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
-    from spade_llm.agents.interaction_memory import AgentInteractionMemory
     from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput
-    from spade_llm.assistant.config import AssistantConfig, PresentationOptions
+    from spade_llm.assistant.config import AssistantConfig
     from spade_llm.assistant.turn.turn import TurnMiddleware
-    from spade_llm.context import ContextManagement, ContextStats
-    from spade_llm.guardrails import Guardrail
-    from spade_llm.memory.agent_memory import AgentBaseMemory
+    from spade_llm.context import ContextManagement
     from spade_llm.messaging import AclMessage
     from spade_llm.providers.model import ChatModel
-    from spade_llm.tools import Tool
     from spade_llm.tools.toolbox import Toolbox
 
 STATUS_TIMEOUT_S = 2.0
@@ -96,13 +92,16 @@ class Services:
     """JIDs and domains of agents that are discovered by presence; their tools are used, too."""
 
 
-class LLMAgent(XmppAgent):
+class LLMAgent(AssistantControls):
     """Talks with people and programs; reaches memory, documents and tools by messages.
 
     The first five parameters are those of specs/5; what spade_llm 0.2/0.3 takes by keyword is taken
     too (agents/assistant_keywords.py). `options=None`: it logs in where the environment says
     (agents/default_connection.py).
     """
+
+    _goes_on_after_marker: ClassVar[bool] = False
+    """True if a termination marker ends a task, and not the conversation."""
 
     def __init__(
         self,
@@ -122,12 +121,13 @@ class LLMAgent(XmppAgent):
         services = services or Services()
         self._program_memory = memory_from_keywords(bare(jid), program)
         conduct = config_from_keywords(program, conduct, self._program_memory)
-        find = None if options else default_connection
+        given = options or AgentOptions()
         super().__init__(
             jid,
             password,
-            options=_allow_discovered(services.discover, options),
-            find_connection=find,
+            # Agents that may be discovered may send us their presence.
+            options=replace(given, allowed=(*given.allowed, *services.discover)),
+            find_connection=None if options else default_connection,
         )
         warn_about_verify_security(str(self.jid), verify_security=program.get("verify_security"))
         self.letters = OutgoingMessages(self.node)
@@ -136,9 +136,14 @@ class LLMAgent(XmppAgent):
         self.experts = expert_questions_of(self, self.letters, is_for_others=self._is_no_answer)
         self._own_tools = [*conduct.tools, *expert_tools(conduct.experts, self.experts)]
         bind_tools(self, self._own_tools)
-        self._guarding = _guardrail_middleware(conduct)
+        self._guarding = GuardrailMiddleware(
+            conduct.input_guardrails,
+            conduct.output_guardrails,
+            on_trigger=conduct.on_guardrail_trigger,
+        )
         data, name = self.options.data, str(self.jid.local)
-        self.rooms = build_rooms(self, conduct)
+        notices = RoomNotices(str(self.jid))
+        self.rooms = Rooms(self, conduct.rooms, notices) if conduct.rooms else None
         self._outbox = MemoryOutbox(data / f"outbox-{name}.db" if data else None)
         self._watch = UsageTracking(
             data,
@@ -150,7 +155,12 @@ class LLMAgent(XmppAgent):
         servers = program.get("mcp_servers") or ()
         self._mcp_servers = [AgentMcpToolbox(servers, data=data)] if servers else []
         documents = RagClient(self.node.requester, services.rag) if services.rag else None
-        self.memory_behaviour = self._memory_behaviour(services, documents, conduct)
+        retriever = (
+            TrustedDocumentRetriever(documents, shared=services.shared_documents)
+            if documents
+            else None
+        )
+        self.memory_behaviour = self._memory_behaviour(services, retriever, conduct)
         tool_agents = [ToolsClient(self.node.requester, one) for one in services.tools]
         model = InstrumentedModel(provider)
         self.provider = provider
@@ -174,8 +184,13 @@ class LLMAgent(XmppAgent):
             strategy=context_management or NoContextManagement(),
             system_prompt=system_prompt or DEFAULT_SYSTEM_PROMPT,
             memory=self.memory_behaviour,
-            memory_offer=self._memory_offer(services, None if is_offline else model),
-            toolboxes=[*self._own_toolboxes(documents, services), *tool_agents],
+            memory_offer=MemoryOffer(
+                owner=self.jid.bare,
+                tools=services.memory_tools,
+                max_batch=services.memory_max_batch,
+                model=None if is_offline else model,
+            ),
+            toolboxes=[*self._own_toolboxes(services, documents, retriever), *tool_agents],
             limits=limits or TurnLimits(),
             billing=self._watch.billing,
             layers=layers,
@@ -192,7 +207,7 @@ class LLMAgent(XmppAgent):
             self.llm_behaviour, self._chat, documents, shared=services.shared_documents
         )
         offer_assistant_menu(self, self.llm_behaviour, self._chat, is_room=self._is_in)
-        self._manners = self._mannered(conduct)
+        self._manners = self._reply_presenter(conduct)
         self._tool_agents = ToolAgentDiscovery(
             self,
             self.llm_behaviour.shared_tools,
@@ -202,31 +217,46 @@ class LLMAgent(XmppAgent):
         )
         self._serve()
 
-    def _own_toolboxes(self, documents: RagClient | None, services: Services) -> list[Toolbox]:
+    def _own_toolboxes(
+        self,
+        services: Services,
+        documents: RagClient | None,
+        retriever: TrustedDocumentRetriever | None,
+    ) -> list[Toolbox]:
         """Own toolboxes, placed before all others: if names are equal, the assistant's own tool is
         used."""
         own: list[Toolbox] = [LocalToolbox(tuple(self._own_tools))] if self._own_tools else []
-        return [*own, *self._mcp_servers, *_document_tools(documents, services)]
+        own += self._mcp_servers
+        if documents is not None and retriever is not None and services.document_tools:
+            shared = services.shared_documents
+            own.append(documents_toolbox(retriever, documents, shared=shared))
+        return own
 
-    def _mannered(self, conduct: AssistantConfig) -> ReplyPresenter:
-        manners = ReplyPresenter(
+    def _reply_presenter(self, conduct: AssistantConfig) -> ReplyPresenter:
+        # Not streamed if answers are routed: their recipient is known when they are complete.
+        is_routed = bool(conduct.reply_to or conduct.routing_function)
+        streaming = conduct.manners.streaming and not is_routed
+        presenter = ReplyPresenter(
             self,
-            _presentation_options(conduct),
+            replace(conduct.manners, streaming=streaming),
             is_command=self.llm_behaviour.commands.is_command,
             retract=self.llm_behaviour.retract,
         )
-        self.memory_behaviour.on_forget.append(manners.forget)
-        self.memory_behaviour.on_clear.append(manners.shown.forget_place)
-        return manners
+        self.memory_behaviour.on_forget.append(presenter.forget)
+        self.memory_behaviour.on_clear.append(presenter.shown.forget_place)
+        return presenter
 
     def _memory_behaviour(
-        self, services: Services, documents: RagClient | None, conduct: AssistantConfig
+        self,
+        services: Services,
+        retriever: TrustedDocumentRetriever | None,
+        conduct: AssistantConfig,
     ) -> MemoryBehaviour:
         ask = self.node.requester
         named = (("memory", services.memory), ("documents", services.rag))
         return MemoryBehaviour(
             memory=MemoryClient(ask, services.memory) if services.memory else None,
-            retriever=_trusted_retriever(documents, services) if documents else None,
+            retriever=retriever,
             outbox=self._outbox,
             probes={
                 name: partial(agent_status.ask_status, ask, jid, timeout_s=STATUS_TIMEOUT_S)
@@ -234,14 +264,6 @@ class LLMAgent(XmppAgent):
                 if jid
             },
             notes=conduct.notes,
-        )
-
-    def _memory_offer(self, services: Services, model: ChatModel | None) -> MemoryOffer:
-        return MemoryOffer(
-            owner=self.jid.bare,
-            tools=services.memory_tools,
-            max_batch=services.memory_max_batch,
-            model=model,
         )
 
     def _serve(self) -> None:
@@ -256,19 +278,6 @@ class LLMAgent(XmppAgent):
             reaction=self._reactions.feedback.line,
         )
         self._chat.attach(dispatcher)
-        self._serve_sessions()
-        agent_status.serve_status(
-            dispatcher,
-            kind="assistant",
-            summary=self._summary,
-            facts=self._facts_now,
-            operator_notes=self._operator_notes,
-        )
-        for one in (self.memory_behaviour, behaviour, behaviour.preparing):
-            self.add_behaviour(one)
-
-    def _serve_sessions(self) -> None:
-        behaviour, dispatcher = self.llm_behaviour, self.node.dispatcher
         # Answers are remembered for requests that are repeated, and may quote what is forgotten.
         self.memory_behaviour.on_forget.append(dispatcher.scrub_asked)
         clearing = ConversationDeletion(
@@ -278,6 +287,15 @@ class LLMAgent(XmppAgent):
             memory=self.memory_behaviour,
         )
         SessionsService(partial(sessions_for, clearing=clearing), dispatcher).attach()
+        agent_status.serve_status(
+            dispatcher,
+            kind="assistant",
+            summary=self._summary,
+            facts=lambda: {"provider": provider_kind(self.provider), "model": behaviour.model.name},
+            operator_notes=self._operator_notes,
+        )
+        for one in (self.memory_behaviour, behaviour, behaviour.preparing):
+            self.add_behaviour(one)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         stack.push_async_callback(self._program_memory.close)
@@ -291,78 +309,6 @@ class LLMAgent(XmppAgent):
         await stack.enter_async_context(self._watch.ledger)
         await self._reactions.open(stack)
 
-    def add_tool(self, tool: Tool) -> None:
-        """Add a tool, offered from the next turn on. Raises ConfigurationError if the name is
-        taken."""
-        if tool.spec.name in (known.spec.name for known in self._own_tools):
-            raise ConfigurationError(f"there are two tools {tool.spec.name!r}; rename one")
-        bind_tools(self, [tool])
-        self._own_tools.append(tool)
-        self.llm_behaviour.shared_tools.add(LocalToolbox([tool]))
-
-    def get_tools(self) -> list[Tool]:
-        """Those of this process; tool agents' are not among them."""
-        return list(self._own_tools)
-
-    @property
-    def tools(self) -> list[Tool]:
-        """The same as `get_tools()`; `add_tool` adds one."""
-        return self.get_tools()
-
-    @property
-    def interaction_memory(self) -> AgentInteractionMemory | None:
-        return self._program_memory.interaction_memory
-
-    @property
-    def agent_base_memory(self) -> AgentBaseMemory | None:
-        return self._program_memory.agent_base_memory
-
-    @property
-    def input_guardrails(self) -> list[Guardrail]:
-        """Input guardrails of the next turn; the list can be changed, and each guardrail
-        disabled."""
-        return self._guarding.input_guardrails
-
-    @property
-    def output_guardrails(self) -> list[Guardrail]:
-        return self._guarding.output_guardrails
-
-    def add_input_guardrail(self, guardrail: Guardrail) -> None:
-        """Append an input guardrail, used from the next turn on."""
-        self._guarding.input_guardrails.append(guardrail)
-
-    def add_output_guardrail(self, guardrail: Guardrail) -> None:
-        self._guarding.output_guardrails.append(guardrail)
-
-    def reset_conversation(self, conversation_id: str) -> bool:
-        """Reopen a conversation that has ended, and reset its answer count; its messages stay.
-        False if it is not in RAM."""
-        conversation = self.llm_behaviour.conversations.find(conversation_id)
-        if conversation is not None:
-            conversation.begin_anew()
-        return conversation is not None
-
-    def get_conversation_state(self, conversation_id: str) -> dict[str, object] | None:
-        """`state` (`active`, or why it is over), `interaction_count`; None if it is not in RAM."""
-        conversation = self.llm_behaviour.conversations.find(conversation_id)
-        if conversation is None:
-            return None
-        state = conversation.ended or "active"
-        return {"state": state, "interaction_count": conversation.interactions}
-
-    @property
-    def context(self) -> LiveContext:
-        return LiveContext(self.llm_behaviour.conversations)
-
-    def update_context_management(self, context_management: ContextManagement) -> None:
-        """Use another strategy from the next turn on (specs/5)."""
-        self.llm_behaviour.strategy = context_management
-
-    def get_context_stats(self, conversation_id: str | None = None) -> ContextStats:
-        """Size of a conversation as the strategy sees it (specs/5); default: the longest in RAM. A
-        conversation that is not in RAM has no messages."""
-        return self.llm_behaviour.context_stats(conversation_id)
-
     def _is_in(self, room: str) -> bool:
         return self.rooms is not None and room in self.rooms
 
@@ -374,7 +320,11 @@ class LLMAgent(XmppAgent):
 
     def _layers(self, conduct: AssistantConfig, taking: TurnMiddleware) -> list[TurnMiddleware]:
         """Turn middleware inside quota and usage recording, outermost first."""
-        ending = self._ending(conduct)
+        ending = ConversationEndMiddleware(
+            max_interactions=conduct.max_interactions_per_conversation,
+            on_end=conduct.on_conversation_end,
+            goes_on=self._goes_on_after_marker,
+        )
         routing = routing_middleware(conduct, self.letters, run=self.submit)
         # An empty marker would match the end of every answer.
         markers = [one for one in conduct.termination_markers if one.strip()]
@@ -383,15 +333,11 @@ class LLMAgent(XmppAgent):
         # removed first, so that no other layer sees one.
         return [ending, *routing, self._guarding, taking, *innermost]
 
-    def _ending(self, conduct: AssistantConfig) -> ConversationEndMiddleware:
-        return ConversationEndMiddleware(
-            max_interactions=conduct.max_interactions_per_conversation,
-            on_end=conduct.on_conversation_end,
-        )
-
     async def _answer(self, utterance: ChatTurnInput) -> ChatReply:
-        if self.rooms is not None:
-            utterance = with_room_context(utterance, self.rooms)
+        if self.rooms is not None and (said := utterance.message.said).room:
+            heard = self.rooms.heard_in(said.room)
+            # Programs (forwarded answers) are not asked for approval.
+            utterance = replace(utterance, heard=heard, ask=None if said.hops else utterance.ask)
         # Programs and SPADE agents see no styling, bubbles or files: those are for clients.
         if utterance.message.encoding is not Encoding.PLAIN:
             return await self.llm_behaviour.answer(utterance)
@@ -401,9 +347,6 @@ class LLMAgent(XmppAgent):
 
     async def _generate(self, utterance: ChatTurnInput) -> ChatReply:
         return await self._generating.answer(utterance)
-
-    def _facts_now(self) -> dict[str, str]:
-        return {"provider": provider_kind(self.provider), "model": self.llm_behaviour.model.name}
 
     def _operator_notes(self) -> list[str]:
         fault = self.model_health.fault
@@ -421,35 +364,3 @@ def provider_kind(provider: ChatModel) -> str:
     names = [kind.__name__ for kind in type(provider).__mro__]
     name = "OpenAIModel" if "OpenAIModel" in names else names[0]
     return name.removesuffix("Provider").removesuffix("Model")
-
-
-def _allow_discovered(discover: tuple[str, ...], options: AgentOptions | None) -> AgentOptions:
-    """Allow the agents to be discovered to send us their presence."""
-    options = options or AgentOptions()
-    return replace(options, allowed=(*options.allowed, *discover))
-
-
-def _guardrail_middleware(conduct: AssistantConfig) -> GuardrailMiddleware:
-    return GuardrailMiddleware(
-        conduct.input_guardrails,
-        conduct.output_guardrails,
-        on_trigger=conduct.on_guardrail_trigger,
-    )
-
-
-def _presentation_options(conduct: AssistantConfig) -> PresentationOptions:
-    """Presentation options of an assistant, without streaming if answers are routed."""
-    # The recipient of a routed answer is known only when the answer is complete.
-    is_routed = bool(conduct.reply_to or conduct.routing_function)
-    return replace(conduct.manners, streaming=conduct.manners.streaming and not is_routed)
-
-
-def _trusted_retriever(documents: RagClient, services: Services) -> TrustedDocumentRetriever:
-    return TrustedDocumentRetriever(documents, shared=services.shared_documents)
-
-
-def _document_tools(documents: RagClient | None, services: Services) -> list[Toolbox]:
-    if documents is None or not services.document_tools:
-        return []
-    shared = services.shared_documents
-    return [documents_toolbox(_trusted_retriever(documents, services), documents, shared=shared)]

@@ -53,7 +53,8 @@ class MemoryAgent(XmppAgent):
         )
         self._embeddings = embedder.name if embedder else "none (keywords only)"
         self._learns = learns
-        self._learning = _described(learning_model) if learns else "off"
+        by = f"with {learning_model.name}" if learning_model else "by rules"
+        self._learning = by if learns else "off"
         self._learner = Learner(self._backend.learning(), self._backend, model=learning_model)
         self._own_memories = PersonalMemoryCommands(self._backend)
         service = MemoryService(self._backend, on_observed=self._learner.wake)
@@ -96,7 +97,3 @@ class MemoryAgent(XmppAgent):
         return (
             f"SQLite, search by words and embeddings {self._embeddings}, learning {self._learning}"
         )
-
-
-def _described(model: ChatModel | None) -> str:
-    return f"with {model.name}" if model else "by rules"

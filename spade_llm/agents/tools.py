@@ -75,7 +75,8 @@ class ToolAgent(XmppAgent):
             domain=self.jid.domain,
             rules=rules,
             log=self._calls,
-            pages=ResultPages(name=_read_more(self.jid.local)),
+            # Its own name for each agent: an assistant may use several.
+            pages=ResultPages(name=f"{safe_name(self.jid.local, max_chars=50)}_read_more"),
         )
         self._digested: tuple[dict[str, ToolOffer], str] = ({}, "")
         ToolService(self._tools).attach(self.node.dispatcher)
@@ -92,10 +93,7 @@ class ToolAgent(XmppAgent):
         for group in self._groups:
             if group.resource is not None:
                 await stack.enter_async_context(group.resource)
-        await self._warn_of_names()
-
-    async def _warn_of_names(self) -> None:
-        """A rule for a tool that is misspelt guards nothing; an MCP server's may come later."""
+        # A rule for a tool that is misspelt guards nothing; an MCP server's may come later.
         for name in self._rules.terms_of.keys() - await self._tools.offers():
             logger.warning("[tools.%s] is for a tool that is not there now", name)
 
@@ -146,8 +144,3 @@ def _local(tools: Sequence[Tool], rules: ToolRules) -> ToolGroup:
     # Results stay whole here: SharedTools hands them out in pages.
     toolbox = LocalToolbox(tools, terms_of=terms_of, max_result_chars=None)
     return ToolGroup(name="local", toolbox=toolbox, terms_of=own, enforces_limits=True)
-
-
-def _read_more(local: str) -> str:
-    """Its own name for each agent: an assistant may use several."""
-    return f"{safe_name(local, max_chars=50)}_read_more"

@@ -6,7 +6,6 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import RequestError, ServiceError
@@ -66,18 +65,24 @@ _STOPPED = {
 }
 
 
-class RoomNotice(StrEnum):
-    TOO_MUCH = "too_much"
-    """There are too many questions in this minute."""
-    IN_PRIVATE = "in_private"
-    """Private message of a room's occupant, which is refused: the sender's address is unknown."""
-    NOT_HERE = "not_here"
-    """A command that would show the room what is one person's."""
+@dataclass(frozen=True, slots=True)
+class RoomNotices:
+    """Notices to people in rooms, in the language of their message (`said`)."""
 
+    jid: str
+    """Our bare JID."""
 
-def room_notice(which: RoomNotice, said: str, *, jid: str) -> str:
-    """Notice in the language of the message `said`; `jid` is our bare JID."""
-    return _TEXTS[which][language_of(said)].format(jid=jid)
+    def too_much(self, said: str) -> str:
+        """There are too many questions in this minute."""
+        return _TOO_MUCH[language_of(said)]
+
+    def not_privately(self, said: str) -> str:
+        """Refusal of an occupant's private message, of which the sender's address is unknown."""
+        return _NOT_PRIVATELY[language_of(said)].format(jid=self.jid)
+
+    def not_here(self, said: str) -> str:
+        """Refusal of a command that would show the room what is one person's."""
+        return _NOT_HERE[language_of(said)].format(jid=self.jid)
 
 
 def room_hint(language: str) -> str:
@@ -85,21 +90,19 @@ def room_hint(language: str) -> str:
     return _HINTS[language]
 
 
-_TEXTS = {
-    RoomNotice.TOO_MUCH: {
-        "en": "That is more than I answer in a minute here. Please ask again a little later.",
-        "es": "Es más de lo que respondo aquí en un minuto. Vuelve a preguntar un poco más tarde.",
-    },
-    RoomNotice.IN_PRIVATE: {
-        "en": "Please ask me in the room, by my name, or write to {jid} directly.",
-        "es": "Pregúntame en la sala, por mi nombre, o escribe directamente a {jid}.",
-    },
-    RoomNotice.NOT_HERE: {
-        "en": "Not before everybody here: write that to {jid} directly. In a room I know /help,"
-        " /status, /stop, /new and /forget all.",
-        "es": "No delante de todos: escríbelo directamente a {jid}. En una sala conozco /help,"
-        " /status, /stop, /new y /forget all.",
-    },
+_TOO_MUCH = {
+    "en": "That is more than I answer in a minute here. Please ask again a little later.",
+    "es": "Es más de lo que respondo aquí en un minuto. Vuelve a preguntar un poco más tarde.",
+}
+_NOT_PRIVATELY = {
+    "en": "Please ask me in the room, by my name, or write to {jid} directly.",
+    "es": "Pregúntame en la sala, por mi nombre, o escribe directamente a {jid}.",
+}
+_NOT_HERE = {
+    "en": "Not before everybody here: write that to {jid} directly. In a room I know /help,"
+    " /status, /stop, /new and /forget all.",
+    "es": "No delante de todos: escríbelo directamente a {jid}. En una sala conozco /help,"
+    " /status, /stop, /new y /forget all.",
 }
 _HINTS = {
     "en": "\nOnly your own answer counts, with my name in front or as a reply to this message.",
@@ -201,8 +204,7 @@ class CommandRegistry:
         if command is None:
             return None
         if utterance.message.said.room and not is_allowed_in_rooms(command):
-            jid = bare(utterance.message.receiver)
-            return room_notice(RoomNotice.NOT_HERE, utterance.text, jid=jid)
+            return RoomNotices(bare(utterance.message.receiver)).not_here(utterance.text)
         try:
             return await self._handlers[command.name](command.argument, utterance)
         except (RequestError, ServiceError) as error:
