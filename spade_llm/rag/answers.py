@@ -15,7 +15,7 @@ from spade_llm.providers.quoted_context import CONTEXT_NAME, QuotedPassage, quot
 from spade_llm.rag.contract import RetrievalOptions, ScoredChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence, Set
+    from collections.abc import Sequence, Set
 
     from spade_llm.providers.model import ChatModel, ContextMessage
     from spade_llm.rag.contract import Chunk, Retriever
@@ -35,14 +35,14 @@ def citation_label(chunk: Chunk) -> str:
 
 
 def resolve_citations(text: str, numbers: Set[int]) -> tuple[str, frozenset[int]]:
-    """The answer with only those marks that name one of `numbers`, each as `[1]`, and which they
-    are. Code is left alone."""
+    """Keep only citations of one of `numbers`, each as `[1]`; returns the text and the cited
+    numbers. Code is left alone."""
     cited: set[int] = set()
 
     def kept(mark: re.Match[str]) -> str:
-        named = [
-            int(number) for number in _NUMBER.findall(mark[0]) if _is_known_number(number, numbers)
-        ]
+        # Long ones are left out first: int() raises ValueError for more than 4300 digits.
+        short = [int(number) for number in _NUMBER.findall(mark[0]) if len(number) < 5]
+        named = [number for number in short if number in numbers]
         cited.update(named)
         # A placeholder for a removed mark, so that the space before it can be removed, too.
         return "".join(f"[{number}]" for number in named) or "\0"
@@ -57,11 +57,6 @@ def escape_citations(text: str) -> str:
     """Escape citation marks in a document's text, so that no number in it can pass for a citation:
     `[9]` becomes `[ 9 ]`, which means the same to a reader, and in code."""
     return _UNSPACED_MARK.sub(r"[ \1 ]", text)
-
-
-def _is_known_number(number: str, numbers: Set[int]) -> bool:
-    # The length first: int() raises ValueError for more than 4300 digits.
-    return len(number) < 5 and int(number) in numbers
 
 
 logger = logging.getLogger(__name__)
@@ -91,11 +86,11 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcedAnswer:
-    """An answer, and what it rests on."""
+    """An answer with its citations."""
 
     text: str
     citations: tuple[Citation, ...] = ()
-    """Those that the text names, by number; all that was found if it names none."""
+    """Citations in the text, by number; all passages found if the text has no citation."""
     model: str = ""
     """Name of the model that wrote the answer; empty if the text is quoted from the documents."""
     degraded: str = ""
@@ -103,7 +98,7 @@ class SourcedAnswer:
 
 
 class Answerer:
-    """`model=None`: the best passages are the answer."""
+    """Answers questions from retrieved passages. `model=None`: the best passages are the answer."""
 
     def __init__(
         self,
@@ -119,20 +114,24 @@ class Answerer:
     async def answer(
         self, question: str, *, k: int = 5, options: RetrievalOptions | None = None
     ) -> SourcedAnswer:
-        """Raises as Retriever.retrieve. A model that fails is no error: it says so, and quotes."""
+        """Answer a question; if the model fails, with quoted passages. Raises the errors of
+        Retriever.retrieve."""
         options = options or RetrievalOptions()
         if options.max_tokens is None:
             options = replace(options, max_tokens=MAX_TOKENS)
         found = await self._retriever.retrieve(question, k=k, options=options)
         if not found.chunks:
             return SourcedAnswer(text=NOTHING_FOUND, degraded=found.degraded)
-        passages = _numbered_citations(found.chunks)
+        passages = [
+            Citation(number=number, passage=one) for number, one in enumerate(found.chunks, start=1)
+        ]
         if self._model is None:
             return _passages_answer(question, passages, found.degraded)
         said = await self._asked(self._model, question, passages)
         text, cited = resolve_citations(said, {one.number for one in passages})
         if not text:
-            return _passages_answer(question, passages, _add_degraded(found.degraded, NO_MODEL))
+            degraded = "; ".join(filter(None, (found.degraded, NO_MODEL)))
+            return _passages_answer(question, passages, degraded)
         return SourcedAnswer(
             text=text,
             citations=tuple([one for one in passages if one.number in cited] or passages),
@@ -141,7 +140,7 @@ class Answerer:
         )
 
     async def _asked(self, model: ChatModel, question: str, passages: Sequence[Citation]) -> str:
-        """Empty: it gave no answer."""
+        """Ask the model; empty if it gave no answer."""
         try:
             async with asyncio.timeout(self._model_timeout_s):
                 # Passages are untrusted text, so the model that reads them gets no tools.
@@ -149,30 +148,27 @@ class Answerer:
                     build_messages(question, passages), tool_choice="none"
                 )
         except (ModelError, TimeoutError) as error:
-            logger.warning("model %s gave no answer: %s", model.name, error or "too late")
+            logger.warning("model %s gave no answer: %s", model.name, error or "timeout")
             return ""
         return replace_lone_surrogates(completion.text[:MAX_ANSWER_CHARS]).strip()
 
 
 def build_messages(question: str, passages: Sequence[Citation]) -> list[ContextMessage]:
     """Build the prompt: the passages are quoted, the question comes last."""
-    quoted = quote_context(documents=[_quote_passage(one.passage) for one in passages])
+    documents = [
+        QuotedPassage(
+            source=citation_label(one.passage.chunk),
+            text=escape_citations(one.passage.chunk.text),
+            score=round(one.passage.score, 2),
+        )
+        for one in passages
+    ]
+    quoted = quote_context(documents=documents)
     return [
         {"role": "system", "content": ANSWERING_PROMPT},
         {"role": "user", "content": quoted, "name": CONTEXT_NAME},
         {"role": "user", "content": question},
     ]
-
-
-def _numbered_citations(chunks: Iterable[ScoredChunk]) -> list[Citation]:
-    return [Citation(number=n, passage=one) for n, one in enumerate(chunks, start=1)]
-
-
-def _quote_passage(found: ScoredChunk) -> QuotedPassage:
-    chunk = found.chunk
-    return QuotedPassage(
-        source=citation_label(chunk), text=escape_citations(chunk.text), score=round(found.score, 2)
-    )
 
 
 def _passages_answer(question: str, passages: Sequence[Citation], degraded: str) -> SourcedAnswer:
@@ -181,7 +177,3 @@ def _passages_answer(question: str, passages: Sequence[Citation], degraded: str)
         for one in passages
     ]
     return SourcedAnswer(text="\n\n".join(texts), citations=tuple(passages), degraded=degraded)
-
-
-def _add_degraded(*reasons: str) -> str:
-    return "; ".join(filter(None, reasons))

@@ -12,7 +12,7 @@ from spade_llm.core.concurrency import BackgroundTask
 from spade_llm.core.errors import InvalidArguments, ModelError, ModelUnavailable, StorageFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 REINDEX_COMMAND = "spade-llm rag reindex"
 BATCH = 256
-"""Texts per call: with so many of similar length together, little is padded; a query that comes in
-between does not wait for them."""
+"""Texts per call: many texts of similar length need little padding, and a query in between does not
+wait long."""
 QUERY_TIMEOUT_S = 5.0
 """Timeout of the query embedding in seconds. A caller waits 10 s in all (messaging/rpc.py) and
 must still be told what was missing."""
@@ -45,7 +45,7 @@ async def embed_query(embedder: Embedder, query: str) -> NDArray[np.float32]:
 
 
 def text_to_embed(heading: str, text: str) -> str:
-    """The headings say what a passage is about when it does not say it itself."""
+    """Text of a passage for the embedder, with its headings, which often name its topic."""
     return f"{heading}\n{text}" if heading else text
 
 
@@ -58,16 +58,17 @@ def is_model_of(embedder: Embedder, namespace: Namespace) -> bool:
 
 
 def check_model(namespace: Namespace, embedder: Embedder) -> None:
-    """Vectors of different models must not meet.
+    """Check that the embedder fits the namespace, since vectors of different models are not
+    comparable.
 
     Raises:
         InvalidArguments: the namespace was embedded with another model.
     """
     if not is_model_of(embedder, namespace):
         raise InvalidArguments(
-            f"namespace {namespace.name!r} was embedded with {namespace.model!r}, and this agent "
-            f"uses {embedder.name!r}: run `{REINDEX_COMMAND}`,"
-            " or delete it and add its documents again"
+            f"namespace {namespace.name!r} was embedded with {namespace.model!r}, but this agent "
+            f"uses {embedder.name!r}; run `{REINDEX_COMMAND}`,"
+            " or delete the namespace and add its documents again"
         )
 
 
@@ -87,7 +88,7 @@ async def _embed_within(
 
 
 FAIR_SHARE = 64
-"""Texts of one document, before the next one has its turn."""
+"""Maximum number of texts of one document before the next document gets its turn."""
 
 
 class _PendingTexts:
@@ -149,7 +150,7 @@ class SharedBatches:
             while batch := self._next_batch():
                 await self._embed(batch)
         finally:
-            # Without an answer, those who wait for these futures would wait for ever.
+            # Otherwise the callers that await these futures would wait for ever.
             for wanted in (*(wanted for wanted, _ in batch), *self._waiting):
                 wanted.fail(StorageFailed("the library was stopped"))
 
@@ -173,16 +174,14 @@ class SharedBatches:
         try:
             rows = await embed_batch(self._embedder, texts)
         except ModelUnavailable as error:
-            self._give_up(error, (wanted for wanted, _ in batch))
+            # After a timeout, all waiting texts fail: otherwise each following batch would wait for
+            # the hanging embedder until its deadline.
+            is_silent = isinstance(error.__cause__, TimeoutError)
+            failed = [wanted for wanted, _ in batch] + (list(self._waiting) if is_silent else [])
+            for wanted in failed:
+                wanted.fail(error)
             return
         start = 0
         for wanted, some in batch:
             wanted.give(rows[start : start + len(some)])
             start += len(some)
-
-    def _give_up(self, error: ModelUnavailable, batch: Iterable[_PendingTexts]) -> None:
-        """Fail the texts of the batch, and after a timeout all waiting texts too."""
-        # Otherwise each following batch would wait for the hanging embedder until its deadline.
-        is_silent = isinstance(error.__cause__, TimeoutError)
-        for wanted in (*batch, *(self._waiting if is_silent else ())):
-            wanted.fail(error)

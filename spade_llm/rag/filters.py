@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from spade_llm.rag.store.database import LibraryDatabase, SqlValue
     from spade_llm.search.passage_index import PassageIndex
 
-if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
     Where = Mapping[str, Scalar]
 
@@ -38,6 +37,8 @@ _SELECT_MATCHING = """
 
 
 class MetadataFilters:
+    """Metadata conditions of retrievals, evaluated in the database."""
+
     def __init__(self, database: LibraryDatabase) -> None:
         self._database = database
 
@@ -58,7 +59,11 @@ class MetadataFilters:
         conditions = " AND ".join(
             _DOCUMENT_CONDITIONS.get(key, _METADATA_CONDITION) for key in wanted
         )
-        values = [value for pair in wanted.items() for value in _as_values(*pair)]
+        values: list[SqlValue] = []
+        for key, value in wanted.items():
+            # SQLite has no booleans: without the flag, true would match 1.
+            is_column = key in _DOCUMENT_CONDITIONS
+            values += (value,) if is_column else (key, value, isinstance(value, bool))
         # Only constants go into the text of the statement; every value is bound.
         sql = _SELECT_MATCHING.format(conditions=conditions)
         rows = await self._database.read_often(sql, (json.dumps(list(namespaces)), *values))
@@ -66,13 +71,13 @@ class MetadataFilters:
 
 
 def check_where(where: Where) -> None:
-    """Raises InvalidArguments."""
+    """Validate metadata conditions. Raises InvalidArguments."""
     if len(where) > MAX_CONDITIONS:
         raise InvalidArguments(f"where has more than {MAX_CONDITIONS} conditions")
     for key, value in where.items():
         if len(key) > MAX_KEY_CHARS or (isinstance(value, str) and len(value) > MAX_VALUE_CHARS):
             raise InvalidArguments(
-                f"where: a key has {MAX_KEY_CHARS} characters at most, a value {MAX_VALUE_CHARS}"
+                f"where: keys have up to {MAX_KEY_CHARS} characters, values {MAX_VALUE_CHARS}"
             )
         _check_value(key, value)
 
@@ -83,17 +88,12 @@ def _check_value(key: str, value: Scalar) -> None:
             raise InvalidArguments(f"where: page is {value!r}; it must be a number from 1")
     elif key in ("source", "document", "heading"):
         if not isinstance(value, str):
-            raise InvalidArguments(f"where: {key} must be a text")
+            raise InvalidArguments(f"where: {key} must be a string")
     elif isinstance(value, float) and not math.isfinite(value):
-        raise InvalidArguments(f"where: {key!r} is {value}; nothing has this value")
+        raise InvalidArguments(f"where: {key!r} is {value}; it must be finite")
     # SQLite's integers have 64 bits; binding a larger one raises OverflowError.
     elif isinstance(value, int) and abs(value) >= 1 << 63:
-        raise InvalidArguments(f"where: {key!r} is a larger number than can be kept")
-
-
-def _as_values(key: str, value: Scalar) -> tuple[SqlValue, ...]:
-    # SQLite has no booleans: without the flag, true would match 1.
-    return (value,) if key in _DOCUMENT_CONDITIONS else (key, value, isinstance(value, bool))
+        raise InvalidArguments(f"where: {key!r} exceeds 64 bits")
 
 
 def _row_mask(index: PassageIndex, where: Where, documents: NDArray[np.int64] | None) -> Mask:
@@ -112,7 +112,7 @@ MAX_RETRIEVED_TOKENS = 1_000_000
 
 
 def check_options(options: RetrievalOptions) -> None:
-    """Raises InvalidArguments."""
+    """Validate retrieval options. Raises InvalidArguments."""
     if options.min_score is not None and not 0 <= options.min_score <= 1:
         raise InvalidArguments(f"min_score is {options.min_score}; it must be 0 to 1")
     if options.max_tokens is not None and not 1 <= options.max_tokens <= MAX_RETRIEVED_TOKENS:

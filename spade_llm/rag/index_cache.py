@@ -37,10 +37,10 @@ class _CachedIndex:
     """Documents that have changed since they were read; bounded by those of the namespace."""
     users: int = 0
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """An index is changed by one at a time."""
+    """Held while the index is changed."""
     reading: asyncio.Task[None] | None = None
     has_gap: bool = False
-    """There were changes since it was begun to be read that are not in `stale`."""
+    """True if changes since the start of the load are missing in `stale`."""
 
     @property
     def is_usable(self) -> bool:
@@ -48,11 +48,13 @@ class _CachedIndex:
 
     @property
     def is_settled(self) -> bool:
-        """There is nothing to wait for: it is usable, or could not be read."""
+        """True if there is nothing to wait for: it is usable, or its load failed."""
         return self.is_usable or (self.reading is not None and self.reading.done())
 
 
 class PassageIndexCache:
+    """LRU cache of keyword indexes by namespace, kept up to date with the database."""
+
     def __init__(self, store: KeywordStore, *, max_bytes: int = MAX_BYTES) -> None:
         self._store, self._max_bytes = store, max_bytes
         self._held: OrderedDict[int, _CachedIndex] = OrderedDict()
@@ -89,7 +91,7 @@ class PassageIndexCache:
         await asyncio.gather(*reading, *self._merging, return_exceptions=True)
 
     async def current(self, namespaces: Sequence[int]) -> list[PassageIndex]:
-        """Theirs, with all that was committed before this was called."""
+        """Return the indexes of the namespaces, with all that was committed before this call."""
         await self._note_changes()
         in_use = [self._held.setdefault(number, _CachedIndex()) for number in namespaces]
         for number, held in zip(namespaces, in_use, strict=True):
@@ -110,25 +112,21 @@ class PassageIndexCache:
         seen = self._seen
         changes = await self._store.changes(seen)
         for change in changes:
-            # Another question may have noted them meanwhile.
+            # Another query may have noted them meanwhile.
             if change.number > self._seen:
-                self._note_gap(change.number)
+                # The table keeps the last 10 000 changes only: after a gap, all is read again.
+                if change.number > self._seen + 1:
+                    for held in self._held.values():
+                        held.is_loaded, held.has_gap = False, True
                 self._seen = change.number
-                held = self._held.get(change.namespace)
-                if held is not None:
-                    held.stale.add(change.document)
+                if change.namespace in self._held:
+                    self._held[change.namespace].stale.add(change.document)
             if change.is_gone:
                 self._held.pop(change.namespace, None)
 
-    def _note_gap(self, number: int) -> None:
-        # The table keeps the last 10 000 changes only: after a gap everything is read again.
-        if self._seen is not None and number > self._seen + 1:
-            for held in self._held.values():
-                held.is_loaded, held.has_gap = False, True
-
     async def _bring_up(self, namespace: int, held: _CachedIndex) -> None:
         while not held.is_usable:
-            # Read on when nobody waits any more: who asks again finds it done.
+            # Shielded: a load goes on after a cancellation, for the next query.
             await asyncio.shield(self._reading(namespace, held))
         if not held.stale:
             return
@@ -162,14 +160,11 @@ class PassageIndexCache:
             await asyncio.to_thread(index.put, records)
         held.index, held.is_loaded = index, not held.has_gap
         if len(index) > PAGE_CHUNKS:
-            self._merge_beside(index)
-
-    def _merge_beside(self, index: PassageIndex) -> None:
-        """Questions need not wait for it."""
-        task = asyncio.create_task(_merge_segments(index), name="words-merge")
-        # The event loop holds only weak references to tasks.
-        self._merging.add(task)
-        task.add_done_callback(self._merging.discard)
+            # In the background, so that queries need not wait.
+            task = asyncio.create_task(_merge_segments(index), name="words-merge")
+            # The event loop holds only weak references to tasks.
+            self._merging.add(task)
+            task.add_done_callback(self._merging.discard)
 
     async def _refresh(self, held: _CachedIndex) -> None:
         # Swapped before the wait: changes noted meanwhile go into the new set.
@@ -202,22 +197,22 @@ async def _merge_segments(index: PassageIndex) -> None:
 def _log_failure(task: asyncio.Task[None]) -> None:
     """Log the failure; waiting callers get the exception from the task itself."""
     if not task.cancelled() and task.exception() is not None:
-        _log.warning("the words of a namespace could not be read: %s", task.exception())
+        _log.warning("the keyword index of a namespace could not be loaded: %s", task.exception())
 
 
 MAX_WARMED_NAMESPACES = 8
-"""Namespaces."""
 WARMUP_TIMEOUT_S = 60.0
 """Timeout of the warm-up of one namespace in seconds; after it, the next one starts."""
 
 
 class CacheWarmup:
-    """`start` it when the library is open, `close` it before."""
+    """Loads the indexes of the namespaces that were queried last. Call `start` after the library is
+    open, `close` before it is closed."""
 
     def __init__(
         self, registry: Registry, words: PassageIndexCache, index: ChromaIndex, *, model: str | None
     ) -> None:
-        """`model`: of the questions; vectors of others are not read."""
+        """`model`: embedder of the queries; vectors of other models are not loaded."""
         self._registry, self._words, self._index = registry, words, index
         self._model = model
         self._noted: set[int] = set()
@@ -247,7 +242,7 @@ class CacheWarmup:
             for namespace in await self._registry.last_asked(MAX_WARMED_NAMESPACES):
                 await self._read(namespace)
         except StorageFailed as error:
-            _log.warning("nothing is read before it is asked: %s", error)
+            _log.warning("the cache warm-up failed: %s", error)
 
     async def _read(self, namespace: Namespace) -> None:
         words = self._words.ready([namespace.id], patience_s=WARMUP_TIMEOUT_S)
@@ -263,4 +258,4 @@ class CacheWarmup:
             try:
                 await self._registry.note_asked(ids)
             except StorageFailed as error:
-                _log.warning("which namespaces are asked is not noted: %s", error)
+                _log.warning("the queried namespaces could not be noted: %s", error)

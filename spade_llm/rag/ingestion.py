@@ -45,11 +45,11 @@ _log = logging.getLogger(__name__)
 
 MAX_METADATA_CHARS = 10_000
 INLINE_CHARS = 20_000
-"""A text as short as this is split where it is asked for, in a millisecond."""
+"""Maximum length of a text that is split in the thread of the event loop, in a millisecond."""
 
 
 class Ingestion:
-    """Any number of documents at a time; what they have in common is done in common."""
+    """Ingestion of documents; concurrent ones share batches of the embedder and write groups."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Ingestion:
         batches: SharedBatches | None,
         splitting: Splitting,
     ) -> None:
-        """`batches`: of the embedder; None without one."""
+        """`batches`: batches of the embedder; None without an embedder."""
         self._registry = registry
         self._grants = grants
         self._storing = storing
@@ -72,14 +72,19 @@ class Ingestion:
     async def ingest(
         self, asker: str, document: SourceDocument, splitting: Splitting | None = None
     ) -> Ingested:
-        """`splitting=None`: as this library splits."""
+        """Ingest a document. `splitting`: None means that of the library."""
         _check_document(document)
         address = parse_address(document.namespace, asker=asker)
         rule = splitting or self._splitting
-        # Refused before anything is embedded; DocumentWriter checks again when its turn has come.
+        # Refused before anything is embedded; DocumentWriter checks again when it stores.
         held = await self._held(asker, address, document)
         content_hash = await _prepare_in_thread(document, lambda: _content_hash(document, rule))
-        if held is not None and self._is_current(held, content_hash):
+        # A document stored while the embedder was unavailable is embedded when it is added again.
+        if (
+            held is not None
+            and held.content_hash == content_hash
+            and (held.has_vectors or held.chunks == 0 or self._embedder is None)
+        ):
             return _unchanged_result(asker, address, document, held)
         passages = await _prepare_in_thread(document, lambda: _split_document(document, rule))
         prepared = PreparedDocument(
@@ -103,11 +108,6 @@ class Ingestion:
                 check_model(namespace, self._embedder)
             return await self._registry.document(namespace.id, document.source)
         return None
-
-    def _is_current(self, held: StoredDocument, content_hash: str) -> bool:
-        # A document stored while the embedder was away is embedded when it is added again.
-        has_all = held.has_vectors or held.chunks == 0 or self._embedder is None
-        return held.content_hash == content_hash and has_all
 
     async def _vectors(
         self, document: SourceDocument, passages: Sequence[Passage]
@@ -139,31 +139,21 @@ def _check_document(document: SourceDocument) -> None:
     try:
         size = len(document.text.encode()) + len(document.source.encode())
     except UnicodeEncodeError as error:
-        raise InvalidArguments("text or source holds half a surrogate pair") from error
+        raise InvalidArguments("text or source contains a lone surrogate") from error
     if size > MAX_FILE_BYTES:
         raise InvalidArguments(f"text is larger than {MAX_FILE_BYTES} bytes")
-    _check_pages(document)
-    _check_metadata(document)
-
-
-def _check_pages(document: SourceDocument) -> None:
-    """Pages are looked up by halving, which needs an order."""
+    # Pages are looked up by bisection, which needs sorted offsets.
     bounds = (0, *document.page_starts, len(document.text))
     if any(start > following for start, following in pairwise(bounds)):
-        raise InvalidArguments("page_starts must rise, from 0 to the length of text at the most")
-
-
-def _check_metadata(document: SourceDocument) -> None:
+        raise InvalidArguments("page_starts must rise, from 0 up to the length of text")
     for key, value in document.metadata.items():
-        if isinstance(value, int | float) and not _is_json_scalar(value):
-            raise InvalidArguments(f"metadata {key[:80]!r} is no number of 64 bits")
+        # JSON has neither NaN nor infinity, and SQLite's integers have 64 bits.
+        is_bad_float = isinstance(value, float) and not math.isfinite(value)
+        is_bad_int = isinstance(value, int) and not -(2**63) <= value < 2**63
+        if is_bad_float or is_bad_int:
+            raise InvalidArguments(f"metadata {key[:80]!r} must be a finite number of 64 bits")
     if len(json.dumps(dict(document.metadata))) > MAX_METADATA_CHARS:
         raise InvalidArguments(f"metadata is larger than {MAX_METADATA_CHARS} characters")
-
-
-def _is_json_scalar(value: float) -> bool:
-    # JSON has neither NaN nor infinity, and SQLite's integers have 64 bits.
-    return math.isfinite(value) if isinstance(value, float) else -(2**63) <= value < 2**63
 
 
 def _content_hash(document: SourceDocument, splitting: Splitting) -> str:
@@ -182,15 +172,14 @@ def _content_hash(document: SourceDocument, splitting: Splitting) -> str:
 
 def _split_document(document: SourceDocument, splitting: Splitting) -> list[Passage]:
     markup = heading_markup(document.source, document.is_markdown)
-    passages = split(document.text, splitting, markup=markup)
-    return [_with_page(passage, document.page_starts) for passage in passages]
-
-
-def _with_page(passage: Passage, page_starts: Sequence[int]) -> Passage:
-    if not page_starts:
-        return passage
+    passages = list(split(document.text, splitting, markup=markup))
+    starts = document.page_starts
+    if not starts:
+        return passages
     # Text before the start of the first page counts as page 1.
-    return replace(passage, page=max(bisect_right(page_starts, passage.start), 1))
+    return [
+        replace(passage, page=max(bisect_right(starts, passage.start), 1)) for passage in passages
+    ]
 
 
 def _unchanged_result(
@@ -274,8 +263,12 @@ class FolderIngestion:
     async def ingest_one(
         self, file: FoundFile, take: Callable[[SourceDocument], Awaitable[Ingested]], namespace: str
     ) -> Ingested:
-        """Raises InvalidArguments: it cannot be read."""
-        async with self._bytes.slot(await asyncio.to_thread(_file_size, file)):
+        """Ingest one file. Raises InvalidArguments if it cannot be read."""
+        try:
+            size = (await asyncio.to_thread(file.path.stat)).st_size
+        except OSError:
+            size = 0  # Reading it below fails, and tells why.
+        async with self._bytes.slot(size):
             loaded = await self._loader.load(file)
             return await take(loaded.document(file.source, namespace))
 
@@ -295,11 +288,3 @@ class FolderIngestion:
 
 def skipped_result(source: str, namespace: str, reason: str) -> Ingested:
     return Ingested(source=source, namespace=namespace, chunks=0, left_out=reason)
-
-
-def _file_size(file: FoundFile) -> int:
-    """0: it went away meanwhile, as reading it will say."""
-    try:
-        return file.path.stat().st_size
-    except OSError:
-        return 0

@@ -114,10 +114,12 @@ def assemble_library(
 MAX_K = 20
 MAX_OFFSET = 2**53
 MAX_NAMED = 256
-"""Namespaces in one question."""
+"""Maximum number of namespaces named in one query."""
 
 
 class OwnedLibrary:
+    """Library of one owner: its documents, and those granted to it."""
+
     def __init__(self, owner: str, parts: LibraryParts) -> None:
         self._owner = owner
         self._parts = parts
@@ -134,7 +136,13 @@ class OwnedLibrary:
         with self._parts.readers.reading():
             namespaces = await self._readable(options)
             found = await self._parts.search.search(namespaces, query, k, options)
-        return replace(found, chunks=tuple(map(self._as_addressed, found.chunks)))
+        chunks: list[ScoredChunk] = []
+        for scored in found.chunks:
+            # A namespace of the reader is addressed by its bare name.
+            address = parse_address(scored.chunk.namespace, asker=self._owner)
+            chunk = replace(scored.chunk, namespace=address.seen_by(self._owner))
+            chunks.append(replace(scored, chunk=chunk))
+        return replace(found, chunks=tuple(chunks))
 
     async def ingest(
         self, document: SourceDocument, *, splitting: Splitting | None = None
@@ -151,7 +159,9 @@ class OwnedLibrary:
         splitting: Splitting | None = None,
         on_progress: OnProgress | None = None,
     ) -> Sequence[Ingested]:
-        await self._check_writable(namespace)
+        # Write access is checked before any file is read.
+        address = parse_address(namespace, asker=self._owner)
+        await self._parts.grants.reached(address, asker=self._owner, access=Access.WRITE)
         loader, files = self._parts.loader, self._parts.files
         found = await asyncio.to_thread(loader.find, path, is_recursive=is_recursive, only=only)
         take = partial(self.ingest, splitting=splitting)
@@ -161,8 +171,9 @@ class OwnedLibrary:
             return [await told.tell(await files.ingest_one(found[0], take, namespace))]
         results = await files.ingest(found, take, namespace=namespace, told=told)
         if all(result.left_out for result in results):
+            first = results[0]
             raise InvalidArguments(
-                f"{path!r} holds nothing that can be read{_failure_reasons(results)}"
+                f"{path!r} has no readable file (first: {first.source!r}: {first.left_out})"
             )
         return results
 
@@ -178,12 +189,13 @@ class OwnedLibrary:
         address = parse_address(namespace, asker=self._owner)
         name = address.seen_by(self._owner)
         for row in await self._parts.grants.reached(address, asker=self._owner):
+            shelf = current_collection(row)
             return NamespaceStats(
                 name=name,
                 exists=True,
                 documents=row.documents,
                 chunks=row.chunks,
-                vectors=await self._vectors(row),
+                vectors=0 if shelf is None else await self._parts.index.count(shelf.place),
                 dimension=row.dimension,
                 model=row.model,
                 updated_at=row.updated_at,
@@ -197,7 +209,13 @@ class OwnedLibrary:
             raise InvalidArguments(f"limit is {limit}; it must be 1 to {MAX_PAGE}")
         if not 0 <= offset <= MAX_OFFSET:
             raise InvalidArguments(f"offset is {offset}; it must be 0 or more")
-        rows = await self._listed(namespace)
+        if namespace is None:
+            rows = await self._parts.registry.common(self._owner)
+        else:
+            address = parse_address(namespace, asker=self._owner)
+            rows = await self._parts.grants.reached(address, asker=self._owner)
+            if not rows:
+                raise NotFound(f"there is no namespace {address.name!r}")
         return await self._parts.registry.documents(
             rows, reader=self._owner, limit=limit, offset=offset
         )
@@ -226,50 +244,24 @@ class OwnedLibrary:
     async def _readable(self, options: RetrievalOptions) -> Sequence[Namespace]:
         for field, named in (("namespaces", options.namespaces), ("shared", options.shared or ())):
             if len(named) > MAX_NAMED:
-                raise InvalidArguments(f"{field}: name {MAX_NAMED} at the most")
+                raise InvalidArguments(f"{field}: limit reached ({MAX_NAMED} names)")
         rows = await self._parts.grants.readable(self._owner, options)
-        is_meant = bool(options.namespaces) and not options.person
-        return rows if is_meant else [self._as_given(row) for row in rows]
-
-    def _as_given(self, row: Namespace) -> Namespace:
-        """Ignore vectors of another model in a namespace of another owner, which only that owner
-        can reindex: a grant must not block a search of the caller's own documents."""
         embedder = self._parts.embedder
-        if row.owner == self._owner or embedder is None or is_model_of(embedder, row):
-            return row
-        return replace(row, model=None, dimension=None, words_only=row.documents)
-
-    async def _check_writable(self, namespace: str) -> None:
-        """Check write access before any file is read."""
-        address = parse_address(namespace, asker=self._owner)
-        await self._parts.grants.reached(address, asker=self._owner, access=Access.WRITE)
-
-    async def _listed(self, namespace: str | None) -> Sequence[Namespace]:
-        if namespace is None:
-            return await self._parts.registry.common(self._owner)
-        address = parse_address(namespace, asker=self._owner)
-        rows = await self._parts.grants.reached(address, asker=self._owner)
-        if not rows:
-            raise NotFound(f"there is no namespace {address.name!r}")
-        return rows
-
-    async def _vectors(self, row: Namespace) -> int:
-        shelf = current_collection(row)
-        return 0 if shelf is None else await self._parts.index.count(shelf.place)
-
-    def _as_addressed(self, scored: ScoredChunk) -> ScoredChunk:
-        """Replace the address by the bare name if the namespace belongs to the reader."""
-        chunk = scored.chunk
-        seen = parse_address(chunk.namespace, asker=self._owner).seen_by(self._owner)
-        return replace(scored, chunk=replace(chunk, namespace=seen))
-
-
-def _failure_reasons(results: Sequence[Ingested]) -> str:
-    return f" (first: {results[0].source!r}: {results[0].left_out})" if results else ""
+        if embedder is None or (options.namespaces and not options.person):
+            return rows
+        # Vectors of another model in a namespace of another owner are ignored, since only that
+        # owner can reindex it: a grant must not block a search of the caller's own documents.
+        return [
+            row
+            if row.owner == self._owner or is_model_of(embedder, row)
+            else replace(row, model=None, dimension=None, words_only=row.documents)
+            for row in rows
+        ]
 
 
 class DocumentLibrary:
-    """An async context manager. One process at a time may have the directory open."""
+    """Documents of all owners in one directory. Open it with `async with`, in one process at a
+    time."""
 
     def __init__(
         self,

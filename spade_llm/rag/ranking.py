@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from spade_llm.search.passage_index import PassageIndex
 
 MAX_JOINED = 4
-"""Chunks in one passage: more of them are several, one behind the other."""
+"""Maximum number of chunks joined to one passage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundChunk:
-    """A chunk that may be answered."""
+    """A chunk found by a query."""
 
     id: int
     document: int
@@ -39,7 +39,7 @@ class FoundChunk:
 
 @dataclass(frozen=True, slots=True)
 class ChunkGroup:
-    """Chunks of one document in a row, in its order."""
+    """Consecutive chunks of one document, in order."""
 
     members: tuple[FoundChunk, ...]
 
@@ -55,19 +55,24 @@ class ChunkGroup:
 
 
 def group_chunks(found: Iterable[FoundChunk], k: int, *, merge: bool) -> list[ChunkGroup]:
-    """The k best groups, best first. `found`: best first, each once."""
+    """Group adjacent chunks; returns the k best groups, best first. `found`: best first, each
+    once."""
     groups: list[ChunkGroup] = []
     for one in found:
         group = ChunkGroup((one,))
         for other in [other for other in groups if merge and group.is_next_to(other)]:
             if len(group.members) + len(other.members) <= MAX_JOINED:
                 groups.remove(other)
-                group = _unite_groups(group, other)
+                members = (*group.members, *other.members)
+                group = ChunkGroup(tuple(sorted(members, key=lambda found: found.position)))
         # Checked after merging: a chunk that joins one of the k groups makes no new one.
         if len(groups) == k:
             break
         groups.append(group)
-    return sorted(groups, key=_group_order)
+    return sorted(
+        groups,
+        key=lambda group: (-group.best.score, group.members[0].document, group.members[0].position),
+    )
 
 
 def scored_passages(
@@ -78,10 +83,13 @@ def scored_passages(
     left = max_tokens
     answered: list[ScoredChunk] = []
     for group in groups:
-        passage = _fit_group(group, chunks, left)
-        if passage is not None:
-            answered.append(ScoredChunk(chunk=passage, score=group.best.score))
-            left = None if left is None else left - estimate_tokens(passage.text)
+        for members in (group.members, (group.best,)):
+            passage = join_chunks([chunks[found.id] for found in members])
+            tokens = estimate_tokens(passage.text)
+            if left is None or tokens <= left:
+                answered.append(ScoredChunk(chunk=passage, score=group.best.score))
+                left = None if left is None else left - tokens
+                break
     return tuple(answered)
 
 
@@ -90,43 +98,22 @@ def join_chunks(chunks: Sequence[Chunk]) -> Chunk:
     first, last = chunks[0], chunks[-1]
     text = first.text
     for before, chunk in pairwise(chunks):
-        text += _gap_text(chunk.start - before.end) + chunk.text[max(0, before.end - chunk.start) :]
+        gap = chunk.start - before.end
+        # White space as long as the gap, so that offsets hold.
+        text += " " if gap == 1 else "\n" * max(0, gap)
+        text += chunk.text[max(0, -gap) :]
     return replace(first, text=text, count=len(chunks), end=last.end)
-
-
-def _group_order(group: ChunkGroup) -> tuple[float, int, int]:
-    return (-group.best.score, group.members[0].document, group.members[0].position)
-
-
-def _unite_groups(one: ChunkGroup, other: ChunkGroup) -> ChunkGroup:
-    return ChunkGroup(
-        tuple(sorted((*one.members, *other.members), key=lambda found: found.position))
-    )
-
-
-def _fit_group(group: ChunkGroup, chunks: Mapping[int, Chunk], left: int | None) -> Chunk | None:
-    for members in (group.members, (group.best,)):
-        passage = join_chunks([chunks[found.id] for found in members])
-        if left is None or estimate_tokens(passage.text) <= left:
-            return passage
-    return None
-
-
-def _gap_text(chars: int) -> str:
-    """Return white space for the gap between two chunks, as long as the gap, so that offsets
-    hold."""
-    return " " if chars == 1 else "\n" * max(0, chars)
 
 
 if TYPE_CHECKING:
     Vector = NDArray[np.float32]
 
 CANDIDATE_POOL = 40
-"""Candidates of each leg."""
+"""Number of candidates from the vectors, and from the keywords."""
 MIN_DISTINCT_TEXTS = 20
-"""Different texts among them: as many as can be asked for."""
+"""Minimum number of different texts among them: the maximum `k` of a query."""
 MAX_NEAREST = 2560
-"""However many of them are not wanted, no more are looked at."""
+"""Maximum number of nearest vectors examined, however many repeat the text of others."""
 VECTOR_TIMEOUT_S = 3.0
 
 
@@ -141,13 +128,13 @@ class VectorIndex(Protocol):
         *,
         among: Sequence[int] | None = None,
     ) -> Mapping[int, float]:
-        """Ids with their cosine, nearest first; of `among`, if given."""
+        """Find the nearest vectors (of `among`, if given); cosines by id, nearest first."""
         ...
 
     async def cosines(
         self, shelf: VectorCollection, vector: Vector, ids: Sequence[int]
     ) -> Mapping[int, float]:
-        """Those without a vector are left out."""
+        """Cosines by id; ids without a vector are left out."""
         ...
 
 
@@ -155,11 +142,11 @@ class VectorIndex(Protocol):
 class NearestChunks:
     cosines: Mapping[int, float]
     is_all: bool
-    """Nothing else of the namespace has a vector."""
+    """True if no other chunk of the namespace has a vector."""
 
     @property
     def floor(self) -> float:
-        """Nothing else is nearer than this."""
+        """Upper bound of the cosines of all other chunks."""
         return min(self.cosines.values(), default=-1.0)
 
 
@@ -172,26 +159,19 @@ async def find_nearest(
     allowed: NDArray[np.bool_] | None,
     pool: int = CANDIDATE_POOL,
 ) -> NearestChunks:
-    """Raises StorageFailed, TimeoutError."""
+    """Find the nearest chunks, with enough different texts. Raises StorageFailed, TimeoutError."""
     among = None if allowed is None else words.key.rows[allowed].tolist()
     limit = pool
     async with asyncio.timeout(VECTOR_TIMEOUT_S):
         while True:
             found = await index.nearest(shelf, vector, limit, among=among)
             is_all = len(found) < limit
-            if (
-                is_all
-                or limit >= MAX_NEAREST
-                or _distinct_texts(words, list(found)) >= min(MIN_DISTINCT_TEXTS, pool // 2)
-            ):
+            rows = words.rows_of(list(found))
+            distinct = len(np.unique(words.text.rows[rows[rows != NO_ROW]]))
+            if is_all or limit >= MAX_NEAREST or distinct >= min(MIN_DISTINCT_TEXTS, pool // 2):
                 return NearestChunks(cosines=found, is_all=is_all)
             # Copies of one text may fill the answer. 40, 320, 2560: the last is MAX_NEAREST.
             limit *= 8
-
-
-def _distinct_texts(words: PassageIndex, ids: Sequence[int]) -> int:
-    rows = words.rows_of(ids)
-    return len(np.unique(words.text.rows[rows[rows != NO_ROW]]))
 
 
 WORD_WEIGHT = 0.6
@@ -216,7 +196,8 @@ def hybrid_score(cosine: float, share: float) -> float:
 def top_rows(
     scores: Vector, texts: NDArray[np.int64], allowed: NDArray[np.bool_] | None, limit: int
 ) -> NDArray[np.intp]:
-    """The highest above 0, in order, each text once; of equal ones the first."""
+    """Rows with the highest scores above 0, in order, each text once; of equal scores the first
+    row."""
     rows = np.flatnonzero(scores > 0 if allowed is None else (scores > 0) & allowed)
     count = OVERSAMPLING * limit
     while len(rows) > count:
@@ -237,7 +218,7 @@ def _deduplicate_texts(
 
 
 class Ranking:
-    """Scores of rows; those that only words have found can wait for their cosines."""
+    """Scores of rows. Rows found by keywords only may wait for their cosines."""
 
     def __init__(
         self,
@@ -248,7 +229,7 @@ class Ranking:
         allowed: NDArray[np.bool_] | None,
         pool: int,
     ) -> None:
-        """`near=None`: words alone decide."""
+        """`near=None`: keywords only."""
         self.index, self._words, self._near = index, words, near
         self._by_words = words.scores
         self.scores: dict[int, float] = {}
@@ -257,17 +238,20 @@ class Ranking:
             self._add_near(near.cosines, allowed)
         rows = top_rows(self._by_words, index.text.rows, allowed, pool).tolist()
         self._waiting = [row for row in rows if row not in self.scores]
-        """Found by words; whether they are near is not known."""
+        """Rows found by keywords whose cosine is not known yet."""
         if near is None or near.is_all:
             self._settle_by_words()
 
     def promising(self, bar: float, *, has_wordy: bool, limit: int) -> Sequence[int]:
-        """Rows that may still come above the bar; the others are out. `has_wordy`: some have no
-        vector, so that words alone decide about them."""
+        """Drop the waiting rows that cannot reach the bar, and return the others. `has_wordy`: some
+        rows have no vector, and are scored by keywords only."""
         floor = -1.0 if self._near is None else self._near.floor
-        self._waiting = [
-            row for row in self._waiting if self._ceiling(row, floor, has_wordy) >= bar
-        ][:limit]
+
+        def highest_score(row: int) -> float:
+            by_both = self._score(row, floor)
+            return max(by_both, float(self._by_words[row])) if has_wordy else by_both
+
+        self._waiting = [row for row in self._waiting if highest_score(row) >= bar][:limit]
         return self._waiting
 
     def settle(self, cosines: Mapping[int, float]) -> None:
@@ -297,10 +281,6 @@ class Ranking:
         for row, cosine in zip(rows, cosines.values(), strict=True):
             if row != NO_ROW and (allowed is None or allowed[row]):
                 self.scores[row] = self._score(row, cosine)
-
-    def _ceiling(self, row: int, floor: float, has_wordy: bool) -> float:
-        by_both = self._score(row, floor)
-        return max(by_both, float(self._by_words[row])) if has_wordy else by_both
 
     def _score(self, row: int, cosine: float) -> float:
         share = float(self._words.shares[row])

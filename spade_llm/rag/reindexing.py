@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from spade_llm.rag.store.writer import OrphanCollector
 
 PAGE_CHUNKS = 4 * BATCH
-"""Read, embedded and stored in one go."""
+"""Number of chunks that are read, embedded and stored at once."""
 
 
 class ReindexProgress:
@@ -104,7 +104,7 @@ class Reindexing:
             ModelUnavailable: the embedder failed; the namespaces not done keep their old vectors.
         """
         if self._embedder is None or self._batches is None:
-            raise InvalidArguments("this agent has no embeddings, so there is nothing to reindex")
+            raise InvalidArguments("this agent has no embedder, so there is nothing to reindex")
         documents = sum(namespace.documents for namespace in namespaces)
         progress = ReindexProgress(documents, on_progress)
         for namespace in namespaces:
@@ -117,7 +117,7 @@ class Reindexing:
     @contextmanager
     def _alone_at(self, namespace: Namespace) -> Iterator[None]:
         if namespace.id in self._at_work:
-            raise Busy(f"namespace {namespace.name!r} is being reindexed already")
+            raise Busy(f"namespace {namespace.name!r} is already being reindexed; try again later")
         self._at_work.add(namespace.id)
         try:
             yield
@@ -129,25 +129,21 @@ class Reindexing:
         copy = _ReindexedCopy(namespace=namespace, edition=edition)
         try:
             with self._sweeping.making(copy.place):
-                await self._fill(copy, progress)
-                # Changes are held up, so that none falls between the comparison and the switch.
+                # The stored chunks, and those added meanwhile.
+                after = 0
+                while page := await self._registry.embeddable(
+                    namespace, after=after, limit=PAGE_CHUNKS
+                ):
+                    await self._add(copy, page)
+                    after = page[-1].id
+                    await progress.tell(page)
+                # Locked, so that no change falls between the comparison and the switch.
                 async with self._sweeping.alone:
                     await self._switch(copy)
         finally:
             # Drops the old edition after a switch, and the unfinished new one after a failure.
             async with self._sweeping.alone:
                 await self._sweeping.try_to_sweep()
-
-    async def _fill(self, copy: _ReindexedCopy, progress: ReindexProgress) -> None:
-        """Embed the stored chunks, and those added meanwhile."""
-        after = 0
-        while page := await self._page(copy, after):
-            await self._add(copy, page)
-            after = page[-1].id
-            await progress.tell(page)
-
-    async def _page(self, copy: _ReindexedCopy, after: int) -> Sequence[EmbeddableChunk]:
-        return await self._registry.embeddable(copy.namespace, after=after, limit=PAGE_CHUNKS)
 
     async def _add(self, copy: _ReindexedCopy, page: Sequence[EmbeddableChunk]) -> None:
         if self._embedder is None or self._batches is None:
@@ -163,11 +159,12 @@ class Reindexing:
         copy.done.update(ids)
 
     async def _switch(self, copy: _ReindexedCopy) -> None:
-        """Nothing changes now: what came or went behind our back is made up for."""
+        """Switch to the new vectors, after the changes made meanwhile are applied. The caller holds
+        the lock on changes."""
         namespace = await self._registry.namespace(copy.namespace.owner, copy.namespace.name)
         # Another namespace of the same name: ids are never used again.
         if namespace.id != copy.namespace.id:
-            raise NotFound(f"namespace {namespace.name!r} was deleted meanwhile")
+            raise NotFound(f"namespace {namespace.name!r} was deleted during the reindexing")
         ids = await self._registry.chunk_ids(namespace)
         if missed := sorted(ids - copy.done):
             await self._add(copy, await self._registry.embeddable_among(missed))

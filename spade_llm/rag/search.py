@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 MIN_SCORE = 0.3
-"""Below it a passage has nothing to say (see tests/rag/test_relevance.py)."""
+"""Default minimum score of a passage (see tests/rag/test_relevance.py)."""
 PAUSE_S = 5.0
-"""Maximum wait in seconds for a pause in the changes."""
+"""Maximum wait in seconds for the lock on changes."""
 ATTEMPTS = 5
 READ_TIMEOUT_S = 4.0
 """Maximum wait in seconds for the keyword indexes of the namespaces to be loaded."""
 CANDIDATES_PER_RESULT = 3
 """Maximum number of cosines to compute per requested passage, for rows found by keywords only."""
 
-_CHANGED_MEANWHILE = "documents were replaced while they were looked through: ask again"
+_CHANGED_MEANWHILE = "documents were replaced during the search; try again"
 _NO_EMBEDDER = "no embeddings: keywords only"
 
 OnSearched = Callable[[Sequence["Namespace"]], None]
@@ -75,11 +75,11 @@ class _IndexView:
 
     @property
     def is_untouched(self) -> bool:
-        """No other question has taken anything out of the indexes since."""
+        """True if no row was removed from the indexes since."""
         return [index.losses for index in self.indexes] == self.losses
 
     def is_part_of(self, later: _IndexView) -> bool:
-        """Nothing of it has gone away since."""
+        """True if no row of this view is missing in the later one."""
         same = all(a is b for a, b in zip(self.indexes, later.indexes, strict=True))
         return same and self.losses == later.losses
 
@@ -97,11 +97,11 @@ class _SearchAnswer:
     chunks: Mapping[int, Chunk]
     degraded: str
     is_settled: bool
-    """False: a document was replaced while we looked."""
+    """False if a document was replaced during the search."""
 
 
 class HybridSearch:
-    """Both legs, and what they find joined into one order."""
+    """Hybrid search by vectors and keywords, joined into one ranking."""
 
     def __init__(
         self,
@@ -134,19 +134,30 @@ class HybridSearch:
         k: int,
         options: RetrievalOptions | None = None,
     ) -> Retrieval:
-        """Raises InvalidArguments."""
+        """Search the namespaces. Raises InvalidArguments."""
         options = options or RetrievalOptions()
         check_options(options)
-        namespaces = [self._as_it_is(namespace) for namespace in namespaces if namespace.chunks]
+        model = None if self._embedder is None else self._embedder.name
+        # While vectors of another model are being replaced, they are not searched.
+        namespaces = [
+            replace(one, model=None, dimension=None, words_only=one.documents)
+            if one.is_reindexing and one.model not in (None, model)
+            else one
+            for one in namespaces
+            if one.chunks
+        ]
         if not namespaces or not query.strip():
             return Retrieval(chunks=())
         if self._on_asked is not None:
             self._on_asked(namespaces)
         vector, degraded = await self._vector(namespaces, query)
-        namespaces, unread = await self._in_ram(namespaces)
+        ready = await self._words.ready([one.id for one in namespaces], patience_s=self._patience_s)
+        unread = ", ".join(one.name for one in namespaces if one.id not in ready)
+        if unread:
+            unread = f"{unread} not searched: still loading after a start; try again in seconds"
         question = _SearchQuestion(
             text=query,
-            namespaces=namespaces,
+            namespaces=[one for one in namespaces if one.id in ready],
             vector=vector,
             k=k,
             min_score=self._min_score if options.min_score is None else options.min_score,
@@ -157,21 +168,6 @@ class HybridSearch:
         return Retrieval(
             chunks=passages, degraded="; ".join(filter(None, (unread, degraded or answer.degraded)))
         )
-
-    async def _in_ram(self, namespaces: Sequence[Namespace]) -> tuple[Sequence[Namespace], str]:
-        """Those that can be looked through in time, and what is to be said of the others."""
-        numbers = [namespace.id for namespace in namespaces]
-        ready = await self._words.ready(numbers, patience_s=self._patience_s)
-        unread = ", ".join(one.name for one in namespaces if one.id not in ready)
-        why = f"{unread} not searched: still being read after a start, ask again in some seconds"
-        return [one for one in namespaces if one.id in ready], why if unread else ""
-
-    def _as_it_is(self, namespace: Namespace) -> Namespace:
-        """While another model's vectors are being replaced, there are none to look through."""
-        model = None if self._embedder is None else self._embedder.name
-        if not namespace.is_reindexing or namespace.model in (None, model):
-            return namespace
-        return replace(namespace, model=None, dimension=None, words_only=namespace.documents)
 
     async def _vector(
         self, namespaces: Sequence[Namespace], query: str
@@ -186,7 +182,8 @@ class HybridSearch:
             vector = await embed_query(self._embedder, query)
         except ModelUnavailable:
             return None, "embedder unavailable: keywords only"
-        return vector, _without_vectors(namespaces)
+        count = sum(namespace.words_only for namespace in namespaces)
+        return vector, f"{count} document(s) without embeddings: keywords only" if count else ""
 
     async def _settled(self, question: _SearchQuestion) -> _SearchAnswer:
         answer = await self._looked(question)
@@ -214,7 +211,7 @@ class HybridSearch:
     async def _looked(self, question: _SearchQuestion) -> _SearchAnswer:
         before = await self._view(question)
         legs, degraded = await self._near(question, before)
-        # Vectors are looked through beside us; words are as they are at this moment.
+        # A second view: vectors are searched concurrently, while documents may change.
         view = await self._view(question)
         rankings = self._rankings(question, view, legs)
         if question.vector is not None:
@@ -223,7 +220,7 @@ class HybridSearch:
             _best_chunks(question, rankings), question.k, merge=question.options.merge_neighbours
         )
         ids = [found.id for group in groups for found in group.members]
-        # In one view of the file: what is missing was replaced since the search.
+        # Read in one transaction: missing chunks were replaced since the search.
         stored = await self._registry.chunks(ids) if ids else {}
         return _SearchAnswer(
             groups=[group for group in groups if all(one.id in stored for one in group.members)],
@@ -287,8 +284,10 @@ class HybridSearch:
 
     async def _settle(self, question: _SearchQuestion, rankings: Sequence[Ranking]) -> None:
         """Compute the cosines of rows found by keywords only that may still be among the best."""
-        bar = max(question.min_score, _kth_best_score(rankings, question.k))
-        # One after the other: what is in RAM is known at once, before a document can change.
+        scores = sorted((score for one in rankings for score in one.scores.values()), reverse=True)
+        kth_best = scores[question.k - 1] if len(scores) >= question.k else 0.0
+        bar = max(question.min_score, kth_best)
+        # In sequence: vectors in RAM are read at once, before a document can change.
         for namespace, ranking in zip(question.namespaces, rankings, strict=True):
             await self._settle_one(question, bar, namespace, ranking)
 
@@ -310,27 +309,12 @@ class HybridSearch:
             ranking.settle({})
 
 
-def _without_vectors(namespaces: Sequence[Namespace]) -> str:
-    count = sum(namespace.words_only for namespace in namespaces)
-    return f"{count} document(s) without embeddings: found by keywords only" if count else ""
-
-
-def _kth_best_score(rankings: Sequence[Ranking], k: int) -> float:
-    """The score of the k-th best so far."""
-    scores = sorted((score for one in rankings for score in one.scores.values()), reverse=True)
-    return scores[k - 1] if len(scores) >= k else 0.0
-
-
 def _best_chunks(question: _SearchQuestion, rankings: Sequence[Ranking]) -> Iterator[FoundChunk]:
-    """Best first, each text once."""
+    """Chunks with the minimum score, best first, each text once."""
     seen: set[int] = set()
-    candidates = (found for ranking in rankings for found in ranking.found())
-    for text, found in sorted(candidates, key=_candidate_order):
+    candidates = [found for ranking in rankings for found in ranking.found()]
+    candidates.sort(key=lambda one: (-one[1].score, one[1].document, one[1].position))
+    for text, found in candidates:
         if found.score >= question.min_score and found.score > 0 and text not in seen:
             seen.add(text)
             yield found
-
-
-def _candidate_order(candidate: tuple[int, FoundChunk]) -> tuple[float, int, int]:
-    found = candidate[1]
-    return (-found.score, found.document, found.position)

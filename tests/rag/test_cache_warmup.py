@@ -141,6 +141,6 @@ async def test_a_question_does_not_wait_for_ever_for_what_is_still_read(tmp_path
         await index.close()
 
     assert early.chunks == ()
-    assert "default not searched: still being read" in early.degraded
+    assert "default not searched: still loading" in early.degraded
     assert [one.chunk.source for one in later.chunks] == ["a"]
     assert later.degraded == ""
