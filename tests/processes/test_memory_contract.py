@@ -17,6 +17,7 @@ import pytest_asyncio
 
 from spade_llm.agents import AgentOptions, ConnectionSettings, XmppAgent
 from spade_llm.memory.remote import MemoryClient
+from spade_llm.search.memory_query import MemoryFilter
 from tests.cli.program import ROOT
 from tests.memory.contract import (
     test_a_conversation_is_kept_verbatim_and_in_order,
@@ -75,8 +76,10 @@ __all__ = [
     "theirs",
 ]
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.asyncio(loop_scope="session")]
 READY_S = 30.0
+CONVERSATIONS = ("c", "another")
+"""Those of the tests above."""
 AGENT = """
 kind = "memory"
 jid = "{jid}"
@@ -127,12 +130,30 @@ def agent_file(folder: Path, server: Provisioner, jid: str) -> Path:
     return folder / "agent.toml"
 
 
-@pytest.fixture
-async def askers(prosody: Provisioner) -> AsyncIterator[list[XmppAgent]]:
-    """Two accounts that never asked anything yet."""
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def members(prosody: Provisioner) -> AsyncIterator[list[XmppAgent]]:
+    """Two accounts that are logged in."""
     async with AsyncExitStack() as stack:
         names = ("assistant", "someone.else")
         yield list(await asyncio.gather(*(asker(name, prosody, stack) for name in names)))
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def askers(members: list[XmppAgent], memory: str) -> list[XmppAgent]:
+    """The two, with nothing in their memories."""
+    stores = [MemoryClient(member.node.requester, memory) for member in members]
+    await asyncio.gather(*(forget_everything(store) for store in stores))
+    return members
+
+
+async def forget_everything(store: MemoryClient) -> None:
+    entries = (await store.list(MemoryFilter(with_invalid=True), limit=1000)).entries
+    await store.forget([entry.id for entry in entries])
+    for conversation in CONVERSATIONS:
+        await store.forget_session(conversation)
+    for grant in await store.grants():
+        await store.revoke(grant.id)
+    assert (await store.stats()).messages == 0
 
 
 async def asker(name: str, prosody: Provisioner, stack: AsyncExitStack) -> XmppAgent:
