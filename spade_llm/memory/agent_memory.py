@@ -84,7 +84,7 @@ class AgentBaseMemory:
     async def store_memory(
         self, category: str, content: str, context: str | None = None, confidence: float = 1.0
     ) -> str:
-        """Remember it, durably; the same again strengthens what is there. Returns its id.
+        """Store a memory durably and return its id; equal content is reinforced.
 
         Raises:
             InvalidMemory: an unknown category, no content, or a field out of range.
@@ -105,11 +105,11 @@ class AgentBaseMemory:
     async def get_memories_by_category(
         self, category: str, limit: int = LIST_MAX
     ) -> Sequence[MemoryEntry]:
-        """Newest first."""
+        """Return memories of a category, newest first."""
         return (await self.page_of_category(category, limit)).entries
 
     async def get_recent_memories(self, limit: int = SEARCH_DEFAULT) -> Sequence[MemoryEntry]:
-        """Newest first, of any category."""
+        """Return memories of any category, newest first."""
         store = await self._opened()
         with _value_errors():
             return (await store.list(ANY_MEMORY, limit=limit)).entries
@@ -123,7 +123,7 @@ class AgentBaseMemory:
         return await self.get_recent_memories(limit)
 
     async def page_of_category(self, category: str, limit: int = LIST_DEFAULT) -> MemoryPage:
-        """The same as get_memories_by_category, with the number of all of this category."""
+        """Return memories of a category, newest first, with the number of all of them."""
         memory = await self._memory()
         with _value_errors():
             return await memory.page_of_category(category, limit)
@@ -133,7 +133,7 @@ class AgentBaseMemory:
         return _as_sections(memories)
 
     def get_context_summary(self, memories: Sequence[MemoryEntry]) -> str | None:
-        """The same; None if there is nothing."""
+        """Format memories like `format_for_context`; None if there are none."""
         return _as_sections(memories) or None
 
     async def delete_memory(self, memory_id: str) -> bool:
@@ -144,7 +144,7 @@ class AgentBaseMemory:
             return False
 
     async def get_memory_stats(self) -> BaseMemoryStats:
-        """Counts and times; a program's own backend gives its own."""
+        """Return counts and times; a backend with statistics of its own returns those."""
         store = await self._opened()
         if isinstance(store, HasStatistics):
             return await store.memory_stats()
@@ -197,7 +197,7 @@ class AgentBaseMemory:
 
 
 def local_time(moment: datetime) -> datetime:
-    """A time as spade_llm 0.3 has it: local, without a zone."""
+    """Local time without a time zone, the form of spade_llm 0.3."""
     return moment.astimezone().replace(tzinfo=None)
 
 

@@ -67,7 +67,7 @@ class MemoryDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryEntry:
-    """The one memory record; every face of the service shows some of its fields."""
+    """A memory as it is stored."""
 
     id: str
     """UUID."""
@@ -306,10 +306,10 @@ class MemoryStore(Protocol):
     async def add(
         self, draft: MemoryDraft, *, key: str | None = None, merge: bool = True
     ) -> MemoryEntry:
-        """Store it durably and return the entry. The same `key` again returns the same entry.
+        """Store a memory durably and return its entry; the same `key` again returns the same entry.
 
-        With `merge` the same content again (owner, subject, category) strengthens the one that is
-        there; without, it is stored as it is told.
+        With `merge`, an entry of the same owner, subject, category and content is reinforced
+        instead.
         """
         ...
 
@@ -320,20 +320,20 @@ class MemoryStore(Protocol):
         key: str | None = None,
         on_error: OnError = OnError.ROLLBACK,
     ) -> BatchResult:
-        """Store several, never merged, in one transaction of their own."""
+        """Add several memories in one transaction, without merging."""
         ...
 
     async def get(self, id: str) -> MemoryEntry:
-        """Raises NotFound. Counts as an access."""
+        """Return an entry; counts as an access. Raises NotFound."""
         ...
 
     async def peek(self, ids: Sequence[str]) -> Sequence[MemoryEntry]:
-        """Those of our entries that there are among `ids` (at most 1000), each once, in this order.
-        Counts as no access: for a caller that must know what it is about to change."""
+        """Return own entries by id (at most 1000) in this order, each once; missing ids are
+        skipped. Counts as no access."""
         ...
 
     async def update(self, change: MemoryChange) -> MemoryEntry:
-        """Raises NotFound."""
+        """Change an entry and return it. Raises NotFound."""
         ...
 
     async def update_many(
@@ -341,25 +341,24 @@ class MemoryStore(Protocol):
     ) -> BatchResult: ...
 
     async def set_importance(self, id: str, score: float, *, reason: str) -> float:
-        """It stays set; returns the one before. Raises NotFound."""
+        """Set the importance for good and return the previous one. Raises NotFound."""
         ...
 
     async def replace(
         self, ids: Sequence[str], draft: MemoryDraft, *, keep: bool, key: str | None = None
     ) -> MemoryEntry:
-        """Add what stands for these and, unless `keep`, delete them: both or nothing.
+        """Add a memory in place of these entries and, unless `keep`, delete them; atomic.
 
-        Raises NotFound if one is missing.
+        Raises NotFound if an entry is missing.
         """
         ...
 
     async def merge(self, into: str, others: Sequence[str]) -> MemoryEntry:
-        """Fold the others into `into` and delete them: both or nothing.
+        """Merge the others into the entry `into` and delete them; atomic.
 
-        Tags are joined; metadata is merged, of a key that both have `into` keeps its own; accesses
-        are summed, the latest stays; the highest confidence holds; importance set by hand is kept,
-        the highest of those set. Raises NotFound if one is missing, InvalidArguments if they are
-        about different subjects.
+        Tags are joined, and metadata by key (the value of `into` wins). Accesses are summed, the
+        latest access is kept, and the highest confidence. Of importance set by hand, the highest is
+        kept. Raises NotFound if an entry is missing, InvalidArguments if the subjects differ.
         """
         ...
 
@@ -371,14 +370,14 @@ class MemoryStore(Protocol):
     async def similar(
         self, id: str, *, limit: int = 10, min_score: float = 0.0, which: MemoryFilter = ANY_MEMORY
     ) -> SearchResult:
-        """Entries that say nearly the same as this one, without it; those that say the very same
-        are each given. Counts as no access. Raises NotFound."""
+        """Return entries that say nearly the same as this one, without it; equal texts are each
+        returned. Counts as no access. Raises NotFound."""
         ...
 
     async def list(
         self, which: MemoryFilter = ANY_MEMORY, *, limit: int = 20, offset: int = 0
     ) -> MemoryPage:
-        """Newest first."""
+        """Return a page of entries, newest first."""
         ...
 
     async def delete(
@@ -388,32 +387,36 @@ class MemoryStore(Protocol):
         ids: Sequence[str] | None = None,
         limit: int | None = None,
     ) -> Sequence[str]:
-        """Hide those among `ids` (None: among all, at most `limit`) that `which` means, also what
-        is no longer true, until the purge removes them; returns the ids of those that there were.
+        """Delete matching entries softly, also invalid ones: they are hidden until the purge.
+        Returns the ids of the deleted entries.
+
+        `ids`: only these entries. `limit`: maximum number of entries if no ids are given.
         """
         ...
 
     async def forget(self, ids: Sequence[str], *, subject: str | None = None) -> int:
-        """Remove every trace of these, of hidden ones too; returns how many there were."""
+        """Erase all traces of these entries, also of hidden ones; return the number of existing
+        entries."""
         ...
 
     async def forget_subject(self, subject: str) -> int:
-        """Remove all that is about this subject, history too; returns how many memories."""
+        """Erase all memories and messages about a subject; return the number of memories."""
         ...
 
     async def forget_session(self, session: str) -> RemovedCounts:
-        """Remove a session's history and memories."""
+        """Erase the messages and memories of a session."""
         ...
 
     async def reviewed(self, ids: Sequence[str]) -> None:
-        """These were of use in an answer: they are kept better from now on. Unknown ids pass."""
+        """Record that these entries were useful in an answer (an FSRS review): they are retained
+        longer. Unknown ids are ignored."""
         ...
 
     async def stats(self, session: str | None = None) -> MemoryStatistics: ...
 
 
 class HistoryStore(Protocol):
-    """Conversations, verbatim. Raises as MemoryStore."""
+    """Conversations, verbatim. Raises the same errors as MemoryStore."""
 
     async def observe(
         self, conversation: str, messages: Sequence[ObservedMessage], *, subject: str | None = None
@@ -424,13 +427,13 @@ class HistoryStore(Protocol):
     async def history(
         self, conversation: str, *, limit: int = 50, before: str | None = None
     ) -> Sequence[ObservedMessage]:
-        """The latest `limit` messages, oldest first; of those that came before the message
-        `before`, if it is given. From afar fewer, if they do not fit into one answer."""
+        """Return the latest `limit` messages, oldest first; with `before`, the latest ones before
+        that message. A remote store returns fewer if they do not fit into one message."""
         ...
 
     async def retract(self, conversation: str, ids: Sequence[str]) -> int:
-        """Remove every trace of these messages: they were said otherwise. Returns how many there
-        were."""
+        """Erase all traces of messages that were corrected or withdrawn; return the number of
+        existing messages."""
         ...
 
     async def close_conversation(self, conversation: str) -> None:
@@ -444,7 +447,7 @@ class HistoryStore(Protocol):
 
 
 class ClearingStore(Protocol):
-    """Data that people clear, with counts. Raises as MemoryStore."""
+    """Deletion of data by people, with counts. Raises the same errors as MemoryStore."""
 
     async def clear_messages(self, conversations: Sequence[str]) -> int:
         """Clear the messages of these conversations (at most 1000); return their number.
@@ -460,21 +463,21 @@ class ClearingStore(Protocol):
 
 
 class LinkStore(Protocol):
-    """Links between entries. Raises as MemoryStore."""
+    """Links between entries. Raises the same errors as MemoryStore."""
 
     async def link(self, source: str, target: str, *, relation: str = "related") -> MemoryLink: ...
 
     async def unlink(self, source: str, target: str, *, relation: str | None = None) -> int:
-        """Returns how many links there were, in either direction."""
+        """Remove links in either direction; return their number."""
         ...
 
     async def links(self, id: str) -> Sequence[MemoryLink]:
-        """Links from and to this entry, oldest first. Raises NotFound."""
+        """Return the links from and to this entry, oldest first. Raises NotFound."""
         ...
 
 
 class GrantStore(Protocol):
-    """Access grants of an owner to other agents. Raises as MemoryStore."""
+    """Access grants of an owner to other agents. Raises the same errors as MemoryStore."""
 
     async def grant(
         self,
@@ -484,35 +487,35 @@ class GrantStore(Protocol):
         tag: str | None = None,
         session: str | None = None,
     ) -> MemoryGrant:
-        """The same grant again is the one that is there."""
+        """Grant access and return the grant; an equal existing grant is returned."""
         ...
 
     async def revoke(self, id: str) -> bool: ...
 
     async def grants(self) -> Sequence[MemoryGrant]:
-        """Given by us, oldest first."""
+        """Return the grants that this owner has given, oldest first."""
         ...
 
 
 class DecayStore(Protocol):
-    """Automatic deletion of an owner's old memories. Raises as MemoryStore."""
+    """Automatic deletion of an owner's old memories. Raises the same errors as MemoryStore."""
 
     async def configure_decay(self, policy: DecayPolicy) -> DecayStatus: ...
 
     async def run_decay(self, *, dry_run: bool = True) -> Sequence[str]:
-        """Ids of what is (with `dry_run`: would be) deleted."""
+        """Delete what is due (with `dry_run`: only look) and return the ids."""
         ...
 
     async def decay_status(self) -> DecayStatus: ...
 
 
 class ConsentStore(Protocol):
-    """Consents that people give an owner. Raises as MemoryStore."""
+    """Consents that people give an owner. Raises the same errors as MemoryStore."""
 
     async def consent(self, subject: str) -> Consent: ...
 
     async def set_consent(self, subject: str, *, is_given: bool) -> Consent:
-        """Withdrawn: the patterns that it allowed are gone when this returns."""
+        """Give or withdraw consent; withdrawal also removes the patterns learned under it."""
         ...
 
 
@@ -524,15 +527,15 @@ class SubjectStore(Protocol):
         ...
 
     async def correct(self, id: str, content: str) -> MemoryEntry:
-        """Raises NotFound if it is not about this subject."""
+        """Change the content of an entry. Raises NotFound if it is not about this subject."""
         ...
 
     async def forget(self, ids: Sequence[str]) -> int:
-        """Remove every trace of those that are about this subject."""
+        """Erase all traces of the entries that are about this subject."""
         ...
 
     async def forget_all(self) -> int:
-        """Memories, history and consent, with every owner; returns how many memories."""
+        """Erase memories, history and consents with every owner; return the number of memories."""
         ...
 
     async def consented_owners(self) -> Sequence[str]:
@@ -540,7 +543,8 @@ class SubjectStore(Protocol):
         ...
 
     async def withdraw_all(self) -> Sequence[str]:
-        """Withdraw each of these consents; the patterns that they allowed are gone then."""
+        """Withdraw the consents given to all owners, remove the patterns learned under them, and
+        return the owners."""
         ...
 
 
@@ -595,16 +599,15 @@ class LearningStore(Protocol):
     """
 
     async def unlearned_ranges(self, *, limit: int = 16) -> Sequence[MessageRange]:
-        """Conversations with messages that no episode holds; the longest untouched first. At most
-        the oldest 400 messages of each."""
+        """Return conversations with messages that no episode holds, least recently used first; at
+        most the oldest 400 messages of each."""
         ...
 
     async def save_episodes(
         self, message_range: MessageRange, episodes: Sequence[EpisodeDraft]
     ) -> Sequence[str]:
-        """Add the episodes; their messages, up to the last one, leave the queue.
-
-        Returns the ids of the entries."""
+        """Add episodes and return the ids of their entries; their messages, up to the last one,
+        leave the queue."""
         ...
 
     async def messages_of(self, episode: MemoryEntry) -> Sequence[ObservedMessage]:
@@ -613,34 +616,33 @@ class LearningStore(Protocol):
         ...
 
     async def recently_returned_messages(self, owner: str, ids: Sequence[str]) -> Mapping[str, str]:
-        """Content of messages that searches gave this owner lately, by the ids that they had
-        there. What was given long ago, or is gone, is missing."""
+        """Return the content of messages that searches of this owner returned recently, by the ids
+        in those results. Older or deleted messages are missing."""
         ...
 
     async def unread_episodes(self, *, limit: int = 16) -> Sequence[MemoryEntry]:
-        """Episodes from which no facts were taken yet, oldest first."""
+        """Return episodes from which no facts were extracted yet, oldest first."""
         ...
 
     async def save_facts(
         self, episode: MemoryEntry, drafts: Sequence[MemoryDraft], *, invalid: Sequence[str] = ()
     ) -> Sequence[str]:
-        """Add what the episode says (the same again strengthens what is there), close the entries
-        `invalid` (they were true until the episode), and count the episode as read; returns the ids
-        of the drafts' entries."""
+        """Add the facts of an episode (an equal entry is reinforced), end the validity of the
+        entries `invalid` at the time of the episode, and mark the episode as read; return the
+        ids of the entries."""
         ...
 
     async def consenting_people(self, *, limit: int = 4) -> Sequence[ConsentingPerson]:
-        """Consents about which there is something new, with the person's episodes."""
+        """Return people with consent about whom there are new episodes, with their episodes."""
         ...
 
     async def save_patterns(
         self, person: ConsentingPerson, drafts: Mapping[str, MemoryDraft]
     ) -> Sequence[str]:
-        """These, by a name that stays the same, are all patterns of this person now; returns their
-        ids.
+        """Replace all patterns of this person by these, by a stable name, and return their ids.
 
-        Left out: what was made from an episode that is gone meanwhile, and what the person removed
-        before. What they corrected stays corrected. Nothing is kept once they do not allow it.
+        Patterns from episodes that are gone, and patterns that the person removed, are left out.
+        Patterns that the person corrected stay as they are. Without consent nothing is stored.
         """
         ...
 
@@ -655,12 +657,12 @@ class OwnedMemory(
     ConsentStore,
     Protocol,
 ):
-    """All that one owner has, and what it decides about it."""
+    """All Protocols of the memory of one owner."""
 
 
 class MemoryBackend(Protocol):
-    """Keeps owners apart: what one stores, no other can see, count or delete."""
+    """Memories of several owners, isolated from each other."""
 
     def for_owner(self, owner: str) -> OwnedMemory:
-        """The memory of one owner, a bare JID. Cheap; no I/O."""
+        """Return the memory of one owner (a bare JID). Cheap; no I/O."""
         ...

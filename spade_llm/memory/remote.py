@@ -65,7 +65,7 @@ XML escapes."""
 
 
 class MemoryService:
-    """Answers from a backend, to each owner from its own.
+    """Service of the memory agent: each owner reaches its own memory.
 
     `on_observed` is called when there may be something to learn: a conversation has gone on, or a
     person has given consent. It must neither wait nor fail.
@@ -165,7 +165,7 @@ class MemoryClient(RpcClient):
     async def update_many(
         self, changes: Sequence[MemoryChange], *, on_error: OnError = OnError.ROLLBACK
     ) -> BatchResult:
-        """Larger than one message: as `add_many`."""
+        """Update in as many messages as necessary, like `add_many`."""
 
         async def send(some: Sequence[MemoryChange], _number: int) -> BatchResult:
             return await self._update_many(some, on_error=on_error)
@@ -215,7 +215,7 @@ class MemoryClient(RpcClient):
         ids: Sequence[str] | None = None,
         limit: int | None = None,
     ) -> Sequence[str]:
-        """All that `which` means goes in steps of MAX_LIMIT, each a transaction of its own."""
+        """Delete in steps of MAX_LIMIT, each a transaction of its own."""
         deleted: list[str] = []
         is_all = False
         while not is_all:
@@ -234,7 +234,7 @@ class MemoryClient(RpcClient):
         return (await self._episode_messages(id)).messages
 
     async def clear_messages(self, conversations: Sequence[str]) -> int:
-        """More than MAX_AT_ONCE go in several requests, each a transaction of its own."""
+        """Clear in requests of at most MAX_AT_ONCE conversations, each a transaction of its own."""
         check_number("conversations", len(conversations), 0, MAX_ROWS)
         count = 0
         for start in range(0, len(conversations), MAX_AT_ONCE):

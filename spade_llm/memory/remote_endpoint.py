@@ -52,7 +52,8 @@ ENTRY_ID, ENTRY_SUBJECT, ENTRY_SESSION = "$.entry.id", "$.entry.subject", "$.ent
 
 
 class MemoryBody(Body):
-    """Records travel without their defaults, which are therefore a part of this version."""
+    """Body of a memory message; fields with default values are omitted, so the defaults are part of
+    this version."""
 
     skips_defaults: ClassVar[bool] = True
 
@@ -103,7 +104,7 @@ class MemoryIds(MemoryBody):
 
 
 def described(text: str) -> Any:
-    """Description of a field for the reference of the wire."""
+    """Field description for the wire reference."""
     return Field(description=text)
 
 
@@ -242,7 +243,7 @@ class MemoryEndpoint:
         detail_limit: int | None = None,
         which: MemoryFilter = ANY_MEMORY,
     ) -> str:
-        """Search; returns the Markdown that a model reads."""
+        """Search and return the results as Markdown."""
         return await retrieve_memory(
             self._store, query, limit=limit, detail_limit=detail_limit, which=which
         )
@@ -321,7 +322,8 @@ class MemoryEndpoint:
 
 
 def _search_response(result: SearchResult) -> MemorySearchResponse:
-    """A message of a person may be too large to go with its score: the others are given."""
+    """Response with as many hits as fit into one message; a hit that alone is too large is left
+    out."""
     outcome, hits, count = result.outcome, result.hits, len(result.hits)
     whole = MemorySearchResponse.of(outcome, hits, count=count)
     if whole.fits_one_message:

@@ -85,11 +85,11 @@ async def retrieve_memory(
     with_messages: bool = False,
     now: datetime | None = None,
 ) -> str:
-    """The Markdown of specs/2; `No memories found.` if there is none.
+    """Search and return the Markdown of specs/2; `No memories found.` if there is none.
 
     `detail_limit`: None gives details to ranks 1 and 2 if they are key moments; a number below
     `limit` to the best-ranked key moments, at most so many; from `limit` on to all.
-    `with_messages`: also what was said and is not remembered otherwise (yet); it has no details.
+    `with_messages`: also messages that no memory covers (yet); they have no details.
 
     Raises InvalidArguments, naming the field.
     """
@@ -156,8 +156,7 @@ def _result_lines(
 
 
 def _details_lines(messages: Sequence[ObservedMessage]) -> list[str]:
-    """The first messages within the bounds, quoted; a line is shorter than the bound, so that there
-    is always one."""
+    """Quoted messages, as many as fit; the first one always fits."""
     lines: list[str] = []
     used = 0
     for message in messages[:MAX_DETAILS]:

@@ -111,7 +111,7 @@ class SessionSearch:
 async def session_history(
     memory: OwnedMemory, session: str, *, limit: int = DEFAULT_MESSAGES, before: str | None = None
 ) -> SessionHistory:
-    """The latest messages, or the latest of those before the message `before`.
+    """Return the latest messages, or the latest of those before the message `before`.
 
     Raises InvalidArguments, naming the field.
     """
@@ -124,7 +124,7 @@ async def session_history(
 
 
 async def session_statistics(memory: OwnedMemory, session: str) -> SessionCounts:
-    """Raises InvalidArguments, naming the field."""
+    """Count the data of a session. Raises InvalidArguments, naming the field."""
     check_name("session_id", session)
     stats = await memory.stats(session)
     return session_counts(session, stats.messages, stats.by_type, tokens=stats.message_tokens)
@@ -168,7 +168,7 @@ async def search_sessions(
 
 
 async def clear_session(memory: OwnedMemory, session: str) -> SessionCounts:
-    """Remove the session's messages and memories; says how many there were.
+    """Erase the session's messages and memories and return their counts.
 
     Raises InvalidArguments, naming the field.
     """
@@ -239,7 +239,8 @@ def build_context(
     max_tokens: int,
     language: Language,
 ) -> SessionContext:
-    """`messages`: oldest first; `known`: of each type the most useful first. Pure."""
+    """Context from messages (oldest first) and known texts of each type (most useful first).
+    Pure."""
     budget = room = max_tokens * CHARS_PER_TOKEN
     # Newest first: what is cut is the oldest.
     said = [f"{one.speaker or one.role}: {one.content}" for one in reversed(messages)]
@@ -270,7 +271,8 @@ def build_context(
 
 
 def _max_line_chars(budget: int, share: float, heading: str) -> int:
-    """Characters of one text: at least one fits into its section's share, and none fills it all."""
+    """Maximum length of one text: at least one fits into its section's share, and none fills it
+    all."""
     return int(
         min(
             budget * share - len(heading) - HEADING_OVERHEAD - LINE_OVERHEAD,
@@ -334,12 +336,12 @@ class _ContextSection:
     used_chars: int = 0
 
     def next_cost(self) -> int:
-        """Characters that one line more takes, with what stands around it."""
+        """Number of characters that one more line takes, with its separators."""
         heading = 0 if self.kept else len(self.heading) + HEADING_OVERHEAD
         return heading + len(self._line(self.kept)) + len("\n")
 
     def take(self, room: int) -> int:
-        """Keep lines while there is room; returns what they take."""
+        """Keep lines while there is room; return the number of characters that they take."""
         before = self.used_chars
         while self.kept < len(self.texts) and (cost := self.next_cost()) <= room:
             self.kept += 1

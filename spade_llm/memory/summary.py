@@ -94,7 +94,7 @@ def extractive_summary(
 
 
 def extract_facts(text: str) -> frozenset[str]:
-    """Its names, numbers and dates, as they are written."""
+    """Extract names, numbers and dates, as they are written."""
     return _facts(text, _certain_names([text]))
 
 
@@ -244,7 +244,7 @@ def _fit_lines(chosen: Sequence[_SourceSentence], room: int) -> str:
 
 
 def _without_stop(line: str, lines: Sequence[str], at: int) -> str:
-    """The end of the line says it."""
+    """Drop the full stop: the end of the line replaces it."""
     is_last = at == len(lines) - 1
     return line if is_last or len(line) < 2 or line[-1] not in ".。" else line[:-1]
 
@@ -254,7 +254,7 @@ def _without_article(line: str, lines: Sequence[str], at: int) -> str:
 
 
 def _without_repeated_name(line: str, lines: Sequence[str], at: int) -> str:
-    """The line before is about the same: it is one sentence and begins with the same name."""
+    """Drop the name if the line before is one sentence that begins with the same name."""
     name, _, rest = line.partition(" ")
     is_repeated = at > 0 and name[:1].isupper() and lines[at - 1].startswith(f"{name} ")
     return rest if is_repeated and rest and len(split_sentences(lines[at - 1])) == 1 else line
@@ -280,7 +280,8 @@ def _drop_least_important(lines: list[str], room: int) -> str:
 
 
 def _truncate_line(line: str, most: int) -> str:
-    """Within a word of letters, else before it; empty if nothing fits: half a number is another."""
+    """Cut a line within a word of letters, else before it, since half a number is another number;
+    empty if nothing fits."""
     cut = line[: max(0, most - 1)]
     before, _, kept = cut.rpartition(" ")
     if len(kept) > 1 and line[len(cut) - len(kept) :].split()[0].isalpha():

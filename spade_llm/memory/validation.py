@@ -47,7 +47,7 @@ JID_PATTERN = re.compile(r"([^@/\s]+@[^@/\s]+)(/.*)?", re.DOTALL)
 
 
 def check_draft(draft: MemoryDraft) -> None:
-    """Raises InvalidArguments, naming the field."""
+    """Check a draft. Raises InvalidArguments, naming the field."""
     check_content(draft.content)
     check_optional("context", draft.context, MAX_CONTEXT_CHARS)
     check_optional("subject", draft.subject, MAX_NAME_CHARS)
@@ -65,7 +65,7 @@ def check_draft(draft: MemoryDraft) -> None:
 
 
 def check_change(change: MemoryChange) -> None:
-    """Raises InvalidArguments, naming the field."""
+    """Check a change. Raises InvalidArguments, naming the field."""
     parse_id(change.id)
     if change.content is not None:
         check_content(change.content)
@@ -77,7 +77,7 @@ def check_change(change: MemoryChange) -> None:
 
 
 def check_filter(which: MemoryFilter) -> None:
-    """Raises InvalidArguments, naming the field."""
+    """Check a filter. Raises InvalidArguments, naming the field."""
     check_optional("of", which.of, MAX_NAME_CHARS)
     check_optional("subject", which.subject, MAX_NAME_CHARS)
     check_optional("session", which.session, MAX_NAME_CHARS)
@@ -88,7 +88,7 @@ def check_filter(which: MemoryFilter) -> None:
 
 
 def check_query(query: MemoryQuery) -> None:
-    """Raises InvalidArguments, naming the field."""
+    """Check a query. Raises InvalidArguments, naming the field."""
     check_filter(query.which)
     check_number("limit", query.limit, 1, MAX_ROWS)
     check_text("text", query.text, MAX_QUERY_CHARS)
@@ -99,13 +99,13 @@ def check_query(query: MemoryQuery) -> None:
 
 
 def check_policy(policy: DecayPolicy) -> None:
-    """Raises InvalidArguments, naming the field."""
+    """Check a decay policy. Raises InvalidArguments, naming the field."""
     check_seconds("older_than_s", policy.older_than_s)
     check_fraction("below_importance", policy.below_importance)
 
 
 def check_messages(messages: Sequence[ObservedMessage]) -> None:
-    """Raises InvalidArguments, naming the field."""
+    """Check messages. Raises InvalidArguments, naming the field."""
     check_number("messages", len(messages), 0, MAX_ROWS)
     for message in messages:
         check_name("id", message.id)
@@ -118,14 +118,15 @@ def check_messages(messages: Sequence[ObservedMessage]) -> None:
 
 
 def check_content(content: str) -> None:
-    """Raises InvalidArguments if there is none, or too much."""
+    """Check that there is content, and not too much. Raises InvalidArguments."""
     check_text("content", content, MAX_CONTENT_CHARS)
     if not content.strip():
         raise InvalidArguments("content must not be empty")
 
 
 def check_text(field: str, text: str, max_chars: int) -> None:
-    """Raises InvalidArguments if it is too long, or no Unicode text (a lone surrogate)."""
+    """Check the length, and that it is valid Unicode (no lone surrogate). Raises
+    InvalidArguments."""
     if len(text) > max_chars:
         raise InvalidArguments(f"{field} must have at most {max_chars} characters")
     try:
@@ -137,39 +138,39 @@ def check_text(field: str, text: str, max_chars: int) -> None:
 
 
 def check_optional(field: str, text: str | None, max_chars: int) -> None:
-    """Raises InvalidArguments as check_text; None is fine."""
+    """Check a text like check_text; None is valid."""
     if text is not None:
         check_text(field, text, max_chars)
 
 
 def check_name(field: str, text: str) -> None:
-    """Raises InvalidArguments if it is empty or too long."""
+    """Check that a name is neither empty nor too long. Raises InvalidArguments."""
     check_text(field, text, MAX_NAME_CHARS)
     if not text:
         raise InvalidArguments(f"{field} must not be empty")
 
 
 def check_number(field: str, number: int, lowest: int, highest: int) -> None:
-    """Raises InvalidArguments if it is out of range."""
+    """Check a range. Raises InvalidArguments."""
     if not lowest <= number <= highest:
         raise InvalidArguments(f"{field} must be {lowest} to {highest}, not {number}")
 
 
 def check_fraction(field: str, number: float | None) -> None:
-    """Raises InvalidArguments if it is not 0…1; None is fine."""
+    """Check that a number is 0…1; None is valid. Raises InvalidArguments."""
     if number is not None and not 0 <= number <= 1:
         raise InvalidArguments(f"{field} must be 0.0 to 1.0, not {number!r}")
 
 
 def check_seconds(field: str, seconds: float | None) -> None:
-    """Raises InvalidArguments if it is negative or no number; None is fine."""
+    """Check a non-negative duration; None is valid. Raises InvalidArguments."""
     if seconds is not None and not (math.isfinite(seconds) and 0 <= seconds <= MAX_TTL_S):
         raise InvalidArguments(f"{field} must be 0 to {MAX_TTL_S:.0f} seconds, not {seconds!r}")
 
 
 def check_time(field: str, at: datetime | None) -> None:
-    """Raises InvalidArguments if it has no UTC offset, or no year from 1 to 9999 in UTC; None is
-    fine."""
+    """Check that a time has a UTC offset and a year from 1 to 9999 in UTC; None is valid. Raises
+    InvalidArguments."""
     if at is None:
         return
     if at.utcoffset() is None:
@@ -182,7 +183,7 @@ def check_time(field: str, at: datetime | None) -> None:
 
 
 def check_sources(field: str, ids: Sequence[str]) -> None:
-    """Raises InvalidArguments if they are too many, or one is no UUID."""
+    """Check the number and form (UUID) of source ids. Raises InvalidArguments."""
     if len(ids) > MAX_SOURCES:
         raise InvalidArguments(f"{field} must be at most {MAX_SOURCES} ids")
     for id in ids:
@@ -190,7 +191,7 @@ def check_sources(field: str, ids: Sequence[str]) -> None:
 
 
 def check_metadata(metadata: Mapping[str, object]) -> None:
-    """Raises InvalidArguments if it is no JSON, or too large."""
+    """Check that metadata is JSON, and not too large. Raises InvalidArguments."""
     try:
         # NaN and Infinity are no JSON (RFC 8259, section 6), although Python writes them.
         text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False)
@@ -206,7 +207,7 @@ def check_entry_size(
     metadata: Mapping[str, object],
     names: Sequence[str] = (),
 ) -> None:
-    """Raises InvalidArguments if they are more together than one message carries."""
+    """Check that all texts of an entry fit into one message together. Raises InvalidArguments."""
     parts = [content, context or "", list(tags), dict(metadata), *names]
     if len(json.dumps(parts, ensure_ascii=False).encode()) > MAX_ENTRY_BYTES:
         raise InvalidArguments(
@@ -216,14 +217,15 @@ def check_entry_size(
 
 
 def check_relation(relation: str) -> None:
-    """Raises InvalidArguments if it is empty or too long."""
+    """Check that a relation is neither empty nor too long. Raises InvalidArguments."""
     check_text("relation", relation, MAX_RELATION_CHARS)
     if not relation.strip():
         raise InvalidArguments("relation must not be empty")
 
 
 def check_grantee(to: str, *, owner: str) -> None:
-    """Raises InvalidArguments if it is neither a bare JID nor a domain, or the owner itself."""
+    """Check that a grantee is a bare JID or a domain, and not the owner. Raises
+    InvalidArguments."""
     check_name("to", to)
     name, at, domain = to.rpartition("@")
     # Nothing that looks like a pattern: a grant is to exactly one bare JID or domain.
@@ -234,7 +236,7 @@ def check_grantee(to: str, *, owner: str) -> None:
 
 
 def parse_ids(ids: Sequence[str]) -> list[bytes]:
-    """The ids as they are stored.
+    """Parse ids into the form in which they are stored.
 
     Raises:
         InvalidArguments: too many, or one is not a UUID.
@@ -244,7 +246,7 @@ def parse_ids(ids: Sequence[str]) -> list[bytes]:
 
 
 def parse_id(id: str, field: str = "id") -> bytes:
-    """Raises InvalidArguments."""
+    """Parse an id into the form in which it is stored. Raises InvalidArguments."""
     try:
         return UUID(id).bytes
     except ValueError:
@@ -252,7 +254,7 @@ def parse_id(id: str, field: str = "id") -> bytes:
 
 
 def normalize_subject(subject: str | None) -> str | None:
-    """`Ada@Home/phone` is `ada@home`; what is no JID stays as it is."""
+    """Bare JID in lower case (`Ada@Home/phone` is `ada@home`); other texts stay as they are."""
     found = JID_PATTERN.fullmatch(subject or "")
     return found[1].lower() if found else subject
 

@@ -56,7 +56,7 @@ class AccessCounter:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_DELAY_S, self.write)
 
     def with_pending(self, owner: str, key: int, entry: MemoryEntry, *, now: int) -> MemoryEntry:
-        """The entry, as it was just read, as it will be once they are written."""
+        """Add the pending accesses to an entry that was just read."""
         read = entry
         for written, counts in self._in_flight:
             uses = counts.get((owner, key))
@@ -84,12 +84,12 @@ class AccessCounter:
             self._in_flight.append((self._last_write, pending))
 
     async def flush(self) -> None:
-        """Write them, and wait for it."""
+        """Write the pending counts and wait until they are committed."""
         self.write()
         await self.wait_written()
 
     async def wait_written(self) -> None:
-        """Return once what `write` was called for is committed, or was refused."""
+        """Return once the last `write` is committed or refused."""
         if self._last_write is not None and not self._last_write.done():
             # wait() neither raises its failure nor cancels it: lost counts must fail no reader.
             await asyncio.wait([self._last_write])

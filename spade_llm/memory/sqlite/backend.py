@@ -138,9 +138,9 @@ class SQLiteMemoryBackend:
         return await self.read(lambda tx: queries.entry_owner(tx, parsed, now=now))
 
     async def purge(self) -> int:
-        """Remove what expired or was deleted long enough ago; let go of what owners' policies say.
+        """Run the owners' decay policies, and remove what expired or was deleted long enough ago.
 
-        Run it daily; `open` does it too. Returns how many memories were removed.
+        Run it daily; `open` does it too. Returns the number of removed memories.
         """
         return await maintenance.purge_memory(self, keep_deleted_days=self._keep_deleted_days)
 
@@ -150,7 +150,7 @@ class SQLiteMemoryBackend:
             await self._worker.wait_idle()
 
     async def reindex(self, progress: Progress = lambda done, total: None) -> None:
-        """Make anew what is derived from the text: terms, and every vector, by this embedder.
+        """Rebuild the index: the terms, and all vectors by this embedder.
 
         Raises:
             ModelUnavailable: no vectors now; the next run of the agent goes on with them.
@@ -163,7 +163,7 @@ class SQLiteMemoryBackend:
             await self._worker.catch_up(progress)
 
     async def open(self) -> Self:
-        """Open the file, bring its schema up to date, purge; nothing if it is open.
+        """Open the file, migrate its schema and purge it; no effect if it is open.
 
         Raises:
             ConfigurationError: it cannot be opened, is newer than this version, or no memory.
@@ -188,7 +188,7 @@ class SQLiteMemoryBackend:
         return self
 
     async def close(self) -> None:
-        """Commit what is queued, let running reads finish, close the file."""
+        """Commit queued writes, let running reads finish, and close the file."""
         async with self._opening:
             self.access_counter.write()
             # At once: whatever is asked while the rest ends is refused.
@@ -207,23 +207,24 @@ class SQLiteMemoryBackend:
         await self.close()
 
     async def read(self, operation: Callable[[Transaction], T]) -> T:
-        """Run what only reads; all its statements see the same state of the file.
+        """Run an operation that only reads, on a snapshot of the file.
 
         Raises:
             StorageFailed: the file is closed or could not be read.
-            ServiceError: whatever the operation refuses with.
+            ServiceError: the operation refuses.
         """
         # Lists and counts must show every use so far.
         await self.access_counter.flush()
         return await self._read(operation)
 
     async def read_inline(self, operation: Callable[[Transaction], T]) -> T:
-        """The same for a few rows by key, without the uses that are not written yet
-        (`access_counter.with_pending` adds them): it waits for no sync.
+        """Read a few rows by key in the event loop's thread, without waiting for a sync.
+
+        Pending access counts are missing; `access_counter.with_pending` adds them.
 
         Raises:
             StorageFailed: the file is closed or could not be read.
-            ServiceError: whatever the operation refuses with.
+            ServiceError: the operation refuses.
         """
         if self._inline_connection is not None:
             # A locked file must not stop the loop: a reader's thread waits for the lock instead.
@@ -232,12 +233,12 @@ class SQLiteMemoryBackend:
         return await self._read(operation)
 
     async def write(self, operation: Callable[[Transaction], T]) -> T:
-        """Run it in the next group commit; return when that is synced.
+        """Run an operation in the next group commit; return when it is synced.
 
         Raises:
-            Busy: too many writes wait.
+            Busy: too many writes are queued.
             StorageFailed: the file is closed or could not be written.
-            ServiceError: whatever the operation refuses with.
+            ServiceError: the operation refuses.
         """
         if self._writer is None:
             raise StorageFailed("the memory store is closed")
@@ -248,7 +249,7 @@ class SQLiteMemoryBackend:
     def write_later(
         self, operation: Callable[[Transaction], object]
     ) -> asyncio.Future[object] | None:
-        """Write what may be lost, without waiting; None: it is dropped."""
+        """Queue a write that may be lost, without waiting; None: it is dropped."""
         return None if self._writer is None else self._writer.write_later(operation)
 
     async def _read(self, operation: Callable[[Transaction], T]) -> T:
@@ -290,7 +291,7 @@ class SQLiteMemoryBackend:
                 await stack.enter_async_context(self._worker)
 
     async def _refuse_other_models(self, model: str) -> None:
-        """Vectors of two models must not meet."""
+        """Check that the file has no vectors of another model: they are not comparable."""
         others = await self.read(lambda tx: embedding.other_vector_models(tx, model))
         if others and not self._is_reindexing:
             raise ConfigurationError(

@@ -58,7 +58,7 @@ BLOCKING_PRAGMAS = (
 
 
 def storage_failed(error: sqlite3.Error) -> StorageFailed:
-    """The error for the asking side: no statement, no path."""
+    """Error for the caller, without the statement and the path."""
     return StorageFailed(explain_error(error) or "the memory's database returned an error")
 
 
@@ -70,10 +70,10 @@ def explain_error(error: sqlite3.Error) -> str:
 
 
 def make_file_private(path: Path) -> None:
-    """Make it, empty, if it is not there, and take others' rights away.
+    """Create the file if it is missing, and remove the access rights of other users.
 
-    SQLite gives the rights of the file to its log. What cannot be made is left to SQLite, which
-    says why; the rights of a file of another user stay.
+    SQLite gives the rights of the file to its log. A failure is left to SQLite, which explains it;
+    the rights of another user's file stay.
     """
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, PRIVATE_MODE))
@@ -97,19 +97,19 @@ class Transaction:
         """Its text must not stay in the write-ahead log either."""
 
     def all(self, sql: str, parameters: Mapping[str, SqlValue] = {}) -> list[SqlRow]:
-        """Its rows."""
+        """Execute a statement and return all rows."""
         return self._connection.execute(sql, parameters).fetchall()
 
     def pages(
         self, sql: str, parameters: Mapping[str, SqlValue], *, size: int
     ) -> Iterator[list[SqlRow]]:
-        """Its rows, `size` at a time: the rest is not in RAM."""
+        """Execute a statement and yield its rows in lists of `size`, to bound the memory used."""
         cursor = self._connection.execute(sql, parameters)
         while rows := cursor.fetchmany(size):
             yield rows
 
     def first(self, sql: str, parameters: Mapping[str, SqlValue] = {}) -> SqlRow | None:
-        """Its first row, if there is one."""
+        """Execute a statement and return its first row, if there is one."""
         rows = self.all(sql, parameters)
         return rows[0] if rows else None
 
@@ -119,7 +119,8 @@ class Transaction:
         return max(self._connection.execute(sql, parameters).rowcount, 0)
 
     def each(self, sql: str, parameters: Iterable[Mapping[str, SqlValue]]) -> int:
-        """Run it once for each; how many rows changed in all."""
+        """Execute a statement once for each set of parameters; return the number of changed
+        rows."""
         return max(self._connection.executemany(sql, parameters).rowcount, 0)
 
     def mark_changed(self, owner: str, keys: Iterable[int]) -> None:
@@ -132,7 +133,8 @@ class Transaction:
 
 
 class SqliteThread:
-    """Open it with `open`; functions given to `run` are called one after the other."""
+    """Thread with a connection of its own; functions given to `run` are called one after the
+    other."""
 
     def __init__(self, connection: sqlite3.Connection, executor: ThreadPoolExecutor) -> None:
         self._connection = connection
@@ -140,7 +142,7 @@ class SqliteThread:
 
     @classmethod
     async def open(cls, path: Path, *, name: str, pragmas: Sequence[str]) -> Self:
-        """Raises sqlite3.Error."""
+        """Start the thread and open its connection. Raises sqlite3.Error."""
         # One worker: sqlite3 refuses a connection outside the thread that opened it.
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
         opening = asyncio.get_running_loop().run_in_executor(
@@ -154,12 +156,12 @@ class SqliteThread:
             raise
 
     async def run(self, function: Callable[[sqlite3.Connection], T]) -> T:
-        """Its result, or what it raises. A caller that leaves does not stop it."""
+        """Run a function in the thread; a caller that is cancelled does not stop it."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._executor, function, self._connection)
 
     async def close(self) -> None:
-        """Wait for what runs, then close the connection and end the thread."""
+        """Wait for the running function, then close the connection and end the thread."""
         await self.run(sqlite3.Connection.close)
         self._executor.shutdown(wait=True)
 
@@ -179,7 +181,7 @@ def open_connection(path: Path, pragmas: Sequence[str]) -> sqlite3.Connection:
 
 
 class ReaderPool:
-    """A fixed number of connections; a read waits for a free one."""
+    """Fixed number of reader connections; a read waits for a free one."""
 
     def __init__(self, threads: Sequence[SqliteThread]) -> None:
         self._free: asyncio.Queue[SqliteThread] = asyncio.Queue(len(threads))
@@ -188,11 +190,11 @@ class ReaderPool:
             self._free.put_nowait(thread)
 
     async def read(self, operation: Callable[[Transaction], T]) -> T:
-        """Run it in a reader's thread; all its statements see the same state of the file.
+        """Run an operation in a reader thread, on a snapshot of the file.
 
         Raises:
             StorageFailed: the file could not be read.
-            ServiceError: whatever the operation refuses with.
+            ServiceError: the operation refuses.
         """
         async with self._one() as thread:
             try:
@@ -237,7 +239,8 @@ class InlineReader:
         self._connection.close()
 
     def read(self, operation: Callable[[Transaction], T]) -> T:
-        """Raises BlockingIOError if the file is locked; StorageFailed; what the operation does."""
+        """Run an operation. Raises BlockingIOError if the file is locked, StorageFailed, or the
+        operation's error."""
         try:
             return read_snapshot(self._connection, operation)
         except sqlite3.Error as error:
@@ -248,7 +251,10 @@ class InlineReader:
 
 
 class BlockingMemory:
-    """The file is made when it is first used; its folder is not. Nothing stays open."""
+    """Blocking access to a memory file, without an event loop.
+
+    The file is created when it is first used; its folder is not. Nothing stays open.
+    """
 
     def __init__(
         self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -257,12 +263,12 @@ class BlockingMemory:
         self.now = now
 
     def run(self, operation: Callable[[Transaction], T]) -> T:
-        """Its result; what it changed is synced.
+        """Run an operation in a transaction of its own; return its result when changes are synced.
 
         Raises:
             ConfigurationError: the file is newer than this version, or no memory.
             StorageFailed: it could not be opened, read or written.
-            ServiceError: whatever the operation refuses with.
+            ServiceError: the operation refuses.
         """
         with self._opened() as connection:
             transaction = Transaction(connection)

@@ -144,7 +144,7 @@ def behaviour_patterns(
 def remove_patterns_of_episodes(
     transaction: Transaction, owner: str, episodes: Set[bytes], *, now: int
 ) -> None:
-    """Those that were made from one of these; what remains is looked at anew."""
+    """Remove patterns learned from one of these episodes; the people are learned from again."""
     gone = [
         row
         for row in _patterns_of_owner(transaction, owner)
@@ -176,7 +176,7 @@ def remove_stale_patterns(
 def reject_patterns(
     transaction: Transaction, owner: str, subject: str, ids: Sequence[bytes]
 ) -> None:
-    """These do not come back."""
+    """Record that a person removed these patterns: they are not learned again."""
     rejected = rejected_pattern_ids(transaction, owner, subject)
     last = list(dict.fromkeys([*rejected, *ids]))[-MAX_REJECTED:]
     transaction.count(
@@ -190,7 +190,7 @@ def rejected_pattern_ids(transaction: Transaction, owner: str, subject: str) -> 
 
 
 def mark_person_changed(transaction: Transaction, owner: str, subject: str | None) -> None:
-    """There is something new to be learned about this person, if they allow it."""
+    """Mark that there are new episodes of this person, if there is consent."""
     transaction.count(COUNT_CHANGE, {"owner": owner, "subject": subject})
 
 
@@ -249,7 +249,7 @@ def save_patterns(
     *,
     now: int,
 ) -> Sequence[str]:
-    """The ids of what is a pattern of this person now."""
+    """Replace the patterns of this person; return the ids of those that are stored now."""
     who: dict[str, SqlValue] = {"owner": person.owner, "subject": person.subject, "now": now}
     # Withdrawn while the patterns were being looked for.
     if transaction.first(CONSENT_EXISTS, who) is None:
@@ -303,7 +303,7 @@ def _save_pattern(
     *,
     now: int,
 ) -> bool:
-    """False: the person hid it."""
+    """Add or update a pattern; False: the person has deleted it."""
     which: dict[str, SqlValue] = {"owner": person.owner, "id": id, "now": now}
     if transaction.first(PATTERN_IS_HIDDEN, which):
         return False

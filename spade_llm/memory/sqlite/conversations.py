@@ -112,7 +112,7 @@ def append_messages(
     *,
     subject: str | None,
 ) -> int:
-    """Append those that are new; returns how many were."""
+    """Append the messages with new ids; return how many were appended."""
     owner = owner_number(transaction, jid)
     number = _conversation_number(transaction, owner, conversation)
     where: Mapping[str, SqlValue] = {"owner": owner, "number": number, "subject": subject}
@@ -124,7 +124,7 @@ def append_messages(
 def message_history(
     transaction: Transaction, owner: str, conversation: str, *, limit: int, before: str | None
 ) -> Sequence[ObservedMessage]:
-    """The latest, oldest first; none before a message that is not there."""
+    """Return the latest messages, oldest first; none before an unknown message."""
     which: Mapping[str, SqlValue] = {
         "owner": owner,
         "conversation": conversation,
@@ -141,7 +141,7 @@ def close_conversation(transaction: Transaction, jid: str, conversation: str) ->
 
 
 def episode_messages(transaction: Transaction, owner: str, seq: int) -> Sequence[ObservedMessage]:
-    """The messages that it was cut from, oldest first."""
+    """Return the messages of an episode, oldest first."""
     rows = transaction.all(SELECT_EPISODE_MESSAGES, {"owner": owner, "episode": seq})
     return [message_from_row(row) for row in rows]
 
@@ -174,7 +174,8 @@ def purge_cleared(
     conversation: str | None = None,
     limit: int = PURGED_AT_ONCE,
 ) -> int:
-    """Remove what is due, in conversations of this name or in all; how many messages there were."""
+    """Remove messages that are due, in conversations of this name or in all; return their
+    number."""
     rows = due_cleared(
         transaction,
         now=now,

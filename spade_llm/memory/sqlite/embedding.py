@@ -126,7 +126,7 @@ class RowToEmbed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedRow:
-    """The vector of a row, packed, and how surprising it is (None: it is said already)."""
+    """Packed vector of a row, and its surprise (None: already known)."""
 
     row: RowToEmbed
     data: bytes
@@ -136,7 +136,7 @@ class EmbeddedRow:
 def rows_to_embed(
     transaction: Transaction, new_keys: Sequence[int], *, limit: int
 ) -> list[RowToEmbed]:
-    """Those among the fresh ones first, then the oldest."""
+    """Rows without a vector: new ones first, then the oldest."""
     new = transaction.all(SELECT_NEW, {"keys": json.dumps(new_keys), "limit": limit})
     keys = dict.fromkeys(key for (key,) in new)
     if len(keys) < limit:
@@ -149,7 +149,7 @@ def rows_to_embed(
 def save_vectors(
     transaction: Transaction, embedded: Iterable[EmbeddedRow], *, model: str, dimension: int
 ) -> None:
-    """Raises StorageFailed if the model made vectors of another length before."""
+    """Store vectors and surprises. Raises StorageFailed if the model's dimension has changed."""
     transaction.count(INSERT_MODEL, {"model": model, "dimension": dimension})
     ((number, known),) = transaction.all(SELECT_MODEL, {"model": model})
     if known != dimension:
@@ -177,7 +177,7 @@ def other_vector_models(transaction: Transaction, model: str) -> list[str]:
 
 
 class EmbeddingWorker:
-    """Open it with `async with`, inside the running loop."""
+    """Background worker for missing vectors. Open it with `async with`, inside the running loop."""
 
     def __init__(
         self, database: SQLiteMemoryBackend, embedder: Embedder, ranker: IndexRanker
@@ -206,12 +206,12 @@ class EmbeddingWorker:
 
     @property
     def is_behind(self) -> bool:
-        """Rows have been without their vectors for long."""
+        """Check whether rows have lacked their vectors for long."""
         now = asyncio.get_running_loop().time()
         return self._behind_since is not None and now - self._behind_since > BEHIND_AFTER_S
 
     def enqueue(self, keys: Set[int]) -> None:
-        """These were written. Cheap."""
+        """Note rows that were written. Cheap."""
         self._idle.clear()
         self._is_woken.set()
         self._written_at = asyncio.get_running_loop().time()
@@ -326,7 +326,8 @@ class EmbeddingWorker:
     async def _surprise(
         self, rows: Sequence[RowToEmbed], vectors: NDArray[np.float32], at: int
     ) -> float | None:
-        """1 − the highest similarity to what the owner knew about this subject before."""
+        """Surprise of a row: 1 − the highest similarity to what the owner knew about its subject
+        before."""
         row = rows[at]
         if row.has_surprise:
             return None
@@ -349,7 +350,7 @@ class EmbeddingWorker:
 
 
 async def rebuild_terms(database: SQLiteMemoryBackend) -> None:
-    """Page by page, so that other writes come in between."""
+    """Rebuild missing or outdated terms page by page, so that other writes run in between."""
     for find, change in (
         (OLD_ENTRY_TERMS, SET_ENTRY_TERMS),
         (OLD_MESSAGE_TERMS, SET_MESSAGE_TERMS),
@@ -389,7 +390,7 @@ def _row_to_embed(transaction: Transaction, key: int) -> RowToEmbed | None:
 
 
 def _rebuild_page(transaction: Transaction, *, find: str, change: str, after: int) -> int | None:
-    """The last row of the page; None at the end."""
+    """Rebuild one page; return the number of its last row, None at the end."""
     found = transaction.all(find, {"after": after})
     changes = [
         {"seq": seq, "terms": encode_terms(content, context, json.loads(tags) if tags else ())}

@@ -79,7 +79,7 @@ MAX_RECORDED_IDS = 1000
 
 
 def owner_number(transaction: Transaction, jid: str) -> int:
-    """Its number, given to it now if it has none."""
+    """Number of an owner; assigned now if it has none."""
     found = transaction.first(SELECT_OWNER, {"jid": jid})
     if found is None:
         transaction.count(INSERT_OWNER, {"jid": jid})
@@ -90,7 +90,10 @@ def owner_number(transaction: Transaction, jid: str) -> int:
 def add_entry(
     transaction: Transaction, jid: str, row: Mapping[str, SqlValue], *, merge: bool
 ) -> SqlRow:
-    """The ENTRY_COLUMNS of the entry that is new, says the same, or that this id led to before."""
+    """Insert an entry, or reinforce an equal one with `merge`; return its ENTRY_COLUMNS.
+
+    An id that was written before returns the entry that it led to.
+    """
     owned = {**row, "owner": owner_number(transaction, jid)}
     # First of all: a request that comes twice must not strengthen what it stored itself.
     seq = _existing_entry(transaction, owned)
@@ -104,7 +107,7 @@ def add_entry(
 
 
 def existing_row(transaction: Transaction, jid: str, row: Mapping[str, SqlValue]) -> SqlRow | None:
-    """The entry that this id led to, if it was written before."""
+    """ENTRY_COLUMNS of the entry that this id led to, if it was written before."""
     seq = _existing_entry(transaction, {**row, "owner": owner_number(transaction, jid)})
     return None if seq is None else transaction.first(SELECT_BY_SEQ, {"owner": jid, "seq": seq})
 
@@ -119,7 +122,7 @@ def add_entries(transaction: Transaction, jid: str, rows: Sequence[Mapping[str, 
 
 
 def _existing_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> int | None:
-    """The entry that this id led to when it was written before."""
+    """Number of the entry that this id led to, if it was written before."""
     found = transaction.first(SELECT_SEQ_BY_ID, owned) or transaction.first(
         SELECT_SEQ_BY_KEY, owned
     )
@@ -150,7 +153,7 @@ def _reinforce_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) ->
 def record_action(
     transaction: Transaction, owner: str, action: str, ids: Sequence[bytes], *, now: int
 ) -> None:
-    """`owner` did this to these entries."""
+    """Record an action of the owner on these entries in the audit log."""
     _insert_audit_record(
         transaction, owner, action, len(ids), b"".join(ids[:MAX_RECORDED_IDS]), now=now
     )
@@ -159,7 +162,7 @@ def record_action(
 def record_count(
     transaction: Transaction, owner: str, action: str, count: int, *, now: int
 ) -> None:
-    """`owner` did this to so many of what has no id of ours."""
+    """Record an action on a number of items without ids in the audit log."""
     _insert_audit_record(transaction, owner, action, count, b"", now=now)
 
 

@@ -81,7 +81,7 @@ UPDATE_MERGED_ENTRY = f"""
 def next_review_state(
     stability: float | None, difficulty: float | None, reviewed_at: int | None, *, at: datetime
 ) -> tuple[float, float]:
-    """Its stability (days) and difficulty (1…10) after a review now; None: the first one.
+    """Stability (days) and difficulty (1…10) after a review now; None: never reviewed.
 
     A clock that was set back counts as no time passed.
     """
@@ -107,7 +107,7 @@ def update_entry(
     now: int,
     ttl_s: float,
 ) -> MemoryEntry:
-    """The entry as it is now. Raises NotFound, Unauthorised, InvalidArguments."""
+    """Change an entry and return it. Raises NotFound, Unauthorised, InvalidArguments."""
     id = parse_id(wanted.id)
     there = accessible_entry(transaction, caller, id, access=MemoryAccess.WRITE, now=now)
     columns = _changed_columns(there.entry, wanted, now=now, ttl_s=ttl_s)
@@ -126,7 +126,7 @@ def update_entries(
     now: int,
     ttl_s: float,
 ) -> BatchResult:
-    """Each with its index; with ROLLBACK all or none."""
+    """Change entries; errors name their index. With ROLLBACK all or none are changed."""
     # Not ROLLBACK: the transaction is shared with the writes of other callers.
     transaction.all("SAVEPOINT changes")
     done: list[str] = []
@@ -149,7 +149,7 @@ def update_entries(
 def set_entry_importance(
     transaction: Transaction, caller: str, id: bytes, score: float, reason: str, *, now: int
 ) -> float:
-    """The one before. Raises NotFound, Unauthorised."""
+    """Set the importance and return the previous one. Raises NotFound, Unauthorised."""
     there = accessible_entry(transaction, caller, id, access=MemoryAccess.WRITE, now=now)
     which: Mapping[str, SqlValue] = {"owner": there.owner, "seq": there.seq}
     transaction.count(
@@ -163,7 +163,7 @@ def set_entry_importance(
 def review_entries(
     transaction: Transaction, owner: str, ids: Sequence[bytes], *, at: datetime
 ) -> None:
-    """They were of use: kept better from now on. Those that are not there pass."""
+    """Record an FSRS review of these entries; missing ones are skipped."""
     now = to_microseconds(at)
     for id in dict.fromkeys(ids):
         found = transaction.first(SELECT_REVIEW_STATE, {"owner": owner, "id": id, "now": now})
@@ -187,9 +187,9 @@ def supersede_entries(
     keep: bool,
     now: int,
 ) -> SqlRow:
-    """The ENTRY_COLUMNS of the new entry. Raises NotFound if one of the others is missing.
+    """Add an entry in place of these; return its ENTRY_COLUMNS. Raises NotFound if one is missing.
 
-    When the same key replaced them before, they are gone, and that is no error.
+    If the same key replaced them before, the entry of that time is returned.
     """
     known = entries.existing_row(transaction, owner, row)
     if known is not None:
@@ -205,7 +205,7 @@ def supersede_entries(
 def merge_entries(
     transaction: Transaction, owner: str, into: bytes, others: Sequence[bytes], *, now: int
 ) -> MemoryEntry:
-    """The entry that took them in. Raises NotFound, InvalidArguments."""
+    """Merge the others into one entry and return it. Raises NotFound, InvalidArguments."""
     rest = [id for id in dict.fromkeys(others) if id != into]
     ((seq, first), *found) = _require_entries(transaction, owner, [into, *rest], now=now)
     entries = [first, *(entry for _, entry in found)]
@@ -222,7 +222,7 @@ def merge_entries(
 def _changed_columns(
     entry: MemoryEntry, wanted: MemoryChange, *, now: int, ttl_s: float
 ) -> Mapping[str, SqlValue]:
-    """All columns that a change may set, as they shall be."""
+    """Values of all columns that a change may set."""
     context = entry.context if wanted.context is None else wanted.context
     tags = entry.tags if wanted.tags is None else wanted.tags
     metadata = {**entry.metadata, **(wanted.metadata or {})}
@@ -251,7 +251,7 @@ def _changed_columns(
 def _require_entries(
     transaction: Transaction, owner: str, ids: Sequence[bytes], *, now: int
 ) -> list[tuple[int, MemoryEntry]]:
-    """Raises NotFound if one is missing."""
+    """Numbers and entries of these ids. Raises NotFound if one is missing."""
     found = []
     for id in ids:
         row = queries.own_entry_row(transaction, owner, id, now=now)
@@ -262,7 +262,7 @@ def _require_entries(
 
 
 def _merged_columns(entries: Sequence[MemoryEntry]) -> Mapping[str, SqlValue]:
-    """The columns of the first one, with what the others add."""
+    """Columns of the first entry, merged with those of the others."""
     first = entries[0]
     tags = tuple(dict.fromkeys(tag for entry in entries for tag in entry.tags))[:MAX_TAGS]
     # Reversed: of equal keys the value of the first entry wins.

@@ -47,7 +47,8 @@ class _QueuedWrite(Generic[T]):
         self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     def run(self, connection: sqlite3.Connection) -> None:
-        """Raises whatever the operation does, but not a refusal that came before any change."""
+        """Run the operation. A refusal before any change is kept for the caller; other errors are
+        raised."""
         self._refusal, self.transaction = None, Transaction(connection)
         before = connection.total_changes
         try:
@@ -95,19 +96,22 @@ class GroupCommit:
         self._task = asyncio.create_task(self._run(), name="memory-writer")
 
     async def write(self, operation: Callable[[Transaction], T]) -> T:
-        """Run it in the writer's thread, once in effect; return when it is committed and synced.
+        """Queue an operation for the writer thread; return when it is committed and synced.
+
+        It may be run again, once in effect.
 
         Raises:
             Busy: too many writes are waiting; nothing changed.
             StorageFailed: it was not written.
-            ServiceError: whatever the operation refuses with.
+            ServiceError: the operation refuses.
         """
         return await self._enqueue(operation).done
 
     def write_later(
         self, operation: Callable[[Transaction], object]
     ) -> asyncio.Future[object] | None:
-        """The same without waiting, for what may be lost: dropped (None) when the queue is full."""
+        """Queue an operation that may be lost, without waiting; None: the queue is full, it is
+        dropped."""
         if not self._is_open or self._queue.full():
             return None
         done = self._enqueue(operation).done
@@ -173,7 +177,7 @@ class GroupCommit:
         return await self._queue.get()
 
     async def _commit(self, writes: Sequence[_QueuedWrite[Any]]) -> None:
-        """All in one transaction; if one of them fails, each in its own."""
+        """Commit writes in one transaction; if one of them fails, each in its own."""
         attempt = asyncio.ensure_future(
             self._thread.run(lambda connection: _commit_together(connection, writes))
         )
@@ -211,7 +215,7 @@ class GroupCommit:
 
 
 def _commit_together(connection: sqlite3.Connection, writes: Sequence[_QueuedWrite[Any]]) -> None:
-    """Commit them together. Raises whatever one of them raises, after undoing all."""
+    """Run writes in one transaction. If one raises, all are undone and its error is raised."""
     try:
         # Takes the lock at once: a transaction that reads first and then writes may fail with
         # SQLITE_BUSY_SNAPSHOT, for which no timeout helps.
@@ -225,7 +229,7 @@ def _commit_together(connection: sqlite3.Connection, writes: Sequence[_QueuedWri
 
 
 def _has_truncated_wal(connection: sqlite3.Connection, *, timeout_ms: int) -> bool:
-    """False if a reader was in the way: it is tried again."""
+    """Truncate the write-ahead log; False if a reader prevented it: it is tried again."""
     ((usual_ms,),) = connection.execute(BUSY_TIMEOUT).fetchall()
     connection.execute(f"{BUSY_TIMEOUT} = {timeout_ms}")
     try:

@@ -100,12 +100,12 @@ class _LoadedIndex:
 
 
 class IndexRanker:
-    """Open it with `async with`, inside the running loop.
+    """LRU cache of search indexes. Open it with `async with`, inside the running loop.
 
     Args:
         embedder: None is keywords only.
-        is_behind: whether rows have waited long for their vectors.
-        settled: returns once no row waits for its vector.
+        is_behind: checks whether rows have waited long for their vectors.
+        wait_idle: returns once no row waits for its vector.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class IndexRanker:
             await asyncio.to_thread(threads.shutdown)
 
     def clear(self) -> None:
-        """Forget what was read, of every owner: it is read again when it is asked for."""
+        """Invalidate all indexes: they are loaded again at their next use."""
         for cached in self._cached.values():
             cached.is_loaded = False
 
@@ -156,7 +156,7 @@ class IndexRanker:
         return 0 if cached is None else len(cached.index)
 
     async def wait_refreshed(self) -> None:
-        """Return once nothing that has changed is still held as it was. The caller cancels."""
+        """Return once no index is stale. The caller cancels."""
         if self._refresh_task is not None:
             await asyncio.wait([self._refresh_task])
 
@@ -241,7 +241,7 @@ class IndexRanker:
     async def nearest(
         self, owner: str, vector: NDArray[np.float32], *, which: MemoryFilter, limit: int
     ) -> Sequence[tuple[int, float]]:
-        """Entries with their cosine, the nearest first."""
+        """Return keys of entries with their cosine, the nearest first."""
         query = MemoryQuery(text="", mode=SearchMode.SEMANTIC, which=which, limit=limit)
         async with self._using(owner) as cached, cached.lock:
             await self._refresh(cached)
@@ -250,7 +250,7 @@ class IndexRanker:
 
     @asynccontextmanager
     async def _using(self, owner: str) -> AsyncIterator[_LoadedIndex]:
-        """The owner's index, loaded; it is not let go of before the block ends."""
+        """Load the owner's index if necessary, and protect it from eviction within the block."""
         cached = self._cached.setdefault(owner, _LoadedIndex(owner))
         self._cached.move_to_end(owner)
         # Before the first await, so that no other task evicts it meanwhile.
@@ -273,7 +273,7 @@ class IndexRanker:
         self._measure(cached)
 
     async def _refresh(self, cached: _LoadedIndex) -> None:
-        """Bring it up to what is committed."""
+        """Read changed rows again, so that the index has all that is committed."""
         if not (cached.is_loaded and cached.stale):
             return
         # Taken before the read: what is committed during it goes into the new set.
@@ -413,7 +413,7 @@ class IndexRanker:
 
 
 def put_rows(index: OwnerIndex, rows: IndexRows) -> None:
-    """Add these rows, or put them in the place of what is there."""
+    """Add or replace these rows."""
     index.put(rows.columns)
     if rows.vectors:
         index.set_packed(list(rows.vectors), list(rows.vectors.values()))

@@ -83,7 +83,7 @@ TextsByKey = Mapping[int, tuple[str, str | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexRows:
-    """Some rows, and the packed vectors of those that have one."""
+    """Rows as columns, and the packed vectors of those that have one."""
 
     columns: IndexColumns
     vectors: Mapping[int, bytes]
@@ -92,7 +92,8 @@ class IndexRows:
 def all_index_rows(
     transaction: Transaction, owner: str, *, model: str, now: int
 ) -> Iterator[IndexRows]:
-    """All that is not deleted, page by page; expired rows too, which the index hides by time."""
+    """Yield all rows that are not deleted, page by page; expired ones too, which the index
+    hides."""
     which: Mapping[str, SqlValue] = {"owner": owner, "model": model}
     for sql in (ALL_ENTRIES, ALL_MESSAGES):
         for page in transaction.pages(sql, which, size=PAGE_ROWS):
@@ -102,7 +103,7 @@ def all_index_rows(
 def index_rows_by_key(
     transaction: Transaction, owner: str, keys: Sequence[int], *, model: str, now: int
 ) -> IndexRows:
-    """Those that are still there."""
+    """Rows with these keys; deleted ones are missing."""
     which: Mapping[str, SqlValue] = {"owner": owner, "model": model, "keys": json.dumps(keys)}
     found = [*transaction.all(ENTRIES, which), *transaction.all(MESSAGES, which)]
     return _index_rows(found, _texts_without_terms(transaction, owner, found), now=now)

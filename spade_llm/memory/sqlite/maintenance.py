@@ -108,7 +108,7 @@ def decay_status(transaction: Transaction, owner: str, *, now: int) -> DecayStat
 def due_decay(
     transaction: Transaction, owner: str, policy: DecayPolicy, *, now: int
 ) -> Sequence[SqlRow]:
-    """(seq, id) of what a run would hide now."""
+    """Number and id of the entries that a run would delete now."""
     idle = transaction.all(
         SELECT_IDLE,
         {
@@ -127,13 +127,13 @@ def due_decay(
 
 
 def preview_decay(transaction: Transaction, owner: str, *, now: int) -> Sequence[bytes]:
-    """The ids of what is due, also while the policy is not enabled."""
+    """Ids of the entries that a run would delete now, even if the policy is disabled."""
     policy = decay_status(transaction, owner, now=now).policy
     return [id for _, id in due_decay(transaction, owner, policy, now=now)]
 
 
 def run_decay(transaction: Transaction, owner: str, *, now: int) -> Sequence[bytes]:
-    """Hide what is due, if it is enabled; the ids."""
+    """Delete what is due, softly, if the policy is enabled; return the ids."""
     policy = decay_status(transaction, owner, now=now).policy
     if not policy.is_enabled:
         return []
@@ -186,7 +186,7 @@ class PurgeableMemory(Protocol):
 
 
 class DailyPurge:
-    """Use it with `async with`, inside that of the memory."""
+    """Background task that purges daily. Use it with `async with`, inside that of the memory."""
 
     def __init__(
         self,

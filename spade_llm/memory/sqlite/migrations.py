@@ -140,7 +140,7 @@ VERSION_AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: SCHEMA_VERSION, 2: 3, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _DietEpisode:
-    """An episode that told a diet."""
+    """Episode with a statement about a diet."""
 
     owner: int
     subject: str | None

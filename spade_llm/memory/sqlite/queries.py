@@ -126,7 +126,7 @@ def column_condition(column: str, value: SqlValue) -> SqlCondition:
 
 
 def filter_conditions(which: MemoryFilter) -> SqlCondition:
-    """All that the filter names, without what is true when."""
+    """Condition for all fields of the filter, except the time of validity."""
     named = {
         "subject": which.subject,
         "session": which.session,
@@ -164,7 +164,7 @@ def scope_condition(scopes: Sequence[GrantScope] | None) -> SqlCondition:
 
 
 def message_scope_condition(scopes: Sequence[GrantScope] | None) -> SqlCondition:
-    """The messages that at least one of the scopes holds; a tag is none of a message's."""
+    """Condition for messages in at least one of the scopes; messages have no tags."""
     if scopes is None or any(scope.tag is None and scope.session is None for scope in scopes):
         return join_conditions([])
     names = {
@@ -197,7 +197,7 @@ def list_entries(
     limit: int,
     offset: int,
 ) -> MemoryPage:
-    """Newest first, with the number of all."""
+    """Page of entries, newest first, with the number of all."""
     condition = join_conditions(
         [filter_conditions(which), validity_condition(which), scope_condition(scopes)]
     )
@@ -212,14 +212,14 @@ def list_entries(
 
 
 def own_entry_row(transaction: Transaction, owner: str, id: bytes, *, now: int) -> SqlRow | None:
-    """The ENTRY_COLUMNS of an own entry that is visible."""
+    """ENTRY_COLUMNS of a visible entry of this owner."""
     return transaction.first(SELECT_BY_ID, {"owner": owner, "id": id, "now": now})
 
 
 def own_entries(
     transaction: Transaction, owner: str, ids: Sequence[bytes], *, now: int
 ) -> Sequence[MemoryEntry]:
-    """Own entries that are there, each once, in this order."""
+    """Visible entries of this owner, each once, in the order of the ids."""
     rows = [own_entry_row(transaction, owner, id, now=now) for id in dict.fromkeys(ids)]
     return [entry_from_row(row, now=now) for row in rows if row is not None]
 
@@ -233,7 +233,7 @@ def entry_owner(transaction: Transaction, id: bytes, *, now: int) -> str | None:
 def entries_by_key(
     transaction: Transaction, owner: str, keys: Sequence[int], *, now: int
 ) -> dict[int, MemoryEntry]:
-    """Those that are still there and visible, messages too."""
+    """Visible entries and messages by key; deleted ones are missing."""
     which: Mapping[str, SqlValue] = {"owner": owner, "keys": json.dumps(keys), "now": now}
     found = {
         entry_key(row[0]): entry_from_row(row, now=now)
@@ -252,7 +252,7 @@ def entries_by_key(
 
 
 def entry_not_found(id: bytes) -> NotFound:
-    """The same words for what is not there and for what is another's."""
+    """Error for an id; the same whether the entry is missing or another owner's."""
     return NotFound(f"there is no memory {UUID(bytes=id)}")
 
 
@@ -298,7 +298,7 @@ def _type_conditions(which: MemoryFilter) -> SqlCondition:
 
 
 def _date_conditions(which: MemoryFilter) -> list[SqlCondition]:
-    """Both ends belong to it, as in a search."""
+    """Conditions for the creation date; both ends are included."""
     bounds = (
         ("created_after", ">=", which.created_after),
         ("created_before", "<=", which.created_before),

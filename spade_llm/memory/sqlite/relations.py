@@ -104,7 +104,8 @@ MAX_LINKS = 1000
 def add_link(
     transaction: Transaction, owner: str, ends: tuple[bytes, bytes], relation: str, *, now: int
 ) -> MemoryLink:
-    """The link that is new, or there. Raises NotFound, InvalidArguments (too many)."""
+    """Link two entries; an equal existing link is returned. Raises NotFound, InvalidArguments (too
+    many)."""
     source, target = (_linked_seq(transaction, owner, id, now=now) for id in ends)
     for seq in (source, target):
         if transaction.all(COUNT_LINKS, {"seq": seq})[0][0] >= MAX_LINKS:
@@ -139,7 +140,7 @@ def remove_links(
 def entry_links(
     transaction: Transaction, owner: str, id: bytes, *, now: int
 ) -> Sequence[MemoryLink]:
-    """Oldest first. Raises NotFound."""
+    """Return the links of an entry, oldest first. Raises NotFound."""
     seq = _linked_seq(transaction, owner, id, now=now)
     return _select_links(transaction, "", {"owner": owner, "seq": seq, "now": now})
 
@@ -154,7 +155,7 @@ def add_grant(
     session: str | None,
     now: int,
 ) -> MemoryGrant:
-    """The grant that is new, or there. Raises InvalidArguments: too many."""
+    """Grant access; an equal existing grant is returned. Raises InvalidArguments (too many)."""
     which: Mapping[str, SqlValue] = {
         "owner": owner,
         "number": owner_number(transaction, owner),
@@ -176,7 +177,7 @@ def add_grant(
 
 
 def remove_grant(transaction: Transaction, owner: str, id: bytes, *, now: int) -> bool:
-    """False if there is no such grant."""
+    """Revoke a grant; False if there is none."""
     is_gone = transaction.count(DELETE_GRANT, {"owner": owner, "id": id}) > 0
     if is_gone:
         record_action(transaction, owner, "revoke", [id], now=now)
@@ -191,7 +192,7 @@ def list_grants(transaction: Transaction, owner: str) -> Sequence[MemoryGrant]:
 def granted_scopes(
     transaction: Transaction, owner: str, *, caller: str, access: MemoryAccess
 ) -> Sequence[GrantScope]:
-    """The parts of the owner's memory that the asker may read (or write)."""
+    """Scopes of the owner's memory that the caller may access."""
     rows = transaction.all(
         SELECT_GRANTS_TO,
         {**_grantee_names(caller), "owner": owner, "access": ACCESS_CODES.number(access)},
@@ -238,7 +239,8 @@ class AccessibleEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessibleMemory:
-    """An owner's memory, and what of it the asker may have; None: all of it, for it is its own."""
+    """Owner of a memory, and the scopes accessible to the caller; None: all, since it is its
+    own."""
 
     owner: str
     scopes: Sequence[GrantScope] | None
@@ -265,7 +267,7 @@ def accessible_memory(
 def list_accessible(
     transaction: Transaction, caller: str, which: MemoryFilter, *, now: int, limit: int, offset: int
 ) -> MemoryPage:
-    """Newest first. Raises Unauthorised."""
+    """List entries, newest first. Raises Unauthorised."""
     found = _require_access(
         accessible_memory(transaction, caller, which.of, access=MemoryAccess.READ)
     )
@@ -283,7 +285,7 @@ def hide_accessible(
     limit: int | None,
     now: int,
 ) -> Sequence[bytes]:
-    """The ids of what is now deleted. Raises Unauthorised."""
+    """Delete entries softly and return their ids. Raises Unauthorised."""
     found = _require_access(
         accessible_memory(transaction, caller, which.of, access=MemoryAccess.WRITE)
     )
@@ -297,7 +299,7 @@ def hide_accessible(
 def forget_accessible(
     transaction: Transaction, caller: str, ids: Sequence[bytes], *, subject: str | None, now: int
 ) -> int:
-    """Its own, hidden ones too, and those that it was granted to write; how many there were."""
+    """Erase own entries, hidden ones too, and entries with write access; return their number."""
     count = removal.forget_entries(transaction, caller, ids, subject=subject, scopes=None, now=now)
     for id in dict.fromkeys(ids):
         granted = granted_entry(transaction, id, caller=caller)
@@ -314,10 +316,10 @@ def forget_accessible(
 def accessible_entry(
     transaction: Transaction, caller: str, id: bytes, *, access: MemoryAccess, now: int
 ) -> AccessibleEntry:
-    """The visible entry that the asker may read (or write).
+    """Return a visible entry that the caller may read (or write).
 
     Raises:
-        NotFound: it is not there, or not for this asker to see.
+        NotFound: it is missing or not accessible.
         Unauthorised: it may be read, not written.
     """
     own = queries.own_entry_row(transaction, caller, id, now=now)
@@ -344,7 +346,7 @@ def _grantee_names(jid: str) -> dict[str, SqlValue]:
 
 
 def _log_missing(caller: str, count: int) -> None:
-    """Ids may have been guessed: it is said how often, not which."""
+    """Log the number of missing ids; the ids themselves may have been guessed."""
     if count > 0:
         logger.warning(
             "%s named %d memories that do not exist or are not accessible to it", caller, count
@@ -352,7 +354,7 @@ def _log_missing(caller: str, count: int) -> None:
 
 
 def _require_access(found: AccessibleMemory) -> AccessibleMemory:
-    """Raises Unauthorised; the same if there is no such owner."""
+    """Check that access was granted. Raises Unauthorised, also for an unknown owner."""
     if found.is_denied:
         raise Unauthorised(f"{found.owner} has not granted this")
     return found

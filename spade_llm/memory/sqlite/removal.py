@@ -126,7 +126,7 @@ def hide_entries(
     now: int,
     limit: int | None = None,
 ) -> Sequence[bytes]:
-    """The ids of what is now hidden; `limit` is for all, not for those with ids."""
+    """Delete entries softly and return their ids; `limit` applies only without ids."""
     common = join_conditions([filter_conditions(which), scope_condition(scopes)])
     rows: list[SqlRow] = []
     for one in (
@@ -155,9 +155,9 @@ def forget_entries(
     scopes: Sequence[GrantScope] | None,
     now: int,
 ) -> int:
-    """Hidden and expired ones too; how many there were.
+    """Erase entries, hidden and expired ones too; return their number.
 
-    With `scopes` only what one of them holds goes, also of the messages.
+    With `scopes`, only entries and messages in one of them are erased.
     """
     about = [] if subject is None else [column_condition("subject", subject)]
     conditions = [
@@ -177,7 +177,7 @@ def forget_entries(
 def forget_subject(
     transaction: Transaction, owner: str, subject: str, *, now: int
 ) -> RemovedCounts:
-    """Memories and messages, those of rooms too; how many there were."""
+    """Erase memories and messages about a person, also in rooms; return their counts."""
     first, end = room_subject_range(subject)
     which: dict[str, SqlValue] = {"owner": owner, "first": first, "end": end}
     seats = [seat for (seat,) in transaction.all(SELECT_ROOM_SUBJECTS, which)]
@@ -212,7 +212,7 @@ def forget_session(
 def retract_messages(
     transaction: Transaction, owner: str, session: str, ids: Sequence[str], *, now: int
 ) -> int:
-    """Messages of one conversation, and the episodes that quote them; how many there were."""
+    """Erase messages of one conversation, and the episodes that quote them; return their number."""
     which = {"session": session, "ids": json.dumps(list(ids))}
     count = _erase_messages(transaction, owner, WITH_MESSAGE_IDS, which, rows_to_delete=(), now=now)
     transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
@@ -220,7 +220,7 @@ def retract_messages(
 
 
 def purge_entries(transaction: Transaction, *, deleted_before: int, now: int, limit: int) -> int:
-    """Remove what is expired, and what was hidden long enough ago; how many there were."""
+    """Remove entries that are expired or were hidden long enough ago; return their number."""
     rows = transaction.all(
         SELECT_DUE, {"deleted_before": deleted_before, "now": now, "limit": limit}
     )
@@ -277,8 +277,11 @@ def _erase_entries(
     *,
     now: int,
 ) -> int:
-    """Rows, links, vectors; those of `messages` that say the same, the person's that say it among
-    other things, or that an episode was cut from."""
+    """Erase entries with their links and vectors, and messages that repeat their text.
+
+    Of `messages` those are erased that have the same text, that are the person's and contain it, or
+    that an episode was cut from.
+    """
     for one in rows_to_delete:
         which = {**messages.parameters, "owner": owner, "seq": one.seq, "episode": one.seq}
         if one.origin is Origin.EPISODE:
@@ -331,7 +334,7 @@ def _erase_messages(
 def _erase_episodes(
     transaction: Transaction, owner: str, messages: Sequence[int], *, but: Set[int], now: int
 ) -> None:
-    """Those that were cut from one of these messages."""
+    """Erase episodes that were cut from one of these messages."""
     found = transaction.all(SELECT_EPISODES_WITH, {"owner": owner, "seqs": json.dumps(messages)})
     rows = [(seq, id) for seq, id in found if seq not in but]
     for seq, _ in rows:
@@ -344,7 +347,7 @@ def _erase_episodes(
 
 
 def _reject_patterns(transaction: Transaction, owner: str, seqs: Sequence[int]) -> None:
-    """Patterns among what a person or their assistant removes do not come back."""
+    """Reject the patterns among these entries: they are not learned again."""
     which: dict[str, SqlValue] = {"owner": owner, "seqs": json.dumps(seqs)}
     for subject, id in transaction.all(SELECT_PATTERNS, which):
         reject_patterns(transaction, owner, subject, [id])

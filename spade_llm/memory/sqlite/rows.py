@@ -55,7 +55,7 @@ dozens, and search results do not need them."""
 
 
 class EnumCodes(Generic[T]):
-    """Each value's number is its place, from 1."""
+    """Numbers of enumeration values: the position of each, from 1."""
 
     def __init__(self, values: Sequence[T]) -> None:
         self._values = tuple(values)
@@ -103,7 +103,7 @@ def importance_from_use(access_count: int, idle_days: float) -> float:
 
 
 def new_id(owner: str, key: str | None) -> bytes:
-    """The entry's id: random, or decided by owner and key."""
+    """Id of an entry: random, or derived from owner and key."""
     return (uuid4() if key is None else uuid5(KEY_NAMESPACE, f"{owner}\0{key}")).bytes
 
 
@@ -141,7 +141,7 @@ def from_microseconds(microseconds: int) -> datetime:
 def entry_row(
     draft: MemoryDraft, *, owner: str, key: str | None, now: int, short_term_ttl_s: float
 ) -> Mapping[str, SqlValue]:
-    """The parameters of an insert, without the owner's number."""
+    """Parameters of an insert, without the owner's number."""
     return {
         "id": new_id(owner, key),
         "is_keyed": key is not None,
@@ -168,7 +168,7 @@ def entry_row(
 
 
 def text_columns(content: str, context: str | None, tags: Sequence[str]) -> Mapping[str, SqlValue]:
-    """The text of an entry, and what it is found by."""
+    """Columns of an entry's text and of its search terms."""
     return {
         "content": content,
         "content_hash": content_hash(content),
@@ -202,7 +202,7 @@ def unpack_ids(packed: bytes | None) -> tuple[str, ...]:
 
 
 def entry_from_row(row: SqlRow, *, now: int) -> MemoryEntry:
-    """The entry in ENTRY_COLUMNS."""
+    """Entry from ENTRY_COLUMNS."""
     _, id, owner, content, type, category, context, confidence, subject, session = row[:10]
     tier, content_type, tags, metadata, importance, reason, surprise, origin, sources = row[10:19]
     created_at, updated_at, access_count, accessed_at, expires_at, valid_at, invalid_at = row[19:]
@@ -248,7 +248,7 @@ def effective_importance(
 
 
 def message_from_row(row: SqlRow) -> ObservedMessage:
-    """The message in MESSAGE_COLUMNS."""
+    """Message from MESSAGE_COLUMNS."""
     id, role, content, at, speaker, recalled = row
     return ObservedMessage(
         id=id,
@@ -261,7 +261,7 @@ def message_from_row(row: SqlRow) -> ObservedMessage:
 
 
 def message_row(message: ObservedMessage) -> Mapping[str, SqlValue]:
-    """The message's part of the parameters of an insert."""
+    """Parameters of an insert that come from the message."""
     return {
         "id": message.id,
         "role": ROLE_CODES.number(message.role),
@@ -277,7 +277,7 @@ def message_row(message: ObservedMessage) -> Mapping[str, SqlValue]:
 def message_as_entry(
     message: ObservedMessage, *, owner: str, conversation: str, subject: str | None
 ) -> MemoryEntry:
-    """A message that was found among memories."""
+    """Message in the form of an entry, for search results."""
     return MemoryEntry(
         id=message_id(owner, conversation, message.id),
         owner=owner,

@@ -58,14 +58,14 @@ Fraction = Annotated[StrictFloat, Field(ge=0.0, le=1.0)]
 
 
 class ToolArguments(BaseModel):
-    """Base of the arguments of a tool; on its own, those of a tool without any."""
+    """Arguments of a tool; without fields, those of a tool that takes none."""
 
     # Most programs import the tools and offer none: schemas are built when one is asked for.
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     @classmethod
     def read(cls, raw: object) -> Self:
-        """Check what a language model sent.
+        """Parse arguments that a language model sent.
 
         Raises:
             InvalidArguments: says which field is wrong, and how.
@@ -122,7 +122,8 @@ def narrow_arguments(
 
 
 def list_of(model: type[ToolArguments], most: int) -> object:
-    """Type of a list whose items are read one by one: a wrong one leaves the others right."""
+    """Type of a list with items that are parsed one by one: a wrong item leaves the others
+    valid."""
 
     def check(items: list[Any]) -> list[Any]:
         if not 1 <= len(items) <= most:
@@ -155,7 +156,7 @@ def _check_unicode(text: str) -> str:
 
 
 def _parse_date(value: object) -> datetime:
-    """Date in UTC; without an offset it is UTC already."""
+    """Parse a date; without an offset it is UTC."""
     if not isinstance(value, str):
         raise PydanticCustomError("string_type", "not a string")
     try:

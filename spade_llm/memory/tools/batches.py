@@ -121,7 +121,7 @@ def _models(most: int) -> tuple[type[StoreBatchArguments], type[UpdateBatchArgum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Batch(Generic[ItemT]):
-    """Items by their index in what the model sent."""
+    """Parsed items of a batch with their indexes, and the errors of the others."""
 
     good: list[tuple[int, ItemT]]
     errors: list[BatchError]
@@ -137,7 +137,8 @@ class _Batch(Generic[ItemT]):
         return _Batch(good=good, errors=[first])
 
     def errors_with(self, result: BatchResult, on_error: OnError) -> list[BatchError]:
-        """Those of the store too. STOP ends at the first of all, and that is the store's."""
+        """Join these errors with those of the store. With STOP only the first one counts, which is
+        the store's."""
         theirs = [
             BatchError(index=self.good[one.index][0], code=one.code, reason=one.reason)
             for one in result.errors

@@ -159,35 +159,35 @@ class CategoryStore(Protocol):
 
 
 class CategoryBackend(Protocol):
-    """A MemoryBackend, as far as knowledge goes."""
+    """Subset of MemoryBackend that categorised memory needs."""
 
     def for_owner(self, owner: str) -> CategoryStore: ...
 
 
 class CategorisedMemory(Protocol):
-    """Memory interface of the memory tools. Raises as MemoryStore, and InvalidArguments."""
+    """Memory interface of the category tools. Raises the same errors as MemoryStore."""
 
     async def store_memory(
         self, category: str, content: str, context: str | None = None, confidence: float = 1.0
     ) -> str:
-        """Returns the entry's id."""
+        """Store a memory and return its id."""
         ...
 
     async def search_memories(
         self, query: str, limit: int = SEARCH_DEFAULT
     ) -> Sequence[MemoryEntry]:
-        """Best first."""
+        """Return memories by relevance, best first."""
         ...
 
     async def page_of_category(self, category: str, limit: int = LIST_DEFAULT) -> MemoryPage:
-        """Newest first, with the number of all of this category."""
+        """Return memories of a category, newest first, with the number of all of them."""
         ...
 
 
 class SubjectMemory:
     """A CategorisedMemory over a store, about one subject or (None) about any.
 
-    What is stored belongs to `session`; what is found may be of any.
+    New entries belong to `session`; searches cover all sessions.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ class SubjectMemory:
 
 
 def parse_category(text: str) -> Category:
-    """Raises InvalidArguments, in the words of specs/1."""
+    """Parse a category. Raises InvalidArguments, in the words of specs/1."""
     try:
         return Category(text)
     except ValueError:
@@ -369,9 +369,10 @@ class RetrieveMemoryTool(TextTool):
 
 
 class MemoryTools:
-    """The three tools over any MemoryStore, near or far, about one subject or (None) any.
+    """The three tools over any MemoryStore, local or remote, about one subject or (None) any.
 
-    What they store belongs to `session`."""
+    New entries belong to `session`.
+    """
 
     def __init__(
         self, store: MemoryStore, subject: str | None = None, session: str | None = None
@@ -386,7 +387,7 @@ class MemoryTools:
 
 
 def text_argument(arguments: Mapping[str, object], name: str) -> str:
-    """Raises InvalidArguments if it is missing or no text."""
+    """Required text argument. Raises InvalidArguments."""
     value = optional_text_argument(arguments, name)
     if value is None:
         raise InvalidArguments(f"{name} is required")
@@ -402,7 +403,7 @@ def optional_text_argument(arguments: Mapping[str, object], name: str) -> str | 
 
 
 def number_argument(arguments: Mapping[str, object], name: str, *, default: float) -> float:
-    """The default if it is missing or null."""
+    """Number argument; the default if it is missing or null."""
     value = arguments.get(name)
     if value is None:
         return default
@@ -428,5 +429,6 @@ def _entry_line(entry: MemoryEntry, label: str) -> str:
 
 
 def _indent(content: str) -> str:
-    """Its further lines are indented deeper than ours, so that none can pass for one of ours."""
+    """Indent continuation lines deeper than our own lines, so that none can pass for one of
+    ours."""
     return "\n    ".join(content.splitlines())

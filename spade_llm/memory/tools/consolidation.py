@@ -44,10 +44,10 @@ longer ones are brought to half, names, numbers and dates apart."""
 
 
 async def abstractive_summary(model: ChatModel, texts: Sequence[str]) -> str:
-    """Never empty, never longer than the texts together.
+    """Summarise texts with a model; never empty, never longer than the texts together.
 
     Raises:
-        ModelError: the model is away, slow, or gave no such text.
+        ModelError: the model is unavailable, slow, or returned no such text.
     """
     most = _fair_share_chars([len(text) for text in texts], MAX_PROMPT_CHARS)
     quoted = [extractive_summary([text], most) if len(text) > most else text for text in texts]
@@ -144,7 +144,7 @@ class ConsolidateTool:
 
 
 def _fair_share_chars(lengths: Sequence[int], room: int) -> int:
-    """The most that each may have, so that all together have room: short ones stay whole."""
+    """Maximum length of each text so that all fit into `room`: short ones stay whole."""
     for left, length in zip(range(len(lengths), 0, -1), sorted(lengths), strict=True):
         if length > room // left:
             return max(1, room // left)
@@ -158,7 +158,7 @@ def _consolidated_draft(
     tags: tuple[str, ...] | None,
     metadata: Mapping[str, object],
 ) -> MemoryDraft:
-    """It is what all sources are; of what they differ in, nothing is said."""
+    """Draft with the fields that all sources share; fields in which they differ are left out."""
     inherited = tuple(dict.fromkeys(tag for source in sources for tag in source.tags))[:MAX_TAGS]
     return MemoryDraft(
         content=summary,

@@ -78,7 +78,7 @@ class DraftArguments(ToolArguments):
 
 
 def check_not_blank(content: str) -> str:
-    """Raises InvalidArguments if it is blank."""
+    """Return the content. Raises InvalidArguments if it is blank."""
     if not content.strip():
         raise InvalidArguments("Content cannot be empty")
     return content
@@ -130,7 +130,7 @@ class DeleteArguments(ToolArguments):
     )
 
     def named(self) -> list[str] | None:
-        """`id` and `ids` joined; None: neither was given."""
+        """Join `id` and `ids`; None: neither was given."""
         if self.id is None and self.ids is None:
             return None
         ids = list(dict.fromkeys([*([self.id] if self.id else []), *(self.ids or ())]))
@@ -348,7 +348,8 @@ class LinkTools:
         return {"id": id, "links": links, "total": len(links)}
 
     async def _visible(self, links: Sequence[MemoryLink]) -> Sequence[MemoryLink]:
-        """An owner may link memories about two people; neither sees the other's."""
+        """Leave out links to entries about other subjects, since an owner may link memories about
+        two people."""
         if self._scope.subject is None or not links:
             return links
         ends = dict.fromkeys(end for link in links for end in (link.source, link.target))

@@ -71,7 +71,7 @@ def error_type(code: str) -> str:
 
 
 def error_message(kind: str, detail: str) -> str:
-    """The memory's own words where they are about the arguments; else ours."""
+    """Error text: the store's own for wrong arguments, else a fixed one."""
     return _MESSAGE_OF_TYPE.get(kind, detail)
 
 
@@ -81,7 +81,7 @@ def memory_not_found(id: str) -> str:
 
 
 def format_date(moment: datetime) -> str:
-    """ISO 8601 in UTC, to the second."""
+    """Format a time as ISO 8601 in UTC, to the second."""
     in_utc = moment.astimezone(UTC).replace(tzinfo=None)
     return f"{in_utc.isoformat(timespec='seconds')}Z"
 
@@ -208,7 +208,7 @@ class SubjectScope:
             raise InvalidArguments(f"agent_id must be {self.owner!r} or null")
 
     async def there(self, ids: Sequence[str]) -> list[MemoryEntry]:
-        """Those of these that we may see, in order; counts as no access."""
+        """Return the entries among these ids that are in scope, in order; counts as no access."""
         found = await self.store.peek(ids)
         ours = [entry for entry in found if self._is_in_scope(entry)]
         if len(ours) < len(found):
@@ -222,7 +222,7 @@ class SubjectScope:
         return ours
 
     async def all_of(self, ids: Sequence[str]) -> list[MemoryEntry]:
-        """Raises NotFound, naming the first that is missing."""
+        """Return these entries. Raises NotFound, naming the first that is missing."""
         found = await self.there(ids)
         seen = {entry.id for entry in found}
         for id in ids:
@@ -231,7 +231,8 @@ class SubjectScope:
         return found
 
     async def check(self, *ids: str) -> None:
-        """Raises NotFound. Without a subject the store itself knows."""
+        """Check that these entries are in scope. Raises NotFound. Without a subject the store
+        checks."""
         if self.subject is not None:
             await self.all_of(ids)
 
@@ -262,7 +263,8 @@ def _truncate_item(item: object, room: int) -> object:
 
 
 def _with_page(answer: Mapping[str, object], name: str, items: list[object]) -> dict[str, object]:
-    """A page is as long as what is shown, so that `offset` + `limit` is where the next begins."""
+    """Set `limit` to the number of shown items, so that `offset` + `limit` is where the next page
+    begins."""
     page = {"limit": len(items)} if "limit" in answer else {}
     return {**answer, name: items, **page}
 

@@ -155,7 +155,7 @@ def _explanation_object(hit: ScoredMemory) -> dict[str, object] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateGroup:
-    """Memories that say the same."""
+    """Memories with the same meaning."""
 
     kept: MemoryEntry
     """The oldest."""
@@ -165,10 +165,10 @@ class DuplicateGroup:
 def group_duplicates(
     entries: Sequence[MemoryEntry], similar: Mapping[str, Sequence[MemoryEntry]]
 ) -> list[DuplicateGroup]:
-    """Groups of two and more, each entry in one at most.
+    """Groups of at least two duplicates, each entry in one at most.
 
-    `similar` has, by id, the entries that are similar enough. A group is one entry and what is
-    the same as it: what is only like its like is not drawn in.
+    `similar` has, by id, the entries that are similar enough. A group is one entry and its own
+    duplicates: duplicates of duplicates are not drawn in.
     """
     taken: set[str] = set()
     groups: list[DuplicateGroup] = []
@@ -299,7 +299,7 @@ class DeduplicateTool:
         return [] if found.outcome is SearchOutcome.DEGRADED else [hit.entry for hit in found.hits]
 
     async def _merged(self, one: DuplicateGroup) -> bool:
-        """False if one of them was deleted meanwhile: then nothing is merged."""
+        """Merge a group; False if one of them was deleted meanwhile: then nothing is merged."""
         try:
             await self._scope.store.merge(one.kept.id, [other.id for other in one.others])
         except (NotFound, RequestError) as error:
@@ -315,7 +315,7 @@ def is_missing(error: NotFound | RequestError) -> bool:
 
 
 def _text_key(entry: MemoryEntry) -> object:
-    """Case and space make no difference."""
+    """Comparison key of an entry's text, without case and spacing."""
     return entry.subject, entry.content_type, " ".join(entry.content.casefold().split())
 
 

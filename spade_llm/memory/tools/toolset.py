@@ -49,7 +49,7 @@ MAX_LISTED = 1000
 
 
 class LinkedMemory(MemoryStore, LinkStore, Protocol):
-    """Memories, and which of them belong together."""
+    """Memories with the links between them."""
 
 
 class ManagedMemory(DecayStore, GrantStore, Protocol):
@@ -59,7 +59,7 @@ class ManagedMemory(DecayStore, GrantStore, Protocol):
 def entry_tools(
     scope: SubjectScope, *, max_batch: int = MAX_BATCH, model: ChatModel | None = None
 ) -> tuple[EntryTool, ...]:
-    """The eleven of specs/3. With a model, summaries may be abstractive."""
+    """The eleven tools of specs/3. With a model, summaries may be abstractive."""
     groups = (
         EntryTools(scope),
         SearchTool(scope),
@@ -71,7 +71,7 @@ def entry_tools(
 
 
 def further_tools(scope: SubjectScope, links: LinkStore) -> tuple[EntryTool, ...]:
-    """memory_explain, memory_similar, memory_deduplicate, and those for links."""
+    """Tools memory_explain, memory_similar, memory_deduplicate, and those for links."""
     groups = (
         ExplainTool(scope),
         SimilarTool(scope),

@@ -62,7 +62,7 @@ def encode_record(kind: str, values: Mapping[str, SqlValue]) -> str:
 
 
 def check_header(line: str) -> None:
-    """Raises InvalidArguments: it is no export, or one of a newer version."""
+    """Check the first line. Raises InvalidArguments: it is no export, or one of a newer version."""
     header = _parse_object(line)
     if header.get("format") != FORMAT:
         raise InvalidArguments(f"not a memory export: the first line must be {HEADER}")
@@ -74,7 +74,7 @@ def check_header(line: str) -> None:
 
 
 def decode_record(line: str) -> tuple[str, dict[str, SqlValue]]:
-    """The record's kind, and all of its fields; None where a line has none.
+    """Decode a line into the record's kind and all of its fields; None for missing ones.
 
     Raises:
         InvalidArguments: it is no such record; names the field.

@@ -104,7 +104,7 @@ def is_legacy_database(path: Path) -> bool:
 
 
 def read_legacy_database(path: Path, target: ImportTarget) -> Iterator[LegacyRecord]:
-    """Its rows, in order.
+    """Read the rows of a legacy database, in order.
 
     Raises:
         InvalidArguments: it is no such database, or cannot be read.
@@ -123,7 +123,7 @@ def read_legacy_database(path: Path, target: ImportTarget) -> Iterator[LegacyRec
 
 
 def read_legacy_interactions(path: Path, target: ImportTarget) -> Iterator[LegacyRecord]:
-    """Its notes, conversation by conversation.
+    """Read the notes of a legacy JSON file, conversation by conversation.
 
     Raises:
         InvalidArguments: it is no such JSON.
@@ -141,9 +141,10 @@ def read_legacy_interactions(path: Path, target: ImportTarget) -> Iterator[Legac
 
 
 def migrated_path(path: Path) -> Path:
-    """The file of ours for `path`: itself, unless spade_llm made it. Reads and writes files.
+    """Return the memory file for `path`: itself, or the migrated copy of a legacy file. Reads and
+    writes files.
 
-    Raises ConfigurationError: the old file cannot be read.
+    Raises ConfigurationError: the legacy file cannot be read.
     """
     if not is_legacy_database(path):
         return path
@@ -151,9 +152,10 @@ def migrated_path(path: Path) -> Path:
 
 
 def migrate_legacy_file(source: Path, target: Path) -> Path:
-    """`target`, filled from the old file when it is made; what is wrong there is logged.
+    """Return `target`, after importing the legacy file if `target` does not exist; faults are
+    logged.
 
-    Raises ConfigurationError: the old file cannot be read.
+    Raises ConfigurationError: the legacy file cannot be read.
     """
     if target.exists() or not source.exists():
         return target
@@ -261,7 +263,8 @@ def _record_of_note(
 def _entry_values(
     draft: MemoryDraft, *, target: ImportTarget, agent: str, key: str
 ) -> Mapping[str, object]:
-    """Raises InvalidArguments. The same row has the same id each time."""
+    """Fields of an entry record; the same row gets the same id each time. Raises
+    InvalidArguments."""
     validation.check_draft(draft)
     owner = target.owner or str(normalize_subject(agent))
     validation.check_name("agent_id", owner)
@@ -288,7 +291,7 @@ def _dates(created_at: datetime) -> Mapping[str, object]:
 
 
 def _parse_time(field: str, text: str) -> datetime:
-    """Times in such files are of the clock on the wall where they were written: taken as ours."""
+    """Parse a time of a legacy file: local time without a zone, taken as this machine's."""
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError, OSError):

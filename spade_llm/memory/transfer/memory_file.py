@@ -252,10 +252,8 @@ class ImportSummary:
 
 
 def export_lines(path: Path, progress: OnTransferProgress) -> Iterator[str]:
-    """The header and every record, of one moment, while others go on writing.
-
-    Raises StorageFailed.
-    """
+    """Lines of the header and of every record, a snapshot while others go on writing. Raises
+    StorageFailed."""
     with open_memory_file(path, is_read_only=True) as connection:
         connection.execute("BEGIN")
         ((total,),) = connection.execute(COUNT_RECORDS).fetchall()
@@ -285,7 +283,7 @@ def import_lines(path: Path, lines: Iterable[str], *, is_dry_run: bool = False) 
 def import_legacy_records(
     path: Path, records: Iterable[LegacyRecord], *, is_dry_run: bool = False
 ) -> ImportSummary:
-    """The same from a file of spade_llm, but for what is wrong in it: that is left out, and named.
+    """Import records of a spade_llm file; wrong records are left out and named.
 
     Raises:
         InvalidArguments: it is no such file, or cannot be read; nothing was imported.
@@ -306,7 +304,8 @@ def import_legacy_records(
 
 
 def backup_file(path: Path, target: Path, progress: OnTransferProgress) -> None:
-    """A copy of one moment, with vectors, while others go on writing. Raises StorageFailed."""
+    """Copy a snapshot of the file, with vectors, while others go on writing. Raises
+    StorageFailed."""
     with (
         open_memory_file(path, is_read_only=True) as source,
         closing(sqlite3.connect(target)) as copy,
@@ -347,7 +346,8 @@ def verify_memory_file(path: Path) -> list[str]:
 
 @contextmanager
 def open_memory_file(path: Path, *, is_read_only: bool = False) -> Iterator[sqlite3.Connection]:
-    """A memory's file of this version. Raises StorageFailed, also for what the block does."""
+    """Open a memory file of this schema version. Raises StorageFailed, also for errors in the
+    block."""
     # Without `c` for create: a wrong path is an error, not a new and empty memory.
     mode = "ro" if is_read_only else "rw"
     try:
@@ -392,7 +392,7 @@ def _import_records(connection: sqlite3.Connection, lines: Iterable[str]) -> Imp
 def _insert_record(
     connection: sqlite3.Connection, kind: str, values: Mapping[str, SqlValue]
 ) -> int:
-    """1, or 0 if it was there."""
+    """Insert a record; return 1, or 0 if it existed."""
     if "owner" in values:
         connection.execute(ADD_OWNER, values)
     # The record of its conversation comes later, since `closed_after` names a message.
