@@ -184,7 +184,7 @@ class ConcurrencyLimiter:
             Busy: too many wait.
         """
         size = min(size, self._limit)
-        # Not past those that wait, even if it fits: a large one would never get its turn.
+        # In order, even if a later one fits: otherwise a large one would starve.
         if not self._waiting and self._used + size <= self._limit:
             self._used += size
             return
@@ -197,8 +197,8 @@ class ConcurrencyLimiter:
         except BaseException:
             self._waiting.pop(admitted, None)
             if admitted.done() and not admitted.cancelled():
-                self._used -= size  # It was admitted in the moment in which it was cancelled.
-            # A large one that gives up may have been all that kept the next ones waiting.
+                self._used -= size  # It was admitted and cancelled in the same iteration.
+            # The next ones may fit if a large one at the head of the queue gives up.
             self._admit()
             raise
 
@@ -232,7 +232,7 @@ class ConcurrencyLimiter:
     def _admit(self) -> None:
         while self._waiting:
             admitted, size = next(iter(self._waiting.items()))
-            # A cancelled future stands here until its own task has run.
+            # A cancelled future stays in the queue until its own task has run.
             if not admitted.done():
                 if self._used + size > self._limit:
                     return
@@ -278,4 +278,4 @@ class ConcurrencyQuota:
         limits = ((self._held_by[key], self._limit_per_key), (self.held, self._limit))
         for held, limit in limits:
             if held + more > limit:
-                raise Busy(f"{self._message.format(limit)}, which is the most: try again")
+                raise Busy(f"limit reached ({self._message.format(limit)}); try again later")

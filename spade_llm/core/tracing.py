@@ -175,8 +175,13 @@ class Tracer:
         provider, self._provider, self._tracer = self._provider, None, None
         if provider is not None:
             is_done = threading.Event()
+
+            def shut_down() -> None:
+                provider.shutdown()
+                is_done.set()
+
             # The library's own bound is 30 s; a daemon does not hold up the process either.
-            threading.Thread(target=_shut_down, args=(provider, is_done), daemon=True).start()
+            threading.Thread(target=shut_down, daemon=True).start()
             await asyncio.to_thread(is_done.wait, FLUSH_S)
 
     def serving(self, name: str, trace_parent: str) -> AbstractContextManager[Span]:
@@ -226,11 +231,6 @@ class _LogThrottle:
 
 _LOG_THROTTLE = _LogThrottle()
 """Log filter shared by the whole process, as its loggers are."""
-
-
-def _shut_down(provider: TracerProvider, is_done: threading.Event) -> None:
-    provider.shutdown()
-    is_done.set()
 
 
 class _RecordedSpan:

@@ -54,16 +54,14 @@ async def call_user_code(
         return _log_failure(what, f"it took over {timeout_s:g} s")
     except asyncio.CancelledError:
         # Only our own cancellation passes: a check that raises CancelledError has failed.
-        if _is_task_cancelled():
+        task = asyncio.current_task()
+        if task is not None and task.cancelling() > 0:
             raise
         return _log_failure(what, "it was cancelled")
-    except Exception as error:  # noqa: BLE001 - somebody's own check or callback failed
-        return _log_failure(what, _type_and_location(error))
-
-
-def _is_task_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    except Exception as error:  # noqa: BLE001 - a user's check or callback failed
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+        return _log_failure(what, f"{type(error).__name__}{place}")
 
 
 def _log_failure(what: str, reason: str) -> UserCodeFailed:
@@ -71,20 +69,14 @@ def _log_failure(what: str, reason: str) -> UserCodeFailed:
     return UserCodeFailed(reason)
 
 
-def _type_and_location(error: Exception) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{place}"
-
-
 class GuardrailAction(Enum):
     PASS = "pass"
     MODIFY = "modify"
-    """Go on with `content` instead."""
+    """Replace the text by `content`."""
     BLOCK = "block"
-    """Go no further; the asker gets `custom_message`, or the guardrail's `blocked_message`."""
+    """Stop; the sender gets `custom_message`, or the guardrail's `blocked_message`."""
     WARNING = "warning"
-    """Go on, and note it."""
+    """Pass the text on, and report the result."""
 
 
 @dataclass(slots=True)
@@ -101,7 +93,7 @@ class GuardrailResult:
 
 
 class Guardrail(ABC):
-    """Subclass it, or use those of this package. What `check` raises counts as BLOCK."""
+    """Base class of guardrails. An exception in `check` counts as BLOCK."""
 
     timeout_s: float = CHECK_TIMEOUT_S
     """A check that takes longer counts as BLOCK."""
@@ -117,8 +109,8 @@ class Guardrail(ABC):
         (what was asked)."""
 
     async def __call__(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
-        """`check` as it is to be used: PASS while this is not enabled, and BLOCK for whatever
-        raises, takes too long or is no result. Raises nothing."""
+        """Run `check` safely: PASS if the guardrail is disabled; BLOCK if the check raises, times
+        out or returns no valid result. Raises nothing."""
         if not self.enabled:
             return GuardrailResult(action=GuardrailAction.PASS, content=content)
         if len(content) > MAX_CHARS:
@@ -131,11 +123,11 @@ class Guardrail(ABC):
         )
         if isinstance(given, UserCodeFailed):
             return self._blocked(given.reason)
-        return (
-            self._with_default_message(given)
-            if _is_valid_result(given)
-            else self._blocked("it gave no sound result")
-        )
+        if not _is_valid_result(given):
+            return self._blocked("it gave no sound result")
+        if given.action is GuardrailAction.BLOCK and not given.custom_message:
+            given.custom_message = self.blocked_message
+        return given
 
     def limit_s(self) -> float:
         return self.timeout_s
@@ -149,23 +141,16 @@ class Guardrail(ABC):
             action=GuardrailAction.BLOCK, reason=reason, custom_message=self.blocked_message
         )
 
-    def _with_default_message(self, result: GuardrailResult) -> GuardrailResult:
-        if result.action is GuardrailAction.BLOCK and not result.custom_message:
-            result.custom_message = self.blocked_message
-        return result
-
 
 def _is_valid_result(given: object) -> TypeGuard[GuardrailResult]:
-    """A change must say into what, in text that can be sent."""
+    """Check a result; one with MODIFY must have a text that can be sent."""
     if not isinstance(given, GuardrailResult) or not isinstance(given.action, GuardrailAction):
         return False
     if not isinstance(given.custom_message, str | None):
         return False
-    return given.action is not GuardrailAction.MODIFY or _is_text(given.content)
-
-
-def _is_text(given: object) -> bool:
-    return isinstance(given, str) and is_encodable(given)
+    if given.action is not GuardrailAction.MODIFY:
+        return True
+    return isinstance(given.content, str) and is_encodable(given.content)
 
 
 class GuardrailDirection(Enum):
@@ -183,7 +168,7 @@ class PartGuard(Protocol):
     guardrail's result for the whole answer, however the answer continues or is split."""
 
     def feed(self, text: str) -> str:
-        """The next piece of the answer → the next piece that no continuation can change."""
+        """Take the next piece of the answer; return the text that is now final."""
         ...
 
 
@@ -196,7 +181,7 @@ class OutputGuardrail(Guardrail):
 
 
 class PassThroughGuard:
-    """Lets everything go at once."""
+    """Part guard that passes everything on at once."""
 
     def feed(self, text: str) -> str:
         return text
@@ -218,7 +203,8 @@ CheckFunction = Callable[[str, dict[str, object]], GuardrailResult | Awaitable[G
 
 
 class CustomFunctionGuardrail(InputGuardrail):
-    """A coroutine function runs on the event loop, any other in a thread."""
+    """Guardrail with a function of the user: a coroutine function runs on the event loop, any other
+    one in a thread."""
 
     def __init__(
         self,
@@ -234,7 +220,7 @@ class CustomFunctionGuardrail(InputGuardrail):
     async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
         if inspect.iscoroutinefunction(self.check_function):
             return await _maybe_await(self.check_function(content, dict(context)))
-        # The thread gives it back when it ends: a function that hangs keeps its place.
+        # The thread releases it when it ends: a function that hangs keeps its slot.
         await self._thread_limiter.acquire()
         given = await run_in_thread(
             lambda: self.check_function(content, dict(context)),

@@ -116,9 +116,15 @@ class KeywordSearch:
         return len(searched) - next(begun, 0)
 
     def may_create_keyword(self, replacement: str) -> bool:
-        """Together with what stands around it, this text may make a keyword."""
+        """Check whether the replacement and the text around it may together form a keyword."""
         put = normalize_text(replacement, case_sensitive=self.case_sensitive)
-        return any(_is_partly_in(keyword, put) for keyword in self.keywords)
+        for keyword in self.keywords:
+            if put in keyword and put != keyword:
+                return True
+            for cut in range(1, len(keyword)):
+                if put.endswith(keyword[:cut]) or put.startswith(keyword[cut:]):
+                    return True
+        return False
 
     def _occurrences(self, searched: str) -> Iterator[Span]:
         for keyword in self.keywords:
@@ -130,8 +136,8 @@ class KeywordSearch:
 
 
 class KeywordGuardrail(InputGuardrail):
-    """Guardrail that finds keywords anywhere, also inside other words and behind the disguises that
-    `normalize` removes."""
+    """Guardrail that finds keywords, also inside other words and in disguises that `normalize`
+    removes."""
 
     def __init__(
         self,
@@ -145,7 +151,7 @@ class KeywordGuardrail(InputGuardrail):
         *,
         early_parts: bool = False,
     ) -> None:
-        """`early_parts`: what stands before a keyword that blocks may have gone out in parts.
+        """`early_parts`: the text before a blocking keyword may be sent early, in parts.
 
         Raises ConfigurationError.
         """
@@ -186,19 +192,15 @@ class KeywordGuardrail(InputGuardrail):
             return GuardrailResult(action=self.action, content=content, reason=_REASON)
         replaced = replace_keywords(self._search, content, self.replacement)
         if self._may_create_keywords:
-            replaced = self._replace_repeatedly(replaced)
+            for _ in range(MAX_ROUNDS):
+                if not self._search.contains_keyword(replaced):
+                    break
+                replaced = replace_keywords(self._search, replaced, self.replacement)
             if self._search.contains_keyword(replaced):
                 return GuardrailResult(
                     action=GuardrailAction.BLOCK, reason=_REPLACEMENT_LOOP_REASON
                 )
         return GuardrailResult(action=GuardrailAction.MODIFY, content=replaced, reason=_REASON)
-
-    def _replace_repeatedly(self, content: str) -> str:
-        for _ in range(MAX_ROUNDS):
-            if not self._search.contains_keyword(content):
-                break
-            content = replace_keywords(self._search, content, self.replacement)
-        return content
 
 
 def replace_keywords(search: KeywordSearch, content: str, replacement: str) -> str:
@@ -258,12 +260,6 @@ def _decomposed(text: str) -> str:
 def _strip_marks(text: str) -> str:
     shown = "".join(char for char in text if not is_invisible(char))
     return _DIACRITICS.sub("", shown)
-
-
-def _is_partly_in(keyword: str, put: str) -> bool:
-    cuts = range(1, len(keyword))
-    is_at_an_end = any(put.endswith(keyword[:cut]) or put.startswith(keyword[cut:]) for cut in cuts)
-    return is_at_an_end or (put in keyword and put != keyword)
 
 
 def _to_original_spans(

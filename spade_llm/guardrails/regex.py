@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from spade_llm.guardrails.guardrail import PartGuard
 
-if TYPE_CHECKING:
-
     class Match(Protocol):
         def start(self) -> int: ...
         def end(self) -> int: ...
@@ -40,7 +38,7 @@ LOOP_S = 0.02
 """The same on the event loop, where nearly every pattern needs less than it takes to start a
 thread."""
 MAX_WIDTH = 1000
-"""A pattern that may match more is judged on the whole text."""
+"""Maximum length of a match for checking an answer in parts; other patterns need all of it."""
 _FUZZY = re.compile(r"(\\.)|\{(?!\d*,?\d*\})", re.DOTALL)
 _LOOKAHEAD_CHARS = 2
 """Number of characters after a match that `$` and word boundaries examine."""
@@ -88,13 +86,15 @@ class BoundedPattern:
         # The width of a pattern leaves out what its look-aheads examine.
         if "(?=" in self.source or "(?!" in self.source:
             return None
-        least, most = _width(self.source)
+        # A private module, but the only way to get the width of a pattern (since 3.11).
+        parsed = import_module("re._parser").parse(self.source)
+        least, most = map(int, parsed.getwidth())
         return most + _LOOKAHEAD_CHARS if least > 0 and most <= MAX_WIDTH else None
 
 
 class RegexGuardrail(InputGuardrail):
-    """Patterns that block or note are looked for in the text as it came; then each of the others
-    replaces what it matches in what those before it have left."""
+    """Guardrail of regular expressions. Blocking and warning patterns are searched in the original
+    text; then the replacing patterns are applied one after the other."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class RegexGuardrail(InputGuardrail):
         *,
         early_parts: bool = False,
     ) -> None:
-        """`early_parts`: what stands before a match that blocks may have gone out in parts.
+        """`early_parts`: the text before a blocking match may be sent early, in parts.
 
         Raises ConfigurationError.
         """
@@ -205,14 +205,6 @@ def _compiled(pattern: str, named_in: str) -> regex.Pattern[str]:
         return regex.compile(literal, regex.VERSION0)
     except regex.error as error:
         raise ConfigurationError(f"{named_in}: pattern {pattern!r}: {error}") from None
-
-
-def _width(pattern: str) -> tuple[int, int]:
-    """Return the minimum and maximum length of a match."""
-    # Not public, and the only thing in Python that knows; under this name since 3.11.
-    parsed = import_module("re._parser").parse(pattern)
-    least, most = parsed.getwidth()
-    return int(least), int(most)
 
 
 class _RegexPartGuard:
