@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CACHED_QUERIES = 1024
-"""1.5 KB each at 384 dimensions."""
+"""Maximum number of cached vectors: 1.5 KB each at 384 dimensions."""
 
 
 class Embedder(Protocol):
-    """Raises ModelUnavailable when vectors cannot be had now."""
+    """Embedding model (protocol). `embed` raises ModelUnavailable if it cannot embed now."""
 
     @property
     def name(self) -> str:
@@ -48,7 +48,7 @@ class QueryVectorCache:
         return len(self._vectors)
 
     async def get(self, text: str) -> NDArray[np.float32]:
-        """A copy, in the shape that `embed` gives."""
+        """Return a copy of the cached vector of the text, or embed it."""
         known = self._vectors.get(text)
         if known is None:
             # A cancelled caller must not cancel the embedding that others wait for.
@@ -63,17 +63,20 @@ class QueryVectorCache:
         texts: Sequence[str],
         embed_all: Callable[[Sequence[str]], Awaitable[NDArray[np.float32]]],
     ) -> NDArray[np.float32]:
-        """A row per text; `embed_all` is asked for those that are not known, each once."""
+        """Return a row per text; `embed_all` embeds those that are not cached, each once."""
         known = {text: self._vectors[text].reshape(-1) for text in texts if text in self._vectors}
         new = [text for text in dict.fromkeys(texts) if text not in known]
         vectors = await embed_all(new)
         if len(new) == len(texts):
             return vectors
         known |= zip(new, vectors, strict=True)
-        return _stacked([known[text] for text in texts])
+        # Imported here: importing it takes a tenth of a second.
+        import numpy as np
+
+        return np.stack([known[text] for text in texts])
 
     async def aclose(self) -> None:
-        """Wait for what is being embedded."""
+        """Wait for running embeddings."""
         if self._running:
             await asyncio.wait(list(self._running.values()))
 
@@ -90,9 +93,3 @@ class QueryVectorCache:
             del self._running[text]
         self._vectors[text] = vector
         return vector
-
-
-def _stacked(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    import numpy as np
-
-    return np.stack(rows)

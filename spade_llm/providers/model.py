@@ -98,20 +98,20 @@ class ToolSpec:
     parameters: Mapping[str, object]
     """JSON Schema of the arguments object."""
     needs_approval: bool = False
-    """A person must say yes to each call first; no model sees this field."""
+    """True if a person must approve each call; not sent to models."""
     is_strict: bool = False
-    """Models that can are bound to `parameters`, where every object's fields are known; each field
-    is then asked for, also one that may be left out."""
+    """True to use structured output, if the server supports it and the fields of every object are
+    known: `parameters` is then enforced, and every field is required, also an optional one."""
     asks_others: bool = False
-    """It waits for a person or another agent, within a limit of its own: a turn's time stands still
-    meanwhile. No model sees this field."""
+    """True if the tool waits for a person or another agent, with a time limit of its own; the time
+    limit of the turn is suspended meanwhile. Not sent to models."""
     examples: tuple[ToolExample, ...] = ()
-    """No model sees this field."""
+    """Not sent to models."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A model's wish to call a tool."""
+    """Tool call that a model requests."""
 
     id: str
     name: str
@@ -143,7 +143,7 @@ class Completion:
     model: str = ""
     """Name of the model that answered, if there are several; empty means the requested one."""
     is_cut_off: bool = False
-    """The model ran into its bound on tokens in the middle of it."""
+    """True if the answer ended at the maximum number of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +202,25 @@ async def closing_stream(pieces: AsyncIterator[TextDelta | Completion]) -> Async
             await pieces.aclose()
 
 
-def split_words(text: str) -> list[TextDelta]:
-    """The text in the pieces that a streaming model would send."""
-    return [TextDelta(piece) for piece in re.findall(r"\s*\S+\s*$|\s*\S+|\s+", text)]
+class NonStreamingModel(ChatModel, Protocol):
+    """Base of models that compute their whole answer at once: `stream` sends its words."""
+
+    async def stream(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
+    ) -> AsyncGenerator[TextDelta | Completion]:
+        completion = await self.complete(
+            messages,
+            tools,
+            tool_choice=tool_choice,
+            response_schema=response_schema,
+            sampling=sampling,
+        )
+        for piece in re.findall(r"\s*\S+\s*$|\s*\S+|\s+", completion.text):
+            yield TextDelta(piece)
+        yield completion

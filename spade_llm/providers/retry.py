@@ -41,7 +41,7 @@ class ModelLimits:
     """Calls in flight at once; the others wait in order."""
     max_answer_bytes: int = 1_000_000
     jitter: Callable[[], float] = field(default=random.random, repr=False)
-    """Gives 0…1; a test holds it still."""
+    """Random number from 0 to 1; tests replace it by a constant."""
 
     def pause_s(self, attempt: int, retry_after_s: float | None) -> float:
         """Compute the back-off after attempt number `attempt` (from 1); at least the pause that the
@@ -74,7 +74,7 @@ class Attempts:
 
     @asynccontextmanager
     async def timeout(self, timeout_s: float) -> AsyncIterator[None]:
-        """Everything inside has this long, and never longer than the call.
+        """Limit the block to `timeout_s`, and to the deadline of the call.
 
         Raises:
             ModelUnavailable: it took longer.

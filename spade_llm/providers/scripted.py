@@ -7,20 +7,15 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ModelError
 from spade_llm.providers.model import (
     Completion,
     ContextMessage,
+    NonStreamingModel,
     Sampling,
-    TextDelta,
     ToolSpec,
-    split_words,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
 
 KEPT_REQUESTS = 10_000
 
@@ -39,7 +34,7 @@ class ScriptedRequest:
     sampling: Sampling | None = None
 
 
-class ScriptedProvider:
+class ScriptedProvider(NonStreamingModel):
     """A ChatModel that gives each answer once, in order.
 
     A `str` is said, a `Completion` returned, a `ModelError` raised, and a callable is asked with
@@ -89,26 +84,6 @@ class ScriptedProvider:
         if self._delay_s:
             await asyncio.sleep(self._delay_s)
         return _resolve(self._next(), request)
-
-    async def stream(
-        self,
-        messages: Sequence[ContextMessage],
-        tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
-    ) -> AsyncGenerator[TextDelta | Completion]:
-        completion = await self.complete(
-            messages,
-            tools,
-            tool_choice=tool_choice,
-            response_schema=response_schema,
-            sampling=sampling,
-        )
-        for delta in split_words(completion.text):
-            yield delta
-        yield completion
 
     def _next(self) -> ScriptedAnswer:
         for answer in self._answers:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,8 +63,11 @@ class GraphBuilder:
     def constant(self, value: ArrayLike, dtype: type[np.generic] = np.float32) -> str:
         name = self._new_name()
         array = np.ascontiguousarray(np.asarray(value, dtype=dtype))
-        # ascontiguousarray turns a scalar into a vector, hence the reshape.
-        self._constants.append(_bytes_field(5, _tensor(name, array.reshape(np.shape(value)))))
+        # Not the shape of `array`: ascontiguousarray turns a scalar into a vector.
+        dims = b"".join(_int_field(1, size) for size in np.shape(value))
+        kind = _int_field(2, _TYPE_OF[array.dtype.name])
+        tensor = dims + kind + _bytes_field(8, name) + _bytes_field(9, array.tobytes())
+        self._constants.append(_bytes_field(5, tensor))
         return name
 
     def op(self, kind: str, inputs: Sequence[str], **attributes: Attribute) -> str:
@@ -128,15 +130,6 @@ def read_float_tensors(path: Path) -> Weights:
         ) from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BertShape:
-    """Shape of the network, read from the weights except for the number of heads."""
-
-    hidden: int
-    layers: int
-    heads: int
-
-
 def build_graph(weights: Weights, *, heads: int = HEADS) -> bytes:
     """An ONNX model: (input_ids, attention_mask) → embedding, one L2-normalised row each."""
     return _BertGraph(weights, heads=heads).build()
@@ -147,7 +140,14 @@ class _BertGraph:
 
     def __init__(self, weights: Weights, *, heads: int) -> None:
         self._weights = weights
-        self._shape = _shape_of(weights, heads)
+        numbers = {
+            int(found[1])
+            for name in weights
+            if (found := re.match(r"encoder\.layer\.(\d+)\.", name))
+        }
+        self._layers = len(numbers)
+        self._hidden = weights["embeddings.word_embeddings.weight"].shape[1]
+        self._heads = heads
         self._graph = GraphBuilder()
 
     def build(self) -> bytes:
@@ -157,9 +157,9 @@ class _BertGraph:
         x = self._embeddings(ids)
         # MultiHeadAttention takes its mask as int32 only.
         key_mask = graph.op("Cast", [mask], to=INT32)
-        for number in range(self._shape.layers):
+        for number in range(self._layers):
             x = self._layer(x, key_mask, f"encoder.layer.{number}")
-        graph.output(self._pooled(x, mask), "embedding", FLOAT, ["batch", self._shape.hidden])
+        graph.output(self._pooled(x, mask), "embedding", FLOAT, ["batch", self._hidden])
         return graph.model("all-MiniLM-L6-v2")
 
     def _embeddings(self, ids: str) -> str:
@@ -168,7 +168,10 @@ class _BertGraph:
         types = self._weights[f"{table}.token_type_embeddings.weight"]
         # Token type 0, the only one we use, is folded into the positions.
         positions = self._weights[f"{table}.position_embeddings.weight"] + types[0]
-        words = self._word_rows(ids, self._weights[f"{table}.word_embeddings.weight"])
+        int8_rows, scales = quantise(self._weights[f"{table}.word_embeddings.weight"], axis=1)
+        chosen = graph.op("Gather", [graph.constant(int8_rows, np.int8), ids])
+        scale = graph.op("Gather", [graph.constant(scales), ids])
+        words = graph.op("Mul", [graph.op("Cast", [chosen], to=FLOAT), scale])
         first, axis = graph.constant([0], np.int64), graph.constant([0], np.int64)
         length = graph.op("Gather", [graph.op("Shape", [ids]), graph.constant([1], np.int64)])
         rows = graph.op("Slice", [graph.constant(positions), first, length, axis])
@@ -176,17 +179,13 @@ class _BertGraph:
         norm = self._norm(f"{table}.LayerNorm")
         return graph.op("LayerNormalization", [total, *norm], axis=-1, epsilon=EPSILON)
 
-    def _word_rows(self, ids: str, table: NDArray[np.float32]) -> str:
-        graph = self._graph
-        rows, scales = quantise(table, axis=1)
-        chosen = graph.op("Gather", [graph.constant(rows, np.int8), ids])
-        scale = graph.op("Gather", [graph.constant(scales), ids])
-        return graph.op("Mul", [graph.op("Cast", [chosen], to=FLOAT), scale])
-
     def _layer(self, x: str, key_mask: str, name: str) -> str:
         attended = self._attention(x, key_mask, f"{name}.attention.self")
         x = self._add_and_norm(attended, x, f"{name}.attention.output")
-        wide, bias = self._linear(x, f"{name}.intermediate.dense")
+        dense = f"{name}.intermediate.dense"
+        # The product without its bias, which BiasGelu adds.
+        wide = self._product(x, self._weights[f"{dense}.weight"].T)
+        bias = self._graph.constant(self._weights[f"{dense}.bias"])
         wide = self._graph.microsoft_op("BiasGelu", [wide, bias])
         return self._add_and_norm(wide, x, f"{name}.output")
 
@@ -195,9 +194,9 @@ class _BertGraph:
         weight = np.concatenate([self._weights[f"{part}.weight"].T for part in parts], axis=1)
         bias = np.concatenate([self._weights[f"{part}.bias"] for part in parts])
         joined = self._product(x, weight, self._graph.constant(bias))
-        query, key, value = self._graph.split(joined, [self._shape.hidden] * 3)
+        query, key, value = self._graph.split(joined, [self._hidden] * 3)
         return self._graph.microsoft_op(
-            "MultiHeadAttention", [query, key, value, "", key_mask], num_heads=self._shape.heads
+            "MultiHeadAttention", [query, key, value, "", key_mask], num_heads=self._heads
         )
 
     def _add_and_norm(self, x: str, skip: str, name: str) -> str:
@@ -209,11 +208,6 @@ class _BertGraph:
         # SkipLayerNormalization (1.31) 0.29 ms, twice in each of six layers.
         norm = [graph.op("Add", [product, skip]), *self._norm(f"{name}.LayerNorm")]
         return graph.op("LayerNormalization", norm, axis=-1, epsilon=EPSILON)
-
-    def _linear(self, x: str, name: str) -> tuple[str, str]:
-        """The product without its bias, and the bias: the next operator adds it."""
-        product = self._product(x, self._weights[f"{name}.weight"].T)
-        return product, self._graph.constant(self._weights[f"{name}.bias"])
 
     def _product(self, x: str, weight: NDArray[np.float32], *bias: str) -> str:
         graph = self._graph
@@ -267,21 +261,12 @@ def _bytes_field(field: int, content: bytes | str) -> bytes:
     return _varint(field << 3 | 2) + _varint(len(raw)) + raw
 
 
-def _float_field(field: int, number: float) -> bytes:
-    return _varint(field << 3 | 5) + struct.pack("<f", number)
-
-
-def _tensor(name: str, array: NDArray[np.generic]) -> bytes:
-    dims = b"".join(_int_field(1, size) for size in array.shape)
-    kind = _int_field(2, _TYPE_OF[array.dtype.name])
-    return dims + kind + _bytes_field(8, name) + _bytes_field(9, array.tobytes())
-
-
 def _attribute(name: str, value: Attribute) -> bytes:
     # Field 20 is the type of the attribute (AttributeProto): 1 float, 2 int, 7 ints.
     head = _bytes_field(1, name)
     if isinstance(value, float):
-        return head + _float_field(2, value) + _int_field(20, 1)
+        number = _varint(2 << 3 | 5) + struct.pack("<f", value)
+        return head + number + _int_field(20, 1)
     if isinstance(value, int):
         return head + _int_field(3, value) + _int_field(20, 2)
     return head + b"".join(_int_field(8, number) for number in value) + _int_field(20, 7)
@@ -306,11 +291,3 @@ def _read_header(file: NDArray[np.uint8]) -> Weights:
         for name, entry in tensors.items()
         if entry["dtype"] == "F32"
     }
-
-
-def _shape_of(weights: Weights, heads: int) -> BertShape:
-    numbers = {
-        int(found[1]) for name in weights if (found := re.match(r"encoder\.layer\.(\d+)\.", name))
-    }
-    hidden = weights["embeddings.word_embeddings.weight"].shape[1]
-    return BertShape(hidden=hidden, layers=len(numbers), heads=heads)

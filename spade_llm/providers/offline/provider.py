@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 
 from spade_llm.providers.model import (
     Completion,
+    NonStreamingModel,
     Sampling,
-    TextDelta,
     ToolCall,
     ToolSpec,
-    split_words,
 )
 from spade_llm.providers.offline.intents import (
     CalculateIntent,
@@ -40,7 +39,7 @@ from spade_llm.providers.offline.language import key_words, with_synonyms
 from spade_llm.providers.offline.time_zones import time_zone_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from spade_llm.providers.model import ContextMessage
     from spade_llm.providers.offline.intents import OfflineTurn
@@ -134,7 +133,7 @@ OfflineStep = str | list[ToolCall]
 """Next step of a turn: an answer, or tool calls."""
 
 
-class OfflineProvider:
+class OfflineProvider(NonStreamingModel):
     """A ChatModel of rules, English and Spanish. Never fails and never leaves the process."""
 
     def __init__(self, *, is_stand_in: bool = False) -> None:
@@ -165,26 +164,6 @@ class OfflineProvider:
                 _with_notices(turn, step, is_stand_in=self._is_stand_in), sampling
             )
         return Completion(tool_calls=tuple(step))
-
-    async def stream(
-        self,
-        messages: Sequence[ContextMessage],
-        tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
-    ) -> AsyncGenerator[TextDelta | Completion]:
-        completion = await self.complete(
-            messages,
-            tools,
-            tool_choice=tool_choice,
-            response_schema=response_schema,
-            sampling=sampling,
-        )
-        for delta in split_words(completion.text):
-            yield delta
-        yield completion
 
 
 class _Rules:

@@ -1,12 +1,20 @@
-"""Chat answer in the OpenAI protocol: assembles a completion from a body or a stream."""
+"""Answers in the OpenAI protocol: completions from a body or a stream, and embeddings."""
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+)
 
 from spade_llm.core.errors import EmptyModelOutput, InvalidModelOutput
 from spade_llm.providers.model import Completion, ToolCall, Usage, valid_call_id
@@ -16,11 +24,15 @@ from spade_llm.providers.openai.errors import translate_event
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    import numpy as np
+    from numpy.typing import NDArray
+
 
 FINISH_LENGTH = "length"
 """The finish_reason of an answer that ran into its bound on tokens."""
 FINAL_FINISH_REASONS = {FINISH_LENGTH, "content_filter"}
 """An empty answer with one of these would be empty again."""
+MAX_DIMENSION = 16_384
 
 
 def _as_json_text(value: object) -> object:
@@ -94,10 +106,10 @@ class AnswerAssembler:
         self._usage = Usage()
         self._finish_reason = ""
         self.is_finished = False
-        """True once the server has said so: a stream that just ends was cut off."""
+        """True once the server has marked the end; a stream without that mark was cut off."""
 
     def add(self, raw: bytes) -> str:
-        """Take one JSON answer or event; returns the text that it adds.
+        """Add one JSON answer or event; return its text.
 
         Raises:
             InvalidModelOutput: not the promised form, or more than `max_bytes` in all.
@@ -144,14 +156,12 @@ class AnswerAssembler:
         self._charge(text)
         self._text.append(text)
         for call in message.tool_calls:
-            self._add_call(call, call_for(call))
+            partial, function = call_for(call), call.function
+            # The `{}` makes every call cost something, so that empty ones are bounded, too.
+            self._charge(function.arguments, function.name or "", call.id or "", "{}")
+            partial.name = partial.name or function.name or ""
+            partial.arguments.append(function.arguments)
         return text
-
-    def _add_call(self, call: _ToolCallRecord, partial: _PartialCall) -> None:
-        # The `{}` makes every call cost something, so that empty ones are bounded, too.
-        self._charge(call.function.arguments, call.function.name or "", call.id or "", "{}")
-        partial.name = partial.name or call.function.name or ""
-        partial.arguments.append(call.function.arguments)
 
     def _new_call(self, call: _ToolCallRecord) -> _PartialCall:
         self._calls.append(_PartialCall(index=call.index, id=call.id or ""))
@@ -177,7 +187,8 @@ def _empty(finish_reason: str) -> InvalidModelOutput:
 
 
 def _is_new(call: _ToolCallRecord, partial: _PartialCall) -> bool:
-    """Some servers give every call the index 0, or none: then another id or a name tells."""
+    """Check whether a delta begins a new call. Some servers give every call the index 0, or none:
+    then a different id or a name marks a new one."""
     if call.index is None and call.function.name:
         return True
     return bool(call.id and partial.id and call.id != partial.id)
@@ -209,3 +220,61 @@ def _finished(partials: Iterable[_PartialCall]) -> Iterable[ToolCall]:
         call_id = valid_call_id(partial.id, taken)
         arguments = "".join(partial.arguments) or "{}"
         yield ToolCall(id=call_id, name=partial.name, arguments=arguments)
+
+
+class _Vector(BaseModel):
+    index: int
+    embedding: str | list[float]
+
+
+class _EmbeddingsAnswer(BaseModel):
+    data: list[_Vector] = []
+    error: JsonValue = Field(default=None)
+
+
+def parse_vectors(raw: bytes, *, count: int, dimension: int | None) -> NDArray[np.float32]:
+    """Parse embeddings into one L2-normalised row per text.
+
+    Raises:
+        InvalidModelOutput: not `count` vectors of `dimension` (None: of one) length.
+        ModelError: the answer is an error, sent as a success.
+    """
+    # Imported here: chat models do not need it.
+    import numpy as np
+
+    try:
+        answer = _EmbeddingsAnswer.model_validate_json(raw)
+    except ValidationError:
+        raise _unusable("it is not what the embeddings protocol promises") from None
+    if answer.error is not None:
+        raise translate_event(answer.error)
+    if sorted(vector.index for vector in answer.data) != list(range(count)):
+        raise _unusable(f"{len(answer.data)} vectors for {count} texts")
+    # By index: the order of the answer is not relied on.
+    rows = [_numbers(vector) for vector in sorted(answer.data, key=lambda one: one.index)]
+    dimension = dimension or len(rows[0])
+    lengths = {len(row) for row in rows}
+    if lengths != {dimension} or not 0 < dimension <= MAX_DIMENSION:
+        raise _unusable(f"vectors of {sorted(lengths)} numbers, not {dimension}")
+    vectors = np.stack(rows)
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not (np.isfinite(norms).all() and norms.all()):
+        raise _unusable("a vector has no direction")
+    scaled: NDArray[np.float32] = (vectors / norms).astype(np.float32)
+    return scaled
+
+
+def _numbers(vector: _Vector) -> NDArray[np.float64]:
+    import numpy as np
+
+    if isinstance(vector.embedding, str):
+        try:
+            numbers = np.frombuffer(base64.b64decode(vector.embedding, validate=True), "<f4")
+        except ValueError:
+            raise _unusable("a vector cannot be decoded") from None
+        return numbers.astype(np.float64)
+    return np.array(vector.embedding, np.float64)
+
+
+def _unusable(reason: str) -> InvalidModelOutput:
+    return InvalidModelOutput(f"The embedding model's answer cannot be used: {reason}.")

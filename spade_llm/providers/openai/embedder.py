@@ -140,8 +140,8 @@ class OpenAIEmbedder:
                     await attempts.pause_after(error)
 
     async def _attempt(self, texts: Sequence[str], attempts: Attempts) -> NDArray[np.float32]:
+        from spade_llm.providers.openai.answer import parse_vectors
         from spade_llm.providers.openai.endpoint import EMBEDDINGS
-        from spade_llm.providers.openai.vectors import parse_vectors
 
         async with attempts.timeout(self._timeout_s):
             raw = await self._endpoint.answer(

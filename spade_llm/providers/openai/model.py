@@ -66,14 +66,15 @@ class OptionalFields:
         self._refused: deque[str] = deque(maxlen=KEPT_REFUSALS)
 
     def accepted(self, body: RequestBody) -> RequestBody:
-        """The request without what has been refused."""
+        """The request without the refused fields."""
         left_out = [
             field for field in _COMPLAINT_PATTERNS if _refusal_key(body, field) in self._refused
         ]
         return {field: value for field, value in body.items() if field not in left_out}
 
     def note(self, error: ModelError, body: RequestBody) -> bool:
-        """True if the error is about an optional field of this request: then ask again."""
+        """Note the optional fields that the error complains about; True if there are any, so that
+        the request can be sent again."""
         from spade_llm.providers.openai.errors import is_bad_request
 
         if not is_bad_request(error.__cause__):
@@ -96,7 +97,7 @@ class OptionalFields:
 
 
 class OpenAIModel:
-    """A ChatModel. Close it with `aclose()`. LLMProvider makes them by their makers' names.
+    """ChatModel of an OpenAI-compatible server. Close it with `aclose()`.
 
     `timeout` bounds one attempt (in a stream: the wait for the next piece), `limits.deadline_s`
     the whole call. A call is repeated after 429, 5xx, a lost connection or a timeout, but never
@@ -201,7 +202,7 @@ class OpenAIModel:
     async def _first_parts(
         self, body: RequestBody, attempts: Attempts
     ) -> AsyncGenerator[TextDelta | Completion]:
-        """Attempts, until one has begun to speak: from there on a failure is final."""
+        """Stream of the first attempt that sends a part; after that a failure is final."""
         has_begun = False
         while True:
             try:
@@ -276,18 +277,15 @@ class OpenAIModel:
 
     @asynccontextmanager
     async def _slot(self, attempts: Attempts) -> AsyncIterator[None]:
-        await self._acquire_slot(attempts)
-        try:
-            yield
-        finally:
-            self._slots.release()
-
-    async def _acquire_slot(self, attempts: Attempts) -> None:
         if self._slots.locked():
             async with attempts.timeout(self._limits.deadline_s):
                 await self._slots.acquire()
         else:
             await self._slots.acquire()
+        try:
+            yield
+        finally:
+            self._slots.release()
 
 
 def server_name(base_url: str) -> str:
@@ -306,5 +304,5 @@ def server_name(base_url: str) -> str:
 
 
 def _refusal_key(body: RequestBody, field: str) -> str:
-    """Another schema may be taken where one is refused; hence the value."""
+    """Key of a refused field and its value: another schema may be accepted."""
     return f"{field} {json.dumps(body[field], sort_keys=True)}" if field in body else ""

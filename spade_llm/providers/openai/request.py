@@ -87,7 +87,13 @@ def _strict(node: object) -> object:
     if "$ref" in node:
         return {"$ref": node["$ref"]}
     kept = {key: _value(key, value) for key, value in node.items() if key not in _DROPPED_KEYWORDS}
-    return {**kept, **_closed(node)} if _is_object(node) else kept
+    kind, fields = node.get("type"), node.get("properties")
+    is_object = kind == "object" or (isinstance(kind, list) and "object" in kind)
+    if is_object or "properties" in node:
+        if not isinstance(fields, Mapping) or node.get("additionalProperties") not in (None, False):
+            raise _NotStrict
+        kept |= {"required": list(fields), "additionalProperties": False}
+    return kept
 
 
 def _value(key: str, value: object) -> object:
@@ -97,18 +103,6 @@ def _value(key: str, value: object) -> object:
     if key in _SCHEMA_MAP_KEYWORDS and isinstance(value, Mapping):
         return {name: _strict(part) for name, part in value.items()}
     return _strict(value)
-
-
-def _is_object(node: Mapping[str, object]) -> bool:
-    kind = node.get("type")
-    return kind == "object" or (isinstance(kind, list) and "object" in kind) or "properties" in node
-
-
-def _closed(node: Mapping[str, object]) -> dict[str, object]:
-    fields = node.get("properties")
-    if not isinstance(fields, Mapping) or node.get("additionalProperties") not in (None, False):
-        raise _NotStrict
-    return {"required": list(fields), "additionalProperties": False}
 
 
 def _with_sampling(
