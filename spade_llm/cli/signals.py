@@ -58,7 +58,6 @@ async def _run_with_signals(
     work: Coroutine[object, object, int], with_parent: bool, stopped: int
 ) -> int:
     loop = asyncio.get_running_loop()
-    task = asyncio.ensure_future(work)
     is_stopping = False
 
     def stop() -> None:
@@ -67,7 +66,9 @@ async def _run_with_signals(
             is_stopping = True
             task.cancel()
 
+    # Before the task is created, which copies the context.
     _stop.set(stop)
+    task = asyncio.ensure_future(work)
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(signal_number, stop)
     if with_parent:

@@ -87,7 +87,7 @@ async def test_a_copy_and_an_export_never_write_over_a_file(tmp_path: Path) -> N
 
     for action in ("backup", "export"):
         outcome = await program.run("memory", action, str(file))
-        assert (outcome.status, "there already" in outcome.errors) == (1, True)
+        assert (outcome.status, "already exists" in outcome.errors) == (1, True)
 
     assert _text(str(file)) == "precious"
 

@@ -126,4 +126,4 @@ async def test_without_a_log_it_says_where_it_looked(tmp_path: Path) -> None:
 
     assert outcome.status == 1
     assert "no log of calls of 'other'" in outcome.errors
-    assert "but of: tools@localhost" in outcome.errors
+    assert "known: tools@localhost" in outcome.errors
