@@ -88,10 +88,12 @@ _UNREAD = frozenset({"error", "groupchat"})
 """Message types that admission ignores: errors fail a pending request; `Rooms` reads `groupchat`.
 """
 _BUSY = "too many messages at once; ask again later, and more slowly"
-_UNAUTHORISED = "this agent talks only with those who are let in; ask whoever runs it"
+_UNAUTHORISED = "this agent accepts only admitted senders; ask its operator to be admitted"
 
 
 class TrustLevel(Enum):
+    """Class of a sender."""
+
     KNOWN = auto()
     GUEST = auto()
     """May talk, within limits of their own."""
@@ -101,7 +103,7 @@ class TrustLevel(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionPolicy:
-    """A rate that is None is no limit."""
+    """Allowed senders and rate limits; a rate that is None is no limit."""
 
     allow: tuple[str, ...] = (ANY_JID,)
     """JIDs and domains that may talk; `*`: all, with JIDs of other domains as guests."""
@@ -139,6 +141,8 @@ class AdmissionPolicy:
 
 
 class AdmissionControl:
+    """Decides for each stanza whether its sender is admitted and within the rate limits."""
+
     def __init__(
         self,
         admission: AdmissionPolicy,

@@ -116,7 +116,7 @@ class AgentOptions:
 
 
 class XmppAgent(Agent):
-    """Start with `await start()`, end with `await stop()`."""
+    """SPADE agent with its own connection; start with `await start()`, end with `await stop()`."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class XmppAgent(Agent):
         await self.node.dispatcher.resume()
 
     async def _open_resources(self) -> None:
-        """All of them or none."""
+        """Open all resources; if one fails, close those already open."""
         try:
             await self._open_tracer()
             self._resources.enter_context(self.admission)
@@ -238,7 +238,7 @@ class XmppAgent(Agent):
             raise
 
     async def _until_log(self) -> None:
-        """Raises ConfigurationError: it cannot be used."""
+        """Wait for the answer log. Raises ConfigurationError: it cannot be used."""
         if isinstance(self._log, SqliteAnswerLog):
             await self._log.until_open()
 
@@ -247,7 +247,7 @@ class XmppAgent(Agent):
             await self._resources.enter_async_context(self._tracer)
         except ValueError as error:
             raise ConfigurationError(
-                f"traces cannot be sent as OpenTelemetry's variables (OTEL_…) say: {error}"
+                f"the OpenTelemetry settings (variables OTEL_…) are not valid: {error}"
             ) from error
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
@@ -284,7 +284,8 @@ class XmppAgent(Agent):
         return task
 
     async def _end_behaviours(self) -> None:
-        """Kill all; users' own may finish their step and `on_end` within BEHAVIOUR_END_S."""
+        """Kill all behaviours; users' own may finish their step and `on_end` within
+        BEHAVIOUR_END_TIMEOUT_S."""
         for behaviour in self.behaviours:
             behaviour.kill()
         if self._submitted and not all(isinstance(b, Behaviour) for b in self.behaviours):
@@ -294,7 +295,7 @@ class XmppAgent(Agent):
         await asyncio.gather(*self._submitted, return_exceptions=True)
 
     async def send_acl(self, message: AclMessage) -> None:
-        """The node's way out: one AclMessage onto the wire.
+        """Send a message of the node.
 
         Raises:
             PeerUnavailable: not connected, and not back in time.
@@ -318,8 +319,8 @@ class XmppAgent(Agent):
             await self.connection.confirm()
 
     async def _confirm_all(self) -> None:
-        """Nodes confirm: a line that is dead is ended, and what was lost leaves after the next
-        connection."""
+        """Confirm what the node has sent: a dead connection is closed, and what was lost is sent
+        again after the next connection."""
         with suppress(PeerUnavailable, TimeoutError):
             async with asyncio.timeout(CONFIRM_TIMEOUT_S):
                 await self._confirm_delivery()
@@ -333,7 +334,7 @@ class XmppAgent(Agent):
             self.connection.send_now(xml)
 
     def send_state(self, message: AclMessage, state: str) -> None:
-        """Tell the sender of a chat message how its answer is coming on (XEP-0085)."""
+        """Send a chat state (XEP-0085), for instance `composing`, to the sender of a message."""
         self.send_now(codec.encode_state(message.sender, state, message.conversation_id))
 
     @property
@@ -352,7 +353,7 @@ class XmppAgent(Agent):
             self.show_presence()
 
     def show_presence(self) -> None:
-        """Once more, for something that it says has changed. Nothing while we are not there."""
+        """Send our presence again because its content has changed; nothing while unavailable."""
         if self.options.is_available and self.connection and self.connection.connected.is_set():
             self.client.send_presence()
 
@@ -378,7 +379,7 @@ class XmppAgent(Agent):
         return await peer_features.software_of(self.client, jid, timeout_s=timeout_s)
 
     async def find_online_agents(self, seconds: float) -> frozenset[str]:
-        """Bare JIDs of those in our roster that are there and run this software.
+        """Return the bare JIDs of contacts that are online and run this software.
 
         For an agent that is not available: it shows itself for this time, without drawing the
         messages for the account's other clients (negative priority, RFC 6121 §8.5.2).
@@ -449,7 +450,7 @@ class XmppAgent(Agent):
         self.spawn(self.node.requester.send_again())
 
     def _resumed(self) -> None:
-        """The server still shows us as we were: what has changed meanwhile is said once."""
+        """After a resumed stream the server still has our presence; changes since are sent once."""
         if self.options.is_available:
             self.roster.appear()
         self.spawn(self.node.dispatcher.resend())
@@ -471,7 +472,7 @@ class XmppAgent(Agent):
         return stanza
 
     def _add_caps(self, presence: Element) -> None:
-        """The hash of what we say of ourselves."""
+        """Add the hash of our announcement (XEP-0115)."""
         caps = self.announcement.caps()
         if presence.find(caps.tag) is None:
             presence.append(caps)
@@ -503,7 +504,7 @@ class XmppAgent(Agent):
             tell(seen)
 
     def spawn(self, work: Coroutine[object, object, None]) -> None:
-        """Something small beside the messages; at the end it is waited for a moment."""
+        """Run a short background task; at the stop it is awaited for BACKGROUND_END_S."""
         task = asyncio.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)

@@ -63,6 +63,8 @@ _COUNT = "SELECT count(*) FROM invitations"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invitation:
+    """Open invitation."""
+
     name: str
     note: str
     uses_left: int
@@ -71,6 +73,8 @@ class Invitation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
+    """Guest admitted by an invitation."""
+
     jid: str
     invitation: str
     """The name of the one that let them in."""
@@ -80,7 +84,7 @@ class Guest:
 
 
 class Invitations:
-    """`spade-llm invite` and the agent have the file open at the same time."""
+    """Store of invitations and guests; `spade-llm invite` may write to the file meanwhile."""
 
     def __init__(self, path: Path | None, *, clock: Callable[[], float] = time.time) -> None:
         """`path=None` keeps them in RAM only."""
@@ -137,7 +141,7 @@ class Invitations:
         return bool(used)
 
     def is_guest(self, jid: str) -> bool:
-        """Raises StorageFailed."""
+        """True if this bare JID is a guest (cached for BELIEVED_S). Raises StorageFailed."""
         now = self._clock()
         known = self._known.get(jid)
         # A negative age is no age: the wall clock was set back.
@@ -147,7 +151,7 @@ class Invitations:
         return known[1]
 
     def guests(self) -> list[Guest]:
-        """Raises StorageFailed."""
+        """Return the current guests. Raises StorageFailed."""
         return [
             Guest(
                 jid=str(jid),
@@ -159,7 +163,7 @@ class Invitations:
         ]
 
     def open_ones(self) -> list[Invitation]:
-        """The next to expire first. Raises StorageFailed."""
+        """Return the open invitations, next to expire first. Raises StorageFailed."""
         return [
             Invitation(
                 name=str(hashed)[:NAMED_BY],
@@ -186,7 +190,7 @@ def is_code(text: str) -> bool:
 
 
 def _hash(code: str) -> str:
-    """However it was typed: small letters, hyphens and blanks do not count."""
+    """Hash of a code in any case and grouping."""
     plain = "".join(letter for letter in code.upper() if letter in ALPHABET)
     # Without salt or iterations: 78 random bits cannot be tried out, unlike a password.
     return sha256(plain.encode()).hexdigest()

@@ -158,7 +158,7 @@ class StanzaRouter:
         try:
             await self._agent.send_acl(message)
         except RequestError as error:
-            logger.warning("to %s: %s", message.receiver, error)
+            logger.warning("not-understood reply to %s was not sent: %s", message.receiver, error)
 
 
 def _if_short(name: str | None) -> str:

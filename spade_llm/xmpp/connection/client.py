@@ -56,8 +56,10 @@ Error.conditions.add("policy-violation")
 
 
 class WriteBuffer:
+    """Write buffer: one write for all that is sent in one turn of the event loop."""
+
     def __init__(self, loop: asyncio.AbstractEventLoop, write: Callable[[str], None]) -> None:
-        """`write` puts text onto the present connection; what is put then is for that only."""
+        """`write` sends text over the current connection; the buffer is for that one only."""
         self._loop = loop
         self._write = write
         self._waiting: list[str] = []
@@ -90,7 +92,7 @@ class WriteBuffer:
             self._write(text)
 
     def drop(self) -> None:
-        """The connection that it was for is gone."""
+        """Discard the buffer: its connection is gone."""
         self._waiting.clear()
         self._chars = 0
 
@@ -124,6 +126,8 @@ class PrologueCheck:
 
 
 class Scram(SCRAM):
+    """SCRAM with OpenSSL, and a bound on the number of iterations."""
+
     def Hi(self, text: str | bytes, salt: bytes, iterations: int) -> bytes:
         # The server chooses the number, before it has shown that it knows the password (RFC 5802
         # §5).
@@ -241,7 +245,7 @@ class XmppClient(ClientXMPP):
         return is_secure
 
     def send_raw(self, data: str | bytes) -> None:
-        """It leaves at the end of this turn of the loop, with what else is sent until then."""
+        """Buffer the text; it is written at the end of this turn of the event loop."""
         if not self.transport:
             raise NotConnectedError
         text = data if isinstance(data, str) else data.decode()
@@ -250,7 +254,7 @@ class XmppClient(ClientXMPP):
         self.management.note_sent(text)
 
     def request_ack_soon(self) -> None:
-        """Have the server say what of it has arrived, in the write that it leaves with."""
+        """Request an acknowledgement (XEP-0198) in the same write as what was sent in this turn."""
         self.management.request_ack_at_flush()
         self._write_buffer.flush_soon()
 
@@ -275,7 +279,7 @@ class XmppClient(ClientXMPP):
         super().register_handler(handler, before, after)
 
     def remove_handler(self, name: str) -> bool:
-        """slixmpp calls it for each request that got no answer in time."""
+        """Forget a pending IQ, too: slixmpp calls this for each request that timed out."""
         self._pending_iq_ids.discard(name.removeprefix(_PENDING_IQ_PREFIX))
         return bool(super().remove_handler(name))
 
@@ -320,7 +324,7 @@ class XmppClient(ClientXMPP):
         return decided
 
     async def _resume(self, _features: object) -> bool:
-        """True: there is nothing left to negotiate."""
+        """Resume the stream; True if nothing is left to negotiate."""
         self.management.is_offered = True
         if not self.management.may_resume or not await self.management.resume():
             return False

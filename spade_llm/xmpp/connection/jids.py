@@ -26,6 +26,7 @@ _RESOURCE = re.compile(r"llm-[0-9a-f]{8}")
 
 @lru_cache(KNOWN)
 def is_jid(text: str) -> bool:
+    """True if the text is a valid JID (cached)."""
     try:
         return bool(JID(text).domain)
     except InvalidJID:
@@ -74,7 +75,11 @@ def account_name(jid: str, password: str, *, domain: str) -> str:
 
 
 def resource_of(data: Path | None, name: str) -> str:
-    """Raises ConfigurationError: the folder cannot be written."""
+    """Return the stored resource of an account, or store a new one.
+
+    Raises:
+        ConfigurationError: the folder cannot be read or written.
+    """
     if data is None:
         return _new_resource()
     path = data / f"resource-{name}"

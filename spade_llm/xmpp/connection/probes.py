@@ -46,6 +46,8 @@ PROBE = "urn:spade-llm:probe"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
+    """Result of a server probe before login."""
+
     certificate: x509.Certificate
     distrust: str | None
     """Reason why a client rejects the certificate; None: it is trusted."""
@@ -54,7 +56,11 @@ class ServerFacts:
 
 
 async def probe_server(endpoint: Endpoint) -> ServerFacts:
-    """Raises ServerUnreachable: no XMPP server for this domain with TLS answers there."""
+    """Probe a server before login.
+
+    Raises:
+        ServerUnreachable: no XMPP server for this domain with TLS answers there.
+    """
     try:
         async with asyncio.timeout(TIMEOUT_S):
             return await _probe(endpoint)
@@ -67,12 +73,14 @@ async def probe_server(endpoint: Endpoint) -> ServerFacts:
 
 @dataclass(frozen=True, slots=True)
 class SrvTarget:
+    """Target of an SRV record."""
+
     host: str
     port: int
 
 
 class DnsResolver:
-    """Asks the resolver of this machine, or the one that is named."""
+    """DNS resolver for SRV records: this machine's, or the named one."""
 
     def __init__(self, *, nameserver: str | None = None, port: int = 53) -> None:
         servers = [nameserver] if nameserver else None
@@ -182,6 +190,8 @@ def _header(domain: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ProbeLogin:
+    """Measurements over the connection of a logged-in account."""
+
     connection: XmppConnection
 
     async def server_time(self) -> datetime | None:
@@ -208,7 +218,7 @@ class ProbeLogin:
     async def _ask(
         self, namespace: str, name: str, text: str = "", *, within_s: float = TIMEOUT_S
     ) -> Element | None:
-        """The answer, an error as well; None: none came, or the connection ended."""
+        """Return the response, also an error; None if none came or the connection ended."""
         client = self.connection.client
         question = client.make_iq_get(ito=client.boundjid.domain)
         child = question.xml.makeelement(f"{{{namespace}}}{name}", {})
@@ -242,7 +252,11 @@ async def _answer(question: Iq, within_s: float) -> Element | None:
 async def probe_login(
     jid: str, password: str, connection: ConnectionSettings
 ) -> AsyncIterator[ProbeLogin]:
-    """Raises ConfigurationError: the server does not let this account in, and why."""
+    """Log in with a resource of its own.
+
+    Raises:
+        ConfigurationError: the server rejects the login; says why.
+    """
     # Of its own: the agent that is logged in with this account must not be replaced (`conflict`).
     resource = f"visit-{secrets.token_hex(4)}"
     login = XmppConnection(jid, password, connection, resource=resource, is_resumed=False)

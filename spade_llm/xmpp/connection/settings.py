@@ -26,7 +26,7 @@ XMPP_PORT = 5222
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionSettings:
-    """A server, and how far it is trusted: its certificate is always verified."""
+    """Address of a server and trust in it: its certificate is always verified."""
 
     host: str | None = None
     """Address to connect to; None: found through the JID's domain (SRV records, RFC 6120 §3.2)."""
@@ -58,6 +58,8 @@ def tls_context(ca_path: Path | None) -> ssl.SSLContext:
 
 
 class FallbackEndpoints:
+    """Addresses of a server, tried in turn, and accepted redirections."""
+
     def __init__(self, connection: ConnectionSettings) -> None:
         self._known = ((connection.host, connection.port), *connection.others)
         self._number = 0
@@ -70,11 +72,11 @@ class FallbackEndpoints:
 
     @property
     def now(self) -> tuple[str | None, int]:
-        """Host None: as the JID's domain says."""
+        """Current address; host None: found through the JID's domain."""
         return self._redirected_to or self._known[self._number]
 
     def move_on(self) -> bool:
-        """This one did not work. True: every one was tried since the last time it was so."""
+        """Go on to the next address after a failure; True if all failed since the last True."""
         # This failure was the redirection itself: its target is tried next, and no address is
         # skipped.
         if self._is_untried:
@@ -104,7 +106,7 @@ class FallbackEndpoints:
 def parse_address(
     text: str, *, named: str = "--server", default_port: int = XMPP_PORT
 ) -> tuple[str, int]:
-    """Host and port of `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`.
+    """Parse `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`.
 
     Raises:
         ConfigurationError: it is none of them.
@@ -116,12 +118,12 @@ def parse_address(
 
 
 def full_jid(name: str, domain: str) -> str:
-    """`memory` → `memory@localhost`; a whole JID stays as it is."""
+    """Complete a local part: `memory` → `memory@localhost`; a full JID is returned unchanged."""
     return name if "@" in name else f"{name}@{domain}"
 
 
 def _parse_endpoint(text: str, default_port: int = XMPP_PORT) -> tuple[str, int] | None:
-    """`HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`; None: none of them."""
+    """Parse `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`; None if it is none of them."""
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
     else:

@@ -91,7 +91,7 @@ class StreamManagement:
         return bool(self._id) and not self._has_overflown
 
     def enable(self, *, to_resume: bool = True) -> None:
-        """Ask for a new stream: from here on both sides count."""
+        """Request a new managed stream; both sides count stanzas from here on."""
         self.give_up()
         wish = f" resume='true' max='{RESUME_WITHIN_S}'" if to_resume else ""
         self._write(f"<enable xmlns='{NAMESPACE}'{wish}/>")
@@ -99,7 +99,7 @@ class StreamManagement:
         self.is_on = True
 
     async def resume(self) -> bool:
-        """Go on with the stream that has dropped, if the server still has it."""
+        """Request resumption of the dropped stream; True if the server still had it."""
         self._decided = asyncio.get_running_loop().create_future()
         known = f"previd={quoteattr(self._id)} h='{self._handled}'"
         # The `h` of `<resume/>` acknowledges, too: a later `<a/>` must not go back behind it.
@@ -111,7 +111,7 @@ class StreamManagement:
             self._decided = None
 
     def drop(self) -> None:
-        """The connection is away."""
+        """Note that the connection was lost."""
         self.is_on = self._is_counting_in = self.is_offered = False
         self._decide(is_resumed=False)
         if not self.may_resume:
@@ -132,6 +132,7 @@ class StreamManagement:
             _set(self._receipts.popleft()[1], has_arrived=False)
 
     def note_sent(self, text: str) -> None:
+        """Count a sent stanza and keep it until it is acknowledged."""
         if not self.is_on or not text.startswith(_WRITTEN):
             return
         self._sent += 1
@@ -141,7 +142,7 @@ class StreamManagement:
             self.ask()
 
     def note_received(self, xml: Element) -> None:
-        """Each child of the stream, before it is looked at."""
+        """Count a received stanza, or process an element of XEP-0198."""
         if xml.tag in _STANZAS:
             if self._is_counting_in and not self.is_frozen:
                 self._handled = (self._handled + 1) % _MODULO
@@ -160,34 +161,36 @@ class StreamManagement:
         return receipt
 
     def request_ack(self) -> Receipt:
-        """Ask for one, whatever has arrived: a server that says something is there."""
+        """Request an acknowledgement even if nothing is unacknowledged, to check that the server is
+        alive."""
         word: Receipt = asyncio.get_running_loop().create_future()
         self._receipts.append((self._sent, word))
         self.ask()
         return word
 
     def request_ack_at_flush(self) -> None:
-        """Have the server say what has arrived, behind what leaves in this turn of the loop."""
+        """Request an acknowledgement behind what is written in this turn of the event loop."""
         self._is_ack_requested = True
 
     def flush_ack_request(self) -> None:
-        """Once for all that want it now."""
+        """Send the requested `<r/>`, once for all callers of this turn."""
         # Not again if the server was asked after the last stanza.
         if self._is_ack_requested and self._sent != self._asked_for:
             self.ask()
         self._is_ack_requested = False
 
     def ask(self) -> None:
-        """Have the server say what has arrived."""
+        """Send an acknowledgement request (`<r/>`) now."""
         if self.is_on:
             self._asked_for = self._sent
             self._write(f"<r xmlns='{NAMESPACE}'/>")
 
     def mark(self) -> StreamPosition:
+        """Return the position up to which stanzas have been received."""
         return StreamPosition(self._stream, self._handled)
 
     def acknowledge(self, mark: StreamPosition) -> None:
-        """Tell the server that what had come then need not be kept for us."""
+        """Acknowledge all stanzas received up to this position."""
         if self._is_counting_in and mark.stream == self._stream:
             # An older acknowledgement may finish later; a server ends a stream whose `h` decreases.
             is_ahead = (mark.handled - self._acknowledged_in) % _MODULO < _MODULO // 2
@@ -196,7 +199,7 @@ class StreamManagement:
 
     @property
     def is_all_acknowledged(self) -> bool:
-        """The server knows of all that has come."""
+        """True if all received stanzas are acknowledged."""
         return self._acknowledged_in == self._handled
 
     def _store_unacked(self, text: str) -> None:
@@ -226,7 +229,7 @@ class StreamManagement:
         self._decide(is_resumed=True)
 
     def _failed(self, xml: Element) -> None:
-        """A server that no longer has the stream may still know how much of it arrived."""
+        """Process a failed resumption: the server may still state how many stanzas arrived."""
         self._arrived(xml)
         self.give_up()
         self._decide(is_resumed=False)

@@ -102,7 +102,8 @@ class XmppConnection:
         """Connect and log in.
 
         Raises:
-            AuthenticationRejected, CertificateRejected, ServerUnreachable: which, and what to do.
+            AuthenticationRejected, CertificateRejected, ServerUnreachable: with the reason and the
+                fix.
         """
         try:
             async with asyncio.timeout(self._connection.start_timeout_s):
@@ -122,7 +123,8 @@ class XmppConnection:
 
     @property
     def is_acknowledgement_frozen(self) -> bool:
-        """False where the server manages no streams: what comes is lost unless it is answered."""
+        """True while incoming stanzas stay unacknowledged; False without stream management, where
+        an unanswered stanza would be lost."""
         return self.client.management.is_frozen and self.client.management.is_on
 
     async def close(self) -> None:
@@ -212,7 +214,8 @@ class XmppConnection:
         )
 
     async def _open_until_sure(self) -> None:
-        """Try again while the server is merely not there yet; stop at a clear no of all."""
+        """Retry while the server is unreachable; raise once all addresses have failed for another
+        reason."""
         while (failure := await self._attempt_in_time()) is not None:
             self._last_failure = failure
             were_all_tried = self._endpoints.move_on()
@@ -260,7 +263,7 @@ class XmppConnection:
                 pause_s = min(pause_s * 2, MAX_BACKOFF_S)
 
     async def _retry_connection(self) -> bool:
-        """True: it is time for a longer pause, as no address works."""
+        """Make one attempt; True if all addresses have failed, so that the back-off grows."""
         self._renew_password()
         failure = await self._attempt_in_time()
         if failure is None:
@@ -279,8 +282,8 @@ class XmppConnection:
             logger.warning("%s reconnects with its last password: %s", self._jid, error)
 
     async def _ping(self) -> None:
-        """A peer that vanished without a word is noticed within PING_EVERY_S + PING_TIMEOUT_S.
-        Where streams are managed it is asked as it is for messages: half of a ping's work."""
+        """Keep-alive: a dead connection is noticed within PING_EVERY_S + PING_TIMEOUT_S. With
+        stream management an `<r/>` serves as ping, at half the cost."""
         while True:
             await asyncio.sleep(PING_EVERY_S)
             if self.client.management.is_on:

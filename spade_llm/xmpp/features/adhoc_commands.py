@@ -70,6 +70,8 @@ _TOO_LONG_TEXT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSession:
+    """Pending command session: a form that was shown and is to be filled in."""
+
     jid: str
     """Full: another of the same account has not seen the form."""
     node: str
@@ -78,6 +80,8 @@ class CommandSession:
 
 
 class CommandSessions:
+    """Bounded store of command sessions (TTL, limit per JID, oldest evicted)."""
+
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._by_id: OrderedDict[str, CommandSession] = OrderedDict()
@@ -96,7 +100,8 @@ class CommandSessions:
         return id
 
     def take(self, id: str, jid: str, node: str) -> CommandSession | None:
-        """Ends it: each form is filled in once. None: there is none of this visitor's."""
+        """End and return a session: each form is filled in once. None if this client has no such
+        session."""
         self._expire()
         session = self._by_id.get(id)
         # It stays: another client that names its id must not end it.
@@ -108,13 +113,15 @@ class CommandSessions:
         return len(self._by_id)
 
     def _expire(self) -> None:
-        """All live equally long: the oldest stand first."""
+        """Remove expired sessions; all have the same TTL, so the oldest come first."""
         now_s = self._clock()
         while self._by_id and next(iter(self._by_id.values())).until_s <= now_s:
             self._by_id.popitem(last=False)
 
 
 class AdHocCommands:
+    """Serves the menu of commands and their forms."""
+
     def __init__(
         self, agent: XmppAgent, entries: Sequence[MenuCommand], *, may_use: Callable[[str], bool]
     ) -> None:
@@ -133,7 +140,7 @@ class AdHocCommands:
         client["xep_0030"].set_node_handler("get_items", handler=self._items)
 
     def _info(self, node: str) -> ET.Element | None:
-        """disco#info of the menu, and of one line of it."""
+        """Return disco#info of the menu or of a command; None for another node."""
         if node != COMMANDS and node not in self._entries:
             return None
         query = ET.Element(f"{{{DISCO_INFO}}}query", {"node": node})
@@ -157,7 +164,7 @@ class AdHocCommands:
         return items
 
     def _take(self, iq: Iq) -> None:
-        """Every request is answered: here at once, or by `_serve`."""
+        """Answer a request: errors at once, others by `_serve`."""
         command, jid = iq.xml[0], str(iq["from"])
         entry = self._entries.get(command.get("node", ""))
         if not self._may_use(jid):
@@ -206,7 +213,7 @@ class AdHocCommands:
         self._agent.spawn(self._served(iq, work))
 
     async def _served(self, iq: Iq, work: Callable[[], Awaitable[CommandStep]]) -> None:
-        """Answers also where something fails that was not foreseen."""
+        """Run a step and answer, also after an unforeseen failure."""
         peer = iq["from"].bare
         step: CommandStep = CommandResult(
             text=_FAILED_TEXT[client_language(iq.xml)], is_failure=True
@@ -215,7 +222,7 @@ class AdHocCommands:
             async with asyncio.timeout(STEP_S):
                 step = await work()
         except (RequestError, ServiceError, TimeoutError) as error:
-            logger.warning("a command of %s: %s", peer, error)
+            logger.warning("ad-hoc command of %s failed: %s", peer, error)
         finally:
             self._running[peer] -= 1
             if not self._running[peer]:
@@ -267,7 +274,7 @@ def _send(iq: Iq, payload: ET.Element) -> None:
 
 
 def _send_error(iq: Iq, condition: str, kind: str = "modify", *, detail: str = "") -> None:
-    """`detail`: what XEP-0050 §4.4 calls it."""
+    """Answer with a stanza error; `detail` is the condition of XEP-0050 §4.4."""
     reply = iq.reply()
     reply.error()
     reply["error"]["type"], reply["error"]["condition"] = kind, condition

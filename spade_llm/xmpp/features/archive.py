@@ -78,6 +78,8 @@ _KEPT_OUT = ("no-store", "no-permanent-store")
 
 @dataclass(frozen=True, slots=True)
 class ArchivedMessage:
+    """Message of the archive with its id there."""
+
     id: str
     message: ET.Element
     """The `<message/>` as it came, with the time (XEP-0203)."""
@@ -85,6 +87,8 @@ class ArchivedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ArchivePage:
+    """Page of archived messages."""
+
     messages: tuple[ArchivedMessage, ...]
     """Oldest first."""
     last: str
@@ -111,7 +115,7 @@ class MessageArchive:
         return await self._page(since, {"max": str(PAGE_SIZE)} | ({"after": id} if id else {}))
 
     async def newest(self) -> str:
-        """The id of the last one; empty: there is none. Raises as `after`."""
+        """Return the id of the newest message; empty if there is none. Raises as `after`."""
         return (await self._page(None, {"max": "1", "before": ""})).last
 
     async def _page(self, since: datetime | None, rsm: dict[str, str]) -> ArchivePage:
@@ -162,6 +166,8 @@ def archive_id(message: ET.Element) -> str:
 
 
 class MissedMessages:
+    """Reads the messages that arrived while the agent was offline, and stores the position."""
+
     def __init__(self, agent: XmppAgent, path: Path) -> None:
         self._agent = agent
         self._path = path
@@ -196,7 +202,7 @@ class MissedMessages:
             self._keep_live()
 
     def _keep_live(self) -> None:
-        """Once for all that came in the meantime: a flood writes no file per message."""
+        """Store the position once for all messages that arrived meanwhile, not per message."""
         if self._has_archive and not self._is_keeping:
             self._is_keeping = True
             self._agent.spawn(self._keep_once_safe())
@@ -294,18 +300,18 @@ class MissedMessages:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            logger.warning("%s is not read: %s", self._path, error)
+            logger.warning("the archive position in %s cannot be read: %s", self._path, error)
             return None
 
     def _save_position(self, id: str) -> None:
-        """Whole or not at all, also after a kill."""
+        """Store the position atomically."""
         text = json.dumps({"id": id, "at": datetime.now(UTC).isoformat()})
         new = self._path.with_suffix(".new")
         try:
             new.write_text(text, "utf-8")
             os.replace(new, self._path)
         except OSError as error:
-            logger.warning("%s is not written: %s", self._path, error)
+            logger.warning("the archive position in %s cannot be written: %s", self._path, error)
 
 
 def _read(fin: ET.Element | None, collected: list[ArchivedMessage]) -> ArchivePage:

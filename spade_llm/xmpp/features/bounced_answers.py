@@ -37,6 +37,8 @@ _ERROR = "{jabber:client}error"
 
 
 class BouncedAnswers:
+    """Resends answers that another server returned."""
+
     def __init__(self, agent: XmppAgent) -> None:
         self._agent = agent
         self._sent: LruDict[str, AclMessage] = LruDict(MAX_SENT)
@@ -70,7 +72,7 @@ class BouncedAnswers:
         return True
 
     def _known(self, bounce: Bounce) -> AclMessage | None:
-        """The pieces of a long one are called by its id and a number."""
+        """Return the answer that bounced; parts of a split answer have its id and a number."""
         id = bounce.message_id
         answer = self._sent.get(id) or self._sent.get(id.rpartition(".")[0])
         # An error of anybody else with a known id must not make us send again.

@@ -52,6 +52,8 @@ _THREAD = "{jabber:client}thread"
 
 
 class EncryptionHint:
+    """Tells senders of encrypted messages that they cannot be read, once per hour."""
+
     def __init__(self, agent: XmppAgent, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._agent = agent
         self._clock = clock
@@ -84,7 +86,7 @@ class EncryptionHint:
         try:
             await self._agent.send_acl(_hint_message(xml, kind))
         except RequestError as error:
-            logger.warning("to %s: %s", xml.get("from"), error)
+            logger.warning("the encryption hint to %s was not sent: %s", xml.get("from"), error)
 
 
 def encryption_of(xml: Element) -> str:

@@ -81,20 +81,22 @@ async def discover(
         answer = await client["xep_0030"].get_info(jid=jid, cached=False, timeout=timeout_s)
     except IqError as error:
         condition = str(error.condition)
-        reason = f"{jid} does not say what it is: {condition}"
+        reason = f"{jid} does not tell its features (disco#info): {condition}"
         raise PeerUnavailable(reason, peer=jid, wire_code=condition) from None
     except IqTimeout:
-        raise RequestTimeout(f"{jid} did not say in time what it is", peer=jid) from None
+        raise RequestTimeout(
+            f"{jid} did not tell its features (disco#info) in time", peer=jid
+        ) from None
     query = answer.xml.find(f"{{{DISCO_INFO}}}query")
     if query is None:
-        raise PeerUnavailable(f"{jid} does not say what it is", peer=jid)
+        raise PeerUnavailable(f"{jid} does not tell its features (disco#info)", peer=jid)
     return read_announcement(query)
 
 
 async def software_of(
     client: ClientXMPP, jid: str, *, timeout_s: float = DISCOVERY_TIMEOUT_S
 ) -> str:
-    """Name of the software at this full JID (XEP-0092); empty if it does not say in time."""
+    """Query the software name at this full JID (XEP-0092); empty without an answer in time."""
     try:
         answer = await client.make_iq_get(VERSION, ito=jid).send(timeout=timeout_s)
     except (IqError, IqTimeout):
@@ -122,6 +124,8 @@ class PeerClient:
 
 
 class PeerFeatures:
+    """Cache of peers' clients and their features, filled by presences and queries."""
+
     def __init__(self, agent: XmppAgent) -> None:
         self._agent = agent
         self._seen: LruDict[str, LruDict[str, PeerPresence]] = LruDict(MAX_KNOWN)
@@ -135,7 +139,7 @@ class PeerFeatures:
         agent.on_peer_presence.append(self._report_presence)
 
     def known(self, jid: str) -> PeerClient | None:
-        """The client at this full JID, without asking; None: nothing is known of it."""
+        """Return the cached client at this full JID, without a query; None if unknown."""
         return self._known.get(self._key(jid))
 
     def may_follow_corrections(self, jid: str) -> bool:
@@ -164,7 +168,8 @@ class PeerFeatures:
             self._asking(jid)
 
     async def of(self, jid: str) -> PeerClient:
-        """The client at this full JID; one without features where it does not say in time."""
+        """Return the client at this full JID, by a query if unknown; one without features if it
+        does not answer in time."""
         key = self._key(jid)
         if key in self._known:
             self._known.move_to_end(key)
@@ -180,7 +185,7 @@ class PeerFeatures:
         await asyncio.gather(*asked, return_exceptions=True)
 
     def _clients_with(self, jid: str) -> Sequence[str]:
-        """Full JIDs of all clients that this person shows us; this one in any case."""
+        """Return the full JIDs of all visible clients of this person, this one included."""
         return list(dict.fromkeys([jid, *self._seen.get(bare(jid), ())]))
 
     def _sighting(self, jid: str) -> PeerPresence | None:

@@ -55,6 +55,8 @@ _OPTIONS = {
 
 
 class Profile:
+    """Publishes vCard, avatar and nickname once per start."""
+
     def __init__(self, agent: XmppAgent, identity: Identity) -> None:
         self._agent = agent
         self._identity = identity
@@ -133,7 +135,7 @@ class Profile:
             await self._ask("set", _publication(node, id, payload, with_options=False))
 
     async def _ask(self, kind: str, payload: ET.Element) -> ET.Element:
-        """Raises IqError, IqTimeout."""
+        """Send an IQ and return the answer. Raises IqError, IqTimeout."""
         iq = self._agent.client.Iq()
         iq["type"] = kind
         iq.xml.append(payload)
@@ -164,6 +166,8 @@ def _publication(node: str, id: str, payload: ET.Element, *, with_options: bool)
 
 
 class LoadState(StrEnum):
+    """Load levels of the status line."""
+
     FREE = "free"
     BUSY = "busy"
     SATURATED = "saturated"
@@ -177,8 +181,8 @@ _LOAD_TEXTS = {
 
 
 class LoadLevel:
-    """Begins as FREE. A level is left only when the load is clearly below it, and at most one
-    change comes in `every_s`: each is a stanza to every contact."""
+    """Load level with hysteresis, starting as FREE; it changes at most once in `every_s`, as each
+    change is a stanza to every contact."""
 
     def __init__(
         self, *, busy_at: int, every_s: float, clock: Callable[[], float] = time.monotonic
@@ -214,6 +218,8 @@ class LoadLevel:
 
 
 class StatusLine(Behaviour):
+    """Behaviour that shows the load in the presence status."""
+
     def __init__(self, agent: XmppAgent, identity: Identity) -> None:
         super().__init__()
         self._shown_by = agent

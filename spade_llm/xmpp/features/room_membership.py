@@ -65,6 +65,8 @@ there it is a name that was changed; of Prosody it may be a room that is there n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRoom:
+    """Room to join."""
+
     jid: str
     """Bare."""
     nick: str = ""
@@ -73,6 +75,8 @@ class KnownRoom:
 
 
 class SavedRooms:
+    """Rooms that the agent was invited to (SQLite)."""
+
     def __init__(self, path: Path | None) -> None:
         """`path=None`: in RAM only. Where there is a file, only its owner may read it: rooms have
         passwords."""
@@ -88,7 +92,7 @@ class SavedRooms:
         self._db.close()
 
     def all(self) -> list[KnownRoom]:
-        """Raises StorageFailed, as all of them."""
+        """Return the saved rooms, oldest first. Raises StorageFailed, as all methods here."""
         rows = self._db.run(_ALL, MAX_ROOMS)
         return [KnownRoom(jid=str(jid), password=str(password)) for jid, password in rows]
 
@@ -104,6 +108,8 @@ class SavedRooms:
 
 
 class RoomMembership:
+    """Keeps the agent in one room: joins, checks by self-ping, and rejoins with back-off."""
+
     def __init__(
         self,
         agent: XmppAgent,
@@ -111,15 +117,15 @@ class RoomMembership:
         *,
         resend_bounced: Callable[[RoomState], Awaitable[None]],
     ) -> None:
-        """`resend_bounced`: called each time that we are in."""
+        """`resend_bounced`: called after each join."""
         self._agent = agent
         self._room = room
         self._resend_bounced = resend_bounced
         self._pause_s = FIRST_PAUSE_S
 
     async def run(self, *, can_give_up: bool, is_new: bool) -> None:
-        """Ends when the room does not want us, where that is an end; else with its task. `is_new`:
-        it may be none, and that is an end too."""
+        """Maintain the membership until the task is cancelled. `can_give_up`: ends when the room
+        rejects the agent. `is_new`: ends if the address is not a room."""
         if is_new and await self._is_no_room():
             return
         while True:
@@ -141,7 +147,7 @@ class RoomMembership:
         return muc.MUC not in said.features
 
     async def _enter(self) -> str:
-        """Empty: we are in. Else why not."""
+        """Join, with another nick if it is taken; return the error condition, empty for success."""
         condition = NICK_TAKEN
         for tried in range(MAX_NICKS):
             condition = await self._attempt(self._room.preferred_nick + "_" * tried)
@@ -186,10 +192,10 @@ class RoomMembership:
             said = await self._agent.discover(room.address)
             room.has_stable_ids = muc.OCCUPANT_ID in said.features
         except RequestError as error:
-            logger.warning("%s does not say what it can do: %s", room.address, error)
+            logger.warning("the features of room %s are unknown: %s", room.address, error)
 
     async def _wait_until_left(self) -> str:
-        """Empty: come in again at once. Else why we were put out."""
+        """Wait until the agent is out of the room; return the reason, empty to rejoin at once."""
         room = self._room
         while room.is_in:
             try:
@@ -203,7 +209,7 @@ class RoomMembership:
         return room.exit.reason
 
     async def _pause(self, reason: str) -> None:
-        """Ended by another stream."""
+        """Wait before the next attempt (back-off, jitter); a new stream ends the pause."""
         room = self._room
         logger.warning("%s is not in %s: %s", self._agent.jid, room.address, reason)
         room.is_out.clear()

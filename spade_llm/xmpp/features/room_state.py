@@ -47,6 +47,8 @@ SETTLE_S = 5.0
 
 
 class RoomAnswerDecision(Enum):
+    """Whether a message in a room is answered."""
+
     ANSWER = auto()
     REFUSE = auto()
     """Say so in a sentence: once a minute for each occupant."""
@@ -63,11 +65,11 @@ class RoomRateLimit:
         self._to_programs = 0
 
     def person_spoke(self) -> None:
-        """A chain of programs is none any more."""
+        """Reset the count of answers to programs."""
         self._to_programs = 0
 
     def verdict(self, asker: str, *, hops: int, is_program: bool) -> RoomAnswerDecision:
-        """Counts what it allows."""
+        """Decide on an answer, and count it if it is allowed."""
         if is_program:
             return self._for_program(asker, hops)
         self.person_spoke()
@@ -77,7 +79,7 @@ class RoomRateLimit:
         return RoomAnswerDecision.ANSWER
 
     def _for_program(self, asker: str, hops: int) -> RoomAnswerDecision:
-        """A refusal would be one more thing to answer."""
+        """Decide on a program; it gets no refusal, which it could answer."""
         is_over = hops >= MAX_HOPS or self._to_programs >= MAX_TO_PROGRAMS
         if is_over or not self._is_free_for(asker):
             return RoomAnswerDecision.SILENCE
@@ -98,6 +100,8 @@ class RoomRateLimit:
 
 @dataclass(slots=True, kw_only=True)
 class Occupant:
+    """Occupant of a room."""
+
     nick: str
     real: str = ""
     stated_id: str = ""
@@ -118,6 +122,8 @@ class RoomExit:
 
 
 class RoomState:
+    """State of one room: membership, occupants, recent talk."""
+
     def __init__(self, address: str, nick: str, *, password: str = "", per_minute: int) -> None:
         self.address = address
         self.preferred_nick = self.nick = nick
@@ -179,7 +185,7 @@ class RoomState:
 
     @property
     def talk(self) -> tuple[str, ...]:
-        """Oldest first."""
+        """Recent lines, oldest first."""
         return tuple(self._talk)
 
     def forget(self, peer: str) -> None:
@@ -208,7 +214,7 @@ class RoomState:
         )
 
     async def settled(self) -> None:
-        """Soon, or as things are."""
+        """Wait until the features of the room are known, at most SETTLE_S."""
         with suppress(TimeoutError):
             async with asyncio.timeout(SETTLE_S):
                 await self.is_settled.wait()

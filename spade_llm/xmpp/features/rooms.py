@@ -73,7 +73,7 @@ class RoomsOptions:
 
 
 class Rooms:
-    """`open` it with the agent's resources; the rest comes by the agent's seams."""
+    """Multi-user chat of an agent; registers itself with the agent's handlers."""
 
     def __init__(self, agent: XmppAgent, options: RoomsOptions, say: RoomTexts) -> None:
         self._agent = agent
@@ -121,7 +121,7 @@ class Rooms:
         try:
             known = self.invited_to.all() if self._options.takes_invitations else []
         except StorageFailed as error:
-            logger.warning("rooms that we were invited to are not entered: %s", error)
+            logger.warning("saved rooms cannot be read and are not joined: %s", error)
             return []
         self._invited.update(room.jid for room in known)
         return known
@@ -139,13 +139,15 @@ class Rooms:
     async def _stay(self, room: RoomState, *, is_new: bool) -> None:
         stay = RoomMembership(self._agent, room, resend_bounced=self._resend_bounced)
         await stay.run(can_give_up=room.address in self._invited, is_new=is_new)
-        logger.info("%s does not join %s again", self._agent.jid, room.address)
+        logger.info("%s has left room %s for good", self._agent.jid, room.address)
         self._rooms.pop(room.address, None)
         self._invited.discard(room.address)
         try:
             self.invited_to.remove(room.address)
         except StorageFailed as error:
-            logger.warning("%s is not forgotten: %s", room.address, error)
+            logger.warning(
+                "room %s could not be removed from the saved rooms: %s", room.address, error
+            )
 
     async def _resend_bounced(self, room: RoomState) -> None:
         returned = [self._sent.get(id) for id in room.bounced_ids]
@@ -203,14 +205,18 @@ class Rooms:
             try:
                 self.invited_to.add(known, inviter=inviter)
             except StorageFailed as error:
-                logger.warning("%s is forgotten at the next start: %s", known.jid, error)
+                logger.warning(
+                    "room %s could not be saved and is not joined after a restart: %s",
+                    known.jid,
+                    error,
+                )
             self._want(known, is_new=True)
 
     def _has_capacity_for(self, inviter: str) -> bool:
         try:
             return len(self._rooms) < MAX_ROOMS and self.invited_to.has_capacity_for(inviter)
         except StorageFailed as error:
-            logger.warning("the number of invitations of %s cannot be read: %s", inviter, error)
+            logger.warning("the number of saved rooms of %s cannot be read: %s", inviter, error)
             return False
 
     def _hear(self, room: RoomState, xml: Element) -> None:
@@ -220,7 +226,7 @@ class Rooms:
         try:
             message = codec.read_chat(xml)
         except MalformedContent as error:
-            logger.info("in %s: %s", room.address, error)
+            logger.info("malformed message in room %s ignored: %s", room.address, error)
             return
         if message is None:
             return

@@ -34,6 +34,8 @@ _SEEN = ("to", "both")
 
 
 class Roster:
+    """Contacts of the agent's account and their subscriptions."""
+
     def __init__(self, agent: XmppAgent) -> None:
         options = agent.options
         self._agent = agent
@@ -102,12 +104,14 @@ class Roster:
         client.add_event_handler("presence_available", self._note_twin)
 
     def _note_twin(self, presence: Presence) -> None:
-        """Another resource of an agent's own account, which runs this software: what people write
-        goes to both. Of the same folder there is one process only."""
+        """Warn of another process on the agent's own account: both answer the same messages. A data
+        folder admits one process only."""
         jid = str(presence["from"])
         is_other = jid != self._agent.address and bare(jid) == str(self._agent.jid)
         if self._is_own_account and is_other and read_node(presence.xml) == NODE:
-            logger.warning("another process is logged in as %s: both answer what people write", jid)
+            logger.warning(
+                "another process is logged in as %s and answers the same messages: stop one", jid
+            )
 
     def _decide(self, presence: Presence) -> None:
         asker = presence["from"].bare
@@ -126,7 +130,7 @@ class Roster:
         try:
             await self._client.get_roster(timeout=peer_features.DISCOVERY_TIMEOUT_S)
         except (IqError, IqTimeout) as error:
-            logger.warning("%s: no roster: %s", self._agent.jid, error)
+            logger.warning("%s: the roster could not be loaded: %s", self._agent.jid, error)
 
     def _subscribe(self, wanted: frozenset[str]) -> None:
         roster = self._client.client_roster
@@ -135,7 +139,7 @@ class Roster:
                 self._client.send_presence(pto=jid, ptype="subscribe", pnick=self.nick)
 
     def _take_off(self) -> None:
-        """The server tells them that we are gone, and answers their probes no more."""
+        """Cancel the subscriptions of contacts that are no longer allowed to see the agent."""
         roster = self._client.client_roster
         for jid in [one for one in roster if roster[one]["subscription"] in _SEES_US]:
             if not self.allows(jid):

@@ -49,7 +49,7 @@ SEND_FILE_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadService:
-    """The part of a server that takes files."""
+    """Upload service: the JID that gives slots, and its size limit."""
 
     jid: str
     max_bytes: int | None
@@ -68,7 +68,7 @@ class UploadSlot:
 async def upload(
     agent: XmppAgent, path: Path, *, name: str = "", timeout_s: float = UPLOAD_TIMEOUT_S
 ) -> str:
-    """Put the file on the agent's server; return the address to fetch it from.
+    """Upload a file to the agent's server; return its download URL.
 
     Raises:
         RequestRefused: the server takes no uploads, or not one of this size.
@@ -97,10 +97,9 @@ async def upload(
 
 
 async def upload_host(agent: XmppAgent) -> str:
-    """`HOST:PORT` of what our server's uploads are fetched from.
+    """Return `HOST:PORT` that uploads of our server are fetched from.
 
-    Only an address that it gives says so: this asks for one, and leaves it empty.
-    Raises as `upload`.
+    Only the URL of a slot tells it: this requests a slot and leaves it unused. Raises as `upload`.
     """
     service = await find_upload_service(agent)
     slot = await request_slot(agent, service, name="nothing.txt", size=1)
@@ -128,7 +127,7 @@ async def find_upload_service(agent: XmppAgent) -> UploadService:
 async def request_slot(
     agent: XmppAgent, service: UploadService, *, name: str, size: int
 ) -> UploadSlot:
-    """Raises as `upload`."""
+    """Request an upload slot. Raises as `upload`."""
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     request = Element(f"{{{NAMESPACE}}}request")
     request.attrib.update({"filename": name, "size": str(size), "content-type": kind})
@@ -189,7 +188,7 @@ def _max_bytes(answer: Element) -> int | None:
 
 
 async def _query(agent: XmppAgent, jid: str, query: Element) -> Element:
-    """The answer's payload."""
+    """Send an IQ get; return the payload of the answer."""
     if agent.connection is None:
         raise RuntimeError(f"{agent.jid} is not started")
     iq = agent.connection.client.Iq()
@@ -223,7 +222,7 @@ async def _put(
             answer = await client.put(slot.put_url, content=content, headers=headers)
     except httpx.HTTPError as error:
         raise RequestFailed(
-            f"the upload to {service.jid} broke off ({type(error).__name__})", peer=service.jid
+            f"the upload to {service.jid} failed ({type(error).__name__})", peer=service.jid
         ) from error
     if answer.status_code not in (200, 201):
         raise RequestFailed(
@@ -238,7 +237,7 @@ def _check_url(url: str, service: UploadService) -> None:
         raise RequestFailed("the server's upload slot has no address", peer=service.jid) from error
     is_local = parsed.host in ("localhost", "127.0.0.1", "::1")
     if parsed.scheme != "https" and not (parsed.scheme == "http" and is_local):
-        raise RequestFailed(f"{service.jid} wants uploads without TLS", peer=service.jid)
+        raise RequestFailed(f"{service.jid} offers uploads without TLS only", peer=service.jid)
 
 
 async def _file_chunks(file: IO[bytes]) -> AsyncIterator[bytes]:

@@ -75,7 +75,7 @@ def local_certificates(
 
 
 def dns_names(certificate: x509.Certificate) -> list[str]:
-    """Those that it was made for; `*.` stands for one label."""
+    """Return the DNS names of a certificate; `*.` stands for one label."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -148,6 +148,8 @@ def name_matches(name: str, patterns: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Identity:
+    """Certificate with its private key."""
+
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
 

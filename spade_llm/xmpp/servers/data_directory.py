@@ -34,6 +34,8 @@ PASSWORD_BYTES = 15
 
 
 class RunRecord(BaseModel):
+    """Record of the running `up`: process, server address, agents."""
+
     model_config = ConfigDict(frozen=True)
 
     pid: int
@@ -57,7 +59,7 @@ class RunRecord(BaseModel):
 
 
 def read_run_record(data: Path) -> RunRecord | None:
-    """The record of the `up` that runs on this data now; None if none does."""
+    """Return the record of the `up` that runs on this data now; None if none runs."""
     # A killed `up` leaves its record behind; its lock ends with it.
     if not is_locked(data):
         return None
@@ -82,6 +84,7 @@ def saved_ca(data: Path) -> Path | None:
 
 
 def save_ca(data: Path, authority: bytes | None) -> None:
+    """Save the CA of the server, or remove a saved one."""
     if authority is None:
         (data / CA_FILE).unlink(missing_ok=True)
         return
@@ -91,6 +94,8 @@ def save_ca(data: Path, authority: bytes | None) -> None:
 
 
 class AccountPasswords:
+    """Password files of the accounts."""
+
     def __init__(self, data: Path, *, warn: Callable[[str], None] = logger.warning) -> None:
         """`warn`: told of files that others could read."""
         self._directory = data / "accounts"
@@ -104,7 +109,8 @@ class AccountPasswords:
         return self._directory / bare_jid(jid)
 
     def find(self, jid: str) -> str | None:
-        """Version 0.1 named the file as the JID was written: read where there is no other."""
+        """Return the password; None if there is none. A file that version 0.1 named by the
+        unnormalised JID is read, too."""
         for path in (self.path(jid), self._directory / jid):
             try:
                 password = path.read_text(encoding="utf-8").strip()
@@ -125,7 +131,7 @@ class AccountPasswords:
             )
 
     def get(self, jid: str) -> str:
-        """Raises ConfigurationError if there is none."""
+        """Return the password. Raises ConfigurationError if there is none."""
         password = self.find(jid)
         if password is None:
             raise ConfigurationError(
@@ -137,6 +143,7 @@ class AccountPasswords:
         return self.find(jid) or self.keep(jid, new_password())
 
     def keep(self, jid: str, password: str) -> str:
+        """Store the password in a file that only its owner can read; return it."""
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         # With its mode from the start: `chmod` afterwards would leave a moment for other readers.
         descriptor = os.open(self.path(jid), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
