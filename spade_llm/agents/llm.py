@@ -18,8 +18,8 @@ from spade_llm.agents.default_connection import default_connection
 from spade_llm.agents.keyword_checks import warn_about_verify_security
 from spade_llm.assistant.chat.service import ChatService
 from spade_llm.assistant.commands.adhoc_menus import offer_assistant_menu
-from spade_llm.assistant.commands.documents_and_tools import add_resource_commands
 from spade_llm.assistant.commands.registry import RoomNotices
+from spade_llm.assistant.commands.reports import add_resource_commands
 from spade_llm.assistant.config import TurnLimits
 from spade_llm.assistant.delegation.expert_questions import expert_questions_of, expert_tools
 from spade_llm.assistant.feedback import ReactionHandler

@@ -13,7 +13,7 @@ from spade_llm.assistant.chat.messages import (
     UsageReport,
     UsageRequest,
 )
-from spade_llm.assistant.commands.usage_and_why import NO_ANSWER_YET, UsageCommand, WhyCommand
+from spade_llm.assistant.commands.reports import NO_ANSWER_YET, UsageCommand, WhyCommand
 from spade_llm.assistant.history.conversations import conversation_key, thread_of_key
 from spade_llm.assistant.middleware.quota import (
     NO_GROUP_QUOTAS,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.commands.registry import CommandRegistry
-    from spade_llm.assistant.commands.usage_and_why import ReactionLine
+    from spade_llm.assistant.commands.reports import ReactionLine
     from spade_llm.assistant.history.conversations import Conversation
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
     from spade_llm.assistant.middleware.quota import GroupQuotas, QuotaGroupsOf

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Path
 from pydantic import Field
 
-from spade_llm.assistant.commands.usage_and_why import explanation_text
+from spade_llm.assistant.commands.reports import explanation_text
 from spade_llm.assistant.history.remote_sessions import MAX_SESSIONS
 from spade_llm.core.errors import RequestError
 from spade_llm.core.text import pluralize

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.commands.usage_and_why import MESSAGE, NO_ANSWER_YET, explanation_text
+from spade_llm.assistant.commands.reports import MESSAGE, NO_ANSWER_YET, explanation_text
 from spade_llm.assistant.history.conversations import Conversation
 from spade_llm.assistant.middleware.usage import UsageLedger, UsageMiddleware
 from spade_llm.assistant.turn import turn_recorder

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_llm.assistant.commands.usage_and_why import total_usage
+from spade_llm.assistant.commands.reports import total_usage
 from spade_llm.assistant.middleware.usage import PRUNE_EVERY_ROWS, UsageLedger
 from spade_llm.assistant.turn.turn_recorder import KEPT_DAYS, UsageTotals
 from spade_llm.core import sqlite_file
