@@ -55,7 +55,7 @@ class AssistantControls(XmppAgent):
     experts: ExpertQuestions
     llm_behaviour: LLMBehaviour
     _own_tools: list[Tool]
-    _guarding: GuardrailMiddleware
+    _guardrails: GuardrailMiddleware
     _program_memory: LocalMemory
 
     def add_tool(self, tool: Tool) -> None:
@@ -88,18 +88,18 @@ class AssistantControls(XmppAgent):
     def input_guardrails(self) -> list[Guardrail]:
         """Input guardrails of the next turn; the list can be changed, and each guardrail
         disabled."""
-        return self._guarding.input_guardrails
+        return self._guardrails.input_guardrails
 
     @property
     def output_guardrails(self) -> list[Guardrail]:
-        return self._guarding.output_guardrails
+        return self._guardrails.output_guardrails
 
     def add_input_guardrail(self, guardrail: Guardrail) -> None:
         """Append an input guardrail, used from the next turn on."""
-        self._guarding.input_guardrails.append(guardrail)
+        self._guardrails.input_guardrails.append(guardrail)
 
     def add_output_guardrail(self, guardrail: Guardrail) -> None:
-        self._guarding.output_guardrails.append(guardrail)
+        self._guardrails.output_guardrails.append(guardrail)
 
     def reset_conversation(self, conversation_id: str) -> bool:
         """Reopen a conversation that has ended, and reset its answer count; its messages stay.

@@ -136,7 +136,7 @@ class LLMAgent(AssistantControls):
         self.experts = expert_questions_of(self, self.letters, is_for_others=self._is_no_answer)
         self._own_tools = [*conduct.tools, *expert_tools(conduct.experts, self.experts)]
         bind_tools(self, self._own_tools)
-        self._guarding = GuardrailMiddleware(
+        self._guardrails = GuardrailMiddleware(
             conduct.input_guardrails,
             conduct.output_guardrails,
             on_trigger=conduct.on_guardrail_trigger,
@@ -145,7 +145,7 @@ class LLMAgent(AssistantControls):
         notices = RoomNotices(str(self.jid))
         self.rooms = Rooms(self, conduct.rooms, notices) if conduct.rooms else None
         self._outbox = MemoryOutbox(data / f"outbox-{name}.db" if data else None)
-        self._watch = UsageTracking(
+        self._usage = UsageTracking(
             data,
             name,
             limits=conduct.peer_limits,
@@ -174,10 +174,10 @@ class LLMAgent(AssistantControls):
         self.memory_behaviour.on_forget.append(files.forget)
         if self.rooms is not None:
             self.memory_behaviour.on_forget.append(self.rooms.forget)
-        taking = files.taking(model, is_offline=is_offline)
+        file_sharing = files.taking(model, is_offline=is_offline)
         # Quota outermost: what it refuses costs nothing and reaches no guardrail's model.
-        layers = [*self._watch.layers, *self._layers(conduct, taking)]
-        self._sending = files.sending()
+        layers = [*self._usage.layers, *self._layers(conduct, file_sharing)]
+        self._long_answers = files.sending()
         self._reactions = ReactionHandler(self, self.memory_behaviour, data=data)
         self.llm_behaviour = LLMBehaviour(
             model,
@@ -192,22 +192,24 @@ class LLMAgent(AssistantControls):
             ),
             toolboxes=[*self._own_toolboxes(services, documents, retriever), *tool_agents],
             limits=limits or TurnLimits(),
-            billing=self._watch.billing,
+            billing=self._usage.billing,
             layers=layers,
             # Only people's clients share files.
-            program_layers=[one for one in layers if one is not taking],
-            form=PydanticAnswerSchema(conduct.output_schema) if conduct.output_schema else None,
+            program_layers=[one for one in layers if one is not file_sharing],
+            answer_schema=PydanticAnswerSchema(conduct.output_schema)
+            if conduct.output_schema
+            else None,
         )
-        self._generating = StatelessCompletion(
+        self._completion = StatelessCompletion(
             model,
             limits=limits or TurnLimits(),
-            layers=[*self._watch.layers, self._guarding],
+            layers=[*self._usage.layers, self._guardrails],
         )
         add_resource_commands(
             self.llm_behaviour, self._chat, documents, shared=services.shared_documents
         )
         offer_assistant_menu(self, self.llm_behaviour, self._chat, is_room=self._is_in)
-        self._manners = self._reply_presenter(conduct)
+        self._presenter = self._reply_presenter(conduct)
         self._tool_agents = ToolAgentDiscovery(
             self,
             self.llm_behaviour.shared_tools,
@@ -271,7 +273,7 @@ class LLMAgent(AssistantControls):
         self.announce(kind="assistant")
         if self.status_line is not None:
             self.status_line.describe = lambda: behaviour.model.name
-        self._watch.attach(
+        self._usage.attach(
             behaviour.commands,
             self._chat.service,
             self.memory_behaviour,
@@ -283,7 +285,7 @@ class LLMAgent(AssistantControls):
         clearing = ConversationDeletion(
             dispatcher=dispatcher,
             conversations=behaviour.conversations,
-            held=behaviour.held,
+            locks=behaviour.locks,
             memory=self.memory_behaviour,
         )
         SessionsService(partial(sessions_for, clearing=clearing), dispatcher).attach()
@@ -302,11 +304,11 @@ class LLMAgent(AssistantControls):
         await stack.enter_async_context(self._outbox)
         if self.rooms is not None:
             await stack.enter_async_context(self.rooms.invited_to)
-        await stack.enter_async_context(self._manners.shown)
+        await stack.enter_async_context(self._presenter.shown)
         for servers in self._mcp_servers:
             await stack.enter_async_context(servers)
         await stack.enter_async_context(self.experts)
-        await stack.enter_async_context(self._watch.ledger)
+        await stack.enter_async_context(self._usage.ledger)
         await self._reactions.open(stack)
 
     def _is_in(self, room: str) -> bool:
@@ -318,7 +320,9 @@ class LLMAgent(AssistantControls):
         is_command = self.llm_behaviour.commands.knows(message.content)
         return is_command or self._chat.is_settling(message)
 
-    def _layers(self, conduct: AssistantConfig, taking: TurnMiddleware) -> list[TurnMiddleware]:
+    def _layers(
+        self, conduct: AssistantConfig, file_sharing: TurnMiddleware
+    ) -> list[TurnMiddleware]:
         """Turn middleware inside quota and usage recording, outermost first."""
         ending = ConversationEndMiddleware(
             max_interactions=conduct.max_interactions_per_conversation,
@@ -331,22 +335,22 @@ class LLMAgent(AssistantControls):
         innermost = [TerminationMarkers(markers)] if markers else []
         # Routing stands outside the guardrails: what it passes on has been judged. Markers are
         # removed first, so that no other layer sees one.
-        return [ending, *routing, self._guarding, taking, *innermost]
+        return [ending, *routing, self._guardrails, file_sharing, *innermost]
 
-    async def _answer(self, utterance: ChatTurnInput) -> ChatReply:
-        if self.rooms is not None and (said := utterance.message.said).room:
+    async def _answer(self, turn_input: ChatTurnInput) -> ChatReply:
+        if self.rooms is not None and (said := turn_input.message.said).room:
             heard = self.rooms.heard_in(said.room)
             # Programs (forwarded answers) are not asked for approval.
-            utterance = replace(utterance, heard=heard, ask=None if said.hops else utterance.ask)
+            turn_input = replace(turn_input, heard=heard, ask=None if said.hops else turn_input.ask)
         # Programs and SPADE agents see no styling, bubbles or files: those are for clients.
-        if utterance.message.encoding is not Encoding.PLAIN:
-            return await self.llm_behaviour.answer(utterance)
+        if turn_input.message.encoding is not Encoding.PLAIN:
+            return await self.llm_behaviour.answer(turn_input)
         # Inside the presenter: a file holds the answer's Markdown, before it is styled.
-        answer = partial(self._sending.answer, handler=self.llm_behaviour.answer)
-        return await self._manners.answer(utterance, answer)
+        answer = partial(self._long_answers.answer, handler=self.llm_behaviour.answer)
+        return await self._presenter.answer(turn_input, answer)
 
-    async def _generate(self, utterance: ChatTurnInput) -> ChatReply:
-        return await self._generating.answer(utterance)
+    async def _generate(self, turn_input: ChatTurnInput) -> ChatReply:
+        return await self._completion.answer(turn_input)
 
     def _operator_notes(self) -> list[str]:
         fault = self.model_health.fault

@@ -80,11 +80,11 @@ class MemoryAgent(XmppAgent):
         if self._learns:
             await stack.enter_async_context(self._learner)
 
-    async def _answer(self, utterance: ChatTurnInput) -> ChatReply:
-        return await self._sending.answer(utterance, self._answer_person)
+    async def _answer(self, turn_input: ChatTurnInput) -> ChatReply:
+        return await self._sending.answer(turn_input, self._answer_person)
 
-    async def _answer_person(self, utterance: ChatTurnInput) -> ChatReply:
-        return ChatReply(text=await self._answer_text(utterance.text, utterance.peer))
+    async def _answer_person(self, turn_input: ChatTurnInput) -> ChatReply:
+        return ChatReply(text=await self._answer_text(turn_input.text, turn_input.peer))
 
     async def _answer_text(self, text: str, peer: str) -> str:
         answer = await self._own_memories.answer(text, subject=peer)

@@ -106,10 +106,10 @@ class AnswerFeedback:
             except (RequestError, ServiceError, TimeoutError) as error:
                 logger.warning("feedback waits for memory: %s", error)
 
-    def line(self, utterance: ChatTurnInput) -> str:
+    def line(self, turn_input: ChatTurnInput) -> str:
         """Line for /why with the sender's reaction to the last answer in this conversation; empty:
         none."""
-        answer = self._log.last(peer=utterance.peer, conversation=utterance.conversation)
+        answer = self._log.last(peer=turn_input.peer, conversation=turn_input.conversation)
         if answer is None or not answer.verdict:
             return ""
         sign, change = ("👍", "more") if answer.verdict > 0 else ("👎", "less")

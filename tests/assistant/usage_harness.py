@@ -44,12 +44,12 @@ class Watched:
     groups_of: QuotaGroupsOf
 
     async def say(self, text: str, *, peer: str = "you@x", thread: str = "") -> str:
-        utterance = replace(
+        turn_input = replace(
             an_utterance(text, peer=peer),
             conversation=f"{peer}#{thread}",
             quota_groups=self.groups_of(peer),
         )
-        return (await self.behaviour.answer(utterance)).text
+        return (await self.behaviour.answer(turn_input)).text
 
 
 @asynccontextmanager

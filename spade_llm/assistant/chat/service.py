@@ -100,11 +100,11 @@ class ChatTurnInput:
     """
     tell: Callable[[str], Awaitable[None]] | None = None
     """Says something to a person before the answer. Raises RequestError. None: to a program."""
-    form: AnswerSchema | None = None
+    answer_schema: AnswerSchema | None = None
     """Required schema of the answer, as JSON text; None: any text."""
     is_annotated: bool = True
     """Same as in SayRequest."""
-    aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    release_slot: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
     """Context manager that releases the turn's slot while it waits for another party, so that other
     requests are processed meanwhile."""
     heard: tuple[str, ...] = ()
@@ -180,38 +180,38 @@ class ChatService:
         service.attach(dispatcher)
 
     async def _answer_text(self, request: Request) -> str:
-        utterance = self._utterance(request.message, request.message.content)
+        turn_input = self._turn_input(request.message, request.message.content)
         ask = partial(self._ask_person, request)
-        utterance = replace(utterance, ask=ask, aside=request.set_aside, tell=request.part)
-        reply = await self._handler(utterance)
+        turn_input = replace(turn_input, ask=ask, release_slot=request.set_aside, tell=request.part)
+        reply = await self._handler(turn_input)
         return reply.text if reply.is_for_asker else NO_TEXT
 
     async def _answer_program(self, request: Request, body: SayRequest) -> ChatReply:
         async with _DeltaSender(request, is_sent=body.is_streamed) as parts:
-            utterance = self._utterance(request.message, body.text, parts.add)
+            turn_input = self._turn_input(request.message, body.text, parts.add)
             ask = partial(self._ask_program, request, parts) if body.can_approve else None
-            form = JsonAnswerSchema(body.response_schema) if body.response_schema else None
-            utterance = replace(
-                utterance,
+            answer_schema = JsonAnswerSchema(body.response_schema) if body.response_schema else None
+            turn_input = replace(
+                turn_input,
                 ask=ask,
-                aside=request.set_aside,
+                release_slot=request.set_aside,
                 wishes=body.wishes,
                 context=body.context,
                 sampling=body.sampling,
-                form=form,
+                answer_schema=answer_schema,
                 is_annotated=body.is_annotated,
             )
-            reply = await self._handler(utterance)
+            reply = await self._handler(turn_input)
             return self._rests.fitting(reply, peer=request.message.asker)
 
     async def _answer_prompt(
         self, generate: ChatHandler, request: Request, body: CompletionRequest
     ) -> ChatReply:
         async with _DeltaSender(request, is_sent=body.is_streamed) as parts:
-            utterance = self._utterance(request.message, body.prompt, parts.add)
-            return await generate(replace(utterance, sampling=body.sampling))
+            turn_input = self._turn_input(request.message, body.prompt, parts.add)
+            return await generate(replace(turn_input, sampling=body.sampling))
 
-    def _utterance(
+    def _turn_input(
         self,
         message: AclMessage,
         text: str,

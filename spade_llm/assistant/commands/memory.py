@@ -181,16 +181,16 @@ class MemoryCommands:
         page = await self._memory.memory.list(_about(peer), limit=limit)
         return list(page.entries)
 
-    async def _begin_anew(self, _argument: str, utterance: ChatTurnInput) -> str:
+    async def _begin_anew(self, _argument: str, turn_input: ChatTurnInput) -> str:
         # Memory first: where it is away this raises, and the conversation goes on in both places.
-        await self._memory.close(utterance.conversation)
-        self._conversations.drop(utterance.conversation)
+        await self._memory.close(turn_input.conversation)
+        self._conversations.drop(turn_input.conversation)
         return "A new conversation. What I remember about you stays; /forget all removes it."
 
-    async def _list(self, words: str, utterance: ChatTurnInput) -> str:
+    async def _list(self, words: str, turn_input: ChatTurnInput) -> str:
         if self._memory.memory is None:
             return NO_MEMORY
-        about = _about(utterance.peer)
+        about = _about(turn_input.peer)
         if words:
             query = MemoryQuery(text=words, which=about, limit=LISTED_MEMORIES)
             hits = (await self._memory.memory.search(query)).hits
@@ -203,49 +203,49 @@ class MemoryCommands:
             entries, total = list(page.entries), page.total
         if not entries:
             return "I remember nothing about you" + (" with these words." if words else ".")
-        self._shown.show(utterance.peer, entries)
+        self._shown.show(turn_input.peer, entries)
         lines = [f"{number}. {plain_item(one)}" for number, one in enumerate(entries, start=1)]
         more = [f"… and {total - len(entries)} more: /memories WORDS finds them."]
         left = more if total > len(entries) else []
         return "\n".join(["What I remember about you, newest first:", *lines, *left, COMMAND_USAGE])
 
-    async def _correct(self, argument: str, utterance: ChatTurnInput) -> str:
+    async def _correct(self, argument: str, turn_input: ChatTurnInput) -> str:
         number, _, content = argument.partition(" ")
         if self._memory.memory is None or not content.strip():
             return "Write /correct NUMBER (from /memories) and the new text."
-        entry = await self._one(utterance.peer, number)
+        entry = await self._one(turn_input.peer, number)
         if entry is None:
             return _ambiguous_number(number)
         change = MemoryChange(id=entry.id, content=content.strip())
         corrected = await self._memory.memory.update(change)
         return f"Corrected: {plain_item(corrected, max_chars=MAX_LINE_CHARS)}"
 
-    async def _forget(self, argument: str, utterance: ChatTurnInput) -> str:
+    async def _forget(self, argument: str, turn_input: ChatTurnInput) -> str:
         if means_all(argument):
             return (
-                await self._forget_all(utterance) if is_confirmed(argument) else CONFIRM_FORGET_ALL
+                await self._forget_all(turn_input) if is_confirmed(argument) else CONFIRM_FORGET_ALL
             )
         if self._memory.memory is None or not argument:
             return "Write /forget NUMBER (from /memories), or /forget all."
-        entry = await self._one(utterance.peer, argument)
+        entry = await self._one(turn_input.peer, argument)
         if entry is None:
             return _ambiguous_number(argument)
-        await self._memory.memory.forget([entry.id], subject=utterance.peer)
+        await self._memory.memory.forget([entry.id], subject=turn_input.peer)
         return "Forgotten."
 
-    async def _forget_all(self, utterance: ChatTurnInput) -> str:
-        self._conversations.drop_peer(utterance.peer)
-        count = await self._memory.forget_peer(utterance.peer)
+    async def _forget_all(self, turn_input: ChatTurnInput) -> str:
+        self._conversations.drop_peer(turn_input.peer)
+        count = await self._memory.forget_peer(turn_input.peer)
         return f"Forgotten: {pluralize(count, 'memory', 'memories')} and our conversations."
 
     async def _one(self, peer: str, number: str) -> MemoryEntry | None:
         """Find a memory by its position in the list shown last, or by the beginning of its id."""
         return find_by_number(await self.entries(peer), self._shown.full_number(peer, number))
 
-    async def _export(self, _argument: str, utterance: ChatTurnInput) -> str:
+    async def _export(self, _argument: str, turn_input: ChatTurnInput) -> str:
         if self._memory.memory is None:
             return NO_MEMORY
-        lines, left_out = export_json_lines(await self.entries(utterance.peer))
+        lines, left_out = export_json_lines(await self.entries(turn_input.peer))
         if not lines:
             return "I remember nothing about you."
         note = f"({left_out} older ones do not fit into one message.)"
@@ -295,24 +295,24 @@ class LearningCommands:
             "/learn – what that is; /learn NUMBER – in which conversations it was seen",
         )
 
-    async def _learn(self, argument: str, utterance: ChatTurnInput) -> str:
+    async def _learn(self, argument: str, turn_input: ChatTurnInput) -> str:
         memory = self._memory.memory
         if memory is None:
             return NO_MEMORY
         match argument.lower():
             case "" | "status":
-                return await _status(memory, utterance.peer)
+                return await _status(memory, turn_input.peer)
             case "on":
-                await memory.set_consent(utterance.peer, is_given=True)
+                await memory.set_consent(turn_input.peer, is_given=True)
                 return (
                     "From now on I remember what several of our conversations have in common, those"
                     " that I still have among them. /learn shows it, /learn off removes it."
                 )
             case "off":
-                await memory.set_consent(utterance.peer, is_given=False)
+                await memory.set_consent(turn_input.peer, is_given=False)
                 return "I no longer do that, and what I had learned that way is removed."
             case number:
-                return await _provenance(memory, utterance.peer, number)
+                return await _provenance(memory, turn_input.peer, number)
 
 
 async def _status(memory: OwnedMemory, peer: str) -> str:

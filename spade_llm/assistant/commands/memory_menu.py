@@ -150,7 +150,7 @@ class MemorySource(Protocol):
         """Newest first. Raises RequestError, ServiceError."""
         ...
 
-    async def obey(self, verb: str, argument: str, visit: AdHocRequest) -> str:
+    async def obey(self, verb: str, argument: str, request: AdHocRequest) -> str:
         """Execute the command `/verb argument`, in the visitor's language."""
         ...
 
@@ -161,8 +161,8 @@ class MemorySource(Protocol):
 
 
 class MemoryMenu:
-    def __init__(self, shelf: MemorySource) -> None:
-        self._shelf = shelf
+    def __init__(self, source: MemorySource) -> None:
+        self._source = source
 
     @property
     def entries(self) -> list[MenuCommand]:
@@ -176,89 +176,89 @@ class MemoryMenu:
             MenuCommand(node=node, labels=LABELS[node], begin=one) for node, one in begin.items()
         ]
 
-    async def _list(self, visit: AdHocRequest) -> CommandStep:
-        say = MENU_TEXTS[visit.language]
-        form = DataForm(title=say.about_you, fields=(FormField(name="words", label=say.words),))
-        return CommandForm(form=form, then=partial(self._listed, visit))
+    async def _list(self, request: AdHocRequest) -> CommandStep:
+        texts = MENU_TEXTS[request.language]
+        form = DataForm(title=texts.about_you, fields=(FormField(name="words", label=texts.words),))
+        return CommandForm(form=form, then=partial(self._listed, request))
 
-    async def _listed(self, visit: AdHocRequest, filled: FormValues) -> CommandStep:
+    async def _listed(self, request: AdHocRequest, filled: FormValues) -> CommandStep:
         return CommandResult(
-            text=await self._shelf.obey("memories", "".join(filled["words"]), visit)
+            text=await self._source.obey("memories", "".join(filled["words"]), request)
         )
 
-    async def _correct(self, visit: AdHocRequest) -> CommandStep:
-        say, entries = await self._of(visit)
+    async def _correct(self, request: AdHocRequest) -> CommandStep:
+        texts, entries = await self._of(request)
         if not entries:
-            return CommandResult(text=say.nothing)
-        which = _choice(entries, FormFieldKind.ONE, say.memory, visit, is_required=True)
-        form = DataForm(title=say.about_you, fields=(which,))
-        return CommandForm(form=form, then=partial(self._correct_this, visit, entries))
+            return CommandResult(text=texts.nothing)
+        which = _choice(entries, FormFieldKind.ONE, texts.memory, request, is_required=True)
+        form = DataForm(title=texts.about_you, fields=(which,))
+        return CommandForm(form=form, then=partial(self._correct_this, request, entries))
 
     async def _correct_this(
-        self, visit: AdHocRequest, entries: Sequence[MemoryEntry], filled: FormValues
+        self, request: AdHocRequest, entries: Sequence[MemoryEntry], filled: FormValues
     ) -> CommandStep:
-        say = MENU_TEXTS[visit.language]
+        texts = MENU_TEXTS[request.language]
         entry = _chosen(entries, filled["memory"])[0]
         text = FormField(
             name="text",
-            label=say.new_text,
+            label=texts.new_text,
             kind=FormFieldKind.LINES,
             value=entry.content,
             is_required=True,
         )
         form = DataForm(
-            title=_label(entry, visit),
-            instructions=(say.correct_how,),
+            title=_label(entry, request),
+            instructions=(texts.correct_how,),
             fields=(text,),
         )
-        return CommandForm(form=form, then=partial(self._corrected, visit, entry.id))
+        return CommandForm(form=form, then=partial(self._corrected, request, entry.id))
 
-    async def _corrected(self, visit: AdHocRequest, id: str, filled: FormValues) -> CommandStep:
+    async def _corrected(self, request: AdHocRequest, id: str, filled: FormValues) -> CommandStep:
         argument = f"{id} {''.join(filled['text'])}"
-        return CommandResult(text=await self._shelf.obey("correct", argument, visit))
+        return CommandResult(text=await self._source.obey("correct", argument, request))
 
-    async def _forget(self, visit: AdHocRequest) -> CommandStep:
-        say, entries = await self._of(visit)
+    async def _forget(self, request: AdHocRequest) -> CommandStep:
+        texts, entries = await self._of(request)
         everything = FormField(
-            name="all", label=say.everything, kind=FormFieldKind.YES_NO, value="0"
+            name="all", label=texts.everything, kind=FormFieldKind.YES_NO, value="0"
         )
-        some = [_choice(entries, FormFieldKind.SEVERAL, say.memories, visit)] if entries else []
+        some = [_choice(entries, FormFieldKind.SEVERAL, texts.memories, request)] if entries else []
         form = DataForm(
-            title=say.about_you, instructions=(say.forget_how,), fields=(*some, everything)
+            title=texts.about_you, instructions=(texts.forget_how,), fields=(*some, everything)
         )
-        return CommandForm(form=form, then=partial(self._forget_these, visit, entries))
+        return CommandForm(form=form, then=partial(self._forget_these, request, entries))
 
     async def _forget_these(
-        self, visit: AdHocRequest, entries: Sequence[MemoryEntry], filled: FormValues
+        self, request: AdHocRequest, entries: Sequence[MemoryEntry], filled: FormValues
     ) -> CommandStep:
-        say = MENU_TEXTS[visit.language]
+        texts = MENU_TEXTS[request.language]
         if filled["all"]:
-            sure = FormField(name="sure", label=say.sure, kind=FormFieldKind.YES_NO, value="0")
-            form = DataForm(title=say.everything, instructions=(say.sure_how,), fields=(sure,))
-            return CommandForm(form=form, then=partial(self._forget_all, visit))
+            sure = FormField(name="sure", label=texts.sure, kind=FormFieldKind.YES_NO, value="0")
+            form = DataForm(title=texts.everything, instructions=(texts.sure_how,), fields=(sure,))
+            return CommandForm(form=form, then=partial(self._forget_all, request))
         chosen = _chosen(entries, filled.get("memory", ()))
-        said = [await self._shelf.obey("forget", one.id, visit) for one in chosen]
+        said = [await self._source.obey("forget", one.id, request) for one in chosen]
         # Several deletions give the same sentence, which is said once.
-        return CommandResult(text="\n".join(dict.fromkeys(said)) or say.not_done)
+        return CommandResult(text="\n".join(dict.fromkeys(said)) or texts.not_done)
 
-    async def _forget_all(self, visit: AdHocRequest, filled: FormValues) -> CommandStep:
+    async def _forget_all(self, request: AdHocRequest, filled: FormValues) -> CommandStep:
         if not filled["sure"]:
-            return CommandResult(text=MENU_TEXTS[visit.language].not_done)
-        return CommandResult(text=await self._shelf.obey("forget", self._shelf.all, visit))
+            return CommandResult(text=MENU_TEXTS[request.language].not_done)
+        return CommandResult(text=await self._source.obey("forget", self._source.all, request))
 
-    async def _export(self, visit: AdHocRequest) -> CommandStep:
-        return CommandResult(text=await self._shelf.obey("export", "", visit))
+    async def _export(self, request: AdHocRequest) -> CommandStep:
+        return CommandResult(text=await self._source.obey("export", "", request))
 
-    async def _of(self, visit: AdHocRequest) -> tuple[MenuTexts, Sequence[MemoryEntry]]:
-        entries = await self._shelf.entries(bare(visit.jid), MAX_OFFERED_MEMORIES)
-        return MENU_TEXTS[visit.language], entries
+    async def _of(self, request: AdHocRequest) -> tuple[MenuTexts, Sequence[MemoryEntry]]:
+        entries = await self._source.entries(bare(request.jid), MAX_OFFERED_MEMORIES)
+        return MENU_TEXTS[request.language], entries
 
 
 def _choice(
     entries: Sequence[MemoryEntry],
     kind: FormFieldKind,
     label: str,
-    visit: AdHocRequest,
+    request: AdHocRequest,
     *,
     is_required: bool = False,
 ) -> FormField:
@@ -266,7 +266,7 @@ def _choice(
     # profanity 0.13 shows the values of choices and not their labels, and of a single choice
     # nothing unless something is chosen before.
     options = tuple(
-        FormOption(value=numbered_line(one), label=_label(one, visit)) for one in entries
+        FormOption(value=numbered_line(one), label=_label(one, request)) for one in entries
     )
     return FormField(
         name="memory",
@@ -278,9 +278,9 @@ def _choice(
     )
 
 
-def _label(entry: MemoryEntry, visit: AdHocRequest) -> str:
-    say = SPANISH_ITEMS if visit.language == "es" else ENGLISH_ITEMS
-    return plain_item(entry, say=say, max_chars=MAX_LINE_CHARS)
+def _label(entry: MemoryEntry, request: AdHocRequest) -> str:
+    texts = SPANISH_ITEMS if request.language == "es" else ENGLISH_ITEMS
+    return plain_item(entry, say=texts, max_chars=MAX_LINE_CHARS)
 
 
 def _chosen(entries: Sequence[MemoryEntry], lines: Sequence[str]) -> list[MemoryEntry]:
@@ -288,22 +288,22 @@ def _chosen(entries: Sequence[MemoryEntry], lines: Sequence[str]) -> list[Memory
 
 
 def ask_about_learning(
-    shelf: MemorySource, visit: AdHocRequest, *, choices: Sequence[str]
+    source: MemorySource, request: AdHocRequest, *, choices: Sequence[str]
 ) -> CommandStep:
     """`choices`: arguments of `learn` that this agent obeys."""
-    say = MENU_TEXTS[visit.language]
-    labels = {"status": say.show, "on": say.on, "off": say.off}
+    texts = MENU_TEXTS[request.language]
+    labels = {"status": texts.show, "on": texts.on, "off": texts.off}
     what = FormField(
         name="what",
-        label=say.learning,
+        label=texts.learning,
         kind=FormFieldKind.ONE,
         options=tuple(FormOption(value=one, label=labels[one]) for one in choices),
         value=choices[0],
         is_required=True,
     )
-    form = DataForm(title=say.learning, fields=(what,))
-    return CommandForm(form=form, then=partial(_learned, shelf, visit))
+    form = DataForm(title=texts.learning, fields=(what,))
+    return CommandForm(form=form, then=partial(_learned, source, request))
 
 
-async def _learned(shelf: MemorySource, visit: AdHocRequest, filled: FormValues) -> CommandStep:
-    return CommandResult(text=await shelf.obey("learn", "".join(filled["what"]), visit))
+async def _learned(source: MemorySource, request: AdHocRequest, filled: FormValues) -> CommandStep:
+    return CommandResult(text=await source.obey("learn", "".join(filled["what"]), request))

@@ -194,34 +194,34 @@ class CommandRegistry:
         """True if the text is a registered command with a slash; rules for rooms are ignored."""
         return parse_command(text, self._handlers) is not None
 
-    def is_command(self, utterance: ChatTurnInput) -> bool:
+    def is_command(self, turn_input: ChatTurnInput) -> bool:
         """True if `obey` answers this message."""
-        return self._find(utterance) is not None
+        return self._find(turn_input) is not None
 
-    async def obey(self, utterance: ChatTurnInput) -> str | None:
+    async def obey(self, turn_input: ChatTurnInput) -> str | None:
         """The answer to a command; None: this is none."""
-        command = self._find(utterance)
+        command = self._find(turn_input)
         if command is None:
             return None
-        if utterance.message.said.room and not is_allowed_in_rooms(command):
-            return RoomNotices(bare(utterance.message.receiver)).not_here(utterance.text)
+        if turn_input.message.said.room and not is_allowed_in_rooms(command):
+            return RoomNotices(bare(turn_input.message.receiver)).not_here(turn_input.text)
         try:
-            return await self._handlers[command.name](command.argument, utterance)
+            return await self._handlers[command.name](command.argument, turn_input)
         except (RequestError, ServiceError) as error:
-            logger.warning("/%s for %s: %s", command.name, utterance.peer, error)
+            logger.warning("/%s for %s: %s", command.name, turn_input.peer, error)
             return "My memory cannot be reached right now. Please try again in a moment."
 
-    def _find(self, utterance: ChatTurnInput) -> Command | None:
+    def _find(self, turn_input: ChatTurnInput) -> Command | None:
         """The command that this message is; None: it is none."""
-        message = utterance.message
+        message = turn_input.message
         # A word without a slash counts in a person's own chat only, and not in a reply (XEP-0461):
         # the model may have asked for it.
         is_private = message.encoding is Encoding.PLAIN and not message.said.room
-        command = parse_command(utterance.text, self._handlers)
+        command = parse_command(turn_input.text, self._handlers)
         if command is None and is_private and not message.in_reply_to:
-            command = parse_plain_word(utterance.text)
+            command = parse_plain_word(turn_input.text)
         # COMMAND_WORDS is the same for all, also where no such command is registered.
         return command if command and command.name in self._handlers else None
 
-    async def _help(self, _argument: str, _utterance: ChatTurnInput) -> str:
+    async def _help(self, _argument: str, _turn_input: ChatTurnInput) -> str:
         return help_text(self._lines)

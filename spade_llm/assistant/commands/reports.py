@@ -51,11 +51,11 @@ class UsageCommand:
     def add_to(self, commands: CommandRegistry) -> None:
         commands.add("usage", self._usage, "/usage – what you have used of me, today and before")
 
-    async def _usage(self, _argument: str, utterance: ChatTurnInput) -> str:
+    async def _usage(self, _argument: str, turn_input: ChatTurnInput) -> str:
         try:
-            days = self._ledger.of_peer(utterance.peer, days=REPORT_DAYS[-1][1])
+            days = self._ledger.of_peer(turn_input.peer, days=REPORT_DAYS[-1][1])
         except StorageFailed:
-            logger.exception("/usage of %s", utterance.peer)
+            logger.exception("/usage of %s", turn_input.peer)
             return "The record of usage cannot be read right now."
         lines = [self._line(name, days, count) for name, count in REPORT_DAYS]
         if allowed := self._limits.in_words:
@@ -147,14 +147,14 @@ NO_ANSWER_YET = "I have answered nothing in this conversation since I was starte
 class WhyCommand:
     def __init__(
         self,
-        watching: UsageMiddleware,
+        usage: UsageMiddleware,
         memory: MemoryBehaviour,
         *,
         reaction: ReactionLine | None = None,
     ) -> None:
-        self._watching = watching
+        self._usage = usage
         self._memory = memory
-        self._reaction = reaction or (lambda _utterance: "")
+        self._reaction = reaction or (lambda _turn_input: "")
 
     def add_to(self, commands: CommandRegistry) -> None:
         commands.add("why", self._why, "/why – what my last answer was built from")
@@ -173,12 +173,12 @@ class WhyCommand:
             return {}
         return {entry.id: single_line(entry.content, MAX_TEXT_CHARS) for entry in entries}
 
-    async def _why(self, _argument: str, utterance: ChatTurnInput) -> str:
-        record = self._watching.last(utterance.conversation)
+    async def _why(self, _argument: str, turn_input: ChatTurnInput) -> str:
+        record = self._usage.last(turn_input.conversation)
         if record is None:
             return NO_ANSWER_YET
         text = explanation_text(record, await self.texts(record))
-        return "\n".join(filter(None, [text, self._reaction(utterance)]))
+        return "\n".join(filter(None, [text, self._reaction(turn_input)]))
 
 
 LISTED_NAMESPACES = 20
@@ -209,13 +209,15 @@ class DocumentsCommand:
             "/documents delete NAME – delete one of the files that you shared with me",
         )
 
-    async def _list(self, argument: str, utterance: ChatTurnInput) -> str:
+    async def _list(self, argument: str, turn_input: ChatTurnInput) -> str:
         if self._documents is None:
             return NO_DOCUMENTS
         verb, _, name = argument.partition(" ")
         if verb.lower() == "delete" and name.strip():
-            return await self._delete(self._documents, name.strip(), utterance)
-        listing = PersonDocumentListing(self._documents, person=utterance.peer, shared=self._shared)
+            return await self._delete(self._documents, name.strip(), turn_input)
+        listing = PersonDocumentListing(
+            self._documents, person=turn_input.peer, shared=self._shared
+        )
         try:
             names = [one for one in await listing.namespaces() if argument in ("", _name(one))]
             pages = [
@@ -227,12 +229,12 @@ class DocumentsCommand:
         return self._shown(argument, names, pages)
 
     async def _delete(
-        self, documents: DeletableListing, name: str, utterance: ChatTurnInput
+        self, documents: DeletableListing, name: str, turn_input: ChatTurnInput
     ) -> str:
         """Delete a file of the person's own namespace, the only one that can be deleted from."""
         try:
             count = await documents.delete(
-                namespace=personal_namespace(utterance.peer), source=name[:MAX_SOURCE_CHARS]
+                namespace=personal_namespace(turn_input.peer), source=name[:MAX_SOURCE_CHARS]
             )
         except RequestError as error:
             # Who has shared nothing has no namespace.
@@ -289,13 +291,13 @@ class ToolsCommand:
     def add_to(self, commands: CommandRegistry) -> None:
         commands.add("tools", self._list, "/tools – what I can do, and what I ask you about first")
 
-    async def _list(self, _argument: str, utterance: ChatTurnInput) -> str:
-        tools = await self._toolbox_for(utterance.peer).list()
+    async def _list(self, _argument: str, turn_input: ChatTurnInput) -> str:
+        tools = await self._toolbox_for(turn_input.peer).list()
         lines = [_offered_tool_line(tool) for tool in tools[:MAX_TOOLS]]
         if more := len(tools) - len(lines):
             lines.append(f"… and {more} more.")
         head = "What my model can call:" if lines else "My model has no tools."
-        questions = self._questions_of(utterance.peer)
+        questions = self._questions_of(turn_input.peer)
         waiting = [f"Waiting for your yes or no: {one.tool}." for one in questions]
         return "\n".join([head, *lines, *waiting])
 

@@ -53,7 +53,7 @@ class _Coordinator:
 
     node: Node
     letters: OutgoingMessages
-    look: PresenceLookup
+    presence_of: PresenceLookup
 
 
 class SubAgents:
@@ -65,12 +65,12 @@ class SubAgents:
         self.jids = tuple(dict.fromkeys(bare(jid).lower() for jid in jids))
         self.session = session
         self.timeout_s = timeout_s
-        self._office: _Coordinator | None = None
-        self._at_work = Counter[str]()
-        self._silent: set[str] = set()
+        self._coordinator: _Coordinator | None = None
+        self._working = Counter[str]()
+        self._timed_out: set[str] = set()
 
-    def join(self, node: Node, letters: OutgoingMessages, look: PresenceLookup) -> None:
-        self._office = _Coordinator(node=node, letters=letters, look=look)
+    def join(self, node: Node, letters: OutgoingMessages, presence_of: PresenceLookup) -> None:
+        self._coordinator = _Coordinator(node=node, letters=letters, presence_of=presence_of)
         node.askers.append(self)
 
     async def ask(self, jid: str, text: str, *, asker: str) -> str:
@@ -79,23 +79,23 @@ class SubAgents:
 
         Raises RequestError, also if presence shows that the agent is offline.
         """
-        office = self._office
-        if office is None:
+        coordinator = self._coordinator
+        if coordinator is None:
             raise RuntimeError("the sub-agents have not joined an agent")
-        standing = await office.look(jid)
+        presence = await coordinator.presence_of(jid)
         # Reported at once instead of after the timeout.
-        if standing is PresenceStatus.AWAY:
+        if presence is PresenceStatus.AWAY:
             raise PeerUnavailable(f"{jid} is away", peer=jid)
         conversation = f"{self.session}.{_digest(asker)}"
-        with self._noted(jid):
-            if standing is PresenceStatus.OURS:
-                client = ChatClient(office.node.requester, jid, timeout_s=self.timeout_s)
+        with self._track(jid):
+            if presence is PresenceStatus.OURS:
+                client = ChatClient(coordinator.node.requester, jid, timeout_s=self.timeout_s)
                 return (await client.say(text, conversation_id=conversation)).text
             metadata = {**FOR_MODELS_METADATA, "coordination_session": self.session}
             # A thread for each question: a plain agent answers in it, and answers must not cross.
             thread = f"{conversation}.{new_id()[:12]}"
             message = chat_message(jid, text, thread=thread, metadata=metadata)
-            return (await office.letters.ask(message, timeout_s=self.timeout_s)).content
+            return (await coordinator.letters.ask(message, timeout_s=self.timeout_s)).content
 
     async def states(self) -> dict[str, str]:
         """State of each agent: `working`, `timeout`, `away`, or `idle`."""
@@ -113,28 +113,30 @@ class SubAgents:
         return False
 
     async def _state(self, jid: str) -> str:
-        if self._at_work[jid]:
+        if self._working[jid]:
             return "working"
-        if jid in self._silent:
+        if jid in self._timed_out:
             return "timeout"
-        is_away = self._office and await self._office.look(jid) is PresenceStatus.AWAY
+        is_away = (
+            self._coordinator and await self._coordinator.presence_of(jid) is PresenceStatus.AWAY
+        )
         return "away" if is_away else "idle"
 
     @contextmanager
-    def _noted(self, jid: str) -> Iterator[None]:
-        self._at_work[jid] += 1
+    def _track(self, jid: str) -> Iterator[None]:
+        self._working[jid] += 1
         try:
             yield
         except RequestTimeout:
-            self._silent.add(jid)
+            self._timed_out.add(jid)
             raise
         except RequestError:
-            self._silent.discard(jid)
+            self._timed_out.discard(jid)
             raise
         else:
-            self._silent.discard(jid)
+            self._timed_out.discard(jid)
         finally:
-            self._at_work[jid] -= 1
+            self._working[jid] -= 1
 
 
 def _digest(text: str) -> str:
@@ -148,7 +150,7 @@ PRESENCE_TIMEOUT_S = 1.0
 class PresenceTracker:
     def __init__(self, agent: XmppAgent, jids: Sequence[str]) -> None:
         self._agent = agent
-        self._there: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+        self._connections: defaultdict[str, dict[str, bool]] = defaultdict(dict)
         """Connections by bare JID; the value tells whether the client is spade_llm software."""
         self._seen = {jid: asyncio.Event() for jid in jids}
         """Set once its presence, or the lack of it, is known."""
@@ -158,7 +160,7 @@ class PresenceTracker:
 
     async def of(self, jid: str) -> PresenceStatus:
         await self._wait_once(jid)
-        if there := self._there[jid].values():
+        if there := self._connections[jid].values():
             # A message to the bare JID may reach any connection (RFC 6121 §8.5.2.1).
             return PresenceStatus.OURS if all(there) else PresenceStatus.THERE
         return PresenceStatus.AWAY if self._agent.is_subscribed_to(jid) else PresenceStatus.UNKNOWN
@@ -178,9 +180,9 @@ class PresenceTracker:
         if jid not in self._seen:
             return
         if seen.is_available:
-            self._there[jid][seen.jid] = seen.is_ours
+            self._connections[jid][seen.jid] = seen.is_ours
         else:
-            self._there[jid].pop(seen.jid, None)
+            self._connections[jid].pop(seen.jid, None)
         self._seen[jid].set()
 
 

@@ -287,7 +287,7 @@ class ConversationDeletion:
 
     dispatcher: Dispatcher
     conversations: ConversationCache
-    held: ConversationLocks
+    locks: ConversationLocks
     memory: MemoryBehaviour
 
     async def session(self, peer: str, session: str) -> RemovedCounts:
@@ -337,7 +337,7 @@ class ConversationDeletion:
             [peer] if sessions is None else [conversation_key_for(peer, one) for one in sessions]
         )
         # Held before the stop: no new turn can begin and write again what is deleted.
-        async with self.held.hold(names):
+        async with self.locks.hold(names):
             for session in [None] if sessions is None else sessions:
                 stopped = self.dispatcher.stop(peer, session, TURN_ONTOLOGIES)
                 if not await stopped.has_ended(timeout_s=STOP_S):

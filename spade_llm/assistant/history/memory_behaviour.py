@@ -162,12 +162,12 @@ class MemoryBehaviour(Behaviour):
         """Told of each exchange which memories its answer used."""
         self._probes = probes or {}
         self._notes = notes
-        self._of_use: deque[str] = deque(maxlen=MAX_USED_MEMORIES)
+        self._used_ids: deque[str] = deque(maxlen=MAX_USED_MEMORIES)
         self._recall = Recall(memory=memory, retriever=retriever)
         self._outbox = outbox
-        self._earlier = HistoryLoader(memory, outbox) if memory is not None else None
-        self._loading = ConcurrencyLimiter(MAX_CONCURRENT, name="memory", max_waiting=None)
-        self._handing_over = OutboxFlusher(memory, outbox) if memory is not None else None
+        self._history_loader = HistoryLoader(memory, outbox) if memory is not None else None
+        self._load_limiter = ConcurrencyLimiter(MAX_CONCURRENT, name="memory", max_waiting=None)
+        self._flusher = OutboxFlusher(memory, outbox) if memory is not None else None
         self._pause_s = FIRST_BACKOFF_S
 
     async def run(self) -> None:
@@ -177,12 +177,12 @@ class MemoryBehaviour(Behaviour):
                 await self._outbox.has_mail.wait()
         await asyncio.sleep(BATCH_DELAY_S)
         try:
-            if self._handing_over is not None:
-                await self._handing_over.all()
+            if self._flusher is not None:
+                await self._flusher.all()
             self._pause_s = FIRST_BACKOFF_S
             # May be lost: then a memory fades a little sooner.
-            used = tuple(self._of_use)
-            self._of_use.clear()
+            used = tuple(self._used_ids)
+            self._used_ids.clear()
             if used and self.memory is not None:
                 await self.memory.reviewed(used)
         # SPADE ends a behaviour for ever when run() raises.
@@ -250,7 +250,7 @@ class MemoryBehaviour(Behaviour):
         if self.memory is not None:
             if not conversation.is_loaded:
                 conversation.observed.extend(message.id for message in messages)
-            self._of_use.extend(of_use)
+            self._used_ids.extend(of_use)
             await self._outbox.put(
                 QueuedObservation(conversation=said.kept_in, subject=said.peer, messages=messages)
             )
@@ -260,10 +260,10 @@ class MemoryBehaviour(Behaviour):
     async def load(self, conversation: Conversation) -> None:
         """Load the history from before the process start; retried at the next turn if memory is
         unavailable."""
-        if conversation.is_loaded or self._earlier is None:
+        if conversation.is_loaded or self._history_loader is None:
             return
         try:
-            earlier = await self._earlier_of(conversation.key, self._earlier)
+            earlier = await self._load_history(conversation.key, self._history_loader)
         except (RequestError, StorageFailed, TimeoutError) as error:
             reason = str(error) or "no answer in time"
             logger.warning("conversation %s could not be loaded: %s", conversation.key, reason)
@@ -271,10 +271,10 @@ class MemoryBehaviour(Behaviour):
         if not conversation.is_loaded:  # Another turn of it, beside this one, may have been faster.
             _prepend_history(earlier, conversation)
 
-    async def _earlier_of(self, key: str, earlier: HistoryLoader) -> list[ObservedMessage]:
+    async def _load_history(self, key: str, earlier: HistoryLoader) -> list[ObservedMessage]:
         """Raises as `HistoryLoader.of`; TimeoutError also if memory has no time for it."""
-        waits = self._loading.is_full
-        async with self._loading.slot_within(SLOT_TIMEOUT_S) as has_place:
+        waits = self._load_limiter.is_full
+        async with self._load_limiter.slot_within(SLOT_TIMEOUT_S) as has_place:
             # Those in front have found memory away: nobody waits for that behind them.
             if not has_place or (waits and self._recall.is_away("memory")):
                 raise TimeoutError
@@ -283,7 +283,7 @@ class MemoryBehaviour(Behaviour):
     async def retract(self, conversation: Conversation, turn_id: str) -> None:
         """Retract an exchange that its sender has corrected. Waits for memory, up to RETRACT_S."""
         ids = (f"{turn_id}.user", f"{turn_id}.assistant")
-        if self.memory is None or self._handing_over is None:
+        if self.memory is None or self._flusher is None:
             conversation.unsay(ids)
             return
         now = datetime.now(UTC)
@@ -295,15 +295,15 @@ class MemoryBehaviour(Behaviour):
             # Through the outbox, behind the exchange itself: not lost while memory is away.
             await self._outbox.put(taken_back)
             async with asyncio.timeout(RETRACT_S):
-                await self._handing_over.of(conversation.key)
+                await self._flusher.of(conversation.key)
         except (RequestError, ServiceError, TimeoutError) as error:
             logger.warning("conversation %s: not taken back yet: %s", conversation.key, error)
 
     async def close(self, conversation: str) -> None:
         """Close a conversation, so that the next message starts a new one. Raises RequestError,
         ServiceError: then it continues."""
-        if self.memory is not None and self._handing_over is not None:
-            await self._handing_over.of(conversation)
+        if self.memory is not None and self._flusher is not None:
+            await self._flusher.of(conversation)
             await self.memory.close_conversation(conversation)
 
     async def hand_over(self, peer: str) -> None:
@@ -311,9 +311,9 @@ class MemoryBehaviour(Behaviour):
 
         Raises RequestError, ServiceError, TimeoutError: memory is unavailable.
         """
-        if self._handing_over is not None:
+        if self._flusher is not None:
             async with asyncio.timeout(FLUSH_TIMEOUT_S):
-                await self._handing_over.about(peer)
+                await self._flusher.about(peer)
 
     async def forget_peer(self, peer: str) -> int:
         """Forget a person: what waits here, and all that memory has; how many memories.
@@ -324,7 +324,7 @@ class MemoryBehaviour(Behaviour):
 
     async def clear_peer(self, peer: str) -> RemovedCounts:
         """The same, and it says what there was."""
-        async with self._paused():
+        async with self._delivery_paused():
             # Paused: what is on its way to memory would come back after the deletion.
             await self._outbox.forget(peer)
             for forget in self.on_forget:
@@ -335,7 +335,7 @@ class MemoryBehaviour(Behaviour):
 
     async def clear_conversation(self, key: str) -> RemovedCounts:
         """Remove what was said in it and is remembered of it. Raises RequestError, ServiceError."""
-        async with self._paused():
+        async with self._delivery_paused():
             gone = (
                 _NOTHING_RECALLED if self.memory is None else await self.memory.forget_session(key)
             )
@@ -345,7 +345,7 @@ class MemoryBehaviour(Behaviour):
     async def clear_messages(self, keys: Sequence[str]) -> int:
         """Remove what was said in these, not what is remembered of it; how many messages memory
         had. Raises RequestError, ServiceError."""
-        async with self._paused():
+        async with self._delivery_paused():
             count = 0 if self.memory is None else await self.memory.clear_messages(keys)
             await self._outbox.forget_conversations(keys)
             return count
@@ -355,8 +355,8 @@ class MemoryBehaviour(Behaviour):
         for clear in self.on_clear:
             await clear(key)
 
-    def _paused(self) -> AbstractAsyncContextManager[object]:
-        return nullcontext() if self._handing_over is None else self._handing_over.paused()
+    def _delivery_paused(self) -> AbstractAsyncContextManager[object]:
+        return nullcontext() if self._flusher is None else self._flusher.paused()
 
 
 _NOTHING_RECALLED = RemovedCounts(messages=0, by_type={})

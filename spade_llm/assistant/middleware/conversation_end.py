@@ -49,11 +49,11 @@ class ConversationEndMiddleware:
         self._on_end = on_end
 
     async def __call__(
-        self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
+        self, turn_input: ChatTurnInput, conversation: Conversation, call_next: CallNext
     ) -> TurnOutcome:
         if conversation.ended:
-            return _ended_outcome(utterance, conversation)
-        outcome = await proceed(utterance)
+            return _ended_outcome(turn_input, conversation)
+        outcome = await call_next(turn_input)
         # Apologies and refusals do not count as answers.
         if outcome.is_kept and not outcome.result.is_apology:
             conversation.interactions += 1
@@ -79,17 +79,17 @@ class ConversationEndMiddleware:
             await call_user_code(tell, timeout_s=CALLBACK_TIMEOUT_S, what="on_conversation_end")
 
 
-def _ended_outcome(utterance: ChatTurnInput, conversation: Conversation) -> TurnOutcome:
+def _ended_outcome(turn_input: ChatTurnInput, conversation: Conversation) -> TurnOutcome:
     """A program's request is refused. A plain SPADE agent is told once: two that answer each other
     would tell each other for ever."""
-    message = utterance.message
+    message = turn_input.message
     if message.ontology != CHAT_TEXT:
         raise ConversationEnded("this conversation is over: /new begins another one")
     is_told = message.encoding is Encoding.FORM and conversation.is_told_over
     conversation.is_told_over = True
     result = TurnResult(text=ENDED_TEXT)
     return TurnOutcome(
-        question=utterance.text, result=result, is_kept=False, is_for_asker=not is_told
+        question=turn_input.text, result=result, is_kept=False, is_for_asker=not is_told
     )
 
 
@@ -107,14 +107,14 @@ class TerminationMarkers:
         self._markers = tuple(filter(None, (marker.strip() for marker in markers)))
 
     async def __call__(
-        self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
+        self, turn_input: ChatTurnInput, conversation: Conversation, call_next: CallNext
     ) -> TurnOutcome:
         """Remove markers and note the end of the conversation. A marker that also occurs in the
         turn's inputs is ignored: the model may only have repeated it."""
-        on_delta = utterance.on_delta
+        on_delta = turn_input.on_delta
         if self._markers and on_delta is not None:
             on_delta = _MarkerBuffer(self._markers, on_delta).add
-        outcome = await proceed(replace(utterance, on_delta=on_delta))
+        outcome = await call_next(replace(turn_input, on_delta=on_delta))
         recalled, result = outcome.recalled, outcome.result
         if result.is_formed:
             return outcome

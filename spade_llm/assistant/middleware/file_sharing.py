@@ -156,7 +156,7 @@ UploadHost = Callable[[], Awaitable[str]]
 class _FileIngestion:
     """State of one file's ingestion."""
 
-    utterance: ChatTurnInput
+    turn_input: ChatTurnInput
     file: SharedFile
     texts: FileMessages
 
@@ -178,15 +178,15 @@ class FileSharingMiddleware:
         self._model = model
 
     async def __call__(
-        self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
+        self, turn_input: ChatTurnInput, conversation: Conversation, call_next: CallNext
     ) -> TurnOutcome:
-        file = await self._shared(utterance)
+        file = await self._shared(turn_input)
         if file is None:
-            return await proceed(utterance)
+            return await call_next(turn_input)
         # The latest messages of a person that sends only a file tell its language.
         said = (one for one in reversed(conversation.messages) if one["role"] == "user")
         language = language_of(file.text, *[str(one["content"]) for one in said][:3])
-        reading = _FileIngestion(utterance=utterance, file=file, texts=FILE_MESSAGES[language])
+        reading = _FileIngestion(turn_input=turn_input, file=file, texts=FILE_MESSAGES[language])
         found = await self._read(reading)
         if isinstance(found, str):
             return _outcome(reading, found)
@@ -195,7 +195,7 @@ class FileSharingMiddleware:
             # A question beside the file is answered with what stands in it.
             await _send_message(reading, texts.done(found, name=file.name))
             asked = f"{texts.shared.format(file.name)}\n\n{file.text}"
-            return await proceed(replace(utterance, text=asked))
+            return await call_next(replace(turn_input, text=asked))
         summary = ""
         if self._model is not None:
             summary = await summarize_document(
@@ -203,13 +203,13 @@ class FileSharingMiddleware:
             )
         return _outcome(reading, texts.done(found, name=file.name, summary=summary))
 
-    async def _shared(self, utterance: ChatTurnInput) -> SharedFile | None:
+    async def _shared(self, turn_input: ChatTurnInput) -> SharedFile | None:
         """An address alone is a file only on our own server: any other is something to talk of."""
-        message = utterance.message
+        message = turn_input.message
         if message.encoding is not Encoding.PLAIN or not self._rules.takes:
             return None
         said = message.said.file
-        file = shared_file(utterance.text, file=said)
+        file = shared_file(turn_input.text, file=said)
         if file is None or said or file.is_encrypted:
             return file
         is_ours = host_of(file.url) == await self._upload_host()
@@ -220,7 +220,7 @@ class FileSharingMiddleware:
         file, texts = reading.file, reading.texts
         if file.is_encrypted:
             return texts.encrypted
-        if reading.utterance.message.said.room:
+        if reading.turn_input.message.said.room:
             return texts.in_private
         if self._library is None:
             return texts.no_documents
@@ -230,7 +230,7 @@ class FileSharingMiddleware:
         try:
             return await self._taken(self._library, reading)
         except RequestError as error:
-            logger.info("a file of %s was not read: %s", reading.utterance.peer, error)
+            logger.info("a file of %s was not read: %s", reading.turn_input.peer, error)
             is_away = isinstance(error, PeerUnavailable)
             code, reason = error.wire_code, error.detail
             return texts.refusal(code, name=file.name, reason=reason, is_away=is_away)
@@ -240,9 +240,9 @@ class FileSharingMiddleware:
     async def _taken(self, library: FileLibrary, reading: _FileIngestion) -> Ingested | str:
         """Ingest the file with the turn's slot released: other requests are processed meanwhile,
         and the turn's time limit is suspended."""
-        utterance, mine = reading.utterance, personal_namespace(reading.utterance.peer)
+        turn_input, mine = reading.turn_input, personal_namespace(reading.turn_input.peer)
         async with (
-            utterance.aside(),
+            turn_input.release_slot(),
             _progress_messages(reading),
             asyncio.timeout(self._rules.seconds),
         ):
@@ -254,7 +254,7 @@ class FileSharingMiddleware:
                 source=reading.file.name,
                 namespace=mine,
                 # The turn's id: resumed after a kill, it takes up the same ingestion.
-                id=f"{utterance.id}.file",
+                id=f"{turn_input.id}.file",
             )
 
 
@@ -289,9 +289,9 @@ async def _send_progress(reading: _FileIngestion) -> None:
 
 async def _send_message(reading: _FileIngestion, text: str) -> None:
     """Send a progress message; errors are ignored, since the answer follows."""
-    if reading.utterance.tell is not None:
+    if reading.turn_input.tell is not None:
         with suppress(RequestError):
-            await reading.utterance.tell(text)
+            await reading.turn_input.tell(text)
 
 
 def _outcome(reading: _FileIngestion, text: str) -> TurnOutcome:

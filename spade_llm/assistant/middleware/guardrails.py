@@ -91,48 +91,48 @@ class GuardrailMiddleware:
         self._on_trigger = on_trigger
 
     async def __call__(
-        self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
+        self, turn_input: ChatTurnInput, conversation: Conversation, call_next: CallNext
     ) -> TurnOutcome:
-        said = await self._judged_input(utterance, utterance.text, self._on_trigger)
+        said = await self._judged_input(turn_input, turn_input.text, self._on_trigger)
         if said.is_blocked:
             _note("a guardrail, which withheld your message")
-            if utterance.form is not None:
+            if turn_input.answer_schema is not None:
                 raise Refusal(said.text)
             # What was blocked is stored nowhere: not even the question.
             return TurnOutcome(question="", result=_answer(said.text), is_kept=False)
-        if said.text != utterance.text:
+        if said.text != turn_input.text:
             _note("a guardrail, which changed your message")
-        utterance = await self._with_judged_quotations(replace(utterance, text=said.text))
+        turn_input = await self._with_judged_quotations(replace(turn_input, text=said.text))
         guardrails = [one for one in self.output_guardrails if one.enabled]
         if not guardrails:
-            return await proceed(utterance)
-        turn = _GuardedTurn(utterance, guardrails, self._on_trigger)
+            return await call_next(turn_input)
+        turn = _GuardedTurn(turn_input, guardrails, self._on_trigger)
         try:
-            return await turn.judged(await proceed(turn.utterance))
+            return await turn.judged(await call_next(turn.turn_input))
         except InvalidAnswer as fault:
             # from None: the original error may quote what is blocked.
             raise await turn.judged_fault(fault) from None
 
-    async def _with_judged_quotations(self, utterance: ChatTurnInput) -> ChatTurnInput:
+    async def _with_judged_quotations(self, turn_input: ChatTurnInput) -> ChatTurnInput:
         """Apply input guardrails to the quoted message and to the room's messages, which other
         people wrote. Blocked texts are left out without a notice, since the sender may not be their
         author."""
-        replied_to = await self._judged_input(utterance, utterance.replied_to, None)
-        heard = await self._judged_input(utterance, "\n".join(utterance.heard), None)
+        replied_to = await self._judged_input(turn_input, turn_input.replied_to, None)
+        heard = await self._judged_input(turn_input, "\n".join(turn_input.heard), None)
         return replace(
-            utterance,
+            turn_input,
             replied_to="" if replied_to.is_blocked else replied_to.text,
             # "".split("\n") would give one empty message.
             heard=() if heard.is_blocked or not heard.text else tuple(heard.text.split("\n")),
         )
 
     async def _judged_input(
-        self, utterance: ChatTurnInput, text: str, on_trigger: OnTrigger | None
+        self, turn_input: ChatTurnInput, text: str, on_trigger: OnTrigger | None
     ) -> ChainResult:
         guardrails = [one for one in self.input_guardrails if one.enabled]
         if not (guardrails and text):
             return ChainResult(text=text)
-        context = {"message": _message(replace(utterance, text=text)), **_context(utterance)}
+        context = {"message": _message(replace(turn_input, text=text)), **_context(turn_input)}
         judging = run_chain(
             text, context, guardrails, side=GuardrailDirection.INPUT, on_trigger=on_trigger
         )
@@ -143,23 +143,23 @@ class _GuardedTurn:
     """Turn with output guardrails."""
 
     def __init__(
-        self, utterance: ChatTurnInput, guardrails: list[Guardrail], on_trigger: OnTrigger | None
+        self, turn_input: ChatTurnInput, guardrails: list[Guardrail], on_trigger: OnTrigger | None
     ) -> None:
         self._guardrails = guardrails
         self._on_trigger = on_trigger
-        self._context = {"original_message": _message(utterance), **_context(utterance)}
+        self._context = {"original_message": _message(turn_input), **_context(turn_input)}
         # None, where one of them judges whole answers only: then nothing is streamed.
-        guard, on_delta = combine_part_guards(guardrails), utterance.on_delta
-        self.utterance = replace(
-            utterance,
+        guard, on_delta = combine_part_guards(guardrails), turn_input.on_delta
+        self.turn_input = replace(
+            turn_input,
             on_delta=_GuardedDeltas(guard, on_delta).add if guard and on_delta else None,
-            ask=self._guarded_ask(utterance.ask) if utterance.ask else None,
+            ask=self._guarded_ask(turn_input.ask) if turn_input.ask else None,
         )
         """Turn input as passed to the inner middleware."""
 
     async def judged(self, outcome: TurnOutcome) -> TurnOutcome:
-        text, form = outcome.result.text, self.utterance.form
-        answer = await (self._judged(text) if form is None else self._judged_object(text, form))
+        text, schema = outcome.result.text, self.turn_input.answer_schema
+        answer = await (self._judged(text) if schema is None else self._judged_object(text, schema))
         # Replacements may make it longer than a message: then it is blocked.
         if answer.text != text and not _fits(answer.text):
             answer = self._withheld()
@@ -168,7 +168,7 @@ class _GuardedTurn:
             recorder.leave_reasons_out()
         if answer.is_blocked:
             _note("a guardrail, which withheld my answer")
-            if form is not None:
+            if schema is not None:
                 # The result of a failed turn is stored: nothing blocked may be in it.
                 outcome.result.text = ""
                 outcome.result.added.clear()
@@ -198,7 +198,7 @@ class _GuardedTurn:
             return InvalidAnswer("there is no answer of the form that was asked for")
         return fault
 
-    async def _judged_object(self, answer: str, form: AnswerSchema) -> ChainResult:
+    async def _judged_object(self, answer: str, schema: AnswerSchema) -> ChainResult:
         """Check an object's texts; after replacements it must still match the schema."""
         texts = list(dict.fromkeys(json_texts(answer)))
         # One run over all texts covers the usual case, in which nothing is found.
@@ -211,12 +211,12 @@ class _GuardedTurn:
         if blocked is not None:
             return blocked
         try:
-            return ChainResult(text=form.checked(replace_json_texts(answer, changed)))
+            return ChainResult(text=schema.checked(replace_json_texts(answer, changed)))
         except AnswerSchemaError:
             return self._withheld()
 
     def _withheld(self) -> ChainResult:
-        text = default_message(GuardrailDirection.OUTPUT, self.utterance.text)
+        text = default_message(GuardrailDirection.OUTPUT, self.turn_input.text)
         return ChainResult(text=text, is_blocked=True)
 
     async def _judged(self, text: str) -> ChainResult:
@@ -270,13 +270,13 @@ def _note(what: str) -> None:
         recorder.changed(what)
 
 
-def _message(utterance: ChatTurnInput) -> object:
+def _message(turn_input: ChatTurnInput) -> object:
     """SPADE message with the current text, after changes by guardrails."""
-    return to_spade_message(utterance.message, body=utterance.text)
+    return to_spade_message(turn_input.message, body=turn_input.text)
 
 
-def _context(utterance: ChatTurnInput) -> Mapping[str, object]:
-    return {"sender": utterance.peer, "conversation_id": utterance.conversation}
+def _context(turn_input: ChatTurnInput) -> Mapping[str, object]:
+    return {"sender": turn_input.peer, "conversation_id": turn_input.conversation}
 
 
 def _answer(text: str) -> TurnResult:

@@ -143,16 +143,16 @@ class QuotaMiddleware:
         self._running: Counter[str] = Counter()
 
     async def __call__(
-        self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
+        self, turn_input: ChatTurnInput, conversation: Conversation, call_next: CallNext
     ) -> TurnOutcome:
         """Check the quotas and count the turn. Raises QuotaExceeded; StorageFailed if the ledger
         cannot be read."""
         # All or none: a refusal gives back the places that were taken before it.
         with ExitStack() as places:
-            for share in self._shares(utterance.peer, utterance.quota_groups):
-                self._check_day(share, utterance.text)
-                places.enter_context(self._counted(share, utterance.text))
-            return await proceed(utterance)
+            for share in self._shares(turn_input.peer, turn_input.quota_groups):
+                self._check_day(share, turn_input.text)
+                places.enter_context(self._counted(share, turn_input.text))
+            return await call_next(turn_input)
 
     def _shares(self, peer: str, groups: Sequence[str]) -> Iterator[_QuotaShare]:
         """The limits that hold for this peer: its own, and those of its quota groups."""

@@ -171,13 +171,13 @@ class RoutingDecider:
     def __init__(self, function: RoutingFunction, *, decision_s: float = DECISION_S) -> None:
         self._function = function
         self._decision_s = decision_s
-        self._places = ConcurrencyLimiter(MAX_DECIDING, name="the routing function")
+        self._limiter = ConcurrencyLimiter(MAX_DECIDING, name="the routing function")
 
     async def on(
-        self, answer: str, *, utterance: ChatTurnInput, conversation: Conversation
+        self, answer: str, *, turn_input: ChatTurnInput, conversation: Conversation
     ) -> RoutingDecision | None:
         """Call the routing function; None: it failed or timed out, as logged."""
-        task = asyncio.create_task(self._decide(answer, utterance, conversation))
+        task = asyncio.create_task(self._decide(answer, turn_input, conversation))
         try:
             # asyncio.wait raises no TimeoutError: one that the function raises is told apart.
             await asyncio.wait({task}, timeout=self._decision_s)
@@ -196,9 +196,9 @@ class RoutingDecider:
         return task.result()
 
     async def _decide(
-        self, answer: str, utterance: ChatTurnInput, conversation: Conversation
+        self, answer: str, turn_input: ChatTurnInput, conversation: Conversation
     ) -> RoutingDecision:
-        message = to_spade_message(utterance.message, body=utterance.text)
+        message = to_spade_message(turn_input.message, body=turn_input.text)
         call = partial(self._function, message, answer, _context(conversation))
         # Only a coroutine function may run on the event loop: any other may block.
         routed = await self._ended(call, is_async=inspect.iscoroutinefunction(self._function))
@@ -215,9 +215,9 @@ class RoutingDecider:
 
     async def _ended(self, call: Callable[[], object], *, is_async: bool = False) -> object:
         """A function that blocks holds a thread of its own, not the event loop."""
-        await self._places.acquire()
+        await self._limiter.acquire()
         run = run_in_task if is_async else run_in_thread
-        value = await run(call, on_done=self._places.release)
+        value = await run(call, on_done=self._limiter.release)
         # An object with __call__ may return an awaitable without being a coroutine function.
         return await value if inspect.isawaitable(value) else value
 
@@ -266,19 +266,19 @@ class RoutingMiddleware:
         self._hops = HopCounter()
 
     async def __call__(
-        self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
+        self, turn_input: ChatTurnInput, conversation: Conversation, call_next: CallNext
     ) -> TurnOutcome:
         # Whose the answer is, and as what, is known when it is there: no part goes before.
-        on_delta = utterance.on_delta if self._deciding is None else None
-        outcome = await proceed(replace(utterance, on_delta=on_delta))
+        on_delta = turn_input.on_delta if self._deciding is None else None
+        outcome = await call_next(replace(turn_input, on_delta=on_delta))
         if not outcome.is_kept or outcome.result.is_apology:
             return outcome
-        heard = replace(utterance, text=outcome.question)  # As guardrails have left it.
+        heard = replace(turn_input, text=outcome.question)  # As guardrails have left it.
         decision = await self._decision(outcome.result.text, heard, conversation)
-        return await self._follow(decision, utterance, outcome)
+        return await self._follow(decision, turn_input, outcome)
 
     async def _decision(
-        self, answer: str, utterance: ChatTurnInput, conversation: Conversation
+        self, answer: str, turn_input: ChatTurnInput, conversation: Conversation
     ) -> RoutingDecision:
         """Decide on the recipients; none, or a failed function, means that the sender gets the
         answer."""
@@ -286,7 +286,7 @@ class RoutingMiddleware:
             decided: RoutingDecision | None = RoutingDecision(text=answer)
         else:
             decided = await self._deciding.on(
-                answer, utterance=utterance, conversation=conversation
+                answer, turn_input=turn_input, conversation=conversation
             )
         if decided is None:
             return RoutingDecision(text=answer)
@@ -295,13 +295,13 @@ class RoutingMiddleware:
         return replace(decided, recipients=(self._reply_to,))
 
     async def _follow(
-        self, decision: RoutingDecision, utterance: ChatTurnInput, outcome: TurnOutcome
+        self, decision: RoutingDecision, turn_input: ChatTurnInput, outcome: TurnOutcome
     ) -> TurnOutcome:
-        message = utterance.message
-        thread, hops = message.conversation_id or _digest(utterance.conversation)[:16], 0
+        message = turn_input.message
+        thread, hops = message.conversation_id or _digest(turn_input.conversation)[:16], 0
         if message.encoding is Encoding.FORM:
             hops = self._hops.of(message.owner, thread, message.extra)
-        way = _ForwardedAnswer(message, utterance.id, thread, hops, decision)
+        way = _ForwardedAnswer(message, turn_input.id, thread, hops, decision)
         others = [one for one in decision.recipients if not way.is_answer(one)]
         outcome = replace(outcome, said=decision.text, routed_to=decision.recipients)
         if not others:

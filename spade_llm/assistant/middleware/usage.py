@@ -206,11 +206,11 @@ class UsageMiddleware:
         self._last: LruDict[str, TurnRecord] = LruDict(max_records)
 
     async def __call__(
-        self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
+        self, turn_input: ChatTurnInput, conversation: Conversation, call_next: CallNext
     ) -> TurnOutcome:
-        recorder = TurnRecorder(self._ledger, peer=utterance.peer, groups=utterance.quota_groups)
+        recorder = TurnRecorder(self._ledger, peer=turn_input.peer, groups=turn_input.quota_groups)
         with recording(recorder):
-            outcome = await proceed(utterance)
+            outcome = await call_next(turn_input)
         recorder.count_turn()
         self._last[conversation.key] = recorder.record(outcome.recalled, outcome.missing)
         try:
@@ -247,15 +247,15 @@ class UsageTracking:
         self._limits = limits
         self._crowd = crowd
         self._groups_of = groups_of
-        self._watching = UsageMiddleware(self.ledger)
+        self._middleware = UsageMiddleware(self.ledger)
 
     @property
     def layers(self) -> list[TurnMiddleware]:
         """Around everything else: what is refused is not watched."""
         if self._limits.are_none and self._crowd.are_none:
-            return [self._watching]
+            return [self._middleware]
         quota = QuotaMiddleware(self.ledger, self._limits, crowd=self._crowd)
-        return [quota, self._watching]
+        return [quota, self._middleware]
 
     def billing(self, peer: str) -> AbstractContextManager[None]:
         """Around what is done for this peer between its turns."""
@@ -270,9 +270,9 @@ class UsageTracking:
         *,
         reaction: ReactionLine | None = None,
     ) -> None:
-        memory.on_clear.append(self._watching.forget)
-        memory.on_forget.append(self._watching.forget_peer)
-        why = WhyCommand(self._watching, memory, reaction=reaction)
+        memory.on_clear.append(self._middleware.forget)
+        memory.on_forget.append(self._middleware.forget_peer)
+        why = WhyCommand(self._middleware, memory, reaction=reaction)
         why.add_to(commands)
         UsageCommand(self.ledger, self._limits).add_to(commands)
 
@@ -282,7 +282,7 @@ class UsageTracking:
             return UsageReport(days=tuple(days), limits=self._limits)
 
         async def explain(request: Request, _body: ExplanationRequest) -> ExplanationReport:
-            record = self._watching.last(conversation_key(request.message))
+            record = self._middleware.last(conversation_key(request.message))
             if record is None:
                 raise NotFound(NO_ANSWER_YET)
             return ExplanationReport(record=record, texts=dict(await why.texts(record)))

@@ -132,25 +132,25 @@ class MessageCorrection:
         self._shown = shown
         self._retract = retract
 
-    async def begin(self, utterance: ChatTurnInput, *, follows_corrections: bool) -> ShownAnswer:
+    async def begin(self, turn_input: ChatTurnInput, *, follows_corrections: bool) -> ShownAnswer:
         """Register a turn before its answer. A resumed turn finds the messages shown so far; a
         correction of the sender's last message replaces its answer.
 
         `follows_corrections=False`: the sender's client may display only the first correction of a
         message, and would lose a further one; then the answer is a new message.
         """
-        message = utterance.message
+        message = turn_input.message
         answer = ShownAnswer(
-            peer=utterance.peer,
-            place=utterance.conversation,
+            peer=turn_input.peer,
+            place=turn_input.conversation,
             asked=message.reply_with,
             request=message.reply_with,
-            turn=utterance.id,
+            turn=turn_input.id,
         )
-        known = self._find(utterance.conversation, message.reply_with)
-        if known is not None and known.turn == utterance.id:
+        known = self._find(turn_input.conversation, message.reply_with)
+        if known is not None and known.turn == turn_input.id:
             return known
-        if (last := self._corrected(utterance)) is not None:
+        if (last := self._corrected(turn_input)) is not None:
             await self._retract(last.place, last.turn, last.peer)
             is_first = last.request == last.asked
             ids = last.ids if follows_corrections or is_first else ()
@@ -192,15 +192,15 @@ class MessageCorrection:
             for one, id in zip(pieces, places, strict=True)
         ]
 
-    def _corrected(self, utterance: ChatTurnInput) -> ShownAnswer | None:
+    def _corrected(self, turn_input: ChatTurnInput) -> ShownAnswer | None:
         """Answer to the last message, if this message corrects it. A correction of an older message
         retracts nothing, and is treated as a new message."""
-        if not (corrects := utterance.message.said.corrects):
+        if not (corrects := turn_input.message.said.corrects):
             return None
         try:
-            last = self._shown.last(utterance.conversation)
+            last = self._shown.last(turn_input.conversation)
         except StorageFailed as error:
-            logger.warning("what is shown in %s cannot be read: %s", utterance.conversation, error)
+            logger.warning("what is shown in %s cannot be read: %s", turn_input.conversation, error)
             return None
         return last if last and corrects in (last.asked, last.request) else None
 

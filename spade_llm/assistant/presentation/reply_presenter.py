@@ -48,27 +48,27 @@ class LongAnswerSender:
         self._long = long_answer_chars
         self._name_of = name_of
 
-    async def answer(self, utterance: ChatTurnInput, handler: ChatHandler) -> ChatReply:
+    async def answer(self, turn_input: ChatTurnInput, handler: ChatHandler) -> ChatReply:
         """Answer with `handler`, and send a long answer or an export as a file."""
-        reply = await handler(utterance)
-        if utterance.message.encoding is not Encoding.PLAIN or not reply.is_for_asker:
+        reply = await handler(turn_input)
+        if turn_input.message.encoding is not Encoding.PLAIN or not reply.is_for_asker:
             return reply
         # An export without memories is a sentence and no JSON.
-        if (name := self._name_of(utterance.text)) and reply.text.startswith("{"):
-            shown = await self._sent(utterance, reply.text, name)
-            asked_for = _texts(utterance, reply).asked_for
+        if (name := self._name_of(turn_input.text)) and reply.text.startswith("{"):
+            shown = await self._sent(turn_input, reply.text, name)
+            asked_for = _texts(turn_input, reply).asked_for
             return _with_text(reply, asked_for.format(shown) if shown else reply.text)
         if not self._long or len(reply.text) <= self._long:
             return reply
-        shown = await self._sent(utterance, reply.text, _name("answer", "md"))
-        return _with_text(reply, _shortened(reply.text, shown, _texts(utterance, reply)))
+        shown = await self._sent(turn_input, reply.text, _name("answer", "md"))
+        return _with_text(reply, _shortened(reply.text, shown, _texts(turn_input, reply)))
 
-    async def _sent(self, utterance: ChatTurnInput, text: str, name: str) -> str:
+    async def _sent(self, turn_input: ChatTurnInput, text: str, name: str) -> str:
         """The file's address; empty: it cannot be sent."""
         try:
-            return await self._send(utterance.message, text, name)
+            return await self._send(turn_input.message, text, name)
         except (RequestError, OSError) as error:
-            logger.info("no file for %s: %s", utterance.peer, error)
+            logger.info("no file for %s: %s", turn_input.peer, error)
             return ""
 
 
@@ -99,8 +99,8 @@ class _LongAnswerTexts:
     no_file: str
 
 
-def _texts(utterance: ChatTurnInput, reply: ChatReply) -> _LongAnswerTexts:
-    return _TEXTS[language_of(utterance.text, reply.text)]
+def _texts(turn_input: ChatTurnInput, reply: ChatReply) -> _LongAnswerTexts:
+    return _TEXTS[language_of(turn_input.text, reply.text)]
 
 
 _TEXTS = {
@@ -195,21 +195,21 @@ class ReplyPresenter:
         agent.split_outgoing = self._pieces
         EncryptionHint(agent)
 
-    async def answer(self, utterance: ChatTurnInput, handler: ChatHandler) -> ChatReply:
+    async def answer(self, turn_input: ChatTurnInput, handler: ChatHandler) -> ChatReply:
         """Answer a chat message of a client with `handler`, and present the answer according to
         the client's abilities."""
-        message = utterance.message
-        utterance = replace(
-            utterance,
-            text=readable_action(utterance.text, who=utterance.speaker),
+        message = turn_input.message
+        turn_input = replace(
+            turn_input,
+            text=readable_action(turn_input.text, who=turn_input.speaker),
             replied_to=self._replies.replied_to(message),
         )
         if message.said.room:
             # A mark, a state and an edit there would be everybody's.
-            reply = await handler(_as_new_message(utterance))
+            reply = await handler(_as_new_message(turn_input))
         else:
-            reply = await self._announced(utterance, handler)
-        is_styled = self._options.styling and not self._is_command(utterance)
+            reply = await self._announced(turn_input, handler)
+        is_styled = self._options.styling and not self._is_command(turn_input)
         return (
             reply.model_copy(update={"text": to_message_styling(reply.text)})
             if is_styled
@@ -227,48 +227,48 @@ class ReplyPresenter:
             self._replies.note(piece)
         return pieces
 
-    async def _announced(self, utterance: ChatTurnInput, handler: ChatHandler) -> ChatReply:
+    async def _announced(self, turn_input: ChatTurnInput, handler: ChatHandler) -> ChatReply:
         # One mark, displayed or receipt: two ticks for one message confuse.
-        if mark := encode_mark(utterance.message):
+        if mark := encode_mark(turn_input.message):
             self._agent.send_now(mark)
-        follows = self._agent.peer_features.knows_to_follow(utterance.message.sender)
-        shown = await self._replacing.begin(utterance, follows_corrections=follows)
-        if shown.asked == utterance.message.reply_with:
-            utterance = _as_new_message(utterance)
-        async with TypingIndicator(partial(self._agent.send_state, utterance.message)) as typing:
-            if utterance.ask:
-                utterance = replace(utterance, ask=typing.pausing(utterance.ask))
-            reply = await self._growing(utterance, shown, handler)
+        follows = self._agent.peer_features.knows_to_follow(turn_input.message.sender)
+        shown = await self._replacing.begin(turn_input, follows_corrections=follows)
+        if shown.asked == turn_input.message.reply_with:
+            turn_input = _as_new_message(turn_input)
+        async with TypingIndicator(partial(self._agent.send_state, turn_input.message)) as typing:
+            if turn_input.ask:
+                turn_input = replace(turn_input, ask=typing.pausing(turn_input.ask))
+            reply = await self._growing(turn_input, shown, handler)
             if self._options.streaming:
                 # Behind the first answer: the next may grow, or need not be asked for in pieces.
-                self._agent.peer_features.learn(utterance.message.sender)
+                self._agent.peer_features.learn(turn_input.message.sender)
             if not (reply.is_for_asker and reply.text):
                 typing.pause()
         return reply
 
     async def _growing(
-        self, utterance: ChatTurnInput, shown: ShownAnswer, handler: ChatHandler
+        self, turn_input: ChatTurnInput, shown: ShownAnswer, handler: ChatHandler
     ) -> ChatReply:
         """Stream the answer, unless the client is known not to support corrections."""
-        client = utterance.message.sender
+        client = turn_input.message.sender
         if not (
             self._options.streaming and self._agent.peer_features.may_follow_corrections(client)
         ):
-            return await handler(utterance)
-        shower = _ReplyProgress(self._agent, self._replacing, utterance.message, shown)
+            return await handler(turn_input)
+        shower = _ReplyProgress(self._agent, self._replacing, turn_input.message, shown)
         async with StreamingMessage(
             shower.show,
             may_show=shower.may_show,
             first_s=self._options.first_s,
             every_s=self._options.edit_every_s,
         ) as bubble:
-            ask = bubble.before(utterance.ask) if utterance.ask else None
+            ask = bubble.before(turn_input.ask) if turn_input.ask else None
             try:
-                return await handler(replace(utterance, on_delta=bubble.add, ask=ask))
+                return await handler(replace(turn_input, on_delta=bubble.add, ask=ask))
             except asyncio.CancelledError:
                 # At shutdown it is no stop: the resumed turn goes on in the same bubble.
                 if bubble.is_shown and not self._agent.node.dispatcher.is_closing:
-                    shower.end(bubble.text, STOPPED_TEXTS[language_of(utterance.text)])
+                    shower.end(bubble.text, STOPPED_TEXTS[language_of(turn_input.text)])
                 raise
 
     def _sight(self, seen: PeerPresence) -> None:
@@ -279,11 +279,11 @@ class ReplyPresenter:
             self._agent.peer_features.learn(seen.jid)
 
 
-def _as_new_message(utterance: ChatTurnInput) -> ChatTurnInput:
+def _as_new_message(turn_input: ChatTurnInput) -> ChatTurnInput:
     """Treat the input as a new message: a correction it names is ignored, and it gets answers and
     reactions of its own."""
-    message = utterance.message
-    return replace(utterance, message=replace(message, said=replace(message.said, corrects="")))
+    message = turn_input.message
+    return replace(turn_input, message=replace(message, said=replace(message.said, corrects="")))
 
 
 class _ReplyProgress:

@@ -68,7 +68,7 @@ class Approver:
     ask: AskApproval | None = None
     """Callback that asks for approval; None: the sender cannot be asked."""
     expiry_s: float = APPROVAL_EXPIRY_S
-    aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    release_slot: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
     """Context manager that releases the turn's slot while a tool waits, so that other requests are
     processed."""
 

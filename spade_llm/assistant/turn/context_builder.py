@@ -195,28 +195,28 @@ class AssembledContext:
 
 
 def assemble_context(
-    wishes: ContextOptions, there: ContextSources, *, count: Count
+    wishes: ContextOptions, sources: ContextSources, *, count: Count
 ) -> AssembledContext:
     """`count` tells how many tokens a text has. Never more than `wishes.max_tokens`."""
-    piles = _BudgetAllocator(wishes, there, count)
-    piles.fill(wishes.max_tokens)
-    return piles.built(wishes.max_tokens)
+    allocator = _BudgetAllocator(wishes, sources, count)
+    allocator.fill(wishes.max_tokens)
+    return allocator.built(wishes.max_tokens)
 
 
 class _BudgetAllocator:
     """Token budget allocation between tools, history, memories and documents; in each list, the
     least important entries are at the end."""
 
-    def __init__(self, wishes: ContextOptions, there: ContextSources, count: Count) -> None:
+    def __init__(self, wishes: ContextOptions, sources: ContextSources, count: Count) -> None:
         headings = {name: texts[wishes.language] for name, texts in HEADINGS.items()}
-        self._there = there
+        self._sources = sources
         self._count = count
         self._headings = headings
         self._memory_share = MEMORY_SHARE[wishes.priority]
         self._tools = BudgetedList(
             sorted(
-                there.tools,
-                key=lambda spec: (spec.name != there.chosen, spec.name not in there.named),
+                sources.tools,
+                key=lambda spec: (spec.name != sources.chosen, spec.name not in sources.named),
             ),
             write=_tool_line,
             shorten=lambda spec, chars: replace(
@@ -227,7 +227,7 @@ class _BudgetAllocator:
             count=count,
             passes_over=True,
         )
-        self._exchanges = _exchanges(there.history)
+        self._exchanges = _exchanges(sources.history)
         self._history = BudgetedList(
             self._exchanges,
             write=lambda exchange: "\n".join(
@@ -241,7 +241,7 @@ class _BudgetAllocator:
         self._memories = BudgetedList(
             # The newest first; all that was learned before what was only said, which is newer.
             sorted(
-                _without_excess(there),
+                _without_excess(sources),
                 key=lambda found: (
                     is_message(found),
                     -(found.entry.valid_at or found.entry.created_at).timestamp(),
@@ -257,7 +257,7 @@ class _BudgetAllocator:
             passes_over=True,
         )
         self._documents = BudgetedList(
-            sorted(there.recalled.passages, key=lambda found: -found.score),
+            sorted(sources.recalled.passages, key=lambda found: -found.score),
             write=lambda found: _line(f"[{citation_label(found.chunk)}] {found.chunk.text}"),
             shorten=lambda found, chars: replace(
                 found, chunk=replace(found.chunk, text=_truncated(found.chunk.text, chars))
@@ -273,16 +273,16 @@ class _BudgetAllocator:
         memory = int(room * self._memory_share)
         memories = memory - int(memory * HISTORY_SHARE)
         shares = ((self._memories, memories), (self._documents, room - memory))
-        for pile, share in shares:
-            room -= pile.take(share)
+        for entries, share in shares:
+            room -= entries.take(share)
         # A part whose first entry outgrows its share keeps the share, for that entry shortened.
-        kept_back = sum(share for pile, share in shares if pile.is_starved)
+        kept_back = sum(share for entries, share in shares if entries.is_starved)
         history = self._history.take(room - kept_back)
         history += self._history.take_part(room - kept_back - history)
         room -= history
-        for pile, share in shares:
-            if pile.is_starved:
-                room -= pile.take(room) or pile.take(min(share, room), is_part_taken=True)
+        for entries, share in shares:
+            if entries.is_starved:
+                room -= entries.take(room) or entries.take(min(share, room), is_part_taken=True)
         room -= self._memories.take(min(room, max(memory - memories - history, 0)))
         room -= self._documents.take(room)
         self._memories.take(room)
@@ -298,9 +298,9 @@ class _BudgetAllocator:
         while (tokens := self._count(text := self._text())) > max_tokens:
             next(one for one in in_order_of_loss if one.kept).drop_last()
         # Complete and in their original order, even if a tool's line was shortened.
-        offered = {self._there.chosen, *(spec.name for spec in self._tools.kept)}
+        offered = {self._sources.chosen, *(spec.name for spec in self._tools.kept)}
         recalled = replace(
-            self._there.recalled,
+            self._sources.recalled,
             memories=tuple(sorted(self._memories.kept, key=lambda found: -found.score)),
             passages=tuple(self._documents.kept),
         )
@@ -309,7 +309,7 @@ class _BudgetAllocator:
             tokens=tokens,
             history=tuple(chain.from_iterable(reversed(self._history.kept))),
             recalled=recalled,
-            tools=tuple(spec for spec in self._there.tools if spec.name in offered),
+            tools=tuple(spec for spec in self._sources.tools if spec.name in offered),
         )
 
     def _drop_repeated(self) -> None:
@@ -318,7 +318,7 @@ class _BudgetAllocator:
         said = {str(message["content"]) for message in chain.from_iterable(kept)}
         repeated = {
             found.entry.id
-            for found in self._there.recalled.memories
+            for found in self._sources.recalled.memories
             if is_message(found) and found.entry.content in said
         }
         self._memories.keep_only(lambda found: found.entry.id not in repeated)
@@ -382,17 +382,17 @@ def _shorter_message(message: ContextMessage, chars: int) -> ContextMessage:
     return shorter
 
 
-def _without_excess(there: ContextSources) -> list[ScoredMemory]:
+def _without_excess(sources: ContextSources) -> list[ScoredMemory]:
     """Memories with MAX_OTHER_MESSAGES messages beside those of this conversation."""
-    said = {message["content"] for message in there.history}
+    said = {message["content"] for message in sources.history}
     others = [
         found
-        for found in there.recalled.memories
+        for found in sources.recalled.memories
         if is_message(found) and found.entry.content not in said
     ]
     others.sort(key=lambda found: -found.score)
     excess = {found.entry.id for found in others[MAX_OTHER_MESSAGES:]}
-    return [found for found in there.recalled.memories if found.entry.id not in excess]
+    return [found for found in sources.recalled.memories if found.entry.id not in excess]
 
 
 def _memory_line(found: ScoredMemory) -> str:

@@ -87,7 +87,7 @@ class LLMBehaviour(Behaviour):
         limits: TurnLimits,
         layers: Sequence[TurnMiddleware] = (),
         program_layers: Sequence[TurnMiddleware] | None = None,
-        form: AnswerSchema | None = None,
+        answer_schema: AnswerSchema | None = None,
         billing: BillingScope | None = None,
     ) -> None:
         """Create the handler. `toolboxes` are shared by all conversations; `shared_tools` combines
@@ -102,17 +102,17 @@ class LLMBehaviour(Behaviour):
         """Behaviour that must be added to the agent together with this one."""
         # Without a memory agent they are nowhere else.
         self.conversations = ConversationCache(idle_s=IDLE_S if memory.memory is not None else None)
-        self.held = ConversationLocks()
+        self.locks = ConversationLocks()
         """Locks of conversations and peers; no turn begins while they are held."""
         self._system_prompt = system_prompt
         self._memory = memory
         self._memory_offer = memory_offer
-        self._counting = TokenCounterCache()
+        self._token_counters = TokenCounterCache()
         self.shared_tools = CombinedToolbox(toolboxes, list_timeout_s=LIST_DEADLINE_S)
         self._limits = limits
         self._layers = layers
         self._program_layers = layers if program_layers is None else program_layers
-        self._form = form
+        self._form = answer_schema
         self.commands = CommandRegistry()
         self.commands.add(
             "status", self._status, "/status – which model I use, and what can be reached"
@@ -130,35 +130,39 @@ class LLMBehaviour(Behaviour):
         await asyncio.sleep(min(self.conversations.next_expiry_s(), IDLE_S))
         self.conversations.expire()
 
-    async def answer(self, utterance: ChatTurnInput) -> ChatReply:
+    async def answer(self, turn_input: ChatTurnInput) -> ChatReply:
         """Reply to one message. If the model fails, the reply is an apology."""
         # A model that writes "/forget all" commands nobody.
-        if not utterance.is_forwarded:
-            obeyed = await self.commands.obey(utterance)
+        if not turn_input.is_forwarded:
+            obeyed = await self.commands.obey(turn_input)
             if obeyed is not None:
-                return ChatReply(text=obeyed, context=_context_of(None, utterance))
-        utterance = replace(utterance, form=utterance.form or self._form)
+                return ChatReply(text=obeyed, context=_context_of(None, turn_input))
+        turn_input = replace(turn_input, answer_schema=turn_input.answer_schema or self._form)
         # A turn beside a deletion would write again what is removed.
-        await self.held.are_free([utterance.message.owner, utterance.conversation])
-        conversation = self.conversations.get(utterance.conversation, peer=utterance.message.owner)
-        conversation.heard_from(utterance.peer)
-        attempt = _TurnAttempt(result=TurnResult(is_annotated=utterance.is_annotated))
-        is_client = utterance.message.encoding is Encoding.PLAIN
-        proceed = with_middleware(
+        await self.locks.are_free([turn_input.message.owner, turn_input.conversation])
+        conversation = self.conversations.get(
+            turn_input.conversation, peer=turn_input.message.owner
+        )
+        conversation.heard_from(turn_input.peer)
+        attempt = _TurnAttempt(result=TurnResult(is_annotated=turn_input.is_annotated))
+        is_client = turn_input.message.encoding is Encoding.PLAIN
+        call_next = with_middleware(
             self._layers if is_client else self._program_layers,
             conversation,
             partial(self._respond, conversation, attempt),
         )
         outcome = None
         try:
-            outcome = await proceed(utterance)
+            outcome = await call_next(turn_input)
         finally:
             # In `finally`, since a stopped turn (CancelledError) leaves its calls, too.
             if outcome is None:
-                attempt.leave_in(conversation, utterance.id)
-        unkept = await self._keep(conversation, utterance, outcome) if outcome.is_kept else ()
+                attempt.leave_in(conversation, turn_input.id)
+        unkept = (
+            await self._store_exchange(conversation, turn_input, outcome) if outcome.is_kept else ()
+        )
         missing = dict.fromkeys([*outcome.missing, *unkept])
-        return _reply(outcome, tuple(missing), utterance)
+        return _reply(outcome, tuple(missing), turn_input)
 
     async def retract(self, place: str, turn_id: str, peer: str) -> None:
         """The exchange that a turn left, the last in its conversation, was meant otherwise: neither
@@ -180,74 +184,76 @@ class LLMBehaviour(Behaviour):
         return stats
 
     async def _respond(
-        self, conversation: Conversation, attempt: _TurnAttempt, utterance: ChatTurnInput
+        self, conversation: Conversation, attempt: _TurnAttempt, turn_input: ChatTurnInput
     ) -> TurnOutcome:
         """Innermost handler of the turn middleware chain."""
-        if utterance.context is not None:
-            return await self._respond_as_wished(
-                conversation, attempt, utterance, utterance.context
+        if turn_input.context is not None:
+            return await self._respond_with_options(
+                conversation, attempt, turn_input, turn_input.context
             )
-        toolbox = self.toolbox_of(utterance.peer, utterance.kept_in)
+        toolbox = self.toolbox_of(turn_input.peer, turn_input.kept_in)
         _, recalled, specs = await asyncio.gather(
             self._memory.load(conversation),
-            self._memory.recall(utterance.text, subject=utterance.peer),
+            self._memory.recall(turn_input.text, subject=turn_input.peer),
             toolbox.list(),
         )
-        tools = offered_tools(specs, utterance.wishes)  # A wish that cannot be met leaves no trace.
-        recalled = replace(recalled, heard=utterance.heard, replied_to=utterance.replied_to)
-        attempt.question = user_message(utterance.text, peer=utterance.speaker)
+        tools = offered_tools(
+            specs, turn_input.wishes
+        )  # A wish that cannot be met leaves no trace.
+        recalled = replace(recalled, heard=turn_input.heard, replied_to=turn_input.replied_to)
+        attempt.question = user_message(turn_input.text, peer=turn_input.speaker)
         history = (*conversation.messages, attempt.question)
         await self.preparing.prepare(self.strategy, conversation.key, history)
         strategy = CachedContext(self.strategy)
-        recalled = self._chosen(strategy, history, recalled)
+        recalled = self._select_memories(strategy, history, recalled)
         turn = self._turn(strategy, toolbox)
-        result = await self._run_turn(turn, history, recalled, utterance, attempt.result, tools)
+        result = await self._run_turn(turn, history, recalled, turn_input, attempt.result, tools)
         return TurnOutcome(
-            question=utterance.text,
+            question=turn_input.text,
             result=result,
             recalled=recalled,
             missing=(*recalled.missing, *self._missing_tools()),
         )
 
-    async def _respond_as_wished(
+    async def _respond_with_options(
         self,
         conversation: Conversation,
         attempt: _TurnAttempt,
-        utterance: ChatTurnInput,
+        turn_input: ChatTurnInput,
         wishes: ContextOptions,
     ) -> TurnOutcome:
         """Respond with the context that the options select, instead of the assistant's defaults."""
-        tool_wishes = utterance.wishes
+        tool_wishes = turn_input.wishes
         toolbox = (
-            self.toolbox_of(utterance.peer, utterance.kept_in)
+            self.toolbox_of(turn_input.peer, turn_input.kept_in)
             if tool_wishes.are_any_wanted
             else CombinedToolbox([])  # Nobody waits for tools that are not to be called.
         )
-        check_namespace_access(wishes.namespaces, person=utterance.peer)
+        check_namespace_access(wishes.namespaces, person=turn_input.peer)
         is_history_known, recalled, specs, count = await asyncio.gather(
             self._is_known(conversation, wishes),
-            self._memory.recall_wished(utterance.text, subject=utterance.peer, wishes=wishes),
+            self._memory.recall_wished(turn_input.text, subject=turn_input.peer, wishes=wishes),
             toolbox.list(),
-            self._counting.count_for(self.model.name),
+            self._token_counters.count_for(self.model.name),
         )
         available = ContextSources(
             history=tuple(conversation.messages) if wishes.reads_history else (),
-            recalled=replace(recalled, heard=utterance.heard, replied_to=utterance.replied_to),
+            recalled=replace(recalled, heard=turn_input.heard, replied_to=turn_input.replied_to),
             tools=offered_tools(specs, tool_wishes),
             named=tool_wishes.tools or (),
             chosen=tool_wishes.tool_choice,
         )
         built = assemble_context(wishes, available, count=count)
-        attempt.question = user_message(utterance.text, peer=utterance.speaker)
+        attempt.question = user_message(turn_input.text, peer=turn_input.speaker)
         turn = self._turn(NoContextManagement(), toolbox)
         history = (*built.history, attempt.question)
         result = await self._run_turn(
-            turn, history, built.recalled, utterance, attempt.result, built.tools
+            turn, history, built.recalled, turn_input, attempt.result, built.tools
         )
         unknown = () if is_history_known else ("memory",)
         no_tools = self._missing_tools() if tool_wishes.are_any_wanted else ()
         return TurnOutcome(
-            question=utterance.text,
+            question=turn_input.text,
             result=result,
             recalled=built.recalled,
             built=built,
@@ -261,7 +267,7 @@ class LLMBehaviour(Behaviour):
         await self._memory.load(conversation)
         return conversation.is_loaded
 
-    def _chosen(
+    def _select_memories(
         self, strategy: ContextManagement, history: Sequence[ContextMessage], recalled: RecallResult
     ) -> RecallResult:
         """Select the memories that fit the budget and are not in the history given to the model."""
@@ -270,18 +276,18 @@ class LLMBehaviour(Behaviour):
         chosen = select_memories(recalled.memories, said=said, tokens=self._limits.recall_tokens)
         return replace(recalled, memories=chosen)
 
-    async def _keep(
-        self, conversation: Conversation, utterance: ChatTurnInput, outcome: TurnOutcome
+    async def _store_exchange(
+        self, conversation: Conversation, turn_input: ChatTurnInput, outcome: TurnOutcome
     ) -> tuple[str, ...]:
         """A disk that refuses costs the exchange its place in memory, not the person the answer."""
-        question = user_message(outcome.question, peer=utterance.speaker)
+        question = user_message(outcome.question, peer=turn_input.speaker)
         conversation.extend([question, *outcome.result.added])
-        conversation.last_turn = utterance.id
+        conversation.last_turn = turn_input.id
         self.preparing.work_ahead(self.strategy, conversation)
         try:
             await self._memory.observe(
                 conversation,
-                said=utterance,
+                said=turn_input,
                 question=outcome.question,
                 answer=outcome.result.text,
                 recalled=outcome.recalled.memories,
@@ -305,31 +311,31 @@ class LLMBehaviour(Behaviour):
         turn: Turn,
         history: Sequence[ContextMessage],
         recalled: RecallResult,
-        utterance: ChatTurnInput,
+        turn_input: ChatTurnInput,
         result: TurnResult,
         tools: Sequence[ToolSpec],
     ) -> TurnResult:
         options = TurnOptions(
-            on_delta=utterance.on_delta,
-            wishes=utterance.wishes,
-            person=Approver(
-                jid=utterance.peer,
-                turn_id=utterance.id,
-                ask=utterance.ask,
+            on_delta=turn_input.on_delta,
+            wishes=turn_input.wishes,
+            approver=Approver(
+                jid=turn_input.peer,
+                turn_id=turn_input.id,
+                ask=turn_input.ask,
                 expiry_s=self._limits.approval_seconds,
-                aside=utterance.aside,
+                release_slot=turn_input.release_slot,
             ),
-            form=utterance.form,
-            sampling=utterance.sampling,
+            answer_schema=turn_input.answer_schema,
+            sampling=turn_input.sampling,
             tools=tools,
         )
         try:
             return await turn.run(history, recalled, options=options, result=result)
         except (ModelError, TimeoutError) as error:
-            logger.warning("conversation %s: the model failed: %s", utterance.conversation, error)
-            if utterance.form is not None:
+            logger.warning("conversation %s: the model failed: %s", turn_input.conversation, error)
+            if turn_input.answer_schema is not None:
                 raise Failure(_apology(error)) from error
-            if utterance.context is not None or not utterance.is_annotated:
+            if turn_input.context is not None or not turn_input.is_annotated:
                 raise  # Who decides so much decides, too, what to do without an answer.
             result.close_as(_apology(error))
             result.is_apology = True
@@ -349,7 +355,7 @@ class LLMBehaviour(Behaviour):
     def _missing_tools(self) -> tuple[str, ...]:
         return ("tools",) if self.shared_tools.unavailable else ()
 
-    async def _status(self, _argument: str, _utterance: ChatTurnInput) -> str:
+    async def _status(self, _argument: str, _turn_input: ChatTurnInput) -> str:
         away, tools = await asyncio.gather(self._memory.away(), self.shared_tools.list())
         missing = [*away, *self._missing_tools()]
         return (
@@ -376,16 +382,16 @@ class _TurnAttempt:
             conversation.last_turn = turn_id
 
 
-async def _nothing_to_stop(_argument: str, _utterance: ChatTurnInput) -> str:
+async def _nothing_to_stop(_argument: str, _turn_input: ChatTurnInput) -> str:
     """Reply to /stop when nothing is running; otherwise chat/service.py stops the turn as soon as
     the command arrives."""
     return NOTHING_TO_STOP
 
 
-def _reply(outcome: TurnOutcome, missing: tuple[str, ...], utterance: ChatTurnInput) -> ChatReply:
+def _reply(outcome: TurnOutcome, missing: tuple[str, ...], turn_input: ChatTurnInput) -> ChatReply:
     result = outcome.result
     text = result.text if outcome.said is None else outcome.said
-    if missing and utterance.is_annotated and not (result.is_formed or utterance.context):
+    if missing and turn_input.is_annotated and not (result.is_formed or turn_input.context):
         text += f"\n\n(Answered without {' and '.join(missing)}: not reachable now.)"
     return ChatReply(
         text=text,
@@ -396,7 +402,7 @@ def _reply(outcome: TurnOutcome, missing: tuple[str, ...], utterance: ChatTurnIn
         tool_calls=tuple(map(_tool_use, result.called)),
         routed_to=outcome.routed_to,
         steps=tuple(_steps(result)),
-        context=_context_of(outcome.built, utterance),
+        context=_context_of(outcome.built, turn_input),
         is_for_asker=outcome.is_for_asker,
         finish=result.finish,
         failure=result.failure,
@@ -414,13 +420,13 @@ def _steps(result: TurnResult) -> Iterator[ToolRoundReport]:
         )
 
 
-def _context_of(built: AssembledContext | None, utterance: ChatTurnInput) -> BuiltContext | None:
+def _context_of(built: AssembledContext | None, turn_input: ChatTurnInput) -> BuiltContext | None:
     """Context report for a reply; None: the request had no context options. It is empty if the
     model was not called."""
-    if utterance.context is None:
+    if turn_input.context is None:
         return None
     built = built or AssembledContext()
-    sources = (_source(one, asker=utterance.peer) for one in built.recalled.passages)
+    sources = (_source(one, asker=turn_input.peer) for one in built.recalled.passages)
     return BuiltContext(text=built.text, tokens=built.tokens, sources=tuple(sources))
 
 

@@ -95,8 +95,8 @@ class TurnOptions:
     on_delta: OnDelta | None = None
     """Takes the answer's text in pieces; not where it must have a form."""
     wishes: ToolOptions = DEFAULT_TOOL_OPTIONS
-    person: Approver = NO_APPROVER
-    form: AnswerSchema | None = None
+    approver: Approver = NO_APPROVER
+    answer_schema: AnswerSchema | None = None
     sampling: Sampling | None = None
     tools: Sequence[ToolSpec] | None = None
     """Tools offered to the model; None: selected from the toolbox by the tool options."""

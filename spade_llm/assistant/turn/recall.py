@@ -168,7 +168,7 @@ class Recall:
         self._deadline_s = deadline_s
         self._clock = clock
         self._away_until: dict[str, float] = {}
-        self._places = {
+        self._limiters = {
             # No bound of its own: the wait ends after SLOT_TIMEOUT_S.
             name: ConcurrencyLimiter(MAX_CONCURRENT, name=name, max_waiting=None)
             for name in _PHASES
@@ -269,7 +269,7 @@ class Recall:
         if self.is_away(name):
             return None
         with turn_recorder.record_phase(_PHASES[name]):
-            async with self._places[name].slot_within(SLOT_TIMEOUT_S) as has_place:
+            async with self._limiters[name].slot_within(SLOT_TIMEOUT_S) as has_place:
                 # Others may have found it away meanwhile.
                 return (
                     await self._asked(name, ask) if has_place and not self.is_away(name) else None

@@ -84,10 +84,10 @@ class JsonAnswerSchema:
         return bare
 
 
-def schema_message(form: AnswerSchema) -> UserMessage:
+def schema_message(answer_schema: AnswerSchema) -> UserMessage:
     """Message before the question that tells the model the schema. It is a user message, trusted no
     more than the question, since the schema may come from the caller."""
-    schema = json.dumps(form.schema, ensure_ascii=False)
+    schema = json.dumps(answer_schema.schema, ensure_ascii=False)
     return {
         "role": "user",
         "content": render_prompt("answer_form", schema=schema),

@@ -93,7 +93,7 @@ class ToolCallRunner:
         toolbox: Toolbox,
         specs: Sequence[ToolSpec],
         *,
-        person: Approver,
+        approver: Approver,
         scope: asyncio.Timeout,
     ) -> None:
         """Create the runner. `scope` is the turn's time limit, suspended while a person or an agent
@@ -103,8 +103,8 @@ class ToolCallRunner:
         self._sensitive = frozenset(spec.name for spec in specs if spec.needs_approval)
         self._asking = frozenset(spec.name for spec in specs if spec.asks_others)
         self._clock = PausableTimeout(scope)
-        self._consent = _ApprovalGate(person, self._clock)
-        self._person = person
+        self._consent = _ApprovalGate(approver, self._clock)
+        self._approver = approver
         self._running: list[tuple[ExecutedToolCall, asyncio.Task[ExecutedToolCall]]] = []
         """Calls of the latest round: the result to use if the call is stopped, and its task."""
 
@@ -147,14 +147,14 @@ class ToolCallRunner:
             verdict = await self._consent.to(call.name, arguments)
             if verdict is not ApprovalVerdict.YES:
                 return replace(called, result=prompt_template(f"not_run_{verdict}"))
-            approved_by = self._person.jid
+            approved_by = self._approver.jid
         return await self._call(called, arguments, approved_by)
 
     async def _call(
         self, called: ExecutedToolCall, arguments: Mapping[str, object], approved_by: str
     ) -> ExecutedToolCall:
         context = CallContext(
-            on_behalf_of=self._person.jid, approved_by=approved_by, turn=self._person.turn_id
+            on_behalf_of=self._approver.jid, approved_by=approved_by, turn=self._approver.turn_id
         )
         began = time.perf_counter()
         with self._traced(called) as span:
@@ -189,7 +189,7 @@ class ToolCallRunner:
         if name not in self._asking:
             yield
             return
-        async with self._person.aside():
+        async with self._approver.release_slot():
             with self._clock.standing_still():
                 yield
 
@@ -211,14 +211,14 @@ class ToolCallRunner:
 class _ApprovalGate:
     """The person's yes to single calls, asked for one after another."""
 
-    def __init__(self, person: Approver, clock: PausableTimeout) -> None:
-        self._person = person
+    def __init__(self, approver: Approver, clock: PausableTimeout) -> None:
+        self._approver = approver
         self._clock = clock
         self._left_s = MAX_APPROVAL_WAIT_S
         self._one_question = asyncio.Lock()
         self._declined: set[str] = set()
         self._asked = 0
-        self._final: ApprovalVerdict | None = None if person.ask else ApprovalVerdict.NOBODY
+        self._final: ApprovalVerdict | None = None if approver.ask else ApprovalVerdict.NOBODY
         """Verdict for all further calls of this turn; None: approval can still be asked for."""
 
     async def to(self, tool: str, arguments: Mapping[str, object]) -> ApprovalVerdict:
@@ -244,18 +244,18 @@ class _ApprovalGate:
         self._asked += 1
         question = ApprovalQuestion(
             # Asked again by the resumed turn it has the same id; every other call has another.
-            id=_digest(self._person.turn_id, wish, str(self._asked)),
+            id=_digest(self._approver.turn_id, wish, str(self._asked)),
             tool=tool,
             arguments=shown_arguments(arguments),
-            expires_s=min(self._person.expiry_s, self._left_s),
+            expires_s=min(self._approver.expiry_s, self._left_s),
         )
         began = time.monotonic()
         with self._clock.standing_still():
             verdict = (
-                await self._person.ask(question) if self._person.ask else ApprovalVerdict.NOBODY
+                await self._approver.ask(question) if self._approver.ask else ApprovalVerdict.NOBODY
             )
         self._left_s -= time.monotonic() - began
-        logger.info("tool %s: %s was asked: %s", tool, self._person.jid, verdict)
+        logger.info("tool %s: %s was asked: %s", tool, self._approver.jid, verdict)
         return verdict
 
 

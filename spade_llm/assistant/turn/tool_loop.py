@@ -221,7 +221,7 @@ class ToolLoop:
         self._refused = ""
         """Reason why the forced call cannot be made."""
         self._rounds = options.wishes.tool_rounds or limits.tool_rounds
-        is_streamed = options.on_delta is not None and options.form is None
+        is_streamed = options.on_delta is not None and options.answer_schema is None
         self._complete_round = self._streamed if is_streamed else self._unstreamed
 
     async def run(self, build: BuildPrompt) -> None:
@@ -247,8 +247,8 @@ class ToolLoop:
                 self._break_off(reached)
                 return
             await self._run_tools(completion, number)
-        if self._options.form is not None:
-            self._result.close_as(await self._formed(completion, self._options.form, build))
+        if (schema := self._options.answer_schema) is not None:
+            self._result.close_as(await self._validated(completion, schema, build))
             self._result.is_formed = True
         elif completion.tool_calls and not completion.text:
             self._break_off(self._used_up() or "it wanted more tools than it may call")
@@ -256,7 +256,7 @@ class ToolLoop:
             self._result.close(is_cut_off=completion.is_cut_off)
 
     def _break_off(self, reason: str) -> None:
-        if self._options.form is not None:
+        if self._options.answer_schema is not None:
             raise InvalidAnswer(f"there is no answer of the form that was asked for: {reason}")
         self._result.break_off(reason)
 
@@ -322,13 +322,13 @@ class ToolLoop:
     ) -> Completion:
         """Call the model. The response schema is sent only without tools: some servers allow no
         tool calls with it."""
-        form = None if tools else self._options.form
+        answer_schema = None if tools else self._options.answer_schema
         self._result.model_calls += 1
         completion = await self._model.complete(
             messages,
             tools,
             tool_choice=tool_choice,
-            response_schema=form.schema if form else None,
+            response_schema=answer_schema.schema if answer_schema else None,
             sampling=self._options.sampling,
         )
         return self._counted(completion)
@@ -346,7 +346,7 @@ class ToolLoop:
 
     async def _say(self, text: str) -> None:
         shown = self._result.spoken.add(text)
-        if shown and self._options.on_delta is not None and self._options.form is None:
+        if shown and self._options.on_delta is not None and self._options.answer_schema is None:
             await self._options.on_delta(shown)
 
     async def _run_tools(self, completion: Completion, number: int) -> None:
@@ -372,11 +372,13 @@ class ToolLoop:
             for call, one in zip(completion.tool_calls, called, strict=True)
         )
 
-    async def _formed(self, completion: Completion, form: AnswerSchema, build: BuildPrompt) -> str:
+    async def _validated(
+        self, completion: Completion, schema: AnswerSchema, build: BuildPrompt
+    ) -> str:
         """Validate the answer; if it does not match the schema, the model is called once more,
         without tools."""
         try:
-            return form.checked(completion.text)
+            return schema.checked(completion.text)
         except AnswerSchemaError as fault:
             if reached := self._used_up():
                 raise InvalidAnswer(f"the answer has no valid form, and {reached}") from fault
@@ -391,7 +393,7 @@ class ToolLoop:
             }
         again = await self._complete([*build(self._result.added), said, repair], (), AUTO)
         try:
-            return form.checked(again.text)
+            return schema.checked(again.text)
         except AnswerSchemaError as fault:
             raise InvalidAnswer(
                 f"the model's answer does not have the form that was asked for, twice: {fault}"

@@ -63,7 +63,7 @@ CallNext = Callable[["ChatTurnInput"], Awaitable[TurnOutcome]]
 
 class TurnMiddleware(Protocol):
     async def __call__(
-        self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
+        self, turn_input: ChatTurnInput, conversation: Conversation, call_next: CallNext
     ) -> TurnOutcome:
         """`proceed` runs what is within, once at most. Raises what it raises."""
         ...
@@ -73,10 +73,10 @@ def with_middleware(
     layers: Sequence[TurnMiddleware], conversation: Conversation, innermost: CallNext
 ) -> CallNext:
     """`innermost` with the layers around it, the first of them outermost."""
-    proceed = innermost
+    call_next = innermost
     for layer in reversed(layers):
-        proceed = partial(layer, conversation=conversation, proceed=proceed)
-    return proceed
+        call_next = partial(layer, conversation=conversation, call_next=call_next)
+    return call_next
 
 
 class Turn:
@@ -123,8 +123,8 @@ class Turn:
             if recorder := turn_recorder.current_recorder():
                 read = history_length(messages)
                 recorder.read(history=len(history) + len(added), read=read)
-            if options.form is not None:
-                messages.insert(last_question(messages), schema_message(options.form))
+            if options.answer_schema is not None:
+                messages.insert(last_question(messages), schema_message(options.answer_schema))
             return messages
 
         try:
@@ -132,7 +132,7 @@ class Turn:
                 tools = options.tools
                 if tools is None:
                     tools = offered_tools(await self._toolbox.list(), options.wishes)
-                calls = ToolCallRunner(self._toolbox, tools, person=options.person, scope=scope)
+                calls = ToolCallRunner(self._toolbox, tools, approver=options.approver, scope=scope)
                 asked = replace(options, tools=tools)
                 loop = ToolLoop(self._model, asked, self._limits, calls, result=result)
                 await loop.run(build)
@@ -141,7 +141,7 @@ class Turn:
             if not scope.expired():
                 raise
             late = f"it took longer than {self._limits.seconds:g} seconds"
-            if options.form is not None:
+            if options.answer_schema is not None:
                 raise InvalidAnswer(f"there is no answer of the form: {late}") from None
             result.break_off(late)
         return result
@@ -161,10 +161,10 @@ class StatelessCompletion:
         self._limits = limits
         self._layers = layers
 
-    async def answer(self, utterance: ChatTurnInput) -> ChatReply:
+    async def answer(self, turn_input: ChatTurnInput) -> ChatReply:
         """Raises ModelError, and what the layers raise."""
-        nowhere = Conversation(utterance.peer + CONVERSATION_SUFFIX, utterance.peer)
-        outcome = await with_middleware(self._layers, nowhere, self._generated)(utterance)
+        nowhere = Conversation(turn_input.peer + CONVERSATION_SUFFIX, turn_input.peer)
+        outcome = await with_middleware(self._layers, nowhere, self._generated)(turn_input)
         usage = outcome.result.usage
         return ChatReply(
             text=outcome.result.text,
@@ -172,16 +172,16 @@ class StatelessCompletion:
             completion_tokens=usage.completion_tokens,
         )
 
-    async def _generated(self, utterance: ChatTurnInput) -> TurnOutcome:
+    async def _generated(self, turn_input: ChatTurnInput) -> TurnOutcome:
         result = TurnResult()
-        prompt: list[ContextMessage] = [user_message(utterance.text, peer=utterance.speaker)]
-        options = TurnOptions(on_delta=utterance.on_delta, sampling=utterance.sampling, tools=())
+        prompt: list[ContextMessage] = [user_message(turn_input.text, peer=turn_input.speaker)]
+        options = TurnOptions(on_delta=turn_input.on_delta, sampling=turn_input.sampling, tools=())
         try:
             async with asyncio.timeout(self._limits.seconds) as scope:
-                calls = ToolCallRunner(CombinedToolbox([]), (), person=NO_APPROVER, scope=scope)
+                calls = ToolCallRunner(CombinedToolbox([]), (), approver=NO_APPROVER, scope=scope)
                 loop = ToolLoop(self._model, options, self._limits, calls, result=result)
                 await loop.run(lambda _added: prompt)
         except TimeoutError:
             late = f"{self._model.name} took longer than {self._limits.seconds:g} seconds"
             raise ModelUnavailable(late) from None
-        return TurnOutcome(question=utterance.text, result=result, is_kept=False)
+        return TurnOutcome(question=turn_input.text, result=result, is_kept=False)

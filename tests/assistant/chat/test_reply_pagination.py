@@ -67,8 +67,8 @@ class Scene:
         self.service = ChatService(self.answer)
         self.service.attach(self.bot.node.dispatcher)
 
-    async def answer(self, utterance: ChatTurnInput) -> ChatReply:
-        self.seen.append(utterance)
+    async def answer(self, turn_input: ChatTurnInput) -> ChatReply:
+        self.seen.append(turn_input)
         return self.reply
 
 

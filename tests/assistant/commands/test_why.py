@@ -57,9 +57,9 @@ class Censor:
     """A Layer that changes what is answered, and says so."""
 
     async def __call__(
-        self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
+        self, turn_input: ChatTurnInput, conversation: Conversation, call_next: CallNext
     ) -> TurnOutcome:
-        outcome = await proceed(utterance)
+        outcome = await call_next(turn_input)
         if of_turn := turn_recorder.current_recorder():
             of_turn.changed("output guardrail words")
         return outcome
@@ -140,7 +140,7 @@ async def test_nobody_sees_the_answers_of_another_conversation() -> None:
 
 
 async def test_only_the_latest_conversations_are_explained() -> None:
-    async def answered(_utterance: ChatTurnInput) -> TurnOutcome:
+    async def answered(_turn_input: ChatTurnInput) -> TurnOutcome:
         return outcome
 
     outcome = TurnOutcome(question="hi")

@@ -141,9 +141,9 @@ async def test_one_of_ours_is_asked_in_its_own_ontology_in_one_conversation_for_
 ):
     heard: list[str] = []
 
-    async def answer(utterance: ChatTurnInput) -> ChatReply:
-        heard.append(utterance.conversation)
-        return ChatReply(text=utterance.text.upper())
+    async def answer(turn_input: ChatTurnInput) -> ChatReply:
+        heard.append(turn_input.conversation)
+        return ChatReply(text=turn_input.text.upper())
 
     async def ours(_jid: str) -> PresenceStatus:
         return PresenceStatus.OURS

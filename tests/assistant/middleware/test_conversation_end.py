@@ -69,8 +69,8 @@ class Stage:
         return reply.text, "".join(parts)
 
 
-def said_as(utterance: ChatTurnInput, encoding: Encoding) -> ChatTurnInput:
-    return replace(utterance, message=replace(utterance.message, encoding=encoding))
+def said_as(turn_input: ChatTurnInput, encoding: Encoding) -> ChatTurnInput:
+    return replace(turn_input, message=replace(turn_input.message, encoding=encoding))
 
 
 @asynccontextmanager
@@ -200,12 +200,12 @@ async def test_a_last_answer_that_is_stopped_ends_nothing() -> None:
         is_told.set()
         await asyncio.Event().wait()
 
-    async def proceed(utterance: ChatTurnInput) -> TurnOutcome:
-        return TurnOutcome(question=utterance.text, result=TurnResult(text="Bye", is_last=True))
+    async def call_next(turn_input: ChatTurnInput) -> TurnOutcome:
+        return TurnOutcome(question=turn_input.text, result=TurnResult(text="Bye", is_last=True))
 
     conversation = Conversation("you@x", "you@x")
     turn = asyncio.ensure_future(
-        ConversationEndMiddleware(on_end=tell)(an_utterance("bye"), conversation, proceed)
+        ConversationEndMiddleware(on_end=tell)(an_utterance("bye"), conversation, call_next)
     )
     await asyncio.wait_for(is_told.wait(), 5)
 

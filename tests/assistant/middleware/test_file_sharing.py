@@ -73,13 +73,13 @@ async def nowhere() -> str:
     return ""
 
 
-async def no_turn(utterance: ChatTurnInput) -> TurnOutcome:
-    raise AssertionError(utterance.text)
+async def no_turn(turn_input: ChatTurnInput) -> TurnOutcome:
+    raise AssertionError(turn_input.text)
 
 
 async def told(
     reader: Reader,
-    utterance: ChatTurnInput | None = None,
+    turn_input: ChatTurnInput | None = None,
     *,
     rules: FileSharingOptions | None = None,
     conversation: Conversation | None = None,
@@ -88,7 +88,7 @@ async def told(
         reader, upload_host=nowhere, rules=rules or FileSharingOptions(), model=None
     )
     talk = conversation or Conversation(ADA, ADA)
-    return await taking(utterance or shared(), talk, no_turn)
+    return await taking(turn_input or shared(), talk, no_turn)
 
 
 async def test_a_file_goes_to_its_persons_namespace_under_the_turns_own_id() -> None:
@@ -173,11 +173,11 @@ async def test_who_writes_spanish_is_answered_in_spanish() -> None:
 
 
 async def test_in_a_room_no_file_is_taken() -> None:
-    utterance, reader = shared(), Reader()
+    turn_input, reader = shared(), Reader()
     in_room = ChatMetadata(file=URL, room="reef@rooms.home", nick="ada")
-    utterance = replace(utterance, message=replace(utterance.message, said=in_room))
+    turn_input = replace(turn_input, message=replace(turn_input.message, said=in_room))
 
-    outcome = await told(reader, utterance)
+    outcome = await told(reader, turn_input)
 
     assert "a chat with me alone" in outcome.result.text
     assert reader.asked == []

@@ -362,8 +362,8 @@ class Card(BaseModel):
 
 async def answered_as_card(answer: str, *guardrails: Guardrail, heard: str = "a card") -> str:
     async with staged(ScriptedProvider([answer] * 2), answered=guardrails) as stage:
-        utterance = replace(an_utterance(heard), form=PydanticAnswerSchema(Card))
-        return (await stage.assistant.answer(utterance)).text
+        turn_input = replace(an_utterance(heard), answer_schema=PydanticAnswerSchema(Card))
+        return (await stage.assistant.answer(turn_input)).text
 
 
 async def test_what_is_replaced_in_an_object_leaves_an_object() -> None:
@@ -399,7 +399,7 @@ async def test_of_an_object_that_is_blocked_nothing_is_kept_but_the_question() -
     async with staged(ScriptedProvider(script), answered=[BLOCK_KEY], tools=[LOOK_UP]) as stage:
         with pytest.raises(Failure):
             await stage.assistant.answer(
-                replace(an_utterance("a card"), form=PydanticAnswerSchema(Card))
+                replace(an_utterance("a card"), answer_schema=PydanticAnswerSchema(Card))
             )
 
         assert "a card" in stage.history()
@@ -428,18 +428,18 @@ async def test_a_blocked_message_that_wants_an_object_is_refused() -> None:
     async with staged(ScriptedProvider([]), heard=[BLOCK_KEY]) as stage:
         with pytest.raises(Refusal, match="No keys"):
             await stage.assistant.answer(
-                replace(an_utterance(KEY), form=PydanticAnswerSchema(Card))
+                replace(an_utterance(KEY), answer_schema=PydanticAnswerSchema(Card))
             )
 
         assert KEY not in stage.history()
 
 
 async def test_a_blocked_answer_is_told_to_who_asked_and_routed_to_nobody() -> None:
-    async def proceed(utterance: ChatTurnInput) -> TurnOutcome:
+    async def call_next(turn_input: ChatTurnInput) -> TurnOutcome:
         return TurnOutcome(question="?", result=TurnResult(text=KEY))
 
     conversation = Conversation("you@x", "you@x")
-    outcome = await GuardrailMiddleware([], [BLOCK_KEY])(an_utterance("?"), conversation, proceed)
+    outcome = await GuardrailMiddleware([], [BLOCK_KEY])(an_utterance("?"), conversation, call_next)
 
     assert outcome.result.is_apology
 

@@ -126,8 +126,8 @@ async def said(assistant: LLMBehaviour, text: str, *, where: str = "talk") -> st
     message = AclMessage(
         performative=Performative.REQUEST, sender=f"{PEER}/1", receiver="assistant@x", content=text
     )
-    utterance = ChatTurnInput(id=text, peer=PEER, conversation=where, text=text, message=message)
-    reply = await assistant.answer(utterance)
+    turn_input = ChatTurnInput(id=text, peer=PEER, conversation=where, text=text, message=message)
+    reply = await assistant.answer(turn_input)
     assert "Sorry" not in reply.text
     return reply.text
 

@@ -73,7 +73,7 @@ async def answered(
         limits=limits or TurnLimits(),
     )
     history = [user_message("Which city?", peer="you@x")]
-    asker = TurnOptions(form=form, on_delta=on_delta)
+    asker = TurnOptions(answer_schema=form, on_delta=on_delta)
     result = await turn.run(history, RecallResult(), options=asker)
     return result.text, model
 

@@ -84,7 +84,7 @@ async def run(
         limits=limits or TurnLimits(),
     )
     history = [user_message("hello?", peer=person.jid)]
-    return await turn.run(history, RecallResult(), options=TurnOptions(person=person))
+    return await turn.run(history, RecallResult(), options=TurnOptions(approver=person))
 
 
 def person(asked: Asked | None) -> Approver:
@@ -192,7 +192,7 @@ async def test_waiting_for_a_person_does_not_use_up_the_turn_s_time() -> None:
 
     async with asyncio.timeout(PATIENCE_S) as scope:
         whose = Approver(jid="ada@x", turn_id="t", ask=ask)
-        calls = ToolCallRunner(box, await box.list(), person=whose, scope=scope)
+        calls = ToolCallRunner(box, await box.list(), approver=whose, scope=scope)
         (called,) = await calls.run([wish("send")], round=1, room=9)
 
         assert scope.when() is not None
@@ -240,8 +240,8 @@ async def test_a_tool_that_asks_others_does_not_use_up_the_turn_s_time_not_even_
         aside.append("out")
 
     async with asyncio.timeout(PATIENCE_S) as scope:
-        whose = Approver(jid="ada@x", turn_id="t", aside=step_aside)
-        calls = ToolCallRunner(box, await box.list(), person=whose, scope=scope)
+        whose = Approver(jid="ada@x", turn_id="t", release_slot=step_aside)
+        calls = ToolCallRunner(box, await box.list(), approver=whose, scope=scope)
         wishes = [wish("look", "1", whom=0), wish("look", "2", whom=1)]
         running = asyncio.create_task(calls.run(wishes, round=1, room=9))
         await both_wait.wait()
