@@ -115,8 +115,8 @@ class ToolAgent(XmppAgent):
         """Tool counts by group, without names: some callers may not see every tool."""
         counts = Counter(offer.group.name for offer in (await self._tools.offers()).values())
         here = ", ".join(f"{count} {name}" for name, count in counts.items())
-        away = [note for note in self._notes() if ": away" in note]
-        return "; ".join([f"{pluralize(counts.total(), 'tool')}: {here}", *away])
+        unavailable = [note for note in self._notes() if ": unavailable" in note]
+        return "; ".join([f"{pluralize(counts.total(), 'tool')}: {here}", *unavailable])
 
     def _notes(self) -> list[str]:
         return [f"{one.name}: {one.state()}" for one in self._groups if one.state is not None]

@@ -40,7 +40,8 @@ class HttpOptions:
 
     def check(self) -> None:
         """Raises ConfigurationError."""
-        if is_unspecified(self.host) and not self.hosts:
+        ip = _ip_address(self.host)
+        if ip is not None and ip.is_unspecified and not self.hosts:
             raise ConfigurationError(
                 f"[http] host: clients cannot address {self.host}: list the host names that they"
                 " use in [http] hosts"
@@ -52,17 +53,8 @@ def is_loopback(host: str) -> bool:
     # Any other name may resolve to any address.
     if host.lower() == "localhost":
         return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def is_unspecified(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
+    ip = _ip_address(host)
+    return ip is not None and ip.is_loopback
 
 
 class OriginPolicy:
@@ -81,14 +73,8 @@ class OriginPolicy:
             return False
         if name in self._names or host.lower() in self._names:
             return True
-        if not self._takes_addresses:
-            return False
         # DNS rebinding needs a name: a literal address is safe.
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
+        return self._takes_addresses and _ip_address(name) is not None
 
     def is_listed_origin(self, origin: str) -> bool:
         """True for an origin that `[http] cors_origins` lists."""
@@ -118,3 +104,11 @@ def _host_name(host: str) -> str:
         return (parts.hostname or "") if is_host else ""
     except ValueError:
         return ""
+
+
+def _ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Literal address; None for a name."""
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StdioEndpoint:
-    """A program that we start; it ends with us."""
+    """Program that the agent starts and stops, connected by stdio."""
 
     command: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -25,7 +25,7 @@ class StdioEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpEndpoint:
-    """A server that runs already."""
+    """Running server, connected over HTTP."""
 
     url: str
     transport: Literal["http", "sse"] = "http"
@@ -35,17 +35,17 @@ class HttpEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServerSettings:
-    """Configuration of an MCP server: the table `[mcp.NAME]`."""
+    """Settings of an MCP server: the table `[mcp.NAME]`, or a converted MCPServerConfig."""
 
     name: str
-    """Letters, digits and `-`: so `NAME_tool` names one tool of one server."""
+    """Letters, digits and `-`, so that `NAME_tool` is unambiguous."""
     endpoint: StdioEndpoint | HttpEndpoint
     tools: frozenset[str] | None = None
-    """The server's own names of those that are offered; None: all."""
+    """Names of the offered tools, as the server calls them; None: all."""
     timeout_s: float = 60.0
     """Deadline of a call in seconds, including the listing before it."""
     accepts_new_tools: bool = False
-    """Accepts a tool that a known server adds later without review, as its first ones were."""
+    """Whether tools that the server adds later are accepted without review."""
 
     @property
     def prefix(self) -> str:
@@ -64,6 +64,8 @@ class McpServerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTimeouts:
+    """Timeouts and back-off of the connection to an MCP server."""
+
     connect_timeout_s: float = 45.0
     """Deadline in seconds from the start to the first listing. A program may have to be installed
     first, and the SDK waits 10 s for an old one to decline the newest protocol."""
@@ -76,11 +78,12 @@ class ServerTimeouts:
     """Maximum back-off in seconds before the next start; it doubles each time, with jitter (50 to
     100 %)."""
     backoff_reset_s: float = 30.0
-    """A session that lived so long has not failed at its start: the pauses begin anew."""
+    """Lifetime in seconds of a session after which the back-off starts again at its minimum."""
     outage_grace_s: float = 60.0
-    """Its tools are offered so long after it went away: most come back."""
+    """Time in seconds for which the tools of an unavailable server are still offered: most servers
+    come back."""
     start_wait_s: float = 10.0
-    """A call waits so long for a server that is just starting."""
+    """Time in seconds for which a call waits for a server that is starting."""
 
 
 CALL_TIMEOUT_S = 60.0
@@ -91,8 +94,10 @@ MAX_NAME = 40
 
 @dataclass(frozen=True)
 class MCPServerConfig:
+    """Base of the configurations by which programs name an MCP server (as in spade_llm 0.3)."""
+
     name: str
-    """Its tools are called `name_tool`."""
+    """Prefix of its tools: `name_tool`."""
     cache_tools: bool = False
 
     @property
@@ -108,7 +113,7 @@ class MCPServerConfig:
 
 @dataclass(frozen=True)
 class StdioServerConfig(MCPServerConfig):
-    """A program that is started, once, and ends with the agent."""
+    """Program that is started once and ends with the agent."""
 
     command: str = ""
     args: Sequence[str] = ()
@@ -125,7 +130,9 @@ class StdioServerConfig(MCPServerConfig):
         if not self.command:
             raise ConfigurationError(f"StdioServerConfig {self.name!r}: command is missing")
         if self.encoding.lower().replace("_", "-") not in {"utf-8", "utf8"}:
-            raise ConfigurationError(f"StdioServerConfig {self.name!r}: encoding: MCP is UTF-8")
+            raise ConfigurationError(
+                f"StdioServerConfig {self.name!r}: encoding: MCP uses UTF-8 only"
+            )
 
     @property
     def where(self) -> StdioEndpoint:
@@ -156,7 +163,7 @@ class _UrlConfig(MCPServerConfig):
 
 @dataclass(frozen=True)
 class SseServerConfig(_UrlConfig):
-    """A server that runs already and speaks MCP's older form over HTTP."""
+    """Running server with MCP's older HTTP transport (server-sent events)."""
 
     timeout: float = 5.0
     sse_read_timeout: float = 300.0
@@ -168,7 +175,7 @@ class SseServerConfig(_UrlConfig):
 
 @dataclass(frozen=True)
 class StreamableHttpServerConfig(_UrlConfig):
-    """A server that runs already."""
+    """Running server with the streamable HTTP transport."""
 
     timeout: float = 30.0
     sse_read_timeout: float = 300.0
@@ -184,8 +191,8 @@ class StreamableHttpServerConfig(_UrlConfig):
 
 
 def mcp_server(config: MCPServerConfig) -> McpServerSettings:
-    """Convert the configuration. Tools that the server adds later are offered without review, as in
-    0.3, because the program's owner has named the server; tools that it *changes* are not."""
+    """Convert the configuration. Tools that the server adds later are accepted without review, as
+    in 0.3, because the program's owner has chosen the server; tools that it *changes* are not."""
     name = safe_name(config.name, max_chars=MAX_NAME)
     if not name:
         raise ConfigurationError(f"{type(config).__name__}: name is missing")
@@ -195,14 +202,14 @@ def mcp_server(config: MCPServerConfig) -> McpServerSettings:
 
 
 def mcp_servers(configs: Sequence[MCPServerConfig]) -> list[McpServerSettings]:
-    """Raises ConfigurationError where the tools of one could be taken for those of another."""
+    """Convert the configurations. Raises ConfigurationError if prefixes of tools are ambiguous."""
     servers = [mcp_server(config) for config in configs]
     for number, one in enumerate(servers):
         for other in servers[:number]:
             # Names keep their `_` here: `a` and `a_b` could both claim a tool `a_b_c`.
             if one.prefix.startswith(other.prefix) or other.prefix.startswith(one.prefix):
                 raise ConfigurationError(
-                    f"mcp_servers: tools of {one.name!r} and {other.name!r} could not be told"
-                    " apart; rename one"
+                    f"mcp_servers: the tool names of {one.name!r} and {other.name!r} would be"
+                    " ambiguous; rename one"
                 )
     return servers

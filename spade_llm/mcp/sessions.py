@@ -1,7 +1,6 @@
 """MCP servers in use: toolbox of an agent over all its servers, sessions for programs.
 
-A session's server is started once per event loop, however often its tools are asked for or called,
-and ends with the loop.
+The server of a session is started once per event loop, at its first use, and ends with the loop.
 """
 
 from __future__ import annotations
@@ -48,14 +47,14 @@ def open_pins(data: Path | None) -> Pins:
 
 
 class AgentMcpToolbox:
-    """MCP servers of an agent, kept running for the block, one process or connection each.
+    """Tools of all MCP servers of an agent, which are kept running for the block.
 
-    Entering waits for servers that start soon, so that the first turn has their tools. A server
-    that is unavailable only lacks its own tools.
+    Entering waits for servers that start soon, so that the first turn has their tools. An
+    unavailable server lacks only its own tools.
     """
 
     def __init__(self, configs: Sequence[MCPServerConfig], *, data: Path | None) -> None:
-        """`data`: where the accepted definitions are kept; None: while the block runs."""
+        """`data`: folder of the accepted definitions; None keeps them for the block only."""
         self._servers = mcp_servers(configs)
         self._data = data
         self._toolboxes: list[tuple[str, McpToolbox]] = []
@@ -84,11 +83,11 @@ class AgentMcpToolbox:
         for prefix, box in self._toolboxes:
             if name.startswith(prefix):
                 return await box.call(name, arguments, context=context)
-        raise UnknownTool(f"{name!r} is no tool of an MCP server here")
+        raise UnknownTool(f"no MCP server of this agent has a tool {name!r}")
 
 
 class MCPSession:
-    """The server is started at the first use and kept until `aclose`, or the event loop's end."""
+    """Session with one server, from its first use until `aclose` or the end of the event loop."""
 
     def __init__(self, config: MCPServerConfig) -> None:
         self.config = config
@@ -110,14 +109,14 @@ class MCPSession:
                 await box.__aexit__(None, None, None)
 
     async def get_tools(self) -> list[LLMTool]:
-        """Raises ToolFailed: the server is away."""
+        """Tools of the server. Raises ToolFailed if it is unavailable."""
         box = await self._opened()
         if not await box.wait_connected():
             raise ToolFailed(f"the MCP server {self.config.name!r} is {box.state()}")
         return [MCPToolAdapter(self, spec) for spec in await box.list()]
 
     def invalidate_cache(self) -> None:
-        """Nothing to do: each call is preceded by a look at the listing."""
+        """Do nothing: the server is asked for its tools before each call."""
 
     async def call_tool(self, tool_name: str, arguments: Mapping[str, object]) -> ToolResult:
         """Call a tool by the server's own name or the offered name. Raises UnknownTool."""
@@ -149,7 +148,7 @@ class MCPToolAdapter(LLMTool):
         super().__init__(spec.name, spec.description, spec.parameters, self._call)
 
     def bind(self, arguments: Mapping[str, object]) -> Callable[[], object]:
-        """The server checks: its schema may have patterns that take for ever."""
+        # The server validates: patterns of its schema may take unbounded time to match.
         return partial(self._call, **arguments)
 
     async def _call(self, **arguments: object) -> str:
@@ -160,7 +159,7 @@ class MCPToolAdapter(LLMTool):
 
 
 async def get_mcp_server_tools(server_config: MCPServerConfig) -> list[LLMTool]:
-    """Raises ToolFailed: the server is away."""
+    """Tools of a server. Raises ToolFailed if it is unavailable."""
     return await _session(server_config).get_tools()
 
 
@@ -173,16 +172,16 @@ async def get_mcp_tool(server_config: MCPServerConfig, tool_name: str) -> LLMToo
 
 async def get_all_mcp_tools(server_configs: Sequence[MCPServerConfig]) -> list[LLMTool]:
     """Tools of all servers; unavailable servers are logged."""
-    found = await asyncio.gather(*map(_tools_or_none, server_configs))
+
+    async def tools_or_none(config: MCPServerConfig) -> list[LLMTool]:
+        try:
+            return await get_mcp_server_tools(config)
+        except ToolFailed as error:
+            logger.warning("continuing without the tools of a server: %s", error)
+            return []
+
+    found = await asyncio.gather(*map(tools_or_none, server_configs))
     return [tool for tools in found for tool in tools]
-
-
-async def _tools_or_none(config: MCPServerConfig) -> list[LLMTool]:
-    try:
-        return await get_mcp_server_tools(config)
-    except ToolFailed as error:
-        logger.warning("going on without tools: %s", error)
-        return []
 
 
 def _session(config: MCPServerConfig) -> MCPSession:

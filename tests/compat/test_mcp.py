@@ -128,7 +128,7 @@ async def test_of_several_servers_those_that_are_away_are_left_out(
     tools = await get_all_mcp_tools([gone, handmade(tmp_path / "note", name="here")])
 
     assert [tool.name for tool in tools] == ["here_multiply", "here_greeting"]
-    assert "going on without tools: the MCP server 'gone' is away" in caplog.text
+    assert "without the tools of a server: the MCP server 'gone' is unavailable" in caplog.text
 
 
 async def test_a_session_passes_its_environment_on_and_ends_when_it_is_closed(
@@ -185,13 +185,13 @@ def test_servers_that_run_already_are_reached_by_their_address() -> None:
     ("make", "said"),
     [
         (lambda: StdioServerConfig("s"), "command is missing"),
-        (lambda: StdioServerConfig("s", command="c", encoding="latin-1"), "MCP is UTF-8"),
+        (lambda: StdioServerConfig("s", command="c", encoding="latin-1"), "MCP uses UTF-8 only"),
         (lambda: SseServerConfig("s", url="h/mcp"), "http:// or https://"),
         (lambda: mcp_server(MCPServerConfig("s")), "use StdioServerConfig"),
         (lambda: mcp_server(StdioServerConfig("", command="c")), "name is missing"),
         (
             lambda: mcp_servers([StdioServerConfig(n, command="c") for n in ("a", "a_b")]),
-            "tools of 'a_b' and 'a' could not be told apart",
+            "tool names of 'a_b' and 'a' would be ambiguous",
         ),
     ],
 )

@@ -90,9 +90,9 @@ async def test_a_server_that_is_away_is_shown_and_harms_nobody(deployment: Deplo
 
     status = await ask_status(asker.node.requester, "tools@localhost", timeout_s=DEADLINE_S)
 
-    assert "gone: away: its program cannot be run" in status.notes
+    assert "gone: unavailable: its program cannot be started" in status.notes
     assert "plain: 2 tools" in status.notes
-    assert "gone: away" in status.summary
+    assert "gone: unavailable" in status.summary
     assert "2 plain" in status.summary
 
 

@@ -138,7 +138,7 @@ async def test_arguments_that_no_message_carries_are_refused_with_the_limit(
 
 
 async def test_a_tool_that_is_not_there_is_a_protocol_error(client: Client) -> None:
-    with pytest.raises(MCPError, match="there is no tool 'nothing'") as raised:
+    with pytest.raises(MCPError, match="unknown tool 'nothing'") as raised:
         await client.call_tool("nothing", {})
 
     assert raised.value.code == -32602

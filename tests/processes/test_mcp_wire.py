@@ -279,8 +279,11 @@ async def session(url: str) -> AsyncIterator[None]:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--http", "0.0.0.0:8765", "--no-token"), "without a token everybody there would be you"),
-        (("--http", "0.0.0.0:8765"), "say those that clients use with --allow-host"),
+        (
+            ("--http", "0.0.0.0:8765", "--no-token"),
+            "where without a token everyone could use your account",
+        ),
+        (("--http", "0.0.0.0:8765"), "list the host names that they use with --allow-host"),
         (("--http", "127.0.0.1:0"), "is not HOST or HOST:PORT"),
         (("--http", "127.0.0.1", "--token-env", "NO_SUCH_TOKEN"), "at least 16 ASCII characters"),
         (("--http", "127.0.0.1", "--token-file", "/no/such"), "cannot be read"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mcp.shared.exceptions import MCPError
@@ -39,44 +40,50 @@ MAX_ERROR_CHARS = 2000
 
 
 def tool_result(answer: CallToolResult) -> ToolResult:
+    """Convert the answer of a server to text for the model, at most MAX_RESULT_CHARS long."""
     blocks = [_text(block) for block in answer.content]
-    text = "\n".join([*blocks, *_structured(answer.structured_content, blocks)])
+    if _adds_to_text(answer.structured_content, blocks):
+        blocks.append(json.dumps(answer.structured_content, ensure_ascii=False))
+    text = "\n".join(blocks)
     if not text:
-        text = "The tool failed without a word." if answer.is_error else "(no output)"
-    return ToolResult(text=_truncate(text), is_error=answer.is_error)
+        text = "The tool failed without an error message." if answer.is_error else "(no output)"
+    if len(text) > MAX_RESULT_CHARS:
+        note = f"[truncated: the first {MAX_RESULT_CHARS} of {len(text)} characters]"
+        text = f"{text[:MAX_RESULT_CHARS]}\n{note}"
+    return ToolResult(text=text, is_error=answer.is_error)
 
 
 async def call_tool(
     connection: McpConnection, tool: str, arguments: Mapping[str, object], *, server: str
 ) -> ToolResult:
-    """Raises ConnectionLost: nothing was sent."""
+    """Call a tool; errors of the server are results for the model.
+
+    Raises:
+        ConnectionLost: nothing was sent.
+    """
     try:
         answer = await connection.call(tool, arguments)
     except MCPError as error:
         return _error_result(_error_text(error, server))
     except ValidationError:
-        return _error_result(f"The MCP server {server!r} gave an answer that cannot be read.")
+        return _error_result(f"The MCP server {server!r} sent an invalid response.")
     if not isinstance(answer, CallToolResult):
         return _error_result(
-            f"The MCP server {server!r} asks for something first that is not offered here."
+            f"The MCP server {server!r} asks for input first, which is not supported."
         )
     return tool_result(answer)
 
 
-def _structured(value: object, blocks: list[str]) -> list[str]:
-    """Servers repeat it as text for clients that know only that: then once is enough."""
-    # The SDK's servers wrap a plain value as {"result": …} and give it as text too.
-    is_wrapped_text = isinstance(value, dict) and list(value) == ["result"] and blocks
-    if value is None or is_wrapped_text or any(_is_json_of(text, value) for text in blocks):
-        return []
-    return [json.dumps(value, ensure_ascii=False)]
-
-
-def _is_json_of(text: str, value: object) -> bool:
-    try:
-        return bool(json.loads(text) == value)
-    except (ValueError, RecursionError):
+def _adds_to_text(value: object, blocks: list[str]) -> bool:
+    """False if a structured result repeats the text, which it is sent with for older clients."""
+    # The SDK's servers wrap a plain value as {"result": …} and send it as text too.
+    if value is None or (isinstance(value, dict) and list(value) == ["result"] and blocks):
         return False
+    for text in blocks:
+        with suppress(ValueError, RecursionError):
+            if json.loads(text) == value:
+                return False
+    return True
 
 
 def _text(block: ContentBlock) -> str:
@@ -120,20 +127,14 @@ def _size(data: str) -> str:
     return f"{size} bytes"
 
 
-def _truncate(text: str) -> str:
-    if len(text) <= MAX_RESULT_CHARS:
-        return text
-    return f"{text[:MAX_RESULT_CHARS]}\n[cut: the first {MAX_RESULT_CHARS} of {len(text)}]"
-
-
 def _error_text(error: MCPError, server: str) -> str:
     if error.error.code == CONNECTION_CLOSED:
         return (
-            f"The MCP server {server!r} went away during the call:"
-            " it may have done what was asked, or not."
+            f"The connection to the MCP server {server!r} was lost during the call, which may or"
+            " may not have taken effect."
         )
-    said = sanitize_text(error.error.message, MAX_ERROR_CHARS)
-    return f"The MCP server {server!r} declined: {said}"
+    message = sanitize_text(error.error.message, MAX_ERROR_CHARS)
+    return f"The MCP server {server!r} refused: {message}"
 
 
 def _error_result(text: str) -> ToolResult:

@@ -1,6 +1,6 @@
 """Connection to one server: handshake, tool listing, calls, reason of its end.
 
-The SDK's context managers are entered and left in the task that runs `run`, as they must be.
+The SDK's context managers must be entered and left in one task: the one that runs `run`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _CLAUSES: dict[type[Exception], str] = {
     TimeoutError: "it did not answer in time",
     httpx2.TimeoutException: "it did not answer in time",
     httpx2.HTTPError: "it cannot be reached",
-    ValidationError: "its answer is not that of an MCP server",
+    ValidationError: "it sent an invalid MCP response",
     httpx2.SSEError: "its event stream cannot be read",
 }
 
@@ -80,7 +80,7 @@ def end_reason(task: Task[None]) -> str:
 
 
 class McpConnection:
-    """`ready` is set once calls may be made. `run` returns the reason why it is over."""
+    """Connection to one MCP server; `ready` is set while calls may be made."""
 
     def __init__(
         self,
@@ -98,7 +98,8 @@ class McpConnection:
         self._running = 0
 
     async def run(self) -> None:
-        """Raises ConnectionLost, or whatever the SDK and its libraries raise, also in groups."""
+        """Connect, and serve until the connection ends. Raises ConnectionLost, or any error of the
+        SDK and its libraries, also in groups."""
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(self._timeouts.connect_timeout_s):
                 gate, child = await stack.enter_async_context(self._gate())
@@ -113,12 +114,12 @@ class McpConnection:
                 self._close()
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> Answer:
-        """A cancellation is told to the server.
+        """Call a tool; a cancellation is sent to the server.
 
         Raises:
-            Lost: nothing was sent.
-            MCPError: the server declined, or went away in the middle.
-            ValidationError: its answer is none.
+            ConnectionLost: nothing was sent.
+            MCPError: the server refused, or the connection was lost during the call.
+            ValidationError: the response is invalid.
         """
         if self._session is None:
             raise ConnectionLost
@@ -147,33 +148,44 @@ class McpConnection:
                 yield FlowControl(*streams, budget), None
 
     async def _serve(self, gate: FlowControl) -> None:
+        @asynccontextmanager
+        async def transport() -> AsyncIterator[TransportStreams]:
+            yield gate.inbound, gate.outbound
+
+        async def on_message(message: IncomingMessage) -> None:
+            if isinstance(message, ToolListChangedNotification):
+                self.listings.refresh()
+
+        async def raise_at_end() -> None:
+            await gate.ended.wait()
+            # At once, before the SDK unwinds: no call may go to a session that is over.
+            self.ready.clear()
+            raise ConnectionLost("it closed the connection")
+
         async with AsyncExitStack() as stack:
             client = Client(
-                _gated_transport(gate),
-                cache=None,
-                client_info=_CLIENT_INFO,
-                message_handler=self._on_message,
+                transport(), cache=None, client_info=_CLIENT_INFO, message_handler=on_message
             )
             async with asyncio.timeout(self._timeouts.connect_timeout_s):
                 self._session = (await stack.enter_async_context(client)).session
                 self.listings.add(await self._list())
             self.ready.set()
             async with anyio.create_task_group() as group:
-                group.start_soon(self._end_with, gate)
+                group.start_soon(raise_at_end)
                 group.start_soon(self._listen, client)
                 await self.listings.poll(
                     self._list_with_timeout, silence_s=self._timeouts.poll_interval_s
                 )
 
     async def _list_with_timeout(self) -> Sequence[ToolDefinition]:
-        """A server that does one thing at a time lists its tools only after a long call."""
+        # A server that handles one request at a time lists its tools only after a long call.
         while True:
             try:
                 async with asyncio.timeout(self._timeouts.listing_timeout_s):
                     return await self._list()
             except TimeoutError:
                 if not self._running:
-                    raise ConnectionLost("it did not answer any more") from None
+                    raise ConnectionLost("it stopped answering") from None
 
     async def _list(self) -> Sequence[ToolDefinition]:
         assert self._session is not None  # Only `_serve` and what it awaits come here.
@@ -190,25 +202,22 @@ class McpConnection:
         return self._definitions(tools[:MAX_TOOLS])
 
     def _definitions(self, tools: Sequence[Tool]) -> Sequence[ToolDefinition]:
-        """Most are what they were: those are not written as JSON again."""
+        # Most tools are unchanged: their definitions are not encoded again.
         known: dict[str, tuple[Tool, ToolDefinition]] = {}
         for tool in tools:
             before = self._known.get(tool.name)
             if before is None or before[0] != tool or tool.name in known:
-                before = (tool, _tool_definition(tool))
+                parts = tool.model_dump(by_alias=True, mode="json", exclude_none=True)
+                before = (tool, parse_definition(parts))
             known.setdefault(tool.name, before)
             if known[tool.name][1] != before[1]:
                 _log.warning(
-                    "MCP server %s lists %.100r twice, differently", self._server.name, tool.name
+                    "MCP server %s lists %.100r twice with different definitions",
+                    self._server.name,
+                    tool.name,
                 )
         self._known = known
         return [definition for _, definition in known.values()]
-
-    async def _end_with(self, gate: FlowControl) -> None:
-        await gate.ended.wait()
-        # At once, before the SDK unwinds: no call may go to a session that is over.
-        self.ready.clear()
-        raise ConnectionLost("it closed the connection")
 
     async def _listen(self, client: Client) -> None:
         """Subscribe to tool list changes; the newest protocol notifies only subscribers."""
@@ -217,15 +226,11 @@ class McpConnection:
                 async for _ in changes:
                     self.listings.refresh()
         except (ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError) as error:
-            _log.debug("MCP server %s: no notice of changes (%s)", self._server.name, error)
-
-    async def _on_message(self, message: IncomingMessage) -> None:
-        if isinstance(message, ToolListChangedNotification):
-            self.listings.refresh()
+            _log.debug("MCP server %s sends no tool list changes (%s)", self._server.name, error)
 
 
 async def run_connection(connection: McpConnection) -> str:
-    """Run it to its end; why it ended."""
+    """Run the connection to its end, and return the reason that it ended."""
     task = asyncio.create_task(connection.run())
     try:
         # `wait` does not raise the task's error, which becomes the reason below.
@@ -249,7 +254,7 @@ def _clause(error: BaseException) -> str:
         case ConnectionLost():
             return str(error) or "it closed the connection"
         case MCPError():
-            return f"it declined: {sanitize_line(error.error.message, MAX_REASON_CHARS)}"
+            return f"it refused: {sanitize_line(error.error.message, MAX_REASON_CHARS)}"
         case httpx2.HTTPStatusError():
             return f"it answered HTTP {error.response.status_code}"
         # TimeoutError, which asyncio raises since Python 3.11, is a subclass of OSError.
@@ -259,12 +264,3 @@ def _clause(error: BaseException) -> str:
             return sanitize_line(str(error), MAX_REASON_CHARS)
         case _:
             return next((text for kind, text in _CLAUSES.items() if isinstance(error, kind)), "")
-
-
-@asynccontextmanager
-async def _gated_transport(gate: FlowControl) -> AsyncIterator[TransportStreams]:
-    yield gate.inbound, gate.outbound
-
-
-def _tool_definition(tool: Tool) -> ToolDefinition:
-    return parse_definition(tool.model_dump(by_alias=True, mode="json", exclude_none=True))

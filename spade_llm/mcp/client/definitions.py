@@ -34,7 +34,8 @@ MIN_WIDTH = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDefinition:
-    """Equal text, equal definition: all that the server may steer a model with is in it."""
+    """Definition of a tool. Its text holds everything by which the server may influence a model;
+    equal texts are equal definitions."""
 
     name: str
     text: str
@@ -49,11 +50,11 @@ class ToolDefinition:
         """Reason that the tool cannot be offered, even if an operator accepts it; empty if it
         can."""
         if not 0 < len(self.name) <= MAX_TOOL_NAME_CHARS:
-            return f"its name has {len(self.name)} characters"
+            return f"its name has {len(self.name)} characters (limit {MAX_TOOL_NAME_CHARS})"
         if len(self.text) > MAX_DEFINITION_CHARS:
-            return f"its definition has {len(self.text)} characters, over {MAX_DEFINITION_CHARS}"
+            return f"its definition has {len(self.text)} characters (limit {MAX_DEFINITION_CHARS})"
         if self._parts().get("inputSchema", {}).get("type") != "object":
-            return "its input schema is not that of an object"
+            return "its input schema is not an object schema"
         return ""
 
     def spec(self, offered: str, *, server: str) -> ToolSpec:
@@ -86,8 +87,8 @@ def definition_digest(text: str) -> str:
 
 
 def offered_name(server: str, tool: str) -> str:
-    """The same for the same two names, always. One that does not fit is made to, and gets a digest
-    of the whole: two long names that begin alike stay two."""
+    """Name under which a server's tool is offered. A name that is long or has other characters gets
+    a digest of the whole, so that different tools keep different names."""
     plain = f"{server}_{safe_name(tool, max_chars=len(tool))}"
     if plain == f"{server}_{tool}" and len(plain) <= MAX_NAME_CHARS:
         return plain
@@ -96,8 +97,8 @@ def offered_name(server: str, tool: str) -> str:
 
 
 def offered_names(server: str, tools: Iterable[str]) -> dict[str, str]:
-    """Offered name → the server's. Of two with one offered name (which takes intent) the one that
-    needed no change is kept."""
+    """Names of the server's tools, keyed by offered name. If two collide (which takes intent), the
+    one that needed no change is kept."""
     names: dict[str, str] = {}
     for tool in tools:
         name = offered_name(server, tool)
@@ -107,7 +108,8 @@ def offered_names(server: str, tools: Iterable[str]) -> dict[str, str]:
 
 
 def side_by_side(old: str | None, new: str, *, width: int) -> list[str]:
-    """Old left, new right; `|` marks lines that differ, `>` and `<` those on one side only."""
+    """Diff in two columns, old and new; `|` marks changed lines, `>` and `<` added and deleted
+    ones."""
     column = (max(width, MIN_WIDTH) - 3) // 2
     left = [] if old is None else _lines(old, column)
     right = _lines(new, column)

@@ -34,7 +34,7 @@ BURST_UNITS = 1000
 UNITS_PER_S = 200
 """A message is one unit, and so are 16 KB: 200 small messages or 3 MB per second, for ever."""
 UNITS_PER_REQUEST = 20
-"""Refilled by each request of ours."""
+"""Units added to the budget by each of our requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ async def bounded_lines(
 
 
 class LineSplitter:
-    """Holds at most MAX_LINE_BYTES and a chunk."""
+    """Splits chunks into lines; holds at most MAX_LINE_BYTES and a chunk."""
 
     def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -102,7 +102,7 @@ class TrafficBudget:
         await self._spend(count / BYTES_PER_UNIT)
 
     def borrow(self, units: float) -> float:
-        """Take the units; how long to wait for them."""
+        """Take the units, and return the seconds to wait for them."""
         now_s = self._now()
         self._bucket.borrow(now_s, tokens=units)
         return self._bucket.wait_s(now_s, tokens=0)
@@ -114,7 +114,7 @@ class TrafficBudget:
 
 
 class FlowControl:
-    """The two ends that a session takes, and when the connection was lost."""
+    """Bounded streams of a session; `ended` is set when the connection is lost."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class FlowControl:
 
 
 class InboundStream:
-    """Satisfies the SDK's ReadStream."""
+    """Messages from the server, rate-limited (the SDK's ReadStream)."""
 
     def __init__(
         self,
@@ -150,15 +150,12 @@ class InboundStream:
             except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
                 self._flow_control.ended.set()
                 raise anyio.EndOfStream from None
-            if not self._is_surplus(item):
+            if isinstance(item, Exception):
+                continue  # Not a message: the transport has counted it.
+            is_request = isinstance(item.message, JSONRPCRequest)
+            # Drop requests of a server that does not read our answers fast enough.
+            if not (is_request and self._flow_control.waiting_writes >= MAX_WAITING_WRITES):
                 return item
-
-    def _is_surplus(self, item: SessionMessage | Exception) -> bool:
-        if isinstance(item, Exception):
-            return True  # Not a message: the transport has noted it.
-        # Its requests want answers, which it does not read fast enough.
-        is_request = isinstance(item.message, JSONRPCRequest)
-        return is_request and self._flow_control.waiting_writes >= MAX_WAITING_WRITES
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -185,7 +182,7 @@ class InboundStream:
 
 
 class OutboundStream:
-    """Satisfies the SDK's WriteStream."""
+    """Messages to the server, with a write timeout (the SDK's WriteStream)."""
 
     def __init__(
         self, stream: WriteStream[SessionMessage], gate: FlowControl, budget: TrafficBudget

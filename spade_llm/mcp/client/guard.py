@@ -40,7 +40,10 @@ def main() -> None:
     child = os.fork()
     if child == 0:
         _exec_program(command)
-    _leave_streams()
+    # The standard streams belong to the program: the guard must not keep them open.
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
     status = _wait(child, lifeline, woken)
     _end_group(child)
     os._exit(CANNOT_RUN if status is None else os.waitstatus_to_exitcode(status) & 0xFF)
@@ -64,15 +67,9 @@ def _exec_program(command: list[str]) -> None:
         os._exit(CANNOT_RUN)
 
 
-def _leave_streams() -> None:
-    """They are the program's: it alone decides when they end."""
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(nothing, descriptor)
-
-
 def _wait(child: int, lifeline: int, woken: int) -> int | None:
-    """The child's wait status; None when the lifeline went first, or we are told to end."""
+    """Wait for the child and return its wait status; None if the lifeline closes, or a signal ends
+    the guard, before."""
     while True:
         ready, _, _ = select.select([lifeline, woken], [], [])
         signs = os.read(woken, 4096) if woken in ready else b""
@@ -99,7 +96,7 @@ def _end_group(group: int) -> None:
     for sign, patience_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, GRACE_S)):
         deadline = time.monotonic() + patience_s
         _signal(group, sign)
-        while _is_group_alive(group) and time.monotonic() < deadline:
+        while _signal(group, 0) and time.monotonic() < deadline:
             time.sleep(PAUSE_S)
             _reap(group)
     _end_orphans(group)
@@ -117,11 +114,8 @@ def _end_orphans(group: int) -> None:
         _reap(group)
 
 
-def _is_group_alive(group: int) -> bool:
-    return _signal(group, 0)
-
-
 def _signal(group: int, sign: int) -> bool:
+    """Signal the group; False if it has ended. Signal 0 only checks."""
     try:
         os.killpg(group, sign)
     except (ProcessLookupError, PermissionError):

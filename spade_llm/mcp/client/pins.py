@@ -1,6 +1,6 @@
 """Pinned tool definitions (SQLite): accepted, waiting for review, rejected.
 
-Written by the agent at first sight and by an operator's review, which may run at the same time.
+The agent writes it when it first sees a tool, and an operator's review, possibly at the same time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PINS_FILE = "mcp.db"
 MAX_TOOLS = 500
-"""Remembered per server. What a server names beyond is never offered."""
+"""Maximum number of stored tools per server; further tools are never offered."""
 BUSY_TIMEOUT_S = 5.0
 _CHANGE_COUNTER = 24
 """Offset of the change counter in SQLite's file header; it counts transactions if there is no
@@ -64,19 +64,19 @@ _REJECT = "UPDATE mcp_tools SET is_rejected = 1 WHERE server = ? AND tool = ?"
 class PinVerdict(StrEnum):
     ACCEPTED = "accepted"
     CHANGED = "changed since it was accepted"
-    NEW = "new on a server that is known"
+    NEW = "added after the server's first listing"
     REJECTED = "rejected"
-    TOO_MANY = f"more than {MAX_TOOLS} tools of this server are known"
+    TOO_MANY = f"the limit of {MAX_TOOLS} tools per server is reached"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingDefinition:
-    """A definition that waits for an operator."""
+    """Definition that waits for an operator's review."""
 
     server: str
     tool: str
     accepted: str | None
-    """The definition in force; None: there was none."""
+    """Definition accepted so far; None for a new tool."""
     offered: str
     since: str
     is_rejected: bool
@@ -87,14 +87,15 @@ class PendingDefinition:
 
 
 class Pins:
-    """Its methods block for a millisecond: call them off the event loop."""
+    """Database of the definitions. Its methods block for a millisecond: call them off the event
+    loop."""
 
     def __init__(self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)):
         self._path = path
         self._now = now
 
     def version(self) -> bytes:
-        """Another one after every change, by whomever. Takes 20 µs."""
+        """Version of the file, which differs after every change by any process. Takes 20 µs."""
         try:
             with self._path.open("rb") as file:
                 file.seek(_CHANGE_COUNTER)
@@ -115,10 +116,10 @@ class Pins:
     def review(
         self, server: str, definitions: Iterable[ToolDefinition], *, pins_new: bool = False
     ) -> Mapping[str, PinVerdict]:
-        """Each tool's verdict. Pins what is seen for the first time; notes what has changed.
+        """Compare definitions with the pins, and return a verdict per tool.
 
-        The first listing of a server is pinned whole: the operator has just named it. A tool that
-        comes later came by the server's own wish, so it waits, as a changed one does.
+        All tools of a server's first listing are pinned, because the operator has just configured
+        it. Tools that are added or changed later wait for review.
 
         Raises:
             StorageFailed
@@ -151,17 +152,18 @@ class Pins:
             ]
 
     def accept(self, seen: PendingDefinition) -> None:
-        """Exactly what was seen.
+        """Accept exactly the definition that was shown.
 
         Raises:
-            NotFound: the server has offered something else in the meantime.
+            NotFound: the server has offered another one in the meantime.
         """
         with self._open() as database:
             self._check(database, seen)
             database.execute(_ACCEPT, (self._stamp(), seen.server, seen.tool))
 
     def reject(self, seen: PendingDefinition) -> None:
-        """It stays withheld, and is not asked about again until it changes. Raises as `accept`."""
+        """Reject a definition: it stays withheld, and out of reviews until it changes. Raises as
+        `accept`."""
         with self._open() as database:
             self._check(database, seen)
             database.execute(_REJECT, (seen.server, seen.tool))
@@ -203,7 +205,7 @@ class Pins:
         found = database.execute(_WAITING_ONE, (seen.server, seen.tool)).fetchone()
         if found is None or found[0] != seen.offered:
             raise NotFound(
-                f"{seen.tool!r} of {seen.server!r} is no longer what was shown: review it again"
+                f"{seen.tool!r} of {seen.server!r} has changed since it was shown: review it again"
             )
 
     def _stamp(self) -> str:
@@ -222,7 +224,7 @@ class Pins:
                 yield database
                 database.execute("COMMIT")
         except sqlite3.Error as error:
-            raise StorageFailed(f"the pins of MCP tools cannot be kept: {error}") from error
+            raise StorageFailed(f"cannot access the pinned MCP tools: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

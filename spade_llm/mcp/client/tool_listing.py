@@ -26,14 +26,16 @@ LISTING_PAUSE_S = 1.0
 announce changes without end."""
 
 MAX_REASONS = 20
-"""Logged at once."""
+"""Maximum number of withheld tools that are logged for one listing."""
 
 
 class ConnectionLost(Exception):
-    """The session is over; the text says why, in words for peers."""
+    """The connection has ended; the text gives the reason, which peers may see."""
 
 
 class ToolListings:
+    """Tool listings of a connection, shared by the callers that wait for one."""
+
     def __init__(self, on_listed: Callable[[Sequence[ToolDefinition]], None]) -> None:
         self._on_listed = on_listed
         self._waiting_next: list[asyncio.Future[Sequence[ToolDefinition]]] = []
@@ -44,7 +46,7 @@ class ToolListings:
         self._is_over = False
 
     def refresh(self) -> None:
-        """List again, soon."""
+        """Request a new listing."""
         self._wanted.set()
 
     async def fetch(self) -> Sequence[ToolDefinition]:
@@ -70,8 +72,10 @@ class ToolListings:
         """List the tools whenever a caller or a change asks for it, and after each `silence_s`."""
         while True:
             await _wait_within(silence_s, self._wanted)
-            # Before the request leaves: who asks from now on needs a later listing.
-            self._take()
+            # Before the request leaves: later callers need a later listing.
+            self._wanted.clear()
+            self._asked.clear()
+            self._waiting_current, self._waiting_next = self._waiting_next, []
             self.add(await ask())
             await _wait_within(LISTING_PAUSE_S, self._asked)
 
@@ -89,18 +93,15 @@ class ToolListings:
                 future.set_exception(ConnectionLost())
         self._waiting_next, self._waiting_current = [], []
 
-    def _take(self) -> None:
-        self._wanted.clear()
-        self._asked.clear()
-        self._waiting_current, self._waiting_next = self._waiting_next, []
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedTools:
+    """Tools of one server that a model may call, and those that are withheld."""
+
     specs: Mapping[str, ToolSpec] = field(default_factory=dict)
     """Specs of the offered tools, keyed by offered name."""
     tools: Mapping[str, str] = field(default_factory=dict)
-    """The server's own name of each."""
+    """The server's own tool names, keyed by offered name."""
     withheld: Mapping[str, str] = field(default_factory=dict)
     """Reasons that tools are withheld, keyed by offered name."""
 
@@ -113,7 +114,7 @@ class OfferedTools:
 
 
 class ListingReview:
-    """Judges listings of one server."""
+    """Review of the listings of one server against its pins."""
 
     def __init__(self, server: McpServerSettings, pins: Pins) -> None:
         self.latest = OfferedTools()
@@ -130,8 +131,8 @@ class ListingReview:
         return self._judged is None or self._judged != (listing, self._pins.version())
 
     def review(self, listing: Sequence[ToolDefinition] | None) -> None:
-        """Blocks for milliseconds: call it off the event loop, one call at a time. None: of what
-        was accepted when the server was last here.
+        """Review a listing; None reviews the definitions accepted so far. Blocks for milliseconds:
+        call it off the event loop, one call at a time.
 
         Raises:
             StorageFailed
@@ -142,7 +143,17 @@ class ListingReview:
             self.latest = self._offers(self._pins.accepted(self._server.name), {})
         else:
             self.latest = self._judge(listing)
-            self._log_withheld({**self.latest.withheld, **self._missing(listing)})
+            missing = (self._server.tools or frozenset()) - {one.name for one in listing}
+            reasons = {
+                *self.latest.withheld.items(),
+                *((name, "the server has no such tool") for name in missing),
+            }
+            # Each reason is logged once, and again after it was gone.
+            for name, reason in sorted(reasons - self._logged)[:MAX_REASONS]:
+                _log.warning(
+                    "MCP server %s: tool %s is withheld: %s", self._server.name, name, reason
+                )
+            self._logged = reasons
         self._judged = (listing, version)
 
     def _judge(self, listing: Sequence[ToolDefinition]) -> OfferedTools:
@@ -184,18 +195,6 @@ class ListingReview:
             spec = definition.spec(name, server=self._server.name)
             known = self._specs[name] = (definition.text, spec)
         return known[1]
-
-    def _missing(self, listing: Sequence[ToolDefinition]) -> Mapping[str, str]:
-        """Tools that the configuration names and the server does not have, with the reason."""
-        wanted = self._server.tools or frozenset()
-        return {name: "there is no such tool" for name in wanted - {one.name for one in listing}}
-
-    def _log_withheld(self, withheld: Mapping[str, str]) -> None:
-        """Once for each reason, until it is gone."""
-        now = set(withheld.items())
-        for name, reason in sorted(now - self._logged)[:MAX_REASONS]:
-            _log.warning("MCP server %s: %s is not offered: %s", self._server.name, name, reason)
-        self._logged = now
 
 
 async def _wait_within(seconds: float, event: asyncio.Event) -> None:

@@ -39,10 +39,10 @@ REVIEW = "`spade-llm tools review`"
 
 
 class McpToolbox:
-    """Satisfies Toolbox. As long as the block runs, the server is kept running.
+    """Toolbox over one MCP server, which is kept running for the block.
 
-    What a model reads of a tool is the accepted definition, and before each call the server is
-    asked for the current one.
+    Models get the accepted definition of a tool; before each call the server is asked for the
+    current one.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class McpToolbox:
         self._timeouts = timeouts or ServerTimeouts()
         self._offering = ListingReview(server, pins)
         self._listing: Sequence[ToolDefinition] | None = None
-        """The latest; None: the server was not here yet."""
+        """Latest listing; None before the first one."""
         self._supervisor = McpSupervisor(server, self._timeouts, on_listed=self._on_listed)
         self._judging = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._calls = 0
 
     async def __aenter__(self) -> Self:
-        """Start the server in the background; calls wait for it."""
+        """Start the server in the background; calls wait until it is connected."""
         await self._review_or_log()
         self._start(self._supervisor.run())
         return self
@@ -79,26 +79,32 @@ class McpToolbox:
             await asyncio.wait(tasks)
 
     async def list(self) -> Sequence[ToolSpec]:
-        """Cached tools; empty if the server has been unavailable for `absence_s`."""
+        """Cached tools; empty if the server has been unavailable for `outage_grace_s`."""
         if self._offering.is_stale(self._listing):
             await self._review_or_log()
-        return () if self._is_offline() else tuple(self._offering.latest.specs.values())
+        outage = self._supervisor.outage
+        if outage is not None and _now() - outage.since > self._timeouts.outage_grace_s:
+            return ()
+        return tuple(self._offering.latest.specs.values())
 
     async def call(
         self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
     ) -> ToolResult:
         if not name.startswith(self._server.prefix):
-            raise UnknownTool(f"{name!r} is no tool of the MCP server {self._server.name!r}")
+            raise UnknownTool(f"the MCP server {self._server.name!r} has no tool {name!r}")
         if self._calls >= MAX_CALLS:
-            raise Busy(f"{MAX_CALLS} calls of {self._server.name!r} are running: try again later")
+            raise Busy(
+                f"MCP server {self._server.name!r}: concurrency limit reached ({MAX_CALLS} calls);"
+                " try again later"
+            )
         self._calls += 1
         try:
             async with asyncio.timeout(self._server.timeout_s):
                 return await self._call_with_retry(name, arguments)
         except TimeoutError:
             return _error_result(
-                f"{name!r} did not finish within {self._server.timeout_s:g} s;"
-                " the server was told to stop."
+                f"{name!r} did not finish within {self._server.timeout_s:g} s; the call was"
+                " cancelled."
             )
         finally:
             self._calls -= 1
@@ -112,33 +118,37 @@ class McpToolbox:
         return True
 
     def state(self) -> str:
-        """State in a few words for people: the number of tools, or the reason that there are
-        none."""
-        absence = self._supervisor.outage
-        if absence is not None:
-            return f"away: {absence.reason}"
+        """Short state for operators: the number of tools, or the reason of an outage."""
+        outage = self._supervisor.outage
+        if outage is not None:
+            return f"unavailable: {outage.reason}"
         if not self._supervisor.is_connected():
             return "starting"
         offers = self._offering.latest
-        withheld = f", {offers.waiting} to be reviewed" if offers.waiting else ""
+        withheld = f", {offers.waiting} waiting for review" if offers.waiting else ""
         return f"{pluralize(len(offers.specs), 'tool')}{withheld}"
 
     async def _call_with_retry(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
-        """Tried again once, if the session was lost before anything was sent."""
+        """Call the tool; try again once if the connection was lost before anything was sent."""
         for _ in range(2):
             connection = await self._supervisor.connection(self._timeouts.start_wait_s)
             if connection is None:
                 break
             with suppress(ConnectionLost):
                 return await self._call_once(connection, name, arguments)
-        return self._unavailable_result()
+        outage = self._supervisor.outage
+        reason = outage.reason if outage else "it is starting"
+        return _error_result(
+            f"The MCP server {self._server.name!r} is unavailable ({reason}); nothing was called."
+            " It is being restarted; try again later."
+        )
 
     async def _call_once(
         self, connection: McpConnection, name: str, arguments: Mapping[str, object]
     ) -> ToolResult:
         from spade_llm.mcp.client.calls import call_tool
 
-        # Listed before each call: a swap without a notice is seen before the call, not after it.
+        # Listed before each call: a changed definition is seen even without a notification.
         offers = await self._review(await connection.listings.fetch())
         if name not in offers.tools:
             return self._refused(name, offers)
@@ -147,24 +157,13 @@ class McpToolbox:
     def _refused(self, name: str, offers: OfferedTools) -> ToolResult:
         if name not in offers.withheld:
             known = ", ".join(offers.tools)
-            raise UnknownTool(f"the MCP server {self._server.name!r} has no {name!r} now: {known}")
+            raise UnknownTool(
+                f"the MCP server {self._server.name!r} has no tool {name!r}; available: {known}"
+            )
         return _error_result(
-            f"{name!r} is withheld: {offers.withheld[name]}. An operator may allow it: {REVIEW}."
+            f"{name!r} is withheld: {offers.withheld[name]}."
+            f" An operator can accept it with {REVIEW}."
         )
-
-    def _unavailable_result(self) -> ToolResult:
-        absence = self._supervisor.outage
-        reason = absence.reason if absence else "it is starting"
-        return _error_result(
-            f"The MCP server {self._server.name!r} is away ({reason}); nothing was called."
-            " It is being started again: try later."
-        )
-
-    def _is_offline(self) -> bool:
-        absence = self._supervisor.outage
-        if absence is None:
-            return False
-        return asyncio.get_running_loop().time() - absence.since > self._timeouts.outage_grace_s
 
     def _on_listed(self, listing: Sequence[ToolDefinition]) -> None:
         self._listing = listing
@@ -194,18 +193,21 @@ class McpToolbox:
     def _end(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            _log.error("MCP server %s is given up", self._server.name, exc_info=error)
+            _log.error("MCP server %s: a task failed", self._server.name, exc_info=error)
 
 
 @dataclass(slots=True, kw_only=True)
 class Outage:
+    """Outage of a server; times by the event loop's clock."""
+
     since: float
     reason: str
     next_try: float
-    """Both by the loop's clock."""
 
 
 class McpSupervisor:
+    """Keeps one server running, with exponential back-off and jitter between attempts."""
+
     def __init__(
         self,
         server: McpServerSettings,
@@ -225,19 +227,20 @@ class McpSupervisor:
         self._changed = asyncio.Event()
 
     async def run(self) -> None:
-        """Keep the server running, with back-off between attempts, until cancelled."""
+        """Keep the server running until cancelled."""
         # The SDK takes most of a second to import.
         await asyncio.to_thread(import_module, "spade_llm.mcp.client.connection")
         failures = 0
         while True:
             started = _now()
-            # A server may repeat the token that it declines.
+            # A server may repeat the token that it refuses.
             reason = mask_secrets(await self._one_session(), self._server.secrets)
             failures = 0 if _now() - started >= self._timeouts.backoff_reset_s else failures + 1
             await self._pause(reason, failures)
 
     async def connection(self, timeout_s: float) -> McpConnection | None:
-        """The session; one that is being opened is waited for. None: the server is away."""
+        """Current connection; waits for one that is being opened. None: the server is
+        unavailable."""
         deadline = _now() + timeout_s
         while not self.is_connected():
             if self.outage is not None or _now() >= deadline:
@@ -257,7 +260,14 @@ class McpSupervisor:
         connection = self._connection = McpConnection(
             self._server, self._timeouts, on_listed=self._on_listed
         )
-        watch = asyncio.create_task(self._mark_connected(connection))
+
+        async def mark_connected() -> None:
+            await connection.ready.wait()
+            _log.info("MCP server %s is connected", self._server.name)
+            self.outage = None
+            self._changed.set()
+
+        watch = asyncio.create_task(mark_connected())
         try:
             return await run_connection(connection)
         finally:
@@ -265,16 +275,13 @@ class McpSupervisor:
             await asyncio.wait([watch])
             self._connection = None
 
-    async def _mark_connected(self, connection: McpConnection) -> None:
-        await connection.ready.wait()
-        _log.info("MCP server %s is here", self._server.name)
-        self.outage = None
-        self._changed.set()
-
     async def _pause(self, reason: str, failures: int) -> None:
         pause_s = self._pause_s(failures)
         _log.warning(
-            "MCP server %s is away: %s; next try in %.1f s", self._server.name, reason, pause_s
+            "MCP server %s is unavailable: %s; next attempt in %.1f s",
+            self._server.name,
+            reason,
+            pause_s,
         )
         # One outage, however many attempts fail in it.
         since = self.outage.since if self.outage else _now()

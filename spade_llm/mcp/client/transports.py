@@ -1,7 +1,7 @@
 """Transports to a server: stdio of a child process, streamable HTTP and SSE, all bounded.
 
-Stdio is not the SDK's own `stdio_client`: that one holds a line of any length, and its program's
-helpers outlive a kill −9 of ours.
+The SDK's own `stdio_client` is not used: it buffers lines of any length, and child processes of the
+server survive a kill −9 of the agent.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ STDERR_DRAIN_S = 0.5
 PAUSE_S = 0.01
 MAX_LINE_CHARS = 500
 LINES_PER_MINUTE = 60
-"""Maximum number of its standard error lines that are logged per minute; the rest is counted."""
+"""Maximum number of logged standard error lines per minute; further ones are counted."""
 TAIL_LINES = 5
 PIPE_BYTES = 256 * 1024
 
 MAX_UNSENT = 64
-"""Messages that wait for the program to read them."""
+"""Maximum number of messages that wait for the program to read them."""
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[\w-]{1,64}")')
 
 CONNECT_TIMEOUT_S = 10.0
@@ -64,6 +64,8 @@ be silent for long."""
 
 
 class McpServerProcess:
+    """Child process of an MCP server, below a guard that ends its whole process group."""
+
     def __init__(
         self, process: asyncio.subprocess.Process, lifeline: int, server: McpServerSettings
     ):
@@ -77,24 +79,24 @@ class McpServerProcess:
 
     @property
     def pid(self) -> int:
-        """The guard's."""
+        """Process id of the guard."""
         return self._process.pid
 
     async def exit_reason(self) -> str:
-        """Reason that the program ended, after its output has. Peers see it, so the program's own
-        last lines go only to the log."""
+        """Reason that the program ended. Peers see it, so the program's last lines go only to the
+        log."""
         await self._wait(STDIN_CLOSED_GRACE_S)
         await asyncio.wait([self._errors], timeout=STDERR_DRAIN_S)
         if self._tail:
             last = " | ".join(self._tail)
-            _log.info("MCP server %s said last: %s", self._server.name, last)
+            _log.info("MCP server %s: last output: %s", self._server.name, last)
         status = self._process.returncode
         if status == guard.CANNOT_RUN:
-            return "its program cannot be run"
-        return "it closed its output" if status is None else f"it ended with status {status}"
+            return "its program cannot be started"
+        return "it closed its output" if status is None else f"it exited with status {status}"
 
     async def stop(self) -> None:
-        """End it: by the end of its input, then, with all that it has started, by its guard."""
+        """Stop the program by closing its input, then by its guard, with all its children."""
         self.stdin.close()
         await self._wait(STDIN_CLOSED_GRACE_S)
         # The guard reads the end of this pipe, and ends the whole process group.
@@ -104,22 +106,19 @@ class McpServerProcess:
             self._process.kill()
         self._errors.cancel()
         await asyncio.wait([self._errors])
-        self._close_pipes()
+        # A program that left its group may hold the pipes open: close our ends. asyncio 3.11 offers
+        # no other way; without it the transport warns when it is collected.
+        transport = getattr(self._process, "_transport", None)
+        if isinstance(transport, asyncio.SubprocessTransport):
+            transport.close()
 
     async def _wait(self, timeout_s: float) -> None:
-        # Not `wait`: since Python 3.11 it waits for the ends of the pipes too, which a full one
-        # or somebody who holds it keeps from coming.
+        # Not `wait`: since Python 3.11 it waits for the pipes to close, too, which a full pipe or
+        # another process that holds one prevents.
         for _ in range(round(timeout_s / PAUSE_S)):
             if self._process.returncode is not None:
                 return
             await asyncio.sleep(PAUSE_S)
-
-    def _close_pipes(self) -> None:
-        """A program that left its group may hold them: ours are closed all the same."""
-        # asyncio 3.11 offers no other way; without it the transport warns when it is collected.
-        transport = getattr(self._process, "_transport", None)
-        if isinstance(transport, asyncio.SubprocessTransport):
-            transport.close()
 
     async def _log_errors(self, stream: asyncio.StreamReader) -> None:
         """Log the program's standard error: truncated lines, rate-limited."""
@@ -151,7 +150,7 @@ class McpServerProcess:
 
     def _say_dropped(self, count: int) -> None:
         if count:
-            _log.info("MCP server %s: %d more lines left out", self._server.name, count)
+            _log.info("MCP server %s: %d more lines omitted", self._server.name, count)
 
 
 async def start_server_process(
@@ -170,10 +169,10 @@ async def start_server_process(
             cwd=where.cwd,
             pass_fds=(lifeline,),
             limit=PIPE_BYTES,
-            # Ctrl-C in our terminal is for us, who stop it in good order.
+            # Ctrl-C in the terminal is for the agent, which stops the program gracefully.
             start_new_session=True,
         )
-    except BaseException:  # Also when we are cancelled: nobody else holds it.
+    except BaseException:  # Also on cancellation: no one else closes it.
         os.close(ours)
         raise
     finally:
@@ -186,7 +185,7 @@ async def stdio_streams(
     server: McpServerSettings, where: StdioEndpoint, budget: TrafficBudget
 ) -> AsyncIterator[tuple[TransportStreams, McpServerProcess]]:
     """Raises OSError."""
-    # Not our whole environment, in which keys of models and passwords may be.
+    # Not our whole environment, which may hold API keys and passwords.
     child = await start_server_process(server, where, get_default_environment() | dict(where.env))
     to_session, inbound = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outbound, from_session = anyio.create_memory_object_stream[SessionMessage](MAX_UNSENT)
@@ -197,7 +196,7 @@ async def stdio_streams(
             yield (inbound, outbound), child
             group.cancel_scope.cancel()
     finally:
-        # Also when we are cancelled: the program must not outlive its session.
+        # Also on cancellation: the program must not outlive its session.
         with anyio.CancelScope(shield=True):
             await child.stop()
         for stream in (inbound, outbound, to_session, from_session):
@@ -219,13 +218,8 @@ async def _read(
             elif not isinstance(line, bytes) or line.strip():
                 garbage += 1
                 await budget.spend_message()
-                _log_garbage(name, garbage)
-
-
-def _log_garbage(name: str, count: int) -> None:
-    """The first, the tenth, the hundredth …"""
-    if count in (1, 10, 100) or count % 1000 == 0:
-        _log.warning("MCP server %s: %d lines that are no message were left out", name, count)
+                if garbage in (1, 10, 100) or garbage % 1000 == 0:
+                    _log.warning("MCP server %s: %d invalid lines ignored", name, garbage)
 
 
 def _message(line: bytes | LineTooLong) -> JSONRPCMessage | None:
@@ -279,7 +273,7 @@ async def http_streams(
             timeout: httpx2.Timeout | None = None,
             auth: httpx2.Auth | None = None,
         ) -> httpx2.AsyncClient:
-            del headers, timeout, auth  # The SDK's defaults: ours are set below.
+            del headers, timeout, auth  # The SDK's defaults; `_client` sets ours.
             return _client(where.headers, budget)
 
         async with sse_client(where.url, httpx_client_factory=make_client) as streams:
@@ -295,8 +289,11 @@ async def http_streams(
 
 
 class BoundedTransport(httpx2.AsyncHTTPTransport):
-    """An answer that is no event stream ends with an error above MAX_LINE_BYTES, and so does any
-    that is compressed: its size would be known too late. Of events the SDK bounds each."""
+    """HTTP transport with bounded responses.
+
+    A response other than an event stream fails above MAX_LINE_BYTES; the SDK bounds each event. A
+    compressed response fails, too, because its size would be known too late.
+    """
 
     def __init__(self, budget: TrafficBudget) -> None:
         super().__init__(limits=httpx2.Limits(max_connections=128))
@@ -305,11 +302,11 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         # Streamable HTTP ends a session by DELETE.
         if request.method == "DELETE":
-            return await self._say_goodbye(request)
+            return await self._end_session(request)
         response = await super().handle_async_request(request)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()
-            raise httpx2.DecodingError("the server compresses what was asked for plain")
+            raise httpx2.DecodingError("the server compresses its response in spite of identity")
         is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
         assert isinstance(response.stream, httpx2.AsyncByteStream)  # Of an async transport.
         response.stream = _BoundedStream(
@@ -317,8 +314,8 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
         )
         return response
 
-    async def _say_goodbye(self, request: httpx2.Request) -> httpx2.Response:
-        """The end of a session is not waited for long, nor what is said to it."""
+    async def _end_session(self, request: httpx2.Request) -> httpx2.Response:
+        """Send the DELETE with a short timeout, and discard the response's body."""
         try:
             async with asyncio.timeout(SESSION_END_TIMEOUT_S):
                 response = await super().handle_async_request(request)
@@ -350,7 +347,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
             if self._left is not None:
                 self._left -= len(chunk)
                 if self._left < 0:
-                    # The one kind of error that the SDK takes for that of a single request.
+                    # The only error class that the SDK limits to the single request.
                     raise httpx2.StreamError(f"the answer is longer than {MAX_LINE_BYTES} bytes")
             yield chunk
 

@@ -43,32 +43,34 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 class BearerAuthMiddleware:
+    """Refuses HTTP requests without the bearer token (401)."""
+
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
         self._token = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or self._is_right(Headers(scope=scope).get("authorization", "")):
-            await self._app(scope, receive, send)
-            return
-        refusal = PlainTextResponse(
-            "this needs the header Authorization: Bearer TOKEN",
-            status_code=401,
-            headers={"WWW-Authenticate": "Bearer"},
-        )
-        await refusal(scope, receive, send)
-
-    def _is_right(self, authorization: str) -> bool:
-        scheme, token = authorization[: len(SCHEME)], authorization[len(SCHEME) :]
-        # In the same time for every wrong token.
-        return scheme.lower() == SCHEME and hmac.compare_digest(token.strip().encode(), self._token)
+        app = self._app
+        if scope["type"] == "http":
+            authorization = Headers(scope=scope).get("authorization", "")
+            scheme, token = authorization[: len(SCHEME)], authorization[len(SCHEME) :].strip()
+            # compare_digest takes the same time for every wrong token.
+            if scheme.lower() != SCHEME or not hmac.compare_digest(token.encode(), self._token):
+                app = PlainTextResponse(
+                    "Authorization: send `Bearer TOKEN`",
+                    status_code=401,
+                    headers={"WWW-Authenticate": "Bearer"},
+                )
+        await app(scope, receive, send)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenAddress:
+    """Address and host names of the HTTP server, and its bearer token."""
+
     host: str
     port: int
-    """0: any free one."""
+    """0: any free port."""
     names: tuple[str, ...] = ()
     """Host names that clients use besides `host` (`mcp.example.org`, `10.0.0.7:8765`)."""
     token: str | None = None
@@ -76,18 +78,25 @@ class ListenAddress:
 
     @property
     def is_loopback(self) -> bool:
-        return _is_loopback(self.host)
+        return self.host == "localhost" or (self._ip is not None and self._ip.is_loopback)
+
+    @property
+    def _ip(self) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+        try:
+            return ipaddress.ip_address(self.host)
+        except ValueError:
+            return None
 
     def check(self) -> None:
-        """Raises ConfigurationError."""
+        """Raises ConfigurationError if the address is open to all, or clients cannot name it."""
         if self.token is None and not self.is_loopback:
             raise ConfigurationError(
-                f"{self.host} can be reached from other machines: without a token everybody there"
-                " would be you"
+                f"{self.host} can be reached from other machines, where without a token everyone"
+                " could use your account; set a token"
             )
-        if _is_unspecified(self.host) and not self.names:
+        if self._ip is not None and self._ip.is_unspecified and not self.names:
             raise ConfigurationError(
-                f"{self.host} is no name to be reached by: say those that clients use with"
+                f"clients cannot address {self.host}: list the host names that they use with"
                 " --allow-host"
             )
 
@@ -104,8 +113,8 @@ async def serve_http(
         ConfigurationError: the address cannot be used, or would be open to all without a token.
     """
     address.check()
-    # Not by uvicorn, which exits the process where the port is taken; and the port that 0 stands
-    # for has to be known before the allowed hosts are made.
+    # Not bound by uvicorn, which exits the process if the port is taken; and the allowed hosts need
+    # the port that 0 stands for.
     with _bound(address) as bound:
         port = bound.getsockname()[1]
         app = _app(server, address, port)
@@ -125,7 +134,7 @@ def _app(server: Server[None], address: ListenAddress, port: int) -> ASGIApp:
 
 
 def _security(address: ListenAddress, port: int) -> TransportSecuritySettings:
-    """Against DNS rebinding: the Host and, from a browser, the Origin must be one of our names."""
+    """Check of Host and Origin against our names, which prevents DNS rebinding."""
     own = LOOPBACK_NAMES if address.is_loopback else (_in_url(address.host),)
     hosts = [f"{name}:{port}" for name in own] + list(address.names)
     return TransportSecuritySettings(
@@ -170,7 +179,7 @@ async def _run(
 
 
 class _McpUvicorn(uvicorn.Server):
-    """Leaves the signals to the command, which has a connection of its own to end."""
+    """uvicorn server that leaves signals to the command, and reports when it is ready."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -192,8 +201,8 @@ def _bound(address: ListenAddress) -> Iterator[socket.socket]:
         bound = socket.create_server((address.host, address.port), family=family)
     except OSError as error:
         raise ConfigurationError(
-            f"cannot listen at {address.host}:{address.port} ({error.strerror}): choose another"
-            " port with --http HOST:PORT"
+            f"cannot listen on {address.host}:{address.port} ({error.strerror}): choose another"
+            " address with --http HOST:PORT"
         ) from None
     with bound:
         yield bound
@@ -206,17 +215,3 @@ def _url(address: ListenAddress, port: int) -> str:
 
 def _in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _is_unspecified(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False

@@ -1,6 +1,6 @@
 """Offered tools: effects, results, registry; memory tools (specs/3), tools of the tool agent.
 
-Tools that need a person's approval are not offered: MCP does not tell which person has approved.
+Tools that need a user's approval are not offered: MCP does not identify the user who approves.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 A = TypeVar("A", bound="ToolArguments")
 ReportProgress = Callable[[str], Awaitable[None]]
-"""Takes the next piece of an answer that is still being made."""
+"""Receives the next part of an answer in progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +53,13 @@ class ToolEffects:
     approval."""
 
     read_only: bool = False
-    """Counting an access is no change."""
+    """Counting an access does not count as a change."""
     destructive: bool = False
-    """It may replace or remove what was there; else it only adds."""
+    """Whether it may replace or delete data; otherwise it only adds."""
     idempotent: bool = False
-    """The same call again changes nothing more."""
+    """Whether repeating the call changes nothing more."""
     open_world: bool = False
-    """It may act beyond our own stores."""
+    """Whether it may act beyond our own stores."""
 
 
 READS = ToolEffects(read_only=True, idempotent=True)
@@ -114,7 +114,8 @@ class OfferedTool:
 
 
 def build_result(answer: Mapping[str, object]) -> McpToolResult:
-    """An answer that is longer than a model reads has fewer items, in both forms the same."""
+    """Build a result as text and JSON. Both have fewer items if the answer is too long for a
+    model."""
     text = answer_as_text(answer)
     return McpToolResult(text=text, is_error=answer.get("error") is True, answer=json.loads(text))
 
@@ -146,15 +147,17 @@ def build_tool(
 
 
 def error_result(error: SpadeLLMError) -> McpToolResult:
-    """The sentence of a request's error says which agent it was."""
+    """Convert an error to a result, in the form of the memory tools."""
     code = error.wire_code if isinstance(error, RequestError) else error.code
-    # Over MCP nobody can approve, so asking again would not help.
+    # Over MCP no user can approve, so a repeated call would not help.
     if code == ApprovalRequired.code:
         code = Unauthorised.code
     return build_result({"error": True, "error_type": error_type(code), "message": str(error)})
 
 
 class ForwardedTools:
+    """Tools of the tool agent."""
+
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
 
@@ -163,7 +166,7 @@ class ForwardedTools:
         try:
             specs = await self._toolbox.list()
         except RequestError as error:
-            logger.warning("its tools are not offered now: %s", error)
+            logger.warning("the tools of the tool agent are unavailable: %s", error)
             return []
         return [self._passed(spec) for spec in specs if not spec.needs_approval]
 
@@ -185,7 +188,8 @@ class ForwardedTools:
 
 
 class ToolRegistry:
-    """A tool of ours hides one of the tool agent's that has the same name."""
+    """Registry of all offered tools; our own take precedence over forwarded ones of the same
+    name."""
 
     def __init__(self, tools: Iterable[OfferedTool], passed: ForwardedTools | None = None) -> None:
         self._tools = {tool.spec.name: tool for tool in tools}
@@ -207,7 +211,7 @@ class ToolRegistry:
 
 
 class McpMemoryTools:
-    """Memory tools of the owner, which is the logged-in account."""
+    """Memory tools, whose owner is the logged-in account."""
 
     def __init__(self, memory: MemoryClient, owner: str, *, max_batch: int = MAX_BATCH) -> None:
         self._memory = memory
@@ -215,7 +219,7 @@ class McpMemoryTools:
         self._max_batch = max_batch
 
     def specified_tools(self) -> list[OfferedTool]:
-        """The eleven."""
+        """The eleven tools of specs/3."""
         return _offered(entry_tools(self._scope, max_batch=self._max_batch))
 
     def further_tools(self) -> list[OfferedTool]:

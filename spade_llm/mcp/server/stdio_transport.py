@@ -1,10 +1,10 @@
 """Stdio transport: one JSON-RPC message per line, read and written by threads.
 
-Daemon threads, past `sys.stdin` and its lock: neither a client that says nothing nor one that does
-not read keeps the process from ending. Threads, because not every descriptor can be polled.
+The threads are daemons and bypass `sys.stdin` and its lock, so that a silent client, or one that
+does not read, cannot keep the process alive. Not every descriptor can be polled without threads.
 
-Not the SDK's `stdio_server` (mcp 2.3.0): its reading thread keeps a process that is told to stop
-alive until the next line, takes lines of any length, and leaves what it cannot read unanswered.
+The SDK's `stdio_server` (mcp 2.3.0) is not used: its reading thread keeps a stopping process alive
+until the next line, accepts lines of any length, and leaves unreadable messages unanswered.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ DRAIN_S = 2.0
 
 @contextmanager
 def standard_streams() -> Iterator[tuple[int, int]]:
-    """Both ends of it, while descriptor 0 is empty and what is printed to 1, by Python or by a
-    library below it, goes to standard error."""
+    """Duplicates of standard input and output. Within the block descriptor 0 is empty, and what any
+    library prints to 1 goes to standard error."""
     wire_in, wire_out = os.dup(STDIN), os.dup(STDOUT)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, STDIN)
@@ -80,7 +80,7 @@ async def read_lines(descriptor: int, max_bytes: int) -> AsyncIterator[bytes | N
     room, loop = threading.Semaphore(LINES_AHEAD), asyncio.get_running_loop()
 
     def read() -> None:
-        with suppress(RuntimeError):  # The loop has ended: nobody listens any more.
+        with suppress(RuntimeError):  # The event loop has ended.
             for line in _lines(descriptor, max_bytes):
                 room.acquire()
                 loop.call_soon_threadsafe(ahead.put_nowait, (line,))
@@ -93,11 +93,11 @@ async def read_lines(descriptor: int, max_bytes: int) -> AsyncIterator[bytes | N
 
 
 class LineWriter:
-    """Writes in the order of its calls, each as a whole."""
+    """Writes blocks in the order of the calls, each as a whole."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        # As long as the callers that wait.
+        # Bounded by the number of waiting callers.
         self._jobs: queue.SimpleQueue[tuple[bytes, Future[None]]] = queue.SimpleQueue()
         threading.Thread(target=self._work, daemon=True, name="wire-out").start()
 
@@ -113,7 +113,10 @@ class LineWriter:
             if not done.set_running_or_notify_cancel():
                 continue
             try:
-                _write_block(self._descriptor, data)
+                left = memoryview(data)
+                while left:
+                    # A pipe may accept only a part.
+                    left = left[os.write(self._descriptor, left) :]
             except OSError as error:
                 done.set_exception(error)
             else:
@@ -128,9 +131,15 @@ async def serve_stdio(server: Server[None]) -> None:
 
 
 def _lines(descriptor: int, max_bytes: int) -> Iterator[bytes | None]:
-    """A line that is too long is forgotten while it comes."""
+    """Lines of the descriptor; None for one that was too long and discarded while it arrived."""
     pending, is_too_long = bytearray(), False
-    while block := _read_block(descriptor):
+    while True:
+        try:
+            block = os.read(descriptor, BLOCK_BYTES)
+        except OSError:
+            return  # A broken pipe is the end of the input.
+        if not block:
+            return
         *ended, rest = block.split(b"\n")
         for piece in ended:
             pending += piece
@@ -139,21 +148,6 @@ def _lines(descriptor: int, max_bytes: int) -> Iterator[bytes | None]:
         pending += rest
         if is_too_long or len(pending) > max_bytes:
             pending, is_too_long = bytearray(), True
-
-
-def _read_block(descriptor: int) -> bytes:
-    """Empty at the end; a wire that breaks has ended."""
-    try:
-        return os.read(descriptor, BLOCK_BYTES)
-    except OSError:
-        return b""
-
-
-def _write_block(descriptor: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        # A pipe may take only a part of it.
-        left = left[os.write(descriptor, left) :]
 
 
 @asynccontextmanager
@@ -178,7 +172,7 @@ async def _read(wire_in: int, into_server: IntoServer, writer: LineWriter) -> No
             try:
                 await _pass_on(line, into_server, writer)
             except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                return  # One of the two has left.
+                return  # The client or the server has closed its stream.
 
 
 async def _pass_on(line: bytes | None, into_server: IntoServer, writer: LineWriter) -> None:
@@ -193,13 +187,13 @@ async def _pass_on(line: bytes | None, into_server: IntoServer, writer: LineWrit
 
 
 async def _write(out_of_server: OutOfServer, writer: LineWriter, into_server: IntoServer) -> None:
-    """A client that reads no more has left: the server hears the end of its input."""
+    """Write the server's messages. If the client stops reading, close the server's input."""
     async with out_of_server:
         try:
             async for one in out_of_server:
                 await writer.write(_line(one.message))
         except OSError as error:
-            logger.info("the client does not read any more: %s", error.strerror)
+            logger.info("the client has stopped reading: %s", error.strerror)
             into_server.close()
 
 
@@ -210,10 +204,10 @@ class _UnreadableMessage(Exception):
 
 
 def _parsed(line: bytes | None) -> JSONRPCMessage:
-    """Raises _Unreadable."""
+    """Raises _UnreadableMessage."""
     if line is None:
         raise _UnreadableMessage(
-            INVALID_REQUEST, f"a message has at most {MAX_MESSAGE_BYTES} bytes"
+            INVALID_REQUEST, f"the message exceeds the limit of {MAX_MESSAGE_BYTES} bytes"
         )
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -222,25 +216,26 @@ def _parsed(line: bytes | None) -> JSONRPCMessage:
 
 
 def _parsed_slowly(line: bytes) -> JSONRPCMessage:
-    """The library reads 200 levels; Python reads more, and what a tool then says of its arguments
-    helps more than silence. Half characters and NaN, which Python reads too, are no JSON."""
+    """Parse a message that pydantic rejects. Pydantic allows 200 levels of nesting, Python more, so
+    that the tool can answer with its own error about the arguments."""
     try:
         read = json.loads(line)
     except (ValueError, RecursionError):
-        raise _UnreadableMessage(PARSE_ERROR, "this is no JSON") from None
+        raise _UnreadableMessage(PARSE_ERROR, "the message is not valid JSON") from None
     try:
+        # Python also parses NaN and lone surrogates, which are not JSON: encoding them fails.
         json.dumps(read, ensure_ascii=False, allow_nan=False).encode()
         return jsonrpc_message_adapter.validate_python(read, by_name=False)
     except (ValueError, RecursionError):
         raise _UnreadableMessage(
-            INVALID_REQUEST, "this is no JSON-RPC message", _id_of(read)
+            INVALID_REQUEST, "the message is not a JSON-RPC message", _id_of(read)
         ) from None
 
 
 def _id_of(read: object) -> str | int | None:
     id = read.get("id") if isinstance(read, dict) else None
     is_id = isinstance(id, int) or (isinstance(id, str) and id.isprintable())
-    # Python's bool is an int; true is no id in JSON-RPC.
+    # Python's bool is an int; true is not an id in JSON-RPC.
     return id if is_id and not isinstance(id, bool) else None
 
 

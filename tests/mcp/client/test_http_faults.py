@@ -72,7 +72,7 @@ async def test_a_server_that_takes_connections_and_says_nothing_is_away(
         box = await box_at(servers, url, transport, timeouts=timeouts)
         result = await box.call("srv_echo", {"text": "hello"})
 
-    assert "'srv' is away (it did not answer in time)" in result.text
+    assert "'srv' is unavailable (it did not answer in time)" in result.text
 
 
 async def _keep_open(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

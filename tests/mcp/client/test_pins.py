@@ -40,7 +40,7 @@ async def test_a_description_that_is_swapped_silently_is_noticed_before_the_next
     assert after.is_error
     assert "withheld: changed since it was accepted" in after.text
     assert await names(box) == {"srv_change", "srv_grow"}
-    assert box.state() == "2 tools, 1 to be reviewed"
+    assert box.state() == "2 tools, 1 waiting for review"
 
 
 @pytest.mark.parametrize("transport", ALL)
@@ -63,7 +63,7 @@ async def test_a_tool_that_a_known_server_adds_waits_for_review(servers: Servers
     await box.call("srv_grow", {})
     result = await box.call("srv_send", {"path": "x"})
 
-    assert "withheld: new on a server that is known" in result.text
+    assert "withheld: added after the server's first listing" in result.text
     assert "srv_send" not in await names(box)
 
 
@@ -100,7 +100,7 @@ async def test_only_what_was_shown_can_be_accepted(servers: Servers) -> None:
 
     await asyncio.to_thread(servers.pins.accept, shown)
     await box.call("srv_work", {})
-    with pytest.raises(NotFound, match="no longer what was shown"):
+    with pytest.raises(NotFound, match="has changed since it was shown"):
         await asyncio.to_thread(servers.pins.accept, shown)
 
 

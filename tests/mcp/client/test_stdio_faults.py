@@ -41,7 +41,7 @@ async def test_a_server_that_never_answers_is_away_and_does_not_hold_up_the_star
 
     assert start_s < 1
     assert result.is_error
-    assert "'srv' is away (it did not answer in time)" in result.text
+    assert "'srv' is unavailable (it did not answer in time)" in result.text
 
 
 async def test_a_program_that_is_not_there_is_away(servers: Servers) -> None:
@@ -51,7 +51,7 @@ async def test_a_program_that_is_not_there_is_away(servers: Servers) -> None:
 
     result = await box.call("srv_work", {})
 
-    assert "'srv' is away (it ended with status 1)" in result.text
+    assert "'srv' is unavailable (it exited with status 1)" in result.text
 
 
 async def test_a_server_that_dies_in_a_call_says_so_and_comes_back(
@@ -66,9 +66,9 @@ async def test_a_server_that_dies_in_a_call_says_so_and_comes_back(
         return box.state() == "1 tool"
 
     assert died.is_error
-    assert "went away during the call" in died.text
+    assert "was lost during the call" in died.text
     await eventually(is_back, timeout_s=START_S)
-    assert "it ended with status 3" in caplog.text
+    assert "it exited with status 3" in caplog.text
     assert "out of cheese" in caplog.text
 
 
@@ -78,7 +78,7 @@ async def test_tools_stay_offered_through_a_short_absence(servers: Servers) -> N
     await box.call("srv_work", {})
     later = await box.call("srv_work", {})
 
-    assert "'srv' is away (it ended with status 3)" in later.text
+    assert "'srv' is unavailable (it exited with status 3)" in later.text
     assert [spec.name for spec in await box.list()] == ["srv_work"]
 
 
@@ -91,7 +91,7 @@ async def test_tools_are_withdrawn_after_a_long_absence(servers: Servers) -> Non
         return not await box.list()
 
     await eventually(is_withdrawn)
-    assert "away" in box.state()
+    assert "unavailable" in box.state()
 
 
 async def test_a_server_that_stops_reading_is_started_again(servers: Servers) -> None:
@@ -103,7 +103,7 @@ async def test_a_server_that_stops_reading_is_started_again(servers: Servers) ->
     late = await box.call("srv_work", {})
 
     async def is_away() -> bool:
-        return "it did not answer any more" in box.state()
+        return "it stopped answering" in box.state()
 
     assert "did not finish within 1 s" in late.text
     await eventually(is_away, timeout_s=START_S)

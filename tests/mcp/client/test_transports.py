@@ -127,7 +127,7 @@ async def test_a_misspelt_tool_is_in_the_log(
 
     await box.call("srv_add", {"a": 1, "b": 1})
 
-    assert "MCP server srv: ehco is not offered: there is no such tool" in caplog.text
+    assert "MCP server srv: tool ehco is withheld: the server has no such tool" in caplog.text
 
 
 async def test_a_server_that_is_not_there_is_away_and_the_call_says_which(
@@ -140,6 +140,6 @@ async def test_a_server_that_is_not_there_is_away_and_the_call_says_which(
     result = await box.call("far_anything", {})
 
     assert result.is_error
-    assert "'far' is away (it cannot be reached)" in result.text
-    assert box.state() == "away: it cannot be reached"
+    assert "'far' is unavailable (it cannot be reached)" in result.text
+    assert box.state() == "unavailable: it cannot be reached"
     assert await box.list() == ()
