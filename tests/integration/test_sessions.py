@@ -231,7 +231,7 @@ async def test_what_is_said_while_a_session_is_cleared_waits_for_that(house: Hou
     ada = house.asker(ADA)
     await ada.say("before")
 
-    async with house.assistant.llm_behaviour.held.hold([f"{ADA}#s"]):
+    async with house.assistant.llm_behaviour.locks.hold([f"{ADA}#s"]):
         clearing = asyncio.create_task(ada.sessions.clear("s"))
         saying = asyncio.create_task(ada.say("meanwhile"))
         await ada.say("elsewhere", "t")
