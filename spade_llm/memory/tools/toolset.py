@@ -11,8 +11,7 @@ from pydantic import AfterValidator, Field, StrictBool, StrictFloat
 from spade_llm.core.errors import InvalidArguments, NotFound
 from spade_llm.memory.contract import DecayStore, GrantStore, LinkStore, MemoryAccess, MemoryStore
 from spade_llm.memory.tools.arguments import Fraction, Id, Text, ToolArguments, unique_values
-from spade_llm.memory.tools.batches import MAX_BATCH, BatchTools
-from spade_llm.memory.tools.consolidation import ConsolidateTool
+from spade_llm.memory.tools.batches import MAX_BATCH, BatchTools, ConsolidateTool
 from spade_llm.memory.tools.entries import EntryTools, LinkTools, ScoreTools
 from spade_llm.memory.tools.entry_tool import (
     EntryTool,

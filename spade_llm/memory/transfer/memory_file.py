@@ -23,12 +23,11 @@ if TYPE_CHECKING:
     from spade_llm.memory.sqlite.connection import SqlValue
     from spade_llm.memory.transfer.legacy_files import LegacyRecord
 
+ENTRY_COLUMNS = [name for name in json_lines.RECORD_FIELDS["entry"] if name != "owner"]
+
 SELECT_RECORDS = {
-    "entry": """
-        SELECT id, jid AS owner, content, type, category, tier, content_type, origin, context,
-            confidence, subject, session, tags, metadata, sources, importance, importance_reason,
-            surprise, stability, difficulty, reviewed_at, created_at, updated_at, access_count,
-            last_accessed_at, valid_at, invalid_at, expires_at, deleted_at, learned_at
+    "entry": f"""
+        SELECT jid AS owner, {", ".join(ENTRY_COLUMNS)}
         FROM entry JOIN owner ON owner.number = entry.owner ORDER BY seq
     """,
     "key": """
@@ -100,17 +99,9 @@ ADD_CONVERSATION = """
 """
 
 INSERT_RECORDS = {
-    "entry": """
-        INSERT INTO entry (owner, id, type, category, tier, content_type, origin, content,
-            content_hash, terms, context, confidence, subject, session, tags, metadata, sources,
-            importance, importance_reason, surprise, stability, difficulty, reviewed_at, created_at,
-            updated_at, access_count, last_accessed_at, valid_at, invalid_at, expires_at,
-            deleted_at, learned_at)
-        SELECT number, :id, :type, :category, :tier, :content_type, :origin, :content,
-            :content_hash, :terms, :context, :confidence, :subject, :session, :tags, :metadata,
-            :sources, :importance, :importance_reason, :surprise, :stability, :difficulty,
-            :reviewed_at, :created_at, :updated_at, :access_count, :last_accessed_at, :valid_at,
-            :invalid_at, :expires_at, :deleted_at, :learned_at
+    "entry": f"""
+        INSERT INTO entry (owner, content_hash, terms, {", ".join(ENTRY_COLUMNS)})
+        SELECT number, :content_hash, :terms, {", ".join(f":{name}" for name in ENTRY_COLUMNS)}
         FROM owner WHERE jid = :owner
         ON CONFLICT (id) DO NOTHING
     """,
