@@ -103,7 +103,7 @@ async def test_however_many_dislike_it_a_memory_is_not_lost(
     assert await confidence(memory, used.id) == 1.0
 
 
-async def test_one_who_did_not_get_the_answer_has_no_say(
+async def test_feedback_counts_only_from_the_receiver_of_the_answer(
     memory: OwnedMemory, log: FeedbackLog
 ) -> None:
     used = await memory.add(MemoryDraft(content="The ferry leaves at six."))

@@ -31,7 +31,7 @@ async def test_an_answer_is_found_by_the_id_of_any_of_its_parts(suffix: str) -> 
         assert found.memories == ("m1",)
 
 
-async def test_only_who_got_an_answer_finds_it() -> None:
+async def test_only_the_receiver_of_an_answer_finds_it() -> None:
     async with FeedbackLog(None) as log:
         await noted(log, "q")
 
@@ -68,7 +68,7 @@ async def test_the_oldest_answers_leave(monkeypatch: pytest.MonkeyPatch) -> None
     assert there == [15, 16, 17, 18, 19]
 
 
-async def test_who_is_forgotten_has_said_nothing() -> None:
+async def test_forgetting_a_person_deletes_their_feedback() -> None:
     async with FeedbackLog(None) as log:
         await noted(log, "q")
         await noted(log, "q", peer=BOB)

@@ -59,7 +59,7 @@ def test_erlang_s_formula_gives_what_its_tables_do(
     assert erlang_c(places, offered) == pytest.approx(chance, abs=1e-4)
 
 
-def test_who_came_first_is_served_first_and_work_side_by_side_ends_with_its_last() -> None:
+def test_requests_are_served_in_order_and_parallel_work_ends_with_its_last() -> None:
     world, ended = World(), list[tuple[str, float]]()
     station = Station(world, "station")
 

@@ -19,7 +19,7 @@ def test_every_question_has_its_evidence_in_its_own_conversation() -> None:
             assert any(value in texts[id] for kind in KINDS for value in kind.values)
 
 
-def test_who_is_asked_about_said_it_and_in_an_adversarial_question_the_other_one() -> None:
+def test_questions_name_the_speaker_and_adversarial_ones_the_other_person() -> None:
     for conversation in planted(3, sessions=6):
         speakers = {turn.id: turn.speaker or "" for turn in conversation.turns}
         for question in conversation.questions:

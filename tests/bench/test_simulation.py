@@ -35,7 +35,7 @@ def test_one_machine_is_as_fast_as_its_cores_and_no_faster() -> None:
     assert max(busy.values()) > 0.98
 
 
-def test_a_layout_that_is_enough_lets_nobody_wait_long() -> None:
+def test_a_sufficient_layout_keeps_waiting_times_short() -> None:
     people = People(count=500, think_s=10.0)
 
     outcome = Network(enough(COSTS, people), COSTS, people).run(warm_up_s=20, counted_s=40)

@@ -304,7 +304,7 @@ def test_older_files_say_rounds_by_calls_of_the_model(
     assert (read.rounds, read.effective_model_calls) == (rounds, calls)
 
 
-def test_people_who_may_be_asked_are_bounded_by_what_a_tool_agent_waits(tmp_path: Path) -> None:
+def test_timeouts_of_people_are_limited_in_a_tool_agent(tmp_path: Path) -> None:
     person = '[human.eve]\njid = "eve"\nseconds = {}\n'
 
     assistant = load_agent(write(tmp_path, ASSISTANT + person.format(86_400)))

@@ -29,7 +29,7 @@ RECORD = RunRecord(
 )
 
 
-def test_a_second_holder_is_told_who_the_first_is(tmp_path: Path) -> None:
+def test_a_second_holder_gets_the_pid_of_the_first(tmp_path: Path) -> None:
     with (
         directory_lock.lock_directory(tmp_path, what="it"),
         pytest.raises(ConfigurationError, match=f"it is already running .pid {os.getpid()}."),

@@ -91,7 +91,7 @@ async def test_of_one_that_is_stopped_its_port_is_looked_at(tmp_path: Path) -> N
         (None, 2, CheckState.OK),
     ],
 )
-def test_a_server_for_people_lets_nobody_in_without_a_token(
+def test_a_multi_user_gateway_requires_a_token(
     tmp_path: Path, local: str | None, tokens: int, state: CheckState
 ) -> None:
     home = home_in(tmp_path / "gateway", tokens=tokens)

@@ -54,7 +54,7 @@ async def test_agents_of_one_process_share_the_local_model(
     assert second is first
 
 
-async def test_a_server_is_shared_by_those_who_name_the_same(
+async def test_equal_embedding_servers_share_one_client(
     tmp_path: Path, embedders: EmbedderPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_KEY", "sk-mine")

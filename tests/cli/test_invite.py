@@ -43,7 +43,7 @@ def test_a_code_that_was_shown_lets_in_and_can_be_taken_back(
     agent.__exit__()
 
 
-def test_an_agent_that_takes_everybody_needs_no_invitation_and_that_is_said(
+def test_inviting_to_an_open_agent_reports_that_no_invitation_is_needed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert invite(tmp_path) == 1

@@ -39,7 +39,7 @@ def with_model(program: Program, base_url: str) -> Program:
 
 
 @pytest.mark.timeout(240)
-async def test_whoever_runs_it_learns_why_the_model_does_not_answer(
+async def test_the_operator_sees_why_the_model_does_not_answer(
     tmp_path: Path, unused_tcp_port: int
 ) -> None:
     async with running_server(OpenAIServer(api_key="another key")) as server:

@@ -52,9 +52,7 @@ def test_a_usual_port_that_is_taken_is_left_for_another_and_it_is_said(
 
 
 @pytest.mark.parametrize("is_in_file", [True, False])
-def test_a_port_that_somebody_chose_must_be_free(
-    tmp_path: Path, taken: int, is_in_file: bool
-) -> None:
+def test_a_configured_port_must_be_free(tmp_path: Path, taken: int, is_in_file: bool) -> None:
     definition = gateway(tmp_path, http=f"port = {taken}" if is_in_file else "")
     http = None if is_in_file else f"127.0.0.1:{taken}"
     named = r"agent\.toml: http\.port" if is_in_file else "--http"

@@ -97,7 +97,7 @@ async def logged(data: Path) -> None:
         log.begun(new_call_record("eve@y", "erase\x1b[2J", {}, CallContext()))
 
 
-async def test_it_shows_who_called_what_and_how_it_ended(tmp_path: Path) -> None:
+async def test_the_call_log_shows_caller_tool_and_outcome(tmp_path: Path) -> None:
     program = Program(
         data=tmp_path / "data", agents=modest_agents(tmp_path / "a"), has_prosody=False
     )

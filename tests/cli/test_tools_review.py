@@ -82,7 +82,7 @@ def test_exactly_what_was_shown_can_be_accepted(
     assert review(tmp_path, "--accept", found[0]) == 0
 
 
-def test_who_accepts_by_name_alone_is_shown_what(
+def test_accepting_a_tool_by_name_shows_its_definition(
     pins: Pins, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     review(tmp_path, "--accept", "files_send")

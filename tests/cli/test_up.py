@@ -172,7 +172,7 @@ async def test_what_was_told_is_known_after_a_restart(alone: Program) -> None:
     assert "Ada" in answer.output
 
 
-async def test_a_model_that_hangs_holds_nobody_up_and_its_question_is_answered_later(
+async def test_a_hanging_model_does_not_block_the_start_and_its_question_is_answered_later(
     alone: Program,
 ) -> None:
     toml = alone.agents / "assistant" / "agent.toml"
@@ -261,7 +261,7 @@ async def test_a_server_that_is_killed_comes_back_and_the_agents_with_it(alone: 
     assert "144" in answer.output
 
 
-async def test_an_agent_whose_password_was_reset_logs_in_with_the_new_one(alone: Program) -> None:
+async def test_an_agent_logs_in_with_a_reset_password(alone: Program) -> None:
     kept = alone.data / "accounts" / "assistant@localhost"
     async with alone.up(*NO_WEB) as up:
         await up.ready()
@@ -326,14 +326,14 @@ async def test_without_up_a_question_says_what_to_start(alone: Program) -> None:
     assert "spade-llm up" in outcome.errors
 
 
-async def test_somebody_elses_server_needs_accounts(alone: Program) -> None:
+async def test_an_external_server_needs_existing_accounts(alone: Program) -> None:
     outcome = await alone.run("up", *alone.up_arguments, "--server", "127.0.0.1:9")
 
     assert outcome.status == 1
     assert "there is no password for memory@127.0.0.1" in outcome.errors
 
 
-async def test_agents_live_on_somebody_elses_server_with_accounts_that_exist(
+async def test_agents_run_on_an_external_server_with_existing_accounts(
     alone: Program, embedded: Provisioner
 ) -> None:
     endpoint = embedded.endpoint

@@ -248,7 +248,7 @@ class Talkative(Hear):
         return await asyncio.wait_for(self.heard.get(), WAIT_S)
 
 
-async def test_who_talks_with_a_talkative_program_does_not_answer_its_answers(
+async def test_a_chat_session_does_not_answer_the_answers_of_a_program(
     network: Network,
 ) -> None:
     plain = await plain_agent(network)

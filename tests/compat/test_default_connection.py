@@ -87,7 +87,7 @@ async def test_a_program_makes_its_account_where_it_may_and_talks(
     assert sender.startswith("echo@localhost/")
 
 
-async def test_nobody_takes_an_account_that_was_there_before(
+async def test_an_existing_account_is_not_taken_over(
     up: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPADE_LLM_REGISTER", "1")
@@ -157,7 +157,7 @@ async def test_without_any_of_it_the_domain_of_the_jid_decides(
     assert connection.host is None
 
 
-async def test_an_account_on_somebody_elses_server_is_refused_in_words(tmp_path: Path) -> None:
+async def test_registering_on_an_external_server_is_refused_with_a_reason(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="nothing runs there; start `spade-llm up`"):
         await create_account(tmp_path, "ada@localhost")
 

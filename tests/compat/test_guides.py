@@ -147,7 +147,7 @@ async def test_memory_outlives_its_program(stage: Stage) -> None:
     assert any("metric units" in str(one["content"]) for one in messages)
 
 
-async def test_routing_sends_answers_to_those_whom_they_concern(stage: Stage) -> None:
+async def test_routing_sends_answers_to_the_right_receivers(stage: Stage) -> None:
     stage.model.enqueue(
         Say(text="A leak in the cellar."),
         Say(text="Asks for the price of mending a leak."),

@@ -102,7 +102,9 @@ async def test_the_behaviour_asks_in_an_agent_of_ours_and_in_a_plain_one(
         assert said["type"] == "human_query"
 
 
-async def test_nobody_else_in_the_thread_is_heard_by_a_plain_agent(network: Network) -> None:
+async def test_a_plain_agent_accepts_replies_of_its_peer_only_in_the_thread(
+    network: Network,
+) -> None:
     eve, mallory = await network.person("eve"), await network.person("mallory")
     agent = await plain_agent(network)
     asking = HumanInteractionBehaviour(eve.bare, "which way?", timeout=WAIT_S)

@@ -208,7 +208,7 @@ def test_old_notes_are_there_and_their_file_stays_as_it_was(tmp_path: Path) -> N
     assert old.read_bytes() == before
 
 
-async def test_the_tool_notes_for_the_one_whose_turn_it_is(tmp_path: Path) -> None:
+async def test_the_tool_stores_notes_for_the_user_of_the_turn(tmp_path: Path) -> None:
     notes = AgentInteractionMemory(AGENT, str(tmp_path))
     tool = AgentMemoryTool(notes)
 

@@ -164,7 +164,7 @@ def test_a_summary_has_a_bound_and_says_what_it_left_out(turns: int, tokens: int
     assert bool(missing) == lines[-1].endswith("older details are left out)")
 
 
-def test_a_summary_of_little_is_in_the_words_of_those_who_said_it() -> None:
+def test_a_short_history_is_summarised_verbatim() -> None:
     history: list[ContextMessage] = [
         user("My locker is number 12."),
         assistant("Noted, Ada."),

@@ -77,7 +77,7 @@ def test_initial_messages_come_before_tools_and_tools_before_the_newest() -> Non
     assert kept == [*talk(2), *exchange("1"), *talk(20)[17:]]
 
 
-def test_results_whose_call_is_unknown_are_prioritised_one_by_one() -> None:
+def test_results_without_a_known_call_are_prioritised_one_by_one() -> None:
     history = [result("1"), result("2"), result("3"), *talk(9)]
 
     kept = SmartWindowSizeContext(3, prioritize_tools=True).apply_context_strategy(history)

@@ -49,7 +49,7 @@ async def test_a_crowd_asks_documents_a_few_at_a_time_and_each_is_answered() -> 
     assert {one.missing for one in recalled} == {()}
 
 
-async def test_who_waits_behind_those_that_find_a_service_silent_does_not_ask_it() -> None:
+async def test_waiting_calls_fail_without_asking_a_silent_service() -> None:
     documents = Silent()
 
     recalled = await recalled_at_once(Recall(memory=None, retriever=documents, deadline_s=0.02))

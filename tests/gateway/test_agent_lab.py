@@ -67,7 +67,7 @@ async def test_documents_and_tools_have_toggles_too(web: Web) -> None:
     assert for_all.json()["config"]["enabled"] is True
 
 
-async def test_a_conversation_whose_history_is_switched_off_is_not_read_but_kept(web: Web) -> None:
+async def test_disabled_history_is_kept_but_not_read(web: Web) -> None:
     http, session = web.http, "amnesia"
     await http.post("/llm/chat", json=asking("My parrot is called Polly.", session))
     before = (await http.post("/llm/chat", json=asking("Hello", session))).json()

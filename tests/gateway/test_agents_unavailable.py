@@ -94,7 +94,7 @@ async def _says(web: Web, path: str, status: int) -> bool:
     return (await web.http.get(path)).status_code == status
 
 
-async def test_who_is_away_is_named_and_nobody_waits_for_an_assistant_that_is_not_there(
+async def test_unavailable_agents_are_named_and_not_awaited(
     embedded: Provisioner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with started(embedded, tmp_path, model=GatedModel()) as web:
@@ -177,7 +177,7 @@ async def test_a_chat_that_is_repeated_after_a_crash_runs_once(
     assert TRACE in {one.trace for one in answered}
 
 
-async def test_who_leaves_stops_the_turn_and_the_end_of_a_gateway_is_bounded(
+async def test_a_client_disconnect_stops_the_turn_and_shutdown_is_bounded(
     embedded: Provisioner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gateway, "GRACE_S", 0.1)

@@ -31,7 +31,7 @@ async def test_a_program_of_this_machine_is_the_local_principal(web: Web) -> Non
     assert web.principal in web.agent.gateway.sessions.principals()
 
 
-async def test_a_token_speaks_for_its_principal_and_nobody_sees_anothers_sessions(
+async def test_a_token_acts_for_its_principal_and_sees_only_its_own_sessions(
     web: Web,
 ) -> None:
     ada, bob = web.client(web.token("ada")), web.client(web.token("bob"))
@@ -44,7 +44,7 @@ async def test_a_token_speaks_for_its_principal_and_nobody_sees_anothers_session
 
 
 @pytest.mark.parametrize("value", ["Bearer slm_wrong", "Basic dTpw", "slm_x", "Bearer"])
-async def test_a_wrong_token_is_nobody_also_on_this_machine(web: Web, value: str) -> None:
+async def test_a_wrong_token_is_refused_also_on_loopback(web: Web, value: str) -> None:
     answer = await web.http.get(SESSION, headers={"Authorization": value})
 
     assert answer.status_code == 401
@@ -56,7 +56,7 @@ async def test_a_wrong_token_is_nobody_also_on_this_machine(web: Web, value: str
     "header",
     ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via", "X-Forwarded-Proto", "CF-Connecting-IP"],
 )
-async def test_who_comes_through_a_proxy_needs_a_token(web: Web, header: str) -> None:
+async def test_proxied_requests_need_a_token(web: Web, header: str) -> None:
     """A proxy on this machine makes everybody come from it."""
     proxied = web.client(headers={header: "203.0.113.9"})
     known = web.client(web.token("ada"), headers={header: "203.0.113.9"})
@@ -91,7 +91,7 @@ async def test_a_connection_cannot_fill_the_ram_with_requests(web: Web) -> None:
     assert answer.count(b"HTTP/1.1 200") < 100
 
 
-async def test_who_reads_nothing_of_an_answer_is_left(
+async def test_clients_that_do_not_read_an_answer_are_disconnected(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It kept its connection for ever."""
@@ -110,7 +110,7 @@ async def test_who_reads_nothing_of_an_answer_is_left(
         assert await asyncio.to_thread(ended.poll, 30_000)
 
 
-async def test_who_is_nobody_sends_no_body(web: Web) -> None:
+async def test_unauthenticated_requests_are_refused_before_their_body(web: Web) -> None:
     nobody = web.client(headers={"X-Forwarded-For": "203.0.113.9"})
 
     answer = await nobody.request("GET", "/health", content=b" " * 2000)
@@ -203,9 +203,7 @@ async def test_a_page_that_was_configured_may_read_answers(
     assert "Access-Control-Allow-Credentials" not in answer.headers
 
 
-async def test_who_asks_too_often_is_told_to_wait_and_others_are_not(
-    web: Web, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_rate_limits_apply_per_principal(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web.agent.gateway, "rate_limiter", RequestRateLimiter(6, clock=lambda: 0.0))
     ada, bob = web.client(web.token("ada")), web.client(web.token("bob"))
 

@@ -70,7 +70,7 @@ async def test_a_body_that_is_too_large_is_not_taken(
     assert b" 413 " in before_it_comes and b"x-request-id" in before_it_comes.lower()
 
 
-async def test_a_head_without_an_end_costs_nobody_anything(
+async def test_endless_request_headers_are_cut_off(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "HEAD_TIMEOUT_S", 0.2)

@@ -192,7 +192,7 @@ async def test_a_request_with_one_key_is_answered_once(web: Web) -> None:
     assert history["total_count"] == 2
 
 
-async def test_nobody_is_in_the_session_of_another(web: Web) -> None:
+async def test_sessions_of_other_users_are_not_accessible(web: Web) -> None:
     ada, eve = web.client(web.token("ada")), web.client(web.token("eve"))
     await ada.post("/llm/chat", json=asking("My name is Ada Lovelace", session_id="mine"))
 

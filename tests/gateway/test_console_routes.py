@@ -16,7 +16,7 @@ def asking(text: str, **fields: object) -> dict[str, object]:
     return {"messages": [{"role": "user", "content": text}], **fields}
 
 
-async def test_who_asks_is_told_who_they_are(web: Web) -> None:
+async def test_the_gateway_reports_the_principal_of_a_request(web: Web) -> None:
     admin = (await web.http.get("/api/v0/me")).json()
     ada = (await web.client(web.token("ada")).get("/api/v0/me")).json()
 
@@ -26,7 +26,7 @@ async def test_who_asks_is_told_who_they_are(web: Web) -> None:
     assert ada["models"] == [web.agent.gateway.addresses.assistants[0].partition("@")[0]]
 
 
-async def test_a_memory_is_corrected_and_forgotten_by_whose_it_is_only(web: Web) -> None:
+async def test_only_its_owner_corrects_and_forgets_a_memory(web: Web) -> None:
     ada, eve = web.client(web.token("ada")), web.client(web.token("eve"))
     await ada.post(
         "/llm/chat", json=asking("Remember that I like green tea", use_tools=True, session_id="tea")
@@ -86,7 +86,7 @@ async def test_tools_are_listed_and_called_by_hand(web: Web) -> None:
     assert (await http.post("/api/v0/tools/nothing/call", json={})).status_code == 404
 
 
-async def test_agents_and_their_requests_are_everybodys_to_an_admin_only(web: Web) -> None:
+async def test_only_admins_see_all_agents_and_requests(web: Web) -> None:
     ada = web.client(web.token("watcher"))
     await ada.post("/llm/chat", json=asking("Hello"))
     await web.http.post("/llm/chat", json=asking("Hello"))
@@ -109,7 +109,7 @@ async def test_agents_and_their_requests_are_everybodys_to_an_admin_only(web: We
     assert [day["turns"] for day in usage["days"]] == [1]
 
 
-async def test_what_is_asked_of_nobody_is_answered_with_404(web: Web) -> None:
+async def test_approving_an_unknown_call_is_answered_with_404(web: Web) -> None:
     answer = await web.http.post("/api/v0/approve", json={"id": "nothing", "is_approved": True})
 
     assert answer.status_code == 404

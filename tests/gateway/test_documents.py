@@ -183,7 +183,7 @@ async def test_a_limit_out_of_range_is_refused_with_a_sentence(web: Web, limit: 
     assert answer.json()["detail"] == f"limit: {limit} is out of range; use 1 to 1000"
 
 
-async def test_documents_are_their_owners_and_the_assistant_quotes_them_to_nobody_else(
+async def test_documents_are_quoted_to_their_owner_only(
     web: Web,
 ) -> None:
     ada, eve = web.client(web.token("ada")), web.client(web.token("eve"))

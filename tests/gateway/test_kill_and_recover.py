@@ -81,7 +81,9 @@ def is_unavailable(answer: httpx.Response) -> bool:
     return answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0
 
 
-async def test_an_answer_says_who_was_missing_until_they_are_back(deployment: Deployment) -> None:
+async def test_an_answer_names_unavailable_services_until_they_are_back(
+    deployment: Deployment,
+) -> None:
     await whole(deployment)
 
     # The assistant too: what it listed a minute ago would do for a turn that calls no tool.

@@ -53,7 +53,7 @@ async def test_a_reset_deletes_messages_of_one_principal_and_begins_anew(web: We
     assert (await ada.get(f"/config/session/{new}")).json()["created_at"] is not None
 
 
-async def test_a_reset_of_all_deletes_everything_of_everybody_and_counts_it(web: Web) -> None:
+async def test_a_full_reset_deletes_all_data_and_counts_it(web: Web) -> None:
     ada, admin = web.client(web.token("ada")), web.client(web.token("root", is_admin=True))
     await chat(ada, "one", WORDS)
     await ada.post("/config/session", json={"session_id": "one", "rag": {"top_k": 9}})

@@ -92,7 +92,7 @@ async def test_a_request_goes_into_the_log_without_its_text(
     assert not {"private", "secret", web.principal} & {word for word in re.split(r"\W", line)}
 
 
-async def test_metrics_count_by_route_and_are_not_for_everybody(web: Web) -> None:
+async def test_metrics_count_by_route_and_need_permission(web: Web) -> None:
     await web.http.get("/config/session/a")
     await web.http.get("/ready")
 

@@ -41,7 +41,7 @@ def test_a_token_is_kept_as_a_hash_ends_in_time_and_can_be_revoked(tmp_path: Pat
     database.close()
 
 
-def test_a_name_is_needed_where_everybody_can_reach_it() -> None:
+def test_host_names_must_be_configured_on_public_addresses() -> None:
     with pytest.raises(ConfigurationError, match=r"\[http\] hosts"):
         HttpOptions(host="0.0.0.0").check()
 

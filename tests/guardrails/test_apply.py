@@ -70,7 +70,9 @@ async def test_an_answer_is_never_none() -> None:
     assert await apply_output_guardrails("green", Heard(), []) == "green"
 
 
-async def test_guardrails_are_told_who_said_what_where(message: Message) -> None:
+async def test_guardrails_receive_sender_conversation_and_original_message(
+    message: Message,
+) -> None:
     SEEN.clear()
     noting = [CustomFunctionGuardrail("note", note)]
 

@@ -157,7 +157,7 @@ async def test_a_subclass_of_ones_own_works_on_both_sides(base: type[Guardrail])
     assert (await run_chain("blue", CONTEXT, own, side=GuardrailDirection.OUTPUT)).text == "blue"
 
 
-async def test_who_triggered_is_told_sync_or_async() -> None:
+async def test_trigger_callbacks_may_be_functions_or_coroutines() -> None:
     told: list[GuardrailResult] = []
 
     async def later(result: GuardrailResult) -> None:

@@ -315,7 +315,7 @@ async def test_what_is_wrong_is_answered_with_an_error(network: Network) -> None
 
 
 @ON_ONE
-async def test_who_may_not_talk_to_an_agent_has_no_menu(network: Network) -> None:
+async def test_menus_are_refused_to_jids_that_may_not_talk_to_the_agent(network: Network) -> None:
     jid, ada = await network.account("assistant"), await network.person()
     base = network.options(jid)
     admission = AdmissionPolicy(allow=("bob@localhost",))
@@ -331,7 +331,7 @@ async def test_who_may_not_talk_to_an_agent_has_no_menu(network: Network) -> Non
 
 @pytest.mark.parametrize("server", ["prosody"], indirect=True)
 @pytest.mark.server
-async def test_nobody_uses_a_menu_in_the_name_of_a_room(network: Network) -> None:
+async def test_room_occupants_cannot_use_menus(network: Network) -> None:
     room = f"menus@conference.{network.server.endpoint.domain}"
     rooms = RoomsOptions(rooms=(KnownRoom(jid=room),), nick="helper")
     ada = await Guest(await network.person(), room, "ada").enter()

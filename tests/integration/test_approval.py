@@ -252,7 +252,7 @@ async def test_two_people_are_asked_at_once_and_each_answers_for_themselves(scen
     assert scene.tool.sent == ["a"]
 
 
-async def test_others_are_served_while_somebody_is_waited_for(scene: Scene) -> None:
+async def test_other_users_are_served_during_an_approval(scene: Scene) -> None:
     ada, bea = await scene.network.person(), await scene.network.person("bea")
     ada.send(scene.jid, "send to bob")
     await asked(ada)

@@ -66,7 +66,7 @@ async def test_a_program_gets_an_object_of_its_own_model(network: Network) -> No
         assert (await client.say("hello")).text == "You said: hello"
 
 
-async def test_who_streams_gets_an_object_as_a_whole(network: Network) -> None:
+async def test_structured_output_is_not_streamed_in_parts(network: Network) -> None:
     model = ScriptedProvider([PARIS.model_dump_json()])
     assistant = await network.assistant(model, conduct=AssistantConfig(output_schema=City))
     program = await network.program()

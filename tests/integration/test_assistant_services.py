@@ -83,7 +83,7 @@ async def test_documents_are_quoted_with_their_source(network: Network) -> None:
     assert "guide.md, passage 1" in answer
 
 
-async def test_what_a_stranger_granted_unasked_is_quoted_to_nobody(network: Network) -> None:
+async def test_unsolicited_document_grants_are_not_quoted(network: Network) -> None:
     rag, eve = await network.rag(), await network.program("eve")
     model = ScriptedProvider([read_back])
     assistant = await network.assistant(model, services=Services(rag=jid_of(rag)))
@@ -142,7 +142,9 @@ async def test_a_tool_of_another_agent_is_called(network: Network) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["memory", "rag", "tools"])
-async def test_who_is_away_is_named_and_used_again_when_back(network: Network, kind: str) -> None:
+async def test_unavailable_services_are_named_and_used_again_when_back(
+    network: Network, kind: str
+) -> None:
     start = {"memory": network.memory, "rag": network.rag, "tools": network.tools}[kind]
     name = "documents" if kind == "rag" else kind
     helper = await start()

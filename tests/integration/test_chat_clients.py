@@ -52,7 +52,7 @@ async def test_the_thread_of_a_message_comes_back(network: Network) -> None:
     assert (await ada.received()).xml.findtext("{jabber:client}thread") == "t-42"
 
 
-async def test_nobody_waits_for_another_and_each_is_answered_in_order(network: Network) -> None:
+async def test_users_are_served_concurrently_and_each_in_order(network: Network) -> None:
     model = GatedModel()
     assistant = await network.assistant(model)
     ada, bob = await network.person("ada"), await network.person("bob")

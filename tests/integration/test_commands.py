@@ -152,7 +152,7 @@ async def test_what_cannot_be_corrected_is_said(network: Network) -> None:
     assert "no documents agent" in await answer_to(ada, without, "/documents")
 
 
-async def test_the_documents_are_everybody_s_and_one_s_own(network: Network) -> None:
+async def test_documents_lists_public_and_own_documents(network: Network) -> None:
     rag, ada, eve = await network.rag(), await network.person(), await network.person("eve")
     assistant = await network.assistant(services=Services(rag=jid_of(rag)))
     library = RagClient(assistant.node.requester, jid_of(rag))

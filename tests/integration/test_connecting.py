@@ -212,7 +212,7 @@ async def sending_elsewhere(
         await server.wait_closed()
 
 
-async def test_who_has_shown_no_certificate_sends_us_nowhere(network: Network) -> None:
+async def test_a_server_without_a_certificate_cannot_redirect_us(network: Network) -> None:
     jid = await network.account("agent")
     async with sending_elsewhere(network.server.endpoint.port) as port:
         connection = replace(network.connection(), port=port, start_timeout_s=0.5)
@@ -250,7 +250,7 @@ async def test_another_address_is_tried_where_the_first_does_not_answer(
     assert agent.is_alive()
 
 
-async def test_who_is_replaced_does_not_come_back(network: Network) -> None:
+async def test_a_replaced_connection_does_not_reconnect(network: Network) -> None:
     assistant = await network.assistant()
     assert assistant.connection is not None
     usurper = Client(assistant.address, network.passwords[jid_of(assistant)])

@@ -183,7 +183,7 @@ async def test_what_was_said_in_one_session_is_recalled_in_the_next(network: Net
 
 
 @EMBEDDED
-async def test_who_is_away_is_named_and_nothing_in_the_text_says_it(network: Network) -> None:
+async def test_unavailable_services_are_named_in_metadata_not_in_the_text(network: Network) -> None:
     services = Services(
         memory=await network.account("memory"),
         rag=await network.account("rag"),
@@ -262,7 +262,7 @@ async def test_guardrails_judge_what_a_reply_shows(
 
 
 @EMBEDDED
-async def test_a_turn_that_nobody_waits_for_is_stopped(network: Network) -> None:
+async def test_a_turn_is_stopped_when_its_asker_has_left(network: Network) -> None:
     model = GatedModel()
     assistant = await network.assistant(model)
     program = await network.program()

@@ -108,7 +108,7 @@ async def test_a_node_that_is_not_there_is_not_found(network: Network) -> None:
     assert refused.value.condition == "item-not-found"
 
 
-async def test_an_agent_discovers_another_and_says_who_is_not_there(network: Network) -> None:
+async def test_discovery_finds_agents_and_reports_missing_ones(network: Network) -> None:
     tools, program = await network.tools(), await network.program()
 
     said = await program.discover(tools.address)
@@ -118,7 +118,7 @@ async def test_an_agent_discovers_another_and_says_who_is_not_there(network: Net
         await program.discover(f"{jid_of(tools)}/nobody", timeout_s=WAIT_S)
 
 
-async def test_who_looks_around_sees_agents_and_no_people(network: Network) -> None:
+async def test_discovery_shows_agents_and_not_people(network: Network) -> None:
     tools, person = await network.tools(), await network.person()
     person.xmpp.add_event_handler(
         "presence_subscribe",
@@ -157,7 +157,7 @@ async def test_a_restarted_tool_agent_s_new_tool_is_offered_in_the_next_turn(
     assert "dice" in await answer_to(ada, assistant, "two")
 
 
-async def test_who_has_left_is_not_waited_for(network: Network) -> None:
+async def test_agents_that_went_offline_are_not_awaited(network: Network) -> None:
     tools = await network.tools()
     assistant = await assistant_with(network, Services(tools=(jid_of(tools),)))
     ada = await network.person()
@@ -207,7 +207,7 @@ async def test_a_tool_that_comes_while_the_agent_runs_is_offered_within_seconds(
 
 
 @pytest.mark.parametrize("by", ["jid", "domain", "nothing"])
-async def test_only_who_is_on_the_list_is_discovered(network: Network, by: str) -> None:
+async def test_only_allowed_agents_are_discovered(network: Network, by: str) -> None:
     jid = await network.account("tools")
     listed = {"jid": (jid,), "domain": (network.server.endpoint.domain,), "nothing": ()}[by]
     assistant = await assistant_with(network, Services(discover=listed))
@@ -226,7 +226,7 @@ async def test_only_who_is_on_the_list_is_discovered(network: Network, by: str) 
     assert ("dice" in answer) is (by != "nothing")
 
 
-async def test_who_left_while_we_were_cut_off_is_not_used_any_more(network: Network) -> None:
+async def test_agents_that_left_during_a_disconnect_are_not_used(network: Network) -> None:
     jid = await network.account("tools")
     assistant = await assistant_with(network, Services(discover=(jid,)))
     ada = await network.person()

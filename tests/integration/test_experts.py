@@ -92,7 +92,7 @@ async def test_an_expert_is_asked_and_others_are_served_meanwhile(
     assert await said(ada) == "4711"
 
 
-async def test_a_turn_that_asks_somebody_can_be_stopped(network: Network) -> None:
+async def test_a_turn_that_waits_for_an_expert_can_be_stopped(network: Network) -> None:
     scene = await scene_of(network, by_tool_agent=False, limits=TurnLimits())
     ada = await network.person("ada")
     ada.send(scene.jid, "What is the code?")
@@ -134,7 +134,7 @@ async def test_two_questions_to_one_expert_do_not_cross(network: Network) -> Non
 @pytest.mark.parametrize(
     "server", [pytest.param("prosody", marks=pytest.mark.server)], indirect=True
 )
-async def test_an_expert_who_is_away_finds_the_question_when_coming_back(
+async def test_an_offline_expert_gets_the_question_on_return(
     network: Network,
 ) -> None:
     scene = await scene_of(network, by_tool_agent=False, limits=TurnLimits())

@@ -114,7 +114,7 @@ async def test_an_assistant_uses_memory_and_tools_of_another_server(pair: Pair) 
     assert "Ada likes green tea" in context_of(model.requests[3].messages)
 
 
-async def test_whoever_is_not_granted_is_refused_clearly(pair: Pair) -> None:
+async def test_jids_without_permission_are_refused_with_a_reason(pair: Pair) -> None:
     tools = jid_of(await tools_for(pair.two, TWO))
     stranger = await pair.one.program()
     client = ToolsClient(stranger.node.requester, tools, timeout_s=PATIENCE_S)

@@ -141,7 +141,7 @@ async def test_files_that_are_not_taken_are_declined_in_words(harbour: Network) 
 
 
 @pytest.mark.server
-async def test_who_is_forgotten_leaves_no_files(harbour: Network) -> None:
+async def test_forgetting_a_person_deletes_their_files(harbour: Network) -> None:
     rag = await harbour.rag()
     assistant = await harbour.assistant(
         ScriptedProvider(["Tides."]), services=Services(rag=jid_of(rag))

@@ -65,7 +65,7 @@ async def is_unharmed(network: Network, assistant: LLMAgent) -> bool:
     return await answer_to(await network.person("bob"), assistant, "still there?") == "still there?"
 
 
-async def test_random_stanzas_harm_nobody(
+async def test_random_stanzas_are_survived(
     network: Network, assistant: LLMAgent, caplog: pytest.LogCaptureFixture
 ) -> None:
     eve, random = await network.person("eve"), Random(6)
@@ -86,7 +86,7 @@ def _from_a_client(random: Random, to: str) -> str:
     return xml.replace(" xmlns='jabber:client' from=\"eve@x/y\"", "", 1)
 
 
-async def test_stanzas_of_monstrous_shapes_harm_nobody(
+async def test_huge_and_deeply_nested_stanzas_are_survived(
     network: Network, assistant: LLMAgent, caplog: pytest.LogCaptureFixture
 ) -> None:
     eve: Client = await network.person("eve")

@@ -28,7 +28,7 @@ async def test_what_a_person_may_not_say_reaches_no_model(network: Network) -> N
     assert [len(one.messages) for one in model.requests] == [2]
 
 
-async def test_what_an_assistant_may_not_say_reaches_nobody(network: Network) -> None:
+async def test_blocked_output_is_not_sent_to_anyone(network: Network) -> None:
     assistant = await network.assistant(ScriptedProvider([f"It is {SECRET}.", "Good."]))
     assistant.add_output_guardrail(KeywordGuardrail("k", [SECRET], blocked_message="Not that."))
     ada = await network.person()

@@ -151,7 +151,7 @@ async def test_a_shorter_answer_leaves_no_piece_of_the_longer_one(network: Netwo
     assert (said(surplus), replaced(surplus)) == ("(…)", second["id"])
 
 
-async def test_whoever_is_forgotten_corrects_nothing_any_more(network: Network) -> None:
+async def test_messages_of_a_forgotten_person_cannot_be_corrected(network: Network) -> None:
     memory = await network.memory()
     assistant = await network.assistant(services=Services(memory=jid_of(memory)))
     ada = await network.person()

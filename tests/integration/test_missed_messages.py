@@ -141,7 +141,7 @@ async def test_what_was_refused_or_used_up_at_the_door_is_not_read_again_from_th
     assert eve.waiting() == []
 
 
-async def test_what_one_wrote_too_much_of_keeps_nobody_else_s_from_being_read(
+async def test_a_flood_of_missed_messages_does_not_hide_those_of_others(
     network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive, "MAX_PER_SENDER", 2)
@@ -162,7 +162,7 @@ async def test_what_one_wrote_too_much_of_keeps_nobody_else_s_from_being_read(
     assert eve.waiting() == []
 
 
-async def test_who_is_killed_while_catching_up_goes_on_where_it_was(network: Network) -> None:
+async def test_catching_up_resumes_after_a_kill(network: Network) -> None:
     ada = await network.person()
     agent = await network.assistant()
     await has_place(network, agent, ada)

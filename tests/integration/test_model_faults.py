@@ -185,7 +185,7 @@ def provider_of(
 
 @pytest.mark.parametrize("who", ["person", "program"])
 @pytest.mark.parametrize("faults", SURVIVED.values(), ids=SURVIVED.keys())
-async def test_a_fault_that_passes_costs_nobody_the_answer(
+async def test_a_temporary_fault_does_not_prevent_the_answer(
     scene: Scene, faults: tuple[Answer, ...], who: str
 ) -> None:
     scene.model.enqueue(*faults)

@@ -38,7 +38,7 @@ def number_of(answer: str, words: str) -> str:
     return next(line for line in answer.splitlines() if words in line).partition(" ")[0]
 
 
-async def test_everything_is_shown_with_who_keeps_it(network: Network) -> None:
+async def test_memories_are_listed_with_the_agent_that_stores_them(network: Network) -> None:
     memory, ada = await network.memory(), await network.person()
     await remembered(network, memory, ada)
 
@@ -68,7 +68,7 @@ async def test_one_memory_is_corrected_and_another_removed(network: Network) -> 
     assert (await second.list()).total == 0
 
 
-async def test_a_memory_that_turns_the_direction_of_text_does_not_turn_who_keeps_it(
+async def test_bidirectional_controls_in_a_memory_do_not_affect_the_rest_of_the_line(
     network: Network,
 ) -> None:
     memory, ada = await network.memory(), await network.person()
@@ -125,7 +125,7 @@ async def test_an_export_is_json_one_memory_per_line(network: Network) -> None:
     assert {one["content"] for one in exported} == {"Ada rows\nin the lake", "Ada likes tea"}
 
 
-async def test_nobody_sees_or_changes_what_is_about_another(network: Network) -> None:
+async def test_memories_of_other_people_cannot_be_seen_or_changed(network: Network) -> None:
     memory, ada = await network.memory(), await network.person()
     eve = await network.person("eve")
     await remembered(network, memory, ada)

@@ -46,7 +46,7 @@ async def test_the_own_domain_may_subscribe(network: Network) -> None:
     await ada.presence("available", assistant.address)
 
 
-async def test_an_agent_asks_to_see_who_sees_it(network: Network) -> None:
+async def test_an_agent_subscribes_to_its_subscribers(network: Network) -> None:
     assistant = await network.assistant()
     ada = await network.person()
 
@@ -60,7 +60,7 @@ async def test_a_stranger_is_declined(network: Network) -> None:
     assert await answers_to_subscription(network, "eve@elsewhere.example") == ["unsubscribed"]
 
 
-async def test_who_is_on_the_list_is_accepted(network: Network) -> None:
+async def test_subscriptions_of_allowed_jids_are_accepted(network: Network) -> None:
     for allowed in ("eve@elsewhere.example", "elsewhere.example", "*"):
         sent = await answers_to_subscription(network, "eve@elsewhere.example", allowed=(allowed,))
         assert sent[0] == "subscribed"

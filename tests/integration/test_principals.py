@@ -153,7 +153,7 @@ async def hers(network: Network, ada: str, sent: list[str]) -> ToolAgent:
     return await network.start(agent)
 
 
-async def test_two_who_say_the_same_under_one_id_in_one_session_have_two_chats(
+async def test_equal_messages_of_two_principals_are_separate_chats(
     scene: Scene,
 ) -> None:
     session, id = uuid4().hex, uuid4().hex
@@ -241,7 +241,7 @@ async def turns_of(chat: ChatClient) -> int:
     return sum(day.spent.turns for day in (await chat.usage()).days)
 
 
-async def test_only_who_is_asked_says_yes_and_nobody_else_stops_it(scene: Scene) -> None:
+async def test_only_the_asker_approves_and_stops_a_turn(scene: Scene) -> None:
     id, session = uuid4().hex, uuid4().hex
     ada, bob = scene.of(scene.ada.bare).chat, scene.of(scene.bob).chat
     scene.sent.clear()
@@ -280,7 +280,7 @@ def cancel_of(id: str, thread: str, *, to: str) -> AclMessage:
     )
 
 
-async def test_documents_are_found_by_whose_they_are_in_every_way_they_talk(scene: Scene) -> None:
+async def test_documents_are_found_by_owner_over_every_channel(scene: Scene) -> None:
     rag = scene.of(scene.ada.bare).rag
     assert rag is not None
     await rag.ingest(Document(text="The vault opens by OKAPI-2.", source="v.md", namespace="hers"))
@@ -302,7 +302,7 @@ async def test_documents_are_found_by_whose_they_are_in_every_way_they_talk(scen
         await others.stats(f"{scene.ada.bare}/hers")
 
 
-async def test_memories_are_of_whose_turn_it_is(scene: Scene) -> None:
+async def test_memories_belong_to_the_user_of_the_turn(scene: Scene) -> None:
     store = MemoryClient(scene.assistant.node.requester, jid_of(scene.memory))
     fact = MemoryDraft(
         content="Her badge has the number LLAMA-3", subject=scene.ada.bare, category=Category.FACT
@@ -338,7 +338,7 @@ async def test_tools_are_offered_and_run_as_each_may_use_them(scene: Scene) -> N
             await other.call("diary", {})
 
 
-async def test_a_trace_goes_on_through_all_agents_and_a_gateway_sees_who_did_what(
+async def test_a_trace_continues_through_all_agents(
     scene: Scene,
 ) -> None:
     trace = uuid4().hex
@@ -360,7 +360,7 @@ async def test_a_trace_goes_on_through_all_agents_and_a_gateway_sees_who_did_wha
     assert await of_trace(scene.eve.node.requester, scene.assistant) == []
 
 
-async def test_who_is_no_gateway_is_believed_nowhere_and_changes_nothing(scene: Scene) -> None:
+async def test_principals_are_accepted_from_configured_gateways_only(scene: Scene) -> None:
     asks = scene.asks(scene.ada.bare, agent=scene.eve)
     to, memory, rag = jid_of(scene.assistant), jid_of(scene.memory), jid_of(scene.rag)
     chat, documents = ChatClient(asks, to), RagClient(asks, rag)

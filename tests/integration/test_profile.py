@@ -158,7 +158,7 @@ async def test_a_presence_names_the_picture_by_its_hash(network: Network) -> Non
 
 @pytest.mark.parametrize("server", ["prosody"], indirect=True)
 @pytest.mark.server
-async def test_who_is_taken_off_the_list_is_told_so_and_sees_nothing_more(
+async def test_revoked_contacts_are_notified_and_lose_access(
     network: Network,
 ) -> None:
     agent, ada = await robbie(network), await network.person()

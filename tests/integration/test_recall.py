@@ -106,7 +106,7 @@ def reviewed(file: str) -> set[str]:
 
 
 @pytest.mark.thorough
-async def test_the_status_names_who_is_away_without_a_search(network: Network) -> None:
+async def test_the_status_names_unavailable_services_without_a_search(network: Network) -> None:
     memory, rag = await network.memory(), await network.rag()
     services = Services(memory=jid_of(memory), rag=jid_of(rag))
     assistant = await network.assistant(services=services)

@@ -67,7 +67,7 @@ async def helper(network: Network, room: str, witness: Guest, **parts: object) -
     return assistant
 
 
-async def test_who_speaks_to_an_assistant_by_name_is_answered_by_name(
+async def test_messages_that_mention_the_assistant_are_answered_by_name(
     network: Network, room: str
 ) -> None:
     ada = await guest(network, room, "ada")
@@ -175,7 +175,7 @@ async def test_two_assistants_that_are_told_to_greet_each_other_come_to_an_end(
     assert sum(len(model.requests) for model in models.values()) == 2 * MAX_HOPS
 
 
-async def test_an_invitation_of_somebody_who_is_let_in_is_followed_and_remembered(
+async def test_invitations_of_admitted_users_are_followed_and_stored(
     network: Network, room: str
 ) -> None:
     ada = await guest(network, room, "ada")
@@ -212,7 +212,7 @@ def invite(client: Client, assistant: str, room: str) -> None:
     )
 
 
-async def test_nobody_s_invitations_take_all_places(
+async def test_room_invitations_are_limited_per_person(
     network: Network, room: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(room_membership, "MAX_OF_INVITER", 1)
@@ -230,7 +230,7 @@ async def test_nobody_s_invitations_take_all_places(
     assert [known.jid for known in assistant.rooms.invited_to.all()] == [others[0], room]
 
 
-async def test_nobody_makes_a_room_of_somebody_else(network: Network) -> None:
+async def test_an_account_cannot_be_passed_off_as_a_room(network: Network) -> None:
     memory = await network.memory()
     services, conduct = Services(memory=jid_of(memory)), in_rooms()
     assistant = await network.assistant(services=services, conduct=conduct)
@@ -328,9 +328,7 @@ async def test_what_was_said_in_private_stays_there_and_what_was_said_in_a_room_
     assert not await has_kept(assistant, ada.client.bare)
 
 
-async def test_who_is_forgotten_is_quoted_to_nobody_in_the_room(
-    network: Network, room: str
-) -> None:
+async def test_forgotten_occupants_are_not_quoted_in_the_room(network: Network, room: str) -> None:
     ada = await guest(network, room, "ada")
     await ada.open_to_all_eyes()
     bob = await guest(network, room, "bob")
@@ -362,7 +360,7 @@ async def has_kept(assistant: LLMAgent, conversation: str) -> bool:
     return bool(await memory.history(conversation))
 
 
-async def test_only_who_asked_for_it_can_say_yes_and_stop(network: Network, room: str) -> None:
+async def test_only_the_asking_occupant_can_approve_and_stop(network: Network, room: str) -> None:
     ada, bob = await guest(network, room, "ada"), await guest(network, room, "bob")
     tool = Sensitive()
     rooms = in_rooms(room).rooms
@@ -414,7 +412,7 @@ async def test_a_room_that_is_asked_says_whether_we_are_in_it(network: Network, 
     assert not await is_occupant(assistant.client, f"no-{room}/helper")
 
 
-async def test_who_is_known_by_an_id_alone_is_remembered_and_can_end_that_in_the_room(
+async def test_occupants_known_by_id_are_remembered_and_can_forget_in_the_room(
     network: Network, room: str
 ) -> None:
     ada = await guest(network, room, "ada")
@@ -462,7 +460,7 @@ async def test_a_question_that_the_end_of_the_process_cut_off_is_answered_in_the
     assert await ada.hears("helper") == "ada: wait, I have a question"
 
 
-async def test_who_may_not_talk_to_it_gets_no_answer_where_somebody_invited_it(
+async def test_occupants_without_admission_are_not_answered_in_invited_rooms(
     network: Network, room: str
 ) -> None:
     ada = await guest(network, room, "ada")

@@ -55,7 +55,7 @@ async def test_a_chain_of_agents_ends_at_a_person_in_the_thread_that_it_began_in
     assert ada.waiting() == []
 
 
-async def test_who_asked_is_told_that_there_is_no_such_account(network: Network) -> None:
+async def test_routing_to_a_missing_account_is_reported_to_the_asker(network: Network) -> None:
     ada, eve = await network.person("ada"), await network.person("eve")
     nobody = f"nobody@{eve.bare.partition('@')[2]}"
 

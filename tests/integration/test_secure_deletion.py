@@ -65,7 +65,7 @@ async def test_what_a_person_removes_leaves_no_bytes(network: Network) -> None:
     await gone(memory, client, "swordfish")
 
 
-async def test_a_request_whose_answer_was_forgotten_is_not_carried_out_again(
+async def test_a_request_is_not_repeated_after_its_answer_was_deleted(
     network: Network,
 ) -> None:
     memory = await network.memory()

@@ -130,7 +130,7 @@ async def test_what_a_turn_is_told_to_remember_is_of_its_session(network: Networ
     assert (await ada.sessions.memories()).total == 0
 
 
-async def test_memories_are_listed_corrected_and_forgotten_by_whom_they_are_about(
+async def test_people_list_correct_and_forget_memories_about_themselves(
     house: House,
 ) -> None:
     ada, bob = house.asker(ADA), house.asker(BOB)

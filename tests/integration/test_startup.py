@@ -48,7 +48,7 @@ async def test_no_resource_is_bound_before_the_agent_is_ready(network: Network) 
     assert (was_bound, agent.client.bound) == (False, True)
 
 
-async def test_an_answer_log_that_cannot_be_used_ends_the_start_before_anybody_can_write(
+async def test_an_unusable_answer_log_aborts_the_start_before_logging_in(
     network: Network,
 ) -> None:
     jid = await network.account("program")

@@ -100,7 +100,7 @@ class _Listening:
                 yield answer
 
 
-async def test_parts_are_sent_only_to_who_reads_them(network: Network) -> None:
+async def test_parts_are_sent_only_to_streaming_clients(network: Network) -> None:
     assistant = await network.assistant(ScriptedProvider.echo())
     program = await network.program()
     requester = _Listening(program.node.requester)

@@ -249,7 +249,7 @@ async def test_a_program_that_is_gone_is_worked_for_no_longer(network: Network) 
     await parts.aclose()
 
 
-async def test_a_person_who_goes_offline_gets_the_answer_later(network: Network) -> None:
+async def test_an_answer_to_an_offline_person_is_delivered_later(network: Network) -> None:
     model = EndingModel()
     assistant, ada = await network.assistant(model), await network.person()
     ada.send(jid_of(assistant), "a story")

@@ -66,7 +66,7 @@ def _take(heard: asyncio.Event, _xml: Element) -> bool:
     return True
 
 
-async def test_who_is_told_that_an_agent_has_started_reaches_it(network: Network) -> None:
+async def test_an_agent_is_reachable_when_its_start_is_reported(network: Network) -> None:
     endpoint, heard = network.server.endpoint, asyncio.Event()
     jid, ada = await network.account("program"), await network.person()
     async with line_to(endpoint.host, endpoint.port) as line:
@@ -136,7 +136,7 @@ async def test_an_answer_that_was_cut_off_on_its_way_comes_once(network: Network
         assert ada.waiting() == []
 
 
-async def test_who_watches_an_agent_does_not_see_its_line_cut(network: Network) -> None:
+async def test_a_resumed_stream_is_invisible_to_subscribers(network: Network) -> None:
     ada = await network.person()
     async with on_a_line(network) as (assistant, line):
         ada.xmpp.send_presence(pto=jid_of(assistant), ptype="subscribe")

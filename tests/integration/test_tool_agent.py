@@ -44,7 +44,7 @@ async def tool_agent(
     return await network.start(agent)
 
 
-async def test_only_whom_the_rules_name_may_call_and_all_is_logged(network: Network) -> None:
+async def test_only_allowed_callers_may_call_and_all_calls_are_logged(network: Network) -> None:
     friend, other = await network.program("friend"), await network.program("other")
     rules = ToolRules(terms_of={"repeat": Terms(allowed=frozenset({jid_of(friend)}))})
     agent = await tool_agent(network, rules=rules)

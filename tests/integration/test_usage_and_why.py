@@ -64,7 +64,7 @@ async def test_a_program_gets_both_as_records_and_only_its_own(network: Network)
         assert refused.value.wire_code == "not-found"
 
 
-async def test_who_has_spent_a_days_share_is_told_and_programs_by_code(network: Network) -> None:
+async def test_an_exceeded_daily_quota_is_reported_to_people_and_programs(network: Network) -> None:
     assistant = await a_limited_assistant(network, PeerQuota(turns=1))
     ada, program = await asyncio.gather(network.person("ada"), network.program())
     client = ChatClient(program.node.requester, jid_of(assistant))

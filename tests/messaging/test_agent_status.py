@@ -68,7 +68,7 @@ async def recent(asks: RequestSender, *, limit: int = 50) -> Sequence[HandledReq
     return await agent_status.ask_recent(asks, AGENT, limit=limit, timeout_s=PATIENCE_S)
 
 
-async def test_each_sees_their_own_requests_and_a_gateway_that_asks_for_nobody_sees_all() -> None:
+async def test_callers_see_their_own_requests_and_a_gateway_without_principal_sees_all() -> None:
     async with an_agent() as (_, gateway, ana):
         for_ana, for_bob = (PrincipalRequester(gateway.node.requester, one) for one in (ANA, BOB))
         await tell(for_ana, "the secret", thread="s")

@@ -177,7 +177,7 @@ async def test_old_rows_go_by_age_and_by_number(tmp_path: Path) -> None:
     assert [int(row.content) for row in left] == list(range(PURGE_EVERY - 10, PURGE_EVERY))
 
 
-async def test_who_is_at_work_for_hours_is_not_forgotten(tmp_path: Path) -> None:
+async def test_long_running_requests_are_not_purged(tmp_path: Path) -> None:
     now = [0.0]
     async with SqliteAnswerLog(
         tmp_path / "a.db", keep_s=100, max_remembered=600, clock=lambda: now[0]

@@ -218,7 +218,7 @@ async def test_an_unknown_ontology_is_not_understood_however_long_its_name() -> 
     assert len(answer.content) < 1000
 
 
-async def test_a_message_whose_effect_cannot_be_told_is_left_to_its_handler() -> None:
+async def test_a_message_with_an_unreadable_op_is_left_to_its_handler() -> None:
     async def handler(_: Request) -> str:
         raise MalformedContent("the body is not a JSON object")
 
@@ -340,7 +340,7 @@ async def test_a_cancel_drops_what_waits() -> None:
     assert code_of(answers[1]) == "cancelled"
 
 
-async def test_nobody_else_can_cancel() -> None:
+async def test_only_the_sender_can_cancel() -> None:
     gate = Gate()
     asked = request("1", conversation_id="c")
     async with serving(gate) as (dispatcher, outbox):
@@ -355,7 +355,7 @@ async def test_nobody_else_can_cancel() -> None:
     assert not gate.was_cancelled.is_set()
 
 
-async def test_a_request_whose_deadline_is_over_is_refused() -> None:
+async def test_a_request_past_its_deadline_is_refused() -> None:
     limits = DispatcherLimits(clock_skew=timedelta(0))
     async with serving(echo, limits=limits) as (dispatcher, outbox):
         dispatcher.receive(request(reply_by=datetime.now(UTC)))

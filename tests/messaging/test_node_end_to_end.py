@@ -39,7 +39,7 @@ async def test_the_network_stamps_the_sender_whatever_a_message_claims() -> None
         assert [message.sender for message in await bot.got(1)] == ["eve@evil/1"]
 
 
-async def test_a_message_to_nobody_comes_back_at_once() -> None:
+async def test_a_message_to_an_unknown_jid_is_bounced_at_once() -> None:
     async with network_of(ANA) as (ana,):
         with pytest.raises(PeerUnavailable) as raised:
             await ana.ask("nobody@home", "hello")

@@ -127,7 +127,7 @@ async def test_a_refusal_is_an_error_with_the_peer_s_words(pair: Pair) -> None:
         await waiting
 
 
-async def test_a_question_to_nobody_fails_at_once(pair: Pair) -> None:
+async def test_a_question_to_an_unknown_jid_fails_at_once(pair: Pair) -> None:
     with pytest.raises(PeerUnavailable, match="service-unavailable"):
         await pair.ask(to="nobody@net")
 

@@ -197,7 +197,7 @@ def test_a_principal_is_read_as_servers_write_it() -> None:
 
 
 @pytest.mark.parametrize("encoding", Encoding)
-def test_only_acl_carries_whom_it_is_for(encoding: Encoding) -> None:
+def test_only_acl_encoding_carries_the_principal(encoding: Encoding) -> None:
     said = replace(asked_for(ANA), encoding=encoding, extra={"principal": BOB})
     forged = {**to_metadata(said), "principal": BOB}
 
@@ -256,7 +256,7 @@ async def test_what_was_asked_for_a_principal_is_taken_up_again_for_them(tmp_pat
     assert {one.content for one in outbox.sent} == {f"{ANA} {ANA}", f"{BOB} {BOB}"}
 
 
-async def test_who_is_no_gateway_any_more_is_refused_after_a_kill(tmp_path: Path) -> None:
+async def test_a_removed_gateway_is_refused_after_a_kill(tmp_path: Path) -> None:
     path, gate = tmp_path / "a.db", Gate()
     async with SqliteAnswerLog(path) as log, serving(gate, log=log) as (dispatcher, _):
         receive(dispatcher, asked_for(ANA))

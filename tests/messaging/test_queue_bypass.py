@@ -92,7 +92,7 @@ async def test_a_diverted_message_that_comes_twice_is_answered_once() -> None:
     assert [message.content for message in outbox.sent] == ["taken", "heard say hello"]
 
 
-async def test_who_is_set_aside_leaves_its_place_to_others() -> None:
+async def test_a_waiting_handler_releases_its_slot() -> None:
     asking, outbox = Asking(), Outbox()
     serving = dispatcher(asking, outbox, DispatcherLimits(max_running=1))
     serving.receive(request("ask", conversation_id="c"))
@@ -108,7 +108,7 @@ async def test_who_is_set_aside_leaves_its_place_to_others() -> None:
     await serving.close(patience_s=0)
 
 
-async def test_the_time_of_who_is_set_aside_stands_still() -> None:
+async def test_the_time_limit_of_a_waiting_handler_is_suspended() -> None:
     asking, outbox = Asking(), Outbox()
     serving = dispatcher(asking, outbox, DispatcherLimits(max_time_s=0.5))
     serving.route("slow/1", Route(handler=_for_ever, effect_of=lambda _: Idempotency.READ))
@@ -123,7 +123,7 @@ async def test_the_time_of_who_is_set_aside_stands_still() -> None:
     await serving.close(patience_s=0)
 
 
-async def test_who_goes_on_after_an_error_has_a_place_and_its_time_again() -> None:
+async def test_a_handler_that_continues_after_an_error_regains_slot_and_time_limit() -> None:
     running, outbox = asyncio.Event(), Outbox()
     serving = Dispatcher(
         outbox, VolatileAnswerLog(), limits=DispatcherLimits(max_running=1, max_time_s=0.5)
@@ -163,7 +163,7 @@ async def test_the_asker_s_own_deadline_holds_on() -> None:
 
 
 @pytest.mark.parametrize("max_running", [1, 512])
-async def test_who_is_set_aside_can_be_cancelled(max_running: int) -> None:
+async def test_a_waiting_handler_can_be_cancelled(max_running: int) -> None:
     asking, outbox = Asking(), Outbox()
     serving = dispatcher(asking, outbox, DispatcherLimits(max_running=max_running))
     asked = request("ask", conversation_id="c")

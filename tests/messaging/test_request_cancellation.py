@@ -102,7 +102,7 @@ async def test_a_turn_that_begins_to_wait_in_the_moment_of_the_stop_is_stopped()
     await serving.close(patience_s=0)
 
 
-async def test_who_stops_a_turn_gets_none_of_it_even_if_it_does_not_listen() -> None:
+async def test_a_stopped_turn_sends_no_answer_even_if_its_handler_continues() -> None:
     entered, outbox = asyncio.Event(), Outbox()
     serving = Dispatcher(outbox, VolatileAnswerLog())
 

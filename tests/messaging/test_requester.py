@@ -179,7 +179,7 @@ async def test_silence_ends_at_the_deadline_and_the_peer_is_told() -> None:
     assert cancel.ontology == TEST
 
 
-async def test_who_stops_waiting_tells_the_peer() -> None:
+async def test_an_abandoned_request_is_cancelled_at_the_peer() -> None:
     async with asking() as (requester, outbox):
         asked = ask(requester)
         await outbox.has(1)

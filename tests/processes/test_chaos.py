@@ -61,7 +61,7 @@ def test_words_of_another_are_noticed_wherever_they_are_shown() -> None:
     assert model.mixed == [{"person1", "person2"}]
 
 
-def test_memories_that_are_lost_doubled_or_somebody_elses_are_noticed() -> None:
+def test_lost_duplicate_and_foreign_memories_are_detected() -> None:
     stored = [
         ("program1@localhost", "", "program1-1 is kept"),
         ("program1@localhost", "", "program1-2 is kept"),

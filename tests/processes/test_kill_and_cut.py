@@ -171,7 +171,7 @@ async def test_documents_killed_while_they_are_read_are_there_once(deployment: D
         assert [one.chunk.source for one in found].count(f"door{number}.md") == 1
 
 
-async def test_an_assistant_killed_under_load_answers_everybody(deployment: Deployment) -> None:
+async def test_an_assistant_killed_under_load_answers_every_message(deployment: Deployment) -> None:
     program = await deployment.program("talking")
     deployment.model.delay_s = 0.3
     load = Load(talking(program), count=100)
@@ -186,7 +186,7 @@ async def test_an_assistant_killed_under_load_answers_everybody(deployment: Depl
     assert load.answers == {n: f"You said: n{n}" for n in range(100)}
 
 
-async def test_a_person_whose_assistant_dies_while_it_thinks_is_answered_once(
+async def test_a_turn_interrupted_by_a_kill_is_answered_once(
     deployment: Deployment,
 ) -> None:
     ada = await deployment.person("ada")

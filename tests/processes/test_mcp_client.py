@@ -85,7 +85,9 @@ async def test_a_person_gets_what_a_server_answered(deployment: Deployment) -> N
     assert "said by the server" in str(deployment.model.requests[-1])
 
 
-async def test_a_server_that_is_away_is_shown_and_harms_nobody(deployment: Deployment) -> None:
+async def test_an_unavailable_server_is_shown_and_others_go_on_working(
+    deployment: Deployment,
+) -> None:
     asker = await deployment.program("watcher")
 
     status = await ask_status(asker.node.requester, "tools@localhost", timeout_s=DEADLINE_S)

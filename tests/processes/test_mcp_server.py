@@ -179,7 +179,7 @@ def said(deployment: Deployment) -> list[str]:
     return [one["content"] for one in messages if one["role"] == "user"]
 
 
-async def test_who_cancels_stops_the_turn_and_nothing_else(
+async def test_a_cancellation_stops_only_its_own_turn(
     client: Client, deployment: Deployment
 ) -> None:
     deployment.model.was_left.clear()
@@ -203,7 +203,7 @@ async def test_who_cancels_stops_the_turn_and_nothing_else(
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_who_ends_a_process_stops_what_it_was_asked_for(
+async def test_ending_the_client_process_stops_its_turns(
     mode: str, deployment: Deployment, start: Start
 ) -> None:
     async with start.over_stdio(mode) as client:
@@ -214,7 +214,7 @@ async def test_who_ends_a_process_stops_what_it_was_asked_for(
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_who_leaves_an_http_server_stops_what_it_was_asked_for(
+async def test_disconnecting_from_the_http_server_stops_the_turn(
     mode: str, deployment: Deployment, start: Start
 ) -> None:
     async with start.at_a_url() as url:
@@ -315,7 +315,7 @@ async def test_documents_are_listed_by_namespace_and_page(
     assert unknown["error_type"] == "NotFoundError"
 
 
-async def test_somebody_elses_documents_are_denied_until_they_are_shared(
+async def test_documents_of_others_are_denied_until_they_are_shared(
     client: Client, deployment: Deployment
 ) -> None:
     program = await deployment.program("carol")

@@ -133,7 +133,7 @@ async def test_without_a_server_it_ends_and_says_which(
     assert f"no XMPP server answers at 127.0.0.1:{port}".encode() in errors
 
 
-async def test_who_has_no_account_is_told_what_is_missing(
+async def test_a_missing_account_is_reported_with_a_fix(
     tmp_path: Path, prosody: Provisioner
 ) -> None:
     start = Start(folder=tmp_path, endpoint=prosody.endpoint, person="nobody@localhost")

@@ -85,7 +85,7 @@ class Writer:
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_of_64_accounts_that_write_at_once_nobody_loses_a_write(
+async def test_concurrent_writes_of_64_accounts_are_all_stored(
     memory: str, prosody: Provisioner
 ) -> None:
     async with AsyncExitStack() as stack:

@@ -54,7 +54,7 @@ async def ask(client: Client, text: str) -> str:
     return str((await asyncio.wait_for(client.messages.get(), DEADLINE_S))["body"])
 
 
-async def test_faults_that_pass_cost_nobody_the_answer(deployment: Deployment) -> None:
+async def test_temporary_faults_do_not_prevent_answers(deployment: Deployment) -> None:
     ada = await deployment.person("ada")
     said = []
 
@@ -78,7 +78,7 @@ async def test_rules_answer_where_the_model_gives_no_answer(deployment: Deployme
     assert by_model.startswith("You said: hello")
 
 
-async def test_the_status_names_who_answers_for_a_model_that_is_away(
+async def test_the_status_names_the_fallback_of_an_unavailable_model(
     deployment: Deployment,
 ) -> None:
     eve = await deployment.person("eve")

@@ -61,7 +61,7 @@ async def is_unharmed(tools: ToolsClient) -> bool:
     return (await tools.call("calculator", {"expression": "6 * 7"})).text == "42"
 
 
-async def test_everybody_sees_what_is_for_them(tools: ToolsClient) -> None:
+async def test_callers_see_only_the_tools_that_they_may_call(tools: ToolsClient) -> None:
     offered = {spec.name: spec.needs_approval for spec in await tools.list()}
 
     assert {"calculator", "get_current_datetime", "write_down", "tools_read_more"} <= set(offered)
@@ -71,7 +71,7 @@ async def test_everybody_sees_what_is_for_them(tools: ToolsClient) -> None:
         await tools.call("for_others", {})
 
 
-async def test_what_needs_a_yes_waits_for_it_and_the_log_says_whose(
+async def test_approvals_are_awaited_and_logged_with_the_approver(
     tools: ToolsClient, deployment: Deployment
 ) -> None:
     with pytest.raises(ApprovalRequired):

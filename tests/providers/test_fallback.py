@@ -110,7 +110,7 @@ async def test_when_all_fail_it_is_the_preferred_one_that_is_reported(other: Mod
         await ask(model)
 
 
-async def test_who_was_away_is_not_asked_again_before_its_pause_is_over() -> None:
+async def test_an_unavailable_model_is_not_called_before_its_pause_ends() -> None:
     clock = Clock()
     first, second = Named("first", [AWAY, "back"]), Named("second", ["2", "3", "4"])
     model = FallbackModel(first, second, now=clock)
@@ -151,7 +151,7 @@ async def test_each_failed_probe_doubles_the_pause() -> None:
     assert len(first.requests) == 3
 
 
-async def test_who_is_away_is_still_asked_when_nobody_else_answers() -> None:
+async def test_unavailable_models_are_called_if_no_other_answers() -> None:
     model = FallbackModel(Named("first", [AWAY, "back"]), Named("second", ["2", AWAY]))
 
     said = [(await ask(model)).text for _ in range(2)]

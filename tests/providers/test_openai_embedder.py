@@ -144,7 +144,9 @@ async def test_a_question_asked_twice_at_once_and_again_is_sent_once(
     assert third == pytest.approx(second)
 
 
-async def test_who_asked_first_may_leave(embedder: OpenAIEmbedder, server: OpenAIServer) -> None:
+async def test_cancelling_the_first_caller_does_not_cancel_a_shared_embedding(
+    embedder: OpenAIEmbedder, server: OpenAIServer
+) -> None:
     server.delay_s = 0.05
     first = asyncio.create_task(embedder.embed(["why?"]))
     second = asyncio.create_task(embedder.embed(["why?"]))

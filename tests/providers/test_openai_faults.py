@@ -243,7 +243,7 @@ async def test_waiting_for_a_free_place_counts(connect: Connect, server: OpenAIS
     assert [type(outcome) for outcome in outcomes] == [ModelUnavailable, ModelUnavailable]
 
 
-async def test_nobody_listening_is_model_unavailable() -> None:
+async def test_a_refused_connection_is_model_unavailable() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

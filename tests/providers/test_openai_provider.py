@@ -241,7 +241,7 @@ async def test_every_local_server_has_its_usual_address() -> None:
 
 
 @pytest.mark.thorough
-async def test_a_provider_that_nobody_closes_is_not_complained_of(
+async def test_an_unclosed_provider_causes_no_warning(
     server: OpenAIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     provider = LLMProvider("m", base_url=server.base_url, api_key=API_KEY)

@@ -60,7 +60,7 @@ async def test_a_text_that_a_batch_holds_twice_is_embedded_once() -> None:
     assert rows.tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
 
 
-async def test_who_changes_a_row_of_a_batch_changes_no_vector_that_is_kept() -> None:
+async def test_changing_a_returned_row_does_not_change_the_cache() -> None:
     letters = Letters()
     vectors = QueryVectorCache(letters.one)
     await vectors.get("a")

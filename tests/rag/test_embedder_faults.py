@@ -81,7 +81,7 @@ async def test_a_question_to_an_embedder_that_fails_is_answered_by_words(tmp_pat
     assert found.degraded == "embedder unavailable: keywords only"
 
 
-async def test_who_waits_behind_a_hanging_batch_waits_for_one_deadline_and_not_for_many(
+async def test_calls_behind_a_hanging_batch_wait_for_one_deadline_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("spade_llm.rag.embedding.BATCH_TIMEOUT_S", 0.2)

@@ -145,7 +145,7 @@ async def test_a_namespace_that_was_deleted_leaves(database: LibraryDatabase) ->
     assert len(indexes) == 2
 
 
-async def test_who_has_missed_changes_reads_anew(database: LibraryDatabase) -> None:
+async def test_an_index_cache_that_missed_changes_is_reloaded(database: LibraryDatabase) -> None:
     registry = Registry(database)
     (namespace, *_) = await registry.namespaces(ANN)
     indexes = PassageIndexCache(KeywordStore(database))

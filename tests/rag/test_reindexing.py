@@ -259,7 +259,7 @@ async def test_killed_in_the_middle_it_leaves_the_old_vectors_in_use(stored: Pat
         assert await found_by(library.for_owner(OWNER), 7) == ["7.md"]
 
 
-async def test_another_models_namespace_that_somebody_grants_keeps_nobody_from_its_own(
+async def test_a_granted_namespace_of_another_model_does_not_block_own_namespaces(
     tmp_path: Path,
 ) -> None:
     async with DocumentLibrary(tmp_path, embedder=BagOfWords()) as library:

@@ -231,7 +231,7 @@ async def test_signs_of_life_come_while_nothing_is_done(
     assert (await asked).added == 1
 
 
-async def test_who_hears_nothing_any_more_gives_up_and_says_so(stage: Stage) -> None:
+async def test_a_watch_without_progress_times_out(stage: Stage) -> None:
     stage.folder("shut", a="The gate is shut.")
     peer = RpcClient(stage.ann_at.node.requester, RAG, ONTOLOGY)
 
@@ -282,7 +282,7 @@ async def test_a_splitting_out_of_range_is_refused_by_field(
         assert refused.value.wire_code == "invalid-arguments"
 
 
-async def test_who_names_another_owner_is_refused(stage: Stage) -> None:
+async def test_a_request_that_names_another_owner_is_refused(stage: Stage) -> None:
     with pytest.raises(RequestRefused) as refused:
         await say(stage, op="retrieve", query="herons", owner="bob@localhost")
 

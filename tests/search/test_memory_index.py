@@ -264,7 +264,7 @@ def test_a_silence_of_half_an_hour_ends_the_neighbourhood() -> None:
     assert 3 not in found(far, "instrument", SearchMode.RECALL, with_messages=True)
 
 
-def test_who_is_named_comes_first() -> None:
+def test_entries_with_the_named_person_rank_first() -> None:
     index = index_of(*talk(("Ann", "I bake good bread"), ("Bob", "I bake fine bread")))
 
     for name, key in (("Ann", 1), ("bob", 3)):

@@ -272,7 +272,7 @@ async def test_a_tool_has_its_own_size_of_result() -> None:
     assert len(whole.text) == 2000
 
 
-async def test_ten_megabytes_are_cut_and_hold_nobody_up() -> None:
+async def test_a_result_of_ten_megabytes_is_truncated_without_blocking() -> None:
     @tool
     def flood() -> list[str]:
         return ["x" * 1000] * 10_000

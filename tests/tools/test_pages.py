@@ -88,7 +88,7 @@ def test_an_error_stays_one_on_every_page() -> None:
     assert pages.call(ADA, {"result": id_in(first.text), "page": 2}).is_error
 
 
-def test_nobody_else_reads_it() -> None:
+def test_pages_are_readable_by_their_caller_only() -> None:
     pages = ResultPages()
     id = id_in(pages.first(ADA, ToolResult(text="secret " * 1000), page_chars=500).text)
 

@@ -309,7 +309,7 @@ async def test_an_older_asker_is_answered(members: list[Member]) -> None:
         assert answer.performative is Performative.INFORM
 
 
-async def test_an_asker_that_only_says_who_it_is_for_changes_nothing(
+async def test_an_owner_claimed_in_a_tool_call_has_no_effect(
     members: list[Member],
 ) -> None:
     serve(members, repeat)
@@ -337,7 +337,7 @@ async def test_a_handler_that_breaks_is_a_failure(members: list[Member]) -> None
     assert "hunter2" not in str(failure.value)
 
 
-async def test_a_gateway_s_user_calls_on_nobody_else_s_behalf(members: list[Member]) -> None:
+async def test_a_gateway_user_cannot_call_on_behalf_of_others(members: list[Member]) -> None:
     seen: list[str] = []
 
     @tool

@@ -75,7 +75,7 @@ async def test_a_callers_toolbox_keeps(promise: Callable[[Toolbox], Awaitable[No
     await promise(shared(*SAMPLE_TOOLS).for_caller(ADA))
 
 
-async def test_without_terms_our_own_domain_may_call_and_nobody_else() -> None:
+async def test_by_default_only_the_own_domain_may_call() -> None:
     tools = shared(repeat)
 
     assert await names(tools.for_caller(ADA)) == ["repeat", "read_more"]
@@ -240,7 +240,7 @@ async def test_one_caller_leaves_room_for_the_others() -> None:
     assert tools._limiters_by_caller == {}
 
 
-async def test_every_call_is_written_down_with_who_and_how_it_ended() -> None:
+async def test_every_call_is_logged_with_caller_and_outcome() -> None:
     notes = Notes()
     tools = shared(*SAMPLE_TOOLS, erase, log=notes)
     context = CallContext(on_behalf_of="you@x", approved_by="me@x")

@@ -45,7 +45,7 @@ def test_a_form_is_filled_in_once_and_by_its_visitor_only() -> None:
     assert sessions.take(id, ADA, "new") is None
 
 
-def test_who_opens_many_loses_their_own_oldest() -> None:
+def test_opening_many_sessions_evicts_ones_own_oldest() -> None:
     sessions = CommandSessions()
     bob = sessions.open("bob@x/phone", "new", STEP)
 

@@ -103,7 +103,7 @@ def request(
     return fromstring(xml.replace("<message ", "<message xmlns='jabber:client' ", 1))
 
 
-def test_who_is_named_or_of_a_domain_that_is_named_is_let_in() -> None:
+def test_listed_jids_and_domains_are_admitted() -> None:
     with Invitations(None) as invitations:
         entrance = Entrance(CLOSED, invitations)
 
@@ -187,7 +187,7 @@ def test_a_program_is_refused_as_programs_read_it_and_once_a_second() -> None:
         assert all('"unauthorised"' in one for one in entrance.said)
 
 
-def test_whom_we_ask_may_answer() -> None:
+def test_peers_that_we_asked_may_answer() -> None:
     with Invitations(None) as invitations:
         entrance = Entrance(CLOSED, invitations)
         question = decode(request("bot@here.example"))
@@ -200,7 +200,7 @@ def test_whom_we_ask_may_answer() -> None:
         assert entrance.is_admitted(text(f"bot@{OWN}"))
 
 
-def test_a_guest_whom_we_ask_something_stays_a_guest_and_can_be_shut_out() -> None:
+def test_a_guest_that_we_asked_stays_a_guest_and_can_be_blocked() -> None:
     with Invitations(None) as invitations:
         entrance = Entrance(CLOSED, invitations)
         code = invitations.make(uses=1, lasts_s=100.0)
@@ -226,7 +226,7 @@ def test_a_full_disk_burns_no_invitation(tmp_path: Path) -> None:
         assert invitations.redeem(code, "eve@evil.example")
 
 
-def test_a_code_lets_one_person_in_and_then_nobody(tmp_path: Path) -> None:
+def test_an_invitation_code_admits_one_person(tmp_path: Path) -> None:
     with Invitations(tmp_path / "a.db") as invitations:
         entrance = Entrance(CLOSED, invitations)
         code = invitations.make(uses=1, lasts_s=100.0, note="for Eve")
@@ -274,7 +274,7 @@ def test_wrong_codes_are_answered_five_times_and_then_in_silence() -> None:
         assert entrance.said == [NOT_VALID] * 5
 
 
-def test_a_code_that_is_over_lets_nobody_in_and_a_stay_ends() -> None:
+def test_expired_codes_and_admissions_are_refused() -> None:
     now = [1000.0]
     with Invitations(None, clock=lambda: now[0]) as invitations:
         late = invitations.make(uses=1, lasts_s=10.0)
@@ -290,7 +290,7 @@ def test_a_code_that_is_over_lets_nobody_in_and_a_stay_ends() -> None:
         assert invitations.guests() == []
 
 
-def test_who_is_in_already_uses_no_invitation() -> None:
+def test_admitted_jids_do_not_use_up_invitations() -> None:
     with Invitations(None) as invitations:
         code = invitations.make(uses=2, lasts_s=100.0)
         assert code
@@ -359,7 +359,7 @@ def test_what_comes_too_fast_is_refused_fifty_times_a_second_and_then_in_silence
     assert len(entrance.errors) == 250
 
 
-def test_no_error_answers_an_error_a_mark_or_a_sender_who_has_no_address() -> None:
+def test_errors_marks_and_senders_without_address_get_no_error_answer() -> None:
     entrance = Entrance(LIMITED)
     mark = text(f"eve@{OWN}")
     mark.remove(mark[0])
@@ -453,7 +453,7 @@ def test_iqs_presences_and_marks_of_one_sender_are_counted_together() -> None:
     "sender",
     ["", OWN, f"bot@{OWN}", f"bot@{OWN}/other", *GATEWAYS, f"{GATEWAYS[0]}/x", f"memory@{OWN}/x"],
 )
-def test_our_server_ourselves_gateways_and_whom_we_asked_are_never_counted(sender: str) -> None:
+def test_own_server_own_account_gateways_and_asked_peers_are_not_rate_limited(sender: str) -> None:
     entrance = Entrance(SIGNALLED)
     question = decode(request(f"bot@{OWN}"))
     assert isinstance(question, AclMessage)
@@ -502,7 +502,7 @@ def test_a_program_that_asks_the_same_again_costs_nothing_but_another_text_does(
         lambda xml, n: xml.set("from", f"p@{OWN}/resource-{n}"),
     ],
 )
-def test_what_is_another_question_to_who_answers_costs_a_turn_also_under_one_id(
+def test_a_different_question_under_the_same_id_is_charged_again(
     made_another: Callable[[Element, int], None],
 ) -> None:
     entrance = Entrance(LIMITED)
@@ -557,7 +557,7 @@ def test_what_a_gateway_asks_for_others_is_counted_as_theirs() -> None:
     assert entrance.is_admitted(text(f"cid@{OWN}"))
 
 
-def test_a_closed_door_takes_whom_a_gateway_speaks_for_as_guests_and_believes_nobody_else() -> None:
+def test_closed_admission_treats_gateway_principals_as_guests() -> None:
     entrance = Entrance(replace(CLOSED, guest_talk=Rate(per_s=0.1, burst=1)))
 
     def chat(sender: str, principal: str) -> Element:

@@ -16,5 +16,5 @@ def test_a_client_s_language_is_ours_if_we_speak_it(lang: str, language: str) ->
     assert client_language(fromstring(f"<message xml:lang='{lang}'/>")) == language
 
 
-def test_who_names_no_language_is_answered_in_english() -> None:
+def test_messages_without_a_language_are_answered_in_english() -> None:
     assert client_language(fromstring("<message/>")) == "en"

@@ -66,7 +66,7 @@ async def test_what_was_sent_before_tls_does_not_count_after_it(embedded: Provis
         assert answer.count("features>") == 1
 
 
-async def test_nobody_registers_before_logging_in(embedded: Provisioner) -> None:
+async def test_registration_before_login_is_refused(embedded: Provisioner) -> None:
     async with aclosing(await RawStream.open(embedded.endpoint)) as stream:
         await stream.start_tls(embedded.endpoint)
         stream.write(HEADER)

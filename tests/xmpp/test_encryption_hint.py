@@ -101,7 +101,7 @@ def test_it_is_told_once_an_hour_in_each_conversation() -> None:
     assert len(agent.sent) == 3
 
 
-def test_whom_it_was_told_is_bounded() -> None:
+def test_the_list_of_notified_senders_is_bounded() -> None:
     agent = Sending()
     for number in range(MAX_CONVERSATIONS + 1):
         agent.gets(OMEMO, sender=f"p{number}@x/1")

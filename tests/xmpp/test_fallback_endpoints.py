@@ -31,14 +31,14 @@ def test_after_a_redirection_the_named_host_is_tried_once_and_then_the_next() ->
     assert (first, endpoints.now) == (("c.example", 3), B)
 
 
-def test_nobody_without_a_certificate_sends_us_anywhere() -> None:
+def test_servers_without_a_certificate_cannot_redirect_us() -> None:
     endpoints = FallbackEndpoints(TWO)
 
     assert not endpoints.redirect("evil.example", is_verified=False)
     assert endpoints.now == A
 
 
-def test_who_is_sent_around_stops_following() -> None:
+def test_redirects_are_followed_a_limited_number_of_times() -> None:
     endpoints = FallbackEndpoints(TWO)
     followed = [endpoints.redirect("c.example", is_verified=True) for _ in range(MAX_REDIRECTS + 1)]
 

@@ -98,7 +98,7 @@ def message(inner: str) -> ET.Element:
         ("", False),
     ],
 )
-def test_a_mention_and_a_reply_speak_to_whom_they_name(inner: str, is_meant: bool) -> None:
+def test_mentions_and_replies_address_the_named_occupant(inner: str, is_meant: bool) -> None:
     assert is_mentioned(message(inner), OWN) == is_meant
 
 
@@ -107,7 +107,7 @@ def test_hops_that_are_no_number_are_none(count: str, hops: int) -> None:
     assert read_hops(message(f"<hops xmlns='urn:spade-llm:rooms:1' count='{count}'/>")) == hops
 
 
-def test_an_answer_says_whom_it_is_for_and_a_block_keeps_its_line() -> None:
+def test_an_answer_names_its_addressee_and_a_block_keeps_its_line() -> None:
     said = ChatMetadata(room=ROOM, nick="ada b", hops="2")
 
     text, xml = with_mention("yes", said)

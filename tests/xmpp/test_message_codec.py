@@ -256,7 +256,7 @@ def test_no_reply_says_anything_twice(start: int, end: int, said: str) -> None:
         "<retract xmlns='urn:xmpp:message-retract:0'/></apply-to>",
     ],
 )
-def test_what_nobody_sees_or_what_is_taken_back_says_nothing(inner: str) -> None:
+def test_invisible_and_retracted_text_is_not_a_message(inner: str) -> None:
     stanza = f"<message type='chat' to='a@x' id='2'>{inner}</message>"
 
     assert codec.decode(stamped(stanza, sender="ada@x/1")) is None
@@ -274,7 +274,7 @@ def test_a_mark_names_a_message_or_is_none() -> None:
     assert codec.encode_mark(nameless) == ""
 
 
-def test_what_is_said_unasked_may_be_stored_for_who_is_away() -> None:
+def test_unsolicited_messages_may_be_stored_for_offline_users() -> None:
     said = chat_message("eve@x", "hello", metadata={"message_type": "llm"})
 
     stored = codec.encode(said)

@@ -69,7 +69,7 @@ async def test_a_connection_is_asked_once() -> None:
     assert asking.asked == [PHONE]
 
 
-async def test_those_who_ask_at_the_same_time_share_the_answer() -> None:
+async def test_concurrent_queries_share_one_answer() -> None:
     asking = Asking()
     asking.can[PHONE] = EDIT
     asking.gate.clear()
@@ -82,7 +82,7 @@ async def test_those_who_ask_at_the_same_time_share_the_answer() -> None:
     assert asking.asked == [PHONE]
 
 
-async def test_equal_clients_of_one_person_are_asked_once_but_nobody_speaks_for_another() -> None:
+async def test_equal_clients_of_one_person_are_queried_once_and_persons_separately() -> None:
     asking = Asking()
     asking.can |= {PHONE: EDIT, "eve@x/1": OTHER}
     for jid in (PHONE, LAPTOP, "eve@x/1"):
@@ -106,7 +106,7 @@ async def test_a_client_that_becomes_another_is_asked_again() -> None:
     assert await asking.features.of(PHONE) == EDIT
 
 
-async def test_of_who_leaves_nothing_is_kept() -> None:
+async def test_features_of_offline_peers_are_dropped() -> None:
     asking = Asking()
     asking.can[PHONE] = EDIT
     await asking.features.of(PHONE)
@@ -116,7 +116,7 @@ async def test_of_who_leaves_nothing_is_kept() -> None:
     assert asking.features.known(PHONE) is None
 
 
-async def test_who_is_silent_is_not_asked_again_until_it_shows_itself() -> None:
+async def test_a_silent_client_is_not_queried_again_until_its_presence_changes() -> None:
     asking = Asking()
     asking.features.learn(PHONE)
     assert asking.features.may_follow_corrections(PHONE)
@@ -147,7 +147,7 @@ async def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
     assert [asking.features.known(jid) for jid in jids] == [None, None, *[EDIT] * 3]
 
 
-async def test_who_stops_waits_for_no_client() -> None:
+async def test_stopping_does_not_wait_for_clients() -> None:
     asking = Asking()
     asking.gate.clear()
     asking.features.learn(PHONE)

@@ -221,7 +221,7 @@ async def test_waiting_messages_arrive_in_the_wrong_order_or_not_at_all(
     assert [message["body"] for message in bob.waiting()] != ["0", "1", "2"]
 
 
-async def test_a_message_to_someone_who_has_gone_is_lost(plain: Provisioner, login: Login) -> None:
+async def test_a_message_to_a_disconnected_client_is_lost(plain: Provisioner, login: Login) -> None:
     """ClientProtocol.connection_lost and Router.close forget who has gone."""
     alice, bob = await login(plain, "alice"), await login(plain, "bob")
     await bob.close()
@@ -262,7 +262,7 @@ async def test_a_login_hangs_if_the_client_is_quick(plain: Provisioner) -> None:
             ).aclose()
 
 
-async def test_an_account_is_registered_by_anybody(plain: Provisioner) -> None:
+async def test_registration_is_open_to_all(plain: Provisioner) -> None:
     """ClosedSASL.handle_iq."""
     async with aclosing(await secure_stream(plain.endpoint)) as stream:
         stream.write(

@@ -62,7 +62,7 @@ async def test_a_real_jid_is_the_same_person_under_any_name() -> None:
     assert before == seat(tea, "lady") == f"ada@home in {ROOM}"
 
 
-async def test_who_takes_a_name_that_somebody_left_is_somebody_else() -> None:
+async def test_a_reused_nickname_is_a_different_occupant() -> None:
     tea = room()
     show(tea, "ada")
     before = seat(tea, "ada")
@@ -99,7 +99,9 @@ async def test_an_id_counts_only_where_the_room_vouches_for_it() -> None:
     ("codes", "is_for_good"),
     [("110 307", True), ("110 301", True), ("110 332", False), ("110", False)],
 )
-async def test_we_know_whether_somebody_wanted_us_out(codes: str, is_for_good: bool) -> None:
+async def test_leaving_a_room_distinguishes_removal_from_other_reasons(
+    codes: str, is_for_good: bool
+) -> None:
     tea = room()
     show(tea, "bot", codes="110")
     assert tea.is_in
@@ -110,7 +112,7 @@ async def test_we_know_whether_somebody_wanted_us_out(codes: str, is_for_good: b
     assert tea.exit.is_for_good == is_for_good
 
 
-async def test_a_real_jid_that_is_none_is_nobody_s() -> None:
+async def test_an_invalid_real_jid_is_ignored() -> None:
     tea = room()
     show(tea, "ada", real="no jid@@")
 
@@ -153,7 +155,7 @@ def test_a_seat_is_no_jid_and_is_found_by_the_person_it_is_of() -> None:
     assert not first <= other < end
 
 
-def test_who_asks_in_a_room_owns_nothing_outside_of_it_and_is_answered_there() -> None:
+def test_a_seat_owns_nothing_outside_of_its_room() -> None:
     said = ChatMetadata(room=ROOM, nick="ada", real="ada@home", wants="displayed", hops="1")
     question = AclMessage(
         performative=Performative.REQUEST,

@@ -199,9 +199,7 @@ async def test_a_server_left_over_from_an_earlier_run_is_ended_at_the_next_start
     assert await asyncio.wait_for(left_over.wait(), WAIT_S) == -signal.SIGTERM
 
 
-async def test_a_pid_file_that_names_a_stranger_harms_nobody(
-    own_server: Server, tmp_path: Path
-) -> None:
+async def test_a_pid_file_of_another_process_is_ignored(own_server: Server, tmp_path: Path) -> None:
     directory = tmp_path / "server"
     directory.mkdir()
     stranger = await asyncio.create_subprocess_exec(

@@ -116,9 +116,7 @@ async def test_a_message_arrives_unchanged_with_its_thread_and_id(
     assert payload[0].tail == " tail"
 
 
-async def test_the_sender_of_a_message_is_who_logged_in_whatever_it_claims(
-    xmpp: Provisioner, login: Login
-) -> None:
+async def test_the_server_stamps_the_sender_of_a_message(xmpp: Provisioner, login: Login) -> None:
     mallory, bob = await login(xmpp, "mallory"), await login(xmpp, "bob")
 
     mallory.send_raw(
@@ -185,7 +183,7 @@ async def test_clients_can_ask_each_other(xmpp: Provisioner, login: Login) -> No
     await alice.xmpp["xep_0199"].send_ping(bob.jid, timeout=WAIT_S)
 
 
-async def test_messages_to_someone_who_is_away_are_delivered_in_order_with_their_time(
+async def test_offline_messages_are_delivered_in_order_with_their_time(
     xmpp: Provisioner, login: Login
 ) -> None:
     alice, bob = await login(xmpp, "alice"), await login(xmpp, "bob", is_available=False)
@@ -258,9 +256,7 @@ async def test_a_stanza_just_below_the_limit_arrives(xmpp: Provisioner, login: L
     assert (await bob.received())["body"] == body
 
 
-async def test_presence_is_seen_by_those_who_were_granted_it(
-    xmpp: Provisioner, login: Login
-) -> None:
+async def test_presence_is_visible_to_granted_subscribers(xmpp: Provisioner, login: Login) -> None:
     alice, bob = await login(xmpp, "alice"), await login(xmpp, "bob")
     await alice.xmpp.get_roster(timeout=WAIT_S)
 
@@ -275,7 +271,7 @@ async def test_presence_is_seen_by_those_who_were_granted_it(
     await alice.presence("unavailable", bob.jid)
 
 
-async def test_a_subscription_request_waits_for_someone_who_is_away(
+async def test_a_subscription_request_is_queued_for_an_offline_user(
     xmpp: Provisioner, login: Login
 ) -> None:
     alice, bob = await login(xmpp, "alice"), await login(xmpp, "bob", is_available=False)

@@ -48,7 +48,7 @@ class Waiting(Behaviour):
         await asyncio.Event().wait()
 
 
-async def test_a_behaviour_whose_task_is_cancelled_does_not_begin_again(
+async def test_a_behaviour_does_not_restart_after_its_task_is_cancelled(
     embedded: Provisioner,
 ) -> None:
     """`spade.run` ends so after Ctrl-C, and waits for each."""

@@ -182,7 +182,7 @@ async def test_numbers_that_were_overtaken_do_not_go_back() -> None:
     assert wire.written == [f"<a xmlns='{NAMESPACE}' h='1'/>"] * 2
 
 
-async def test_a_mark_of_another_stream_is_told_to_nobody() -> None:
+async def test_marks_of_another_stream_are_ignored() -> None:
     wire = Wire()
     stream = wire.enabled()
     stream.note_received(INCOMING)
@@ -246,7 +246,7 @@ def test_whatever_a_server_says_every_receipt_is_decided_in_the_end(
     asyncio.run(live())
 
 
-def test_who_waits_for_what_the_server_was_asked_about_already_asks_no_more() -> None:
+def test_pending_acknowledgement_requests_are_shared() -> None:
     wire = Wire()
     stream = wire.enabled()
     wire.send("1")

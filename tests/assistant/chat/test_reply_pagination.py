@@ -92,7 +92,7 @@ async def test_a_small_reply_is_one_message() -> None:
     assert len(scene.ada.received) == 1
 
 
-async def test_nobody_else_gets_the_rest_and_later_it_is_gone() -> None:
+async def test_other_users_cannot_read_the_rest_of_a_reply_and_it_expires() -> None:
     scene = Scene(large("🙂"))
     mine, hers = (
         RpcClient(member.node.requester, "bot@x", ONTOLOGY) for member in (scene.ada, scene.eve)

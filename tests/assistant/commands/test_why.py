@@ -100,7 +100,7 @@ async def test_it_names_all_that_an_answer_was_built_from(tmp_path: Path) -> Non
     assert entry.id[:8] in later
 
 
-async def test_a_model_that_did_not_answer_and_who_was_away_are_named() -> None:
+async def test_why_names_the_failed_model_and_the_unavailable_services() -> None:
     model = ScriptedProvider([ModelUnavailable("no route to 10.0.0.7")])
     async with a_watched_assistant(model) as assistant:
         await assistant.say("hi")
@@ -130,7 +130,7 @@ def test_what_is_equal_is_told_in_one_line() -> None:
     ]
 
 
-async def test_nobody_sees_the_answers_of_another_conversation() -> None:
+async def test_answers_of_another_conversation_are_not_visible() -> None:
     async with a_watched_assistant(ScriptedProvider.echo()) as assistant:
         await assistant.say("my secret", peer="ada@x", thread="1")
 
@@ -152,7 +152,7 @@ async def test_only_the_latest_conversations_are_explained() -> None:
     assert [watching.last(key) is None for key in ("one", "two", "three")] == [True, False, False]
 
 
-async def test_usage_counts_what_was_used_by_whom() -> None:
+async def test_usage_is_counted_per_user() -> None:
     model = ScriptedProvider([a_call("lamp", room="kitchen"), "on", "hi"])
     async with a_watched_assistant(model, toolboxes=[LocalToolbox([lamp])]) as assistant:
         await assistant.say("Is the kitchen lamp on?")

@@ -151,7 +151,7 @@ async def test_what_is_no_number_belongs_to_the_answer_and_has_an_end(office: Of
     waiting[1].cancel()
 
 
-async def test_nobody_else_answers_not_even_in_the_thread(office: Office) -> None:
+async def test_only_the_expert_can_answer_even_within_the_thread(office: Office) -> None:
     mallory = Program(network=office.network, jid="mallory@net/1")
     waiting = office.ask("one?")
     question = await office.told(1)
@@ -320,7 +320,7 @@ async def test_an_agent_that_serves_no_chat_takes_any_thread_and_says_what_is_la
     assert "not open any more" in (await office.told(2)).content
 
 
-async def test_a_question_whose_turn_was_stopped_is_withdrawn(office: Office) -> None:
+async def test_a_question_is_withdrawn_when_its_turn_is_stopped(office: Office) -> None:
     stopped = office.ask("one?")
     await office.told(1)
     stopped.cancel()
@@ -335,7 +335,7 @@ async def test_a_question_whose_turn_was_stopped_is_withdrawn(office: Office) ->
     assert withdrawn.conversation_id == office.eve.received[0].conversation_id
 
 
-async def test_who_asks_and_stops_takes_no_room_from_others(office: Office) -> None:
+async def test_stopped_questions_free_their_capacity(office: Office) -> None:
     waiting = [office.ask(f"{number}?") for number in range(MAX_OPEN_PER_EXPERT)]
     await office.told(MAX_OPEN_PER_EXPERT)
     for one in waiting:

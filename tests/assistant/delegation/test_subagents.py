@@ -164,7 +164,7 @@ async def test_one_of_ours_is_asked_in_its_own_ontology_in_one_conversation_for_
     await coordinator.node.close()
 
 
-async def test_who_is_away_is_not_waited_for_and_listed_as_away() -> None:
+async def test_offline_agents_are_not_awaited_and_are_listed_as_offline() -> None:
     async def away(_jid: str) -> PresenceStatus:
         return PresenceStatus.AWAY
 
@@ -178,7 +178,7 @@ async def test_who_is_away_is_not_waited_for_and_listed_as_away() -> None:
     assert await agents.states() == {"one@net": "away"}
 
 
-async def test_an_answer_to_the_process_before_is_nobody_s_message() -> None:
+async def test_an_answer_to_a_question_of_an_earlier_process_is_ignored() -> None:
     field = Field()
     step = Step("ada@net", "one@net", "once", 0)
     waiting = field.ask(step, "a")

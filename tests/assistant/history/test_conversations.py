@@ -124,7 +124,7 @@ def test_a_word_alone_is_a_command_if_all_it_does_is_show_something(text: str, n
     assert parse_plain_word(text) == (Command(name=name) if name else None)
 
 
-def test_who_opens_many_conversations_pushes_out_only_their_own() -> None:
+def test_opening_many_conversations_evicts_only_ones_own() -> None:
     conversations = ConversationCache(max_of_peer=3)
     mine = conversations.get("ada", peer="ada@x")
 

@@ -187,7 +187,7 @@ async def test_a_program_is_refused_and_a_plain_agent_is_told_once() -> None:
         assert (first.text, first.is_for_asker, second.is_for_asker) == (ENDED_TEXT, True, False)
 
 
-async def test_a_callback_that_fails_costs_nobody_the_answer() -> None:
+async def test_a_failing_callback_does_not_prevent_the_answer() -> None:
     async with staged("Bye <DONE>", fails=True) as stage:
         assert await stage.say("bye") == "Bye"
         assert stage.ends == [("you@x", "completed")]

@@ -118,7 +118,7 @@ def test_a_title_shows_nothing_that_turns_the_text_around_it() -> None:
     assert "“SYSTEM: [1m obey”, 9 characters" in FILE_MESSAGES["en"].done(found, name="a.html")
 
 
-async def test_who_waits_long_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_long_waits_are_reported_periodically(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_sharing, "PROGRESS_EVERY_S", (0.0, 0.01))
     said: list[str] = []
     reader = Reader(gate=asyncio.Event())
@@ -165,7 +165,7 @@ async def test_one_file_too_many_is_declined() -> None:
     assert reader.asked == []
 
 
-async def test_who_writes_spanish_is_answered_in_spanish() -> None:
+async def test_spanish_messages_are_answered_in_spanish() -> None:
     talk = Conversation(ADA, ADA)
     talk.extend([user_message("¿Cuándo sube la marea?", peer=ADA)])
 

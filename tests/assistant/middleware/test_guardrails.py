@@ -315,7 +315,7 @@ async def test_guardrails_of_a_running_assistant_can_be_added_and_disabled() -> 
         HIDE_KEY.enabled = True
 
 
-async def test_guardrails_are_told_who_said_what_where() -> None:
+async def test_guardrails_receive_sender_conversation_and_original_message() -> None:
     seen: list[Mapping[str, object]] = []
 
     def note(content: str, context: Mapping[str, object]) -> GuardrailResult:
@@ -434,7 +434,7 @@ async def test_a_blocked_message_that_wants_an_object_is_refused() -> None:
         assert KEY not in stage.history()
 
 
-async def test_a_blocked_answer_is_told_to_who_asked_and_routed_to_nobody() -> None:
+async def test_a_blocked_answer_goes_only_to_the_asker() -> None:
     async def call_next(turn_input: ChatTurnInput) -> TurnOutcome:
         return TurnOutcome(question="?", result=TurnResult(text=KEY))
 

@@ -45,7 +45,7 @@ async def test_a_limit_of_the_day_ends_with_a_sentence_that_says_until_when(
         assert "Today – answers: 2," in await assistant.say("/usage")
 
 
-async def test_who_was_refused_has_said_nothing_and_spent_nothing() -> None:
+async def test_a_refused_message_is_not_recorded_or_charged() -> None:
     model = ScriptedProvider(["one", "two", "three"])
     async with a_watched_assistant(model, limits=PeerQuota(turns=1)) as assistant:
         await assistant.say("first")
@@ -98,7 +98,7 @@ async def test_what_was_spent_counts_after_a_restart(tmp_path: Path) -> None:
             await assistant.say("hi again")
 
 
-async def test_where_nobody_can_tell_what_was_spent_a_limited_peer_is_not_answered() -> None:
+async def test_a_limited_peer_is_refused_if_its_usage_cannot_be_read() -> None:
     async with a_watched_assistant(ScriptedProvider.echo(), limits=PeerQuota(turns=1)) as assistant:
         await assistant.watch.ledger.__aexit__()
 
@@ -106,7 +106,7 @@ async def test_where_nobody_can_tell_what_was_spent_a_limited_peer_is_not_answer
             await assistant.say("hi")
 
 
-async def test_without_limits_a_ledger_that_cannot_be_written_costs_nobody_an_answer() -> None:
+async def test_without_limits_answers_do_not_depend_on_the_usage_ledger() -> None:
     async with a_watched_assistant(ScriptedProvider.echo()) as assistant:
         await assistant.watch.ledger.__aexit__()
 
@@ -129,7 +129,7 @@ GROUPS = QuotaGroups(own_domain="x", is_guest=lambda jid: jid.endswith("evil"))
 
 
 @pytest.mark.parametrize("name", ["guest", "domain", "all_guests"])
-async def test_guests_have_limits_of_their_own_that_nobody_else_notices(name: str) -> None:
+async def test_guest_limits_apply_to_guests_only(name: str) -> None:
     crowd = GroupQuotas(**{name: PeerQuota(turns=2)})
     model = ScriptedProvider.echo()
     async with a_watched_assistant(model, crowd=crowd, groups_of=GROUPS.of) as assistant:

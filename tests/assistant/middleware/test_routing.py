@@ -124,7 +124,7 @@ async def test_a_program_s_request_ends_with_the_answer_and_says_where_it_went(
     assert [one.content for one in await eve.got(1)] == ["hello a"]
 
 
-async def test_a_function_names_several_who_get_it_transformed_and_with_metadata(
+async def test_a_routing_function_may_name_several_receivers_a_transformation_and_metadata(
     town: Town,
 ) -> None:
     def route(message: RoutedMessage, answer: str, context: dict[str, object]) -> RoutingResponse:
@@ -144,7 +144,9 @@ async def test_a_function_names_several_who_get_it_transformed_and_with_metadata
     assert eve.received[0].extra["reason"] == "hello a"
 
 
-async def test_who_asked_may_be_named_and_nobody_named_is_who_asked(town: Town) -> None:
+async def test_an_answer_is_routed_to_the_asker_if_named_or_if_no_receiver_is_named(
+    town: Town,
+) -> None:
     town.agent("back", route=lambda message, _answer, _context: str(message.sender))
     town.agent("nobody", route=lambda *_: None)
     town.agent("fallback", route=lambda *_: "", reply_to="eve@net")
@@ -158,7 +160,7 @@ async def test_who_asked_may_be_named_and_nobody_named_is_who_asked(town: Town) 
     assert [one.content for one in await eve.got(1)] == ["three fallback"]
 
 
-async def test_a_coroutine_function_routes_too_and_a_blocking_one_blocks_nobody(
+async def test_routing_functions_may_be_coroutines_or_block_without_delaying_others(
     town: Town,
 ) -> None:
     free = threading.Event()
@@ -184,7 +186,7 @@ async def test_a_coroutine_function_routes_too_and_a_blocking_one_blocks_nobody(
 
 
 @pytest.mark.parametrize("wrong", [1 / 3, RoutingResponse("eve@net", None, {"k": "v" * 2000})])
-async def test_a_function_that_fails_leaves_the_answer_to_who_asked(
+async def test_a_failing_routing_function_leaves_the_answer_to_the_asker(
     town: Town, wrong: object
 ) -> None:
     def route(*_: object) -> str:
@@ -200,7 +202,7 @@ async def test_a_function_that_fails_leaves_the_answer_to_who_asked(
     assert [one.content for one in await ada.got(1)] == ["hello a"]
 
 
-async def test_a_function_that_never_ends_leaves_the_answer_to_who_asked(town: Town) -> None:
+async def test_a_hanging_routing_function_leaves_the_answer_to_the_asker(town: Town) -> None:
     async def never(*_: object) -> str:
         await asyncio.Event().wait()
         return ""
@@ -213,7 +215,7 @@ async def test_a_function_that_never_ends_leaves_the_answer_to_who_asked(town: T
     assert [one.content for one in await ada.got(1)] == ["hello a"]
 
 
-async def test_a_function_that_ends_itself_leaves_the_answer_to_who_asked(town: Town) -> None:
+async def test_a_routing_function_that_exits_leaves_the_answer_to_the_asker(town: Town) -> None:
     async def cancelled(*_: object) -> str:
         raise asyncio.CancelledError
 
@@ -225,7 +227,7 @@ async def test_a_function_that_ends_itself_leaves_the_answer_to_who_asked(town: 
     assert [one.content for one in await ada.got(1)] == ["hello a"]
 
 
-async def test_a_command_that_a_model_writes_is_not_obeyed_by_whom_it_is_passed_on_to(
+async def test_a_command_in_a_routed_answer_is_not_executed_by_its_receiver(
     town: Town,
 ) -> None:
     def command(_answer: str) -> str:
@@ -271,7 +273,7 @@ async def test_a_program_that_answers_whatever_it_gets_comes_to_an_end_too(town:
     assert [one.extra["hops"] for one in parrot.received] == ["1", "2", "3"]
 
 
-async def test_who_asked_is_told_what_could_not_be_passed_on(town: Town) -> None:
+async def test_the_asker_is_told_which_answers_could_not_be_routed(town: Town) -> None:
     town.agent("a", reply_to="nobody@net")
     town.agent("self", reply_to="self@net")
     ada = town.program("ada")

@@ -16,5 +16,5 @@ from spade_llm.assistant.presentation.reply_presenter import readable_action
         ("/me", "/me"),
     ],
 )
-def test_an_action_names_who_does_it(text: str, read: str) -> None:
+def test_a_slash_me_action_names_its_author(text: str, read: str) -> None:
     assert readable_action(text, who="ada@home") == read

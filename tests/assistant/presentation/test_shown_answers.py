@@ -46,7 +46,7 @@ async def test_a_corrected_question_is_one_with_its_answer_and_the_last_of_its_p
         assert shown.of_request(ADA, "m1") is None
 
 
-async def test_nothing_is_left_of_who_is_forgotten() -> None:
+async def test_forgetting_a_person_leaves_no_data() -> None:
     async with ShownAnswers(None) as shown:
         await shown.put(ELSEWHERE)
         await shown.put(replace(FIRST, peer="bob@home", place="bob@home"))

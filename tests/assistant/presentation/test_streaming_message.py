@@ -64,7 +64,7 @@ async def test_there_is_a_pause_between_two_edits() -> None:
     assert shown.texts.empty()
 
 
-async def test_nothing_is_shown_to_who_could_not_see_it_change() -> None:
+async def test_partial_answers_are_sent_only_to_clients_that_show_corrections() -> None:
     shown, was_asked = Shown(), asyncio.Event()
 
     async def no() -> bool:

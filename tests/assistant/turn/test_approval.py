@@ -83,7 +83,7 @@ def test_secrets_are_masked_and_long_values_cut() -> None:
         "0b5e8a54c1f34b3f9a51b0e9d7e8c6f2",
     ],
 )
-def test_what_only_looks_like_a_secret_is_shown_to_who_decides_on_it(value: str) -> None:
+def test_possible_secrets_are_shown_to_the_approver(value: str) -> None:
     assert shown_arguments({"target": value}) == (f'target = "{value}"',)
 
 

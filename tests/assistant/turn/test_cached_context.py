@@ -23,7 +23,7 @@ class CountingContext(WindowSizeContext):
         return super().apply_context_strategy(messages, system_prompt)
 
 
-def test_who_asks_again_gets_the_same_context_and_may_write_into_it() -> None:
+def test_a_repeated_request_gets_an_own_copy_of_the_cached_context() -> None:
     strategy = CountingContext(2)
     of_turn = CachedContext(strategy)
     history: list[ContextMessage] = [

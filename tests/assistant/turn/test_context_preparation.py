@@ -76,7 +76,7 @@ async def test_a_turn_does_not_even_let_others_before_it_for_a_strategy_that_pre
         preparing_nothing.send(None)
 
 
-async def test_nobody_waits_for_the_work_ahead_of_a_strategy_that_has_none() -> None:
+async def test_strategies_without_preparation_are_not_awaited() -> None:
     strategy, behaviour = Thorough(), ContextPreparationBehaviour()
     behaviour.work_ahead(NoContextManagement(), a_conversation("talk", 1))
     behaviour.work_ahead(strategy, a_conversation("other", 5))
@@ -148,7 +148,7 @@ class Summarising(NoContextManagement):
         await self._model.complete(messages)
 
 
-async def test_what_is_worked_out_between_turns_is_used_by_whose_conversation_it_is() -> None:
+async def test_work_between_turns_is_used_by_its_own_conversation_only() -> None:
     watch = UsageTracking(None, "a", limits=NO_QUOTA)
     behaviour = ContextPreparationBehaviour(watch.billing)
     behaviour.work_ahead(

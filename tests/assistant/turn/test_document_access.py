@@ -139,7 +139,7 @@ async def test_a_name_that_is_nowhere_or_not_granted_is_an_empty_answer(
     assert found.chunks == ()
 
 
-async def test_the_list_has_what_this_person_granted_and_what_is_for_everybody(
+async def test_the_list_has_documents_granted_by_this_person_and_public_ones(
     granted: OwnedLibrary,
 ) -> None:
     toolbox = documents_toolbox(granted, granted, shared=(YOU,))
@@ -155,7 +155,7 @@ async def test_the_list_has_what_this_person_granted_and_what_is_for_everybody(
     assert "h.md" not in await listed(namespace=f"{BOB}/default")
 
 
-async def test_whoever_talks_for_nobody_sees_nobodys_files(mine: OwnedLibrary) -> None:
+async def test_a_request_without_a_principal_sees_no_files(mine: OwnedLibrary) -> None:
     text = await said_to(mine, "", "search_documents", query="harbour")
 
     assert "six" in text

@@ -134,7 +134,7 @@ async def test_the_model_that_answered_for_another_is_named() -> None:
     assert (call.model, call.error) == ("scripted", "")
 
 
-async def test_outside_of_a_turn_a_model_answers_and_nobody_pays() -> None:
+async def test_model_calls_outside_of_a_turn_are_not_charged() -> None:
     answer = await InstrumentedModel(ScriptedProvider(["hi"])).complete(QUESTION)
 
     assert answer.text == "hi"

@@ -79,7 +79,7 @@ async def test_a_tool_that_is_not_offered_cannot_be_called(memory: OwnedMemory, 
 
 
 @pytest.mark.parametrize("name", ["memory_grant", "memory_revoke", "memory_decay_configure"])
-async def test_nobody_talked_to_decides_about_the_memories_of_all(
+async def test_a_chat_cannot_change_the_memories_of_all_users(
     memory: OwnedMemory, name: str
 ) -> None:
     with pytest.raises(UnknownTool):

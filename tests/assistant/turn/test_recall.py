@@ -219,7 +219,7 @@ async def test_a_service_that_is_away_is_named_and_passed_over_for_a_while() -> 
     assert retriever.asked == 2
 
 
-async def test_one_person_s_wrong_question_keeps_nobody_else_from_the_documents(
+async def test_an_invalid_question_of_one_person_does_not_disable_documents_for_others(
     tmp_path: Path,
 ) -> None:
     async with DocumentLibrary(tmp_path, embedder=None, roots=[]) as library:

@@ -141,7 +141,7 @@ def test_a_model_that_contains_itself_is_a_schema_too() -> None:
 
 
 @pytest.mark.thorough
-def test_a_schema_that_branches_without_end_holds_nobody_up() -> None:
+def test_a_schema_with_endless_branches_does_not_block() -> None:
     level: dict[str, object] = {"type": "string"}
     definitions = {"n0": level}
     for n in range(1, 60):
@@ -191,7 +191,7 @@ async def test_tools_are_used_before_the_object_is_given_and_no_part_of_it_is_sh
     assert model.requests[0].response_schema is None
 
 
-async def test_who_has_used_up_the_tokens_is_not_asked_again() -> None:
+async def test_a_model_is_not_called_again_after_the_token_limit() -> None:
     usage = Usage(prompt_tokens=90, completion_tokens=20)
 
     with pytest.raises(InvalidAnswer, match="used up its 100 tokens"):

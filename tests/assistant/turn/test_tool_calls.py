@@ -91,7 +91,7 @@ def person(asked: Asked | None) -> Approver:
     return Approver(jid="ada@x", turn_id="t", ask=asked)
 
 
-async def test_every_call_says_for_whom_it_is_made() -> None:
+async def test_every_tool_call_carries_its_principal() -> None:
     box = Box()
 
     await run(box, ScriptedProvider([wishing(wish("look")), "ok"]), person(None))
@@ -99,7 +99,7 @@ async def test_every_call_says_for_whom_it_is_made() -> None:
     assert box.calls == [("look", {}, CallContext(on_behalf_of="ada@x", turn="t"))]
 
 
-async def test_a_yes_lets_a_tool_run_and_says_whose_yes_it_was() -> None:
+async def test_an_approved_tool_runs_and_its_approver_is_recorded() -> None:
     box, asked = Box(), Asked(ApprovalVerdict.YES)
     model = ScriptedProvider([wishing(wish("send", to="bob")), "sent"])
 
@@ -122,7 +122,7 @@ async def test_a_no_is_told_to_the_model_and_nothing_runs() -> None:
     assert not result.called[0].is_success
 
 
-async def test_who_cannot_be_asked_is_not_taken_to_agree() -> None:
+async def test_an_unreachable_approver_counts_as_a_refusal() -> None:
     box = Box()
 
     result = await run(box, ScriptedProvider([wishing(wish("send")), "ok"]), person(None))
@@ -144,7 +144,7 @@ async def test_the_same_call_is_not_asked_for_again_after_a_no() -> None:
     ]
 
 
-async def test_who_does_not_answer_is_not_asked_any_more_in_this_turn() -> None:
+async def test_after_an_approval_timeout_no_more_questions_are_asked_in_this_turn() -> None:
     box, asked = Box(), Asked(ApprovalVerdict.EXPIRED)
     model = ScriptedProvider([wishing(wish("send", to="a"), wish("send", "2", to="b")), "ok"])
 

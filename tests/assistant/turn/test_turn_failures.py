@@ -52,7 +52,7 @@ def an_assistant(
     )
 
 
-async def test_a_disk_that_refuses_costs_nobody_an_answer(tmp_path: Path) -> None:
+async def test_a_failing_disk_does_not_prevent_answers(tmp_path: Path) -> None:
     closed = MemoryOutbox(tmp_path / "never-opened.db")
     async with SQLiteMemoryBackend(tmp_path / "m.db") as backend:
         memory = MemoryBehaviour(memory=backend.for_owner("a@x"), retriever=None, outbox=closed)
@@ -124,7 +124,7 @@ def a_call(name: str, **arguments: object) -> Completion:
     return Completion(tool_calls=(call,))
 
 
-async def test_what_a_model_stores_with_the_entry_tools_is_about_who_is_talked_to(
+async def test_entry_tools_store_memories_of_the_person_in_the_chat(
     tmp_path: Path,
 ) -> None:
     stores = a_call("memory_store", content="You like tea")

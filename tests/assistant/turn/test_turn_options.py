@@ -93,7 +93,7 @@ async def test_a_tool_without_arguments_is_called_whatever_the_model_does() -> N
     assert result.text == "I looked."
 
 
-async def test_a_call_whose_arguments_nobody_gives_fails_and_says_which_are_missing() -> None:
+async def test_a_call_without_its_arguments_fails_and_names_the_missing_ones() -> None:
     model = ScriptedProvider(["hi", "hi", "I could not."])
 
     result = await run(model, ToolOptions(tool_choice="add"))

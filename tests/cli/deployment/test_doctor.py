@@ -71,7 +71,7 @@ async def test_a_deployment_that_is_well_has_no_failure(hosted: Hosted) -> None:
 
 @MODULE
 @pytest.mark.server
-async def test_a_certificate_of_an_unknown_ca_is_said_once_and_nobody_logs_in(
+async def test_a_certificate_of_an_unknown_ca_is_reported_once_and_prevents_logins(
     hosted: Hosted,
 ) -> None:
     checks = await check_host(replace(hosted.place, ca=None), None)
@@ -140,7 +140,7 @@ async def test_open_registration_is_a_failure(tmp_path: Path) -> None:
     assert failed(checks) == ["registration"]
 
 
-async def test_nobody_at_the_address_is_said_with_the_way_out(tmp_path: Path) -> None:
+async def test_an_unreachable_address_is_reported_with_a_fix(tmp_path: Path) -> None:
     nowhere = CliContext(data=tmp_path, host="127.0.0.1", port=1, domain=DOMAIN)
 
     checks = await check_host(nowhere, None)

@@ -119,7 +119,7 @@ def test_only_what_has_no_network_sees_every_password() -> None:
     assert "networks" not in services()["prepare"]
 
 
-def test_memories_have_no_way_out_and_the_model_key_goes_to_whom_it_concerns() -> None:
+def test_the_memory_agent_has_no_network_egress_and_only_some_agents_get_the_model_key() -> None:
     inside = yaml.safe_load(text("compose.yaml"))["networks"]["inside"]
     keys = {
         name for name, one in services().items() if "OPENAI_API_KEY" in one.get("environment", {})
@@ -163,7 +163,7 @@ def test_compose_2_is_named_where_it_is_needed() -> None:
     assert "Compose v2" in page.partition("## With Docker")[2].partition("```sh")[0]
 
 
-def test_a_server_is_for_this_machine_until_somebody_opens_it() -> None:
+def test_a_server_is_local_until_it_is_opened_explicitly() -> None:
     published = {port for service in services().values() for port in service.get("ports", [])}
 
     assert published
@@ -209,7 +209,7 @@ def test_the_image_copies_what_is_there_and_what_the_builder_gets() -> None:
             assert f"!{source}" in ignored
 
 
-def test_the_web_chat_is_one_known_version_and_asks_nobody_else() -> None:
+def test_the_web_chat_has_a_pinned_version_and_loads_nothing_from_other_hosts() -> None:
     page, build = text("web/index.html"), text("web/build.sh")
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
 

@@ -130,7 +130,7 @@ def test_prosody_finds_nothing_wrong_with_what_it_is_told(tmp_path: Path) -> Non
     assert done.returncode == 0
 
 
-def test_nobody_registers_and_no_other_server_is_talked_to_unless_wanted(tmp_path: Path) -> None:
+def test_registration_and_federation_are_off_by_default(tmp_path: Path) -> None:
     hosted = new_deployment(tmp_path)
 
     hosted.prepare()
@@ -177,7 +177,7 @@ def test_a_certificate_for_other_names_is_refused_with_the_names_it_needs(tmp_pa
         import_certificates(given(tmp_path, "elsewhere.example"), tmp_path / "to", [DOMAIN])
 
 
-def test_a_certificate_whose_time_is_over_is_refused(tmp_path: Path) -> None:
+def test_an_expired_certificate_is_refused(tmp_path: Path) -> None:
     later = datetime.now(UTC) + timedelta(days=400)
 
     with pytest.raises(ConfigurationError, match="renew it"):

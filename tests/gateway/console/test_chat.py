@@ -129,7 +129,7 @@ async def test_stopped_and_failed_questions_stay_when_the_page_is_loaded_anew(
     await expect(theirs.nth(2).get_by_role("alert")).to_be_visible()
 
 
-async def test_a_question_whose_page_goes_before_its_answer_can_be_asked_again(
+async def test_a_question_can_be_asked_again_after_its_page_was_closed(
     console: Console, talker: Talker
 ) -> None:
     page = await begin(console)

@@ -160,7 +160,7 @@ async def _refused(route: Route) -> None:
     await route.abort("connectionrefused")
 
 
-async def test_a_wrong_token_is_asked_for_and_a_right_one_is_somebody(
+async def test_a_wrong_token_is_rejected_and_a_right_one_names_its_user(
     console: Console, web: Web
 ) -> None:
     page, token = console.page, web.token("ada")

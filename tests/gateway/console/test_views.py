@@ -198,7 +198,7 @@ async def test_a_tool_is_tried(console: Console) -> None:
     await expect(tool.locator(".tool-told.is-bad")).to_contain_text("It did not work")
 
 
-async def test_the_picture_is_kept_up_to_date_only_while_somebody_sees_it(
+async def test_the_network_view_is_updated_only_while_visible(
     console: Console,
 ) -> None:
     page = console.page
@@ -223,7 +223,7 @@ async def test_the_picture_is_kept_up_to_date_only_while_somebody_sees_it(
         await page.evaluate(show, False)
 
 
-async def test_the_picture_shows_who_is_there_what_was_asked_and_who_left(
+async def test_the_network_view_shows_online_agents_requests_and_departures(
     console: Console, web: Web
 ) -> None:
     page = console.page

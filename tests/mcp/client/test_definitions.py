@@ -78,7 +78,7 @@ def test_secrets_are_masked_the_longest_first() -> None:
     assert mask_secrets("key abcdef and abc", frozenset({"abc", "abcdef"})) == "key *** and ***"
 
 
-def test_a_model_reads_who_says_it_and_no_hidden_characters_in_the_schema() -> None:
+def test_tool_descriptions_name_their_server_and_have_no_invisible_characters() -> None:
     schema = {"type": "object", "properties": {"a": {"description": "\u202eevil"}}}
     spec = parse_definition(
         {"name": "read", "description": "Read.\x00", "inputSchema": schema}
@@ -193,7 +193,7 @@ def test_a_line_that_is_too_long_leaves_only_its_beginning() -> None:
     assert lines == [LineTooLong(b"x" * HEAD_BYTES), b"short"]
 
 
-def test_who_sends_more_than_its_budget_waits_and_requests_earn() -> None:
+def test_a_server_that_exceeds_its_message_budget_is_throttled() -> None:
     clock = [0.0]
     budget = TrafficBudget(now=lambda: clock[0])
 

@@ -195,7 +195,7 @@ async def test_a_stubborn_server_ends_with_its_whole_family(
     assert not any(map(_lives, pids))
 
 
-async def test_who_left_the_server_s_group_ends_with_it_and_its_children_too(
+async def test_processes_that_left_the_process_group_are_ended_too(
     servers: Servers, tmp_path: Path
 ) -> None:
     note = tmp_path / "pids"

@@ -70,7 +70,7 @@ async def test_each_write_is_whole_and_in_order() -> None:
     assert found == [b"%d" % n * 30_000 for n in range(5)]
 
 
-async def test_whoever_writes_to_nobody_learns_it() -> None:
+async def test_writing_to_a_closed_stdout_is_an_error() -> None:
     out, into = os.pipe()
     os.close(out)
 

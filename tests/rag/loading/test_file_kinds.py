@@ -97,9 +97,7 @@ def test_a_pdf_with_a_password_says_so(loader: Loader, tmp_path: Path) -> None:
         _read(loader, "locked.pdf")
 
 
-def test_a_pdf_that_anybody_may_open_is_read_although_it_is_encrypted(
-    loader: Loader, tmp_path: Path
-) -> None:
+def test_a_pdf_encrypted_without_a_password_is_read(loader: Loader, tmp_path: Path) -> None:
     write_encrypted_pdf(tmp_path / "open.pdf", "Not secret.", "")
 
     assert "Not secret." in _read(loader, "open.pdf").text

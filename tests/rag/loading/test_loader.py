@@ -94,7 +94,7 @@ def test_a_folder_is_no_file_and_a_file_no_folder(root: Path) -> None:
         loader.find("sub", only="file")
 
 
-def test_a_neighbour_whose_name_begins_like_the_root_is_outside(root: Path) -> None:
+def test_a_sibling_folder_with_the_roots_name_as_prefix_is_outside(root: Path) -> None:
     neighbour = root.parent / "documents-private"
     neighbour.mkdir()
     (neighbour / "a.txt").write_text("x")

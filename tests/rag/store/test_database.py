@@ -26,7 +26,7 @@ async def add(database: LibraryDatabase, *names: str) -> None:
 
 
 @pytest.mark.parametrize("cancels", [1, 2])
-async def test_a_change_that_is_cancelled_anywhere_is_whole_or_absent_and_stops_nobody(
+async def test_a_cancelled_change_is_atomic_and_does_not_block_others(
     tmp_path: Path, cancels: int
 ) -> None:
     expected: list[str] = []

@@ -16,7 +16,7 @@ def worked_and_took(rest: YieldingThread) -> tuple[float, float]:
     return worked - began, time.monotonic() - began
 
 
-def test_who_works_long_rests_longer() -> None:
+def test_longer_work_is_followed_by_longer_pauses() -> None:
     worked, took = worked_and_took(YieldingThread(after_s=0))
 
     assert took >= (1 + YIELD_SHARE) * worked * 0.99
