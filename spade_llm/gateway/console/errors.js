@@ -1,19 +1,19 @@
-// What went wrong, for people: the server's own words where it gave any.
+// Error messages for users: the server's detail where it sends one.
 
 import { language, texts } from "./i18n.js";
 
 const t = texts({
   en: {
     offline: "The gateway cannot be reached. Is it running?",
-    late: "There was no answer in time.",
-    away: "An agent cannot be reached at the moment.",
+    late: "The gateway did not answer in time.",
+    away: "A required agent is unavailable.",
     unknown: "An API token is needed.",
-    forbidden: "That is not allowed.",
-    missing: "That is not there (any more).",
-    invalid: "The gateway did not understand the request.",
-    large: "That is too large.",
-    busy: "That was too fast: try again in a moment.",
-    broken: "Something went wrong in the gateway.",
+    forbidden: "Permission denied.",
+    missing: "Not found; it may have been deleted.",
+    invalid: "The request is invalid.",
+    large: "The content is too large.",
+    busy: "Limit reached; try again later.",
+    broken: "Internal error of the gateway.",
   },
   es: {
     offline: "No se puede contactar con la pasarela. ¿Está en marcha?",
@@ -31,8 +31,8 @@ const t = texts({
 
 const OWN_WORDS = ["offline", "late", "unknown"];
 
-/** `error`: an ApiError; anything else is a mistake of this page, and is thrown on. In English the
- * server's sentence alone, which says more than ours; in other languages it follows in brackets. */
+/** Message of an ApiError; any other error is a bug of this page, and is rethrown. In English the
+ * server's detail alone, which is more specific; in other languages it follows in brackets. */
 export function explain(error) {
   if (error.name !== "ApiError") throw error;
   const detail = error.detail.trim();
@@ -46,7 +46,7 @@ function asSentence(detail) {
   return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
 }
 
-/** Whether it is only that the person left or stopped it. */
+/** Whether the user has cancelled the request. */
 export function isStopped(error) {
   return error.name === "AbortError";
 }

@@ -172,7 +172,7 @@ async def test_a_tool_is_asked_for_in_place_and_its_call_is_shown(
     page = await begin(console)
 
     await say(page, "erase notes.txt")
-    question = page.get_by_role("group", name="May I use erase?")
+    question = page.get_by_role("group", name="Allow the tool erase to run?")
     await expect(question).to_contain_text("notes.txt")
     await question.get_by_role("button", name="Allow", exact=True).click()
     await answered(page, "The tool says")
@@ -184,7 +184,7 @@ async def test_a_tool_is_asked_for_in_place_and_its_call_is_shown(
     assert talker.erased == ["notes.txt"]
 
     await say(page, "erase everything")
-    await question.last.get_by_role("button", name="Do not allow").click()
+    await question.last.get_by_role("button", name="Deny").click()
     await answered(page, "The tool says")
     assert talker.erased == ["notes.txt"]
 
@@ -289,7 +289,7 @@ async def test_what_was_said_is_found_and_taken_away(console: Console, tmp_path:
     await page.keyboard.press("Enter")
     await expect(page.locator(".find-count")).to_have_text("1 of 2")
     await page.keyboard.type(" tree")
-    await expect(page.locator(".find-count")).to_have_text("Not found")
+    await expect(page.locator(".find-count")).to_have_text("No matches")
     await page.keyboard.press("Escape")
     await expect(page.locator(".find")).to_be_hidden()
 

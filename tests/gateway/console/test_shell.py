@@ -43,7 +43,7 @@ async def test_every_module_loads_with_the_same_texts_in_both_languages(console:
     [
         ("en-GB", "away", "the memory agent is away", "The memory agent is away."),
         ("en-GB", "invalid", "text: it is empty", "text: it is empty."),
-        ("en-GB", "away", "", "An agent cannot be reached at the moment."),
+        ("en-GB", "away", "", "A required agent is unavailable."),
         ("en-GB", "unknown", "Authorization: say so", "An API token is needed."),
         ("es-ES", "large", "2 MB at most", "Es demasiado grande. (2 MB at most)"),
     ],
@@ -145,7 +145,7 @@ async def test_a_lost_gateway_is_said_and_found_again(console: Console) -> None:
 
     await page.get_by_role("textbox", name="Message").fill("Are you there?")
     await page.keyboard.press("Enter")
-    banner = page.get_by_text("The gateway cannot be reached. Trying again")
+    banner = page.get_by_text("The gateway cannot be reached. Reconnecting")
     await expect(banner).to_be_visible()
     await page.context.unroute_all()
     await expect(banner).to_be_hidden()
@@ -168,7 +168,7 @@ async def test_a_wrong_token_is_rejected_and_a_right_one_names_its_user(
     await page.evaluate("sessionStorage.setItem('console.token', JSON.stringify('wrong'))")
     await console.open("settings")
 
-    dialog = page.get_by_role("dialog", name="Who are you?")
+    dialog = page.get_by_role("dialog", name="Sign in")
     command = (await dialog.locator("code").inner_text()).split()
     assert command[0] == "spade-llm"
     assert build_parser().parse_args(command[1:]).principal == "PERSON@DOMAIN"
@@ -188,8 +188,8 @@ async def test_settings_of_a_conversation_are_the_servers(console: Console, web:
     await page.get_by_role("button", name="Settings of this conversation").click()
     dialog = page.get_by_role("dialog", name="Settings of this conversation")
     await dialog.get_by_role("switch", name="Documents").check()
-    await dialog.get_by_label("Passages at most").fill("99")
-    await dialog.get_by_label("When there is not room for all, prefer").select_option("rag")
+    await dialog.get_by_label("Maximum number of passages").fill("99")
+    await dialog.get_by_label("Priority if the context is full").select_option("rag")
     await dialog.get_by_text("Episodes").click()
     await dialog.get_by_role("button", name="Save").click()
     await expect(dialog).to_be_hidden()

@@ -74,9 +74,9 @@ async def test_a_file_is_uploaded_its_chunks_are_found_and_it_is_deleted(console
     await page.get_by_role("tab", name="Library").click()
     await page.get_by_role("button", name=re.compile("^lisbon")).click()
     await page.get_by_role("button", name="Delete namespace").click()
-    await page.get_by_label("Type lisbon to go on").fill("lisbo")
+    await page.get_by_label("Type lisbon to confirm").fill("lisbo")
     await expect(page.get_by_role("button", name="Delete", exact=True)).to_be_disabled()
-    await page.get_by_label("Type lisbon to go on").fill("lisbon")
+    await page.get_by_label("Type lisbon to confirm").fill("lisbon")
     await page.keyboard.press("Enter")
     await expect(page.get_by_text("No documents yet")).to_be_visible()
 
@@ -123,7 +123,7 @@ async def test_a_memory_is_found_corrected_and_forgotten(console: Console, web: 
     await console.open("memory")
 
     await expect(page.locator(".timeline-item").first).to_contain_text(HOSTILE)
-    await page.get_by_role("searchbox", name="Search what is remembered").fill("sister Margarida")
+    await page.get_by_role("searchbox", name="Search memories").fill("sister Margarida")
     await page.keyboard.press("Enter")
     await expect(page.locator(".memory-item .score").first).to_be_visible()
     await page.get_by_role("button", name="Clear the search").click()
@@ -132,7 +132,7 @@ async def test_a_memory_is_found_corrected_and_forgotten(console: Console, web: 
     memory = page.locator(".memory-item", has_text="Margarida")
     await expect(memory).to_contain_text(HOSTILE)
     await memory.get_by_role("button", name="Correct").click()
-    await page.get_by_label("What is remembered", exact=True).fill(
+    await page.get_by_label("Content", exact=True).fill(
         "My sister Margarida lives in Alfama"
     )
     await page.get_by_role("button", name="Save").click()
@@ -142,7 +142,7 @@ async def test_a_memory_is_found_corrected_and_forgotten(console: Console, web: 
 
     await memory.get_by_role("button", name="Forget").click()
     await page.get_by_role("button", name="Forget it").click()
-    await expect(page.get_by_text("Nothing of this kind yet")).to_be_visible()
+    await expect(page.get_by_text("No memories of this type yet")).to_be_visible()
     assert (await web.http.get("/api/v0/memories")).json()["memories"] == []
     assert not await is_hacked(page)
 
@@ -157,7 +157,7 @@ async def test_the_memory_of_a_conversation_is_cleared(console: Console, web: We
     await page.get_by_role("button", name="Clear", exact=True).click()
     await page.get_by_role("button", name="Clear the memory").click()
 
-    await expect(page.get_by_text("Nothing was said yet")).to_be_visible()
+    await expect(page.get_by_text("No messages yet")).to_be_visible()
     history = (await web.http.get("/llm/memory/history/of-harbour")).json()
     assert history["messages"] == []
 
@@ -174,7 +174,7 @@ async def test_what_the_model_was_told_is_taken_apart(console: Console, web: Web
 
     await expect(page.locator(".token-part.is-history")).to_be_visible()
     await expect(page.locator(".context-section").first).to_contain_text("Swordfish")
-    await expect(page.locator(".context-figures")).to_contain_text("of at most 4,000 tokens")
+    await expect(page.locator(".context-figures")).to_contain_text("of 4,000 tokens")
     await expect(page.locator(".section-title").first).to_have_text("Recent History")
     await page.get_by_role("tab", name="As text").click()
     await expect(page.locator(".context-text pre")).to_contain_text("## Recent History")
@@ -188,14 +188,14 @@ async def test_a_tool_is_tried(console: Console) -> None:
     await tool.locator("summary").first.click()
 
     await tool.get_by_role("button", name="Run").click()
-    await expect(tool.get_by_role("alert").filter(has_text="This is needed.")).to_be_visible()
+    await expect(tool.get_by_role("alert").filter(has_text="This field is required.")).to_be_visible()
     await tool.get_by_label("expression").fill("6 * 7")
     await page.keyboard.press("Enter")
     await expect(tool.locator(".tool-told.is-good")).to_contain_text("42")
 
     await tool.get_by_label("expression").fill("6 *")
     await page.keyboard.press("Enter")
-    await expect(tool.locator(".tool-told.is-bad")).to_contain_text("It did not work")
+    await expect(tool.locator(".tool-told.is-bad")).to_contain_text("Error")
 
 
 async def test_the_network_view_is_updated_only_while_visible(
@@ -236,7 +236,7 @@ async def test_the_network_view_shows_online_agents_requests_and_departures(
     await expect(trace.locator(".bar-row")).not_to_have_count(0)
     name = str(web.tools.jid).partition("@")[0]
     await page.get_by_role("button", name=re.compile(f"^{name}")).press("Enter")
-    await expect(page.get_by_role("heading", name=f"Last requests with {name}")).to_be_visible()
+    await expect(page.get_by_role("heading", name=f"Latest requests with {name}")).to_be_visible()
 
     await web.tools.stop()  # the last test of the file: nobody starts it again
     await expect(page.locator(".net-agent.is-away")).to_have_count(1)

@@ -6,7 +6,7 @@ import { uuid } from "../uuid.js";
 import { button, iconButton } from "./button.js";
 
 const t = texts({
-  en: { close: "Close", cancel: "Cancel", type: (word) => `Type ${word} to go on` },
+  en: { close: "Close", cancel: "Cancel", type: (word) => `Type ${word} to confirm` },
   es: { close: "Cerrar", cancel: "Cancelar", type: (word) => `Escribe ${word} para continuar` },
 });
 

@@ -5,7 +5,7 @@ import { texts } from "../i18n.js";
 import { button } from "./button.js";
 
 const t = texts({
-  en: { whole: "Show all of it", less: "Show less" },
+  en: { whole: "Show all", less: "Show less" },
   es: { whole: "Mostrarlo entero", less: "Mostrar menos" },
 });
 

@@ -7,9 +7,9 @@ import { icon } from "../icons.js";
 
 const t = texts({
   en: {
-    offline: "The gateway cannot be reached. Trying again…",
-    away: "The gateway has lost its network of agents. Trying again…",
-    back: "Connected again",
+    offline: "The gateway cannot be reached. Reconnecting…",
+    away: "The gateway is not connected to the XMPP server. Reconnecting…",
+    back: "Reconnected",
   },
   es: {
     offline: "No se puede contactar con la pasarela. Reintentando…",

@@ -9,11 +9,11 @@ const t = texts({
   en: {
     title: "Keyboard shortcuts",
     help: "This list",
-    off: "Single keys are switched off in the settings.",
-    always: "Everything is reachable with Tab as well.",
+    off: "Single-key shortcuts are off in the settings.",
+    always: "All controls can be reached with Tab, too.",
     send: "Send the message",
     line: "New line in the message",
-    escape: "Stop the answer, or close what is open",
+    escape: "Stop the answer, or close the open dialog",
   },
   es: {
     title: "Atajos de teclado",

@@ -10,8 +10,8 @@ import { store } from "../store.js";
 
 const t = texts({
   en: {
-    title: "Who are you?",
-    text: "This gateway wants an API token. Whoever runs it makes one with:",
+    title: "Sign in",
+    text: "This gateway needs an API token. Its operator creates one with:",
     example: "NAME --principal PERSON@DOMAIN",
     label: "API token",
     hint: "Kept in this tab until you close it.",
