@@ -14,8 +14,7 @@ from spade_llm.core.errors import MalformedContent
 from spade_llm.messaging import CHAT_TEXT, AclMessage, Bounce, ChatMetadata, Encoding, Performative
 from spade_llm.messaging.outgoing_messages import chat_message
 from spade_llm.xmpp.stanzas import message as codec
-from spade_llm.xmpp.stanzas.message import encode_partial
-from spade_llm.xmpp.stanzas.message_splitting import MAX_MESSAGE_CHARS
+from spade_llm.xmpp.stanzas.message import MAX_MESSAGE_CHARS, encode_partial
 
 XML_TEXT = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), max_size=60

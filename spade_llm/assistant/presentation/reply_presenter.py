@@ -17,8 +17,13 @@ from spade_llm.core.limits import LruDict
 from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, Performative, bare, new_id
 from spade_llm.providers.offline.language import language_of
 from spade_llm.xmpp.features.encryption_hint import EncryptionHint
-from spade_llm.xmpp.stanzas.message import CORRECTION, encode, encode_mark, encode_partial
-from spade_llm.xmpp.stanzas.message_splitting import split_text
+from spade_llm.xmpp.stanzas.message import (
+    CORRECTION,
+    encode,
+    encode_mark,
+    encode_partial,
+    split_text,
+)
 from spade_llm.xmpp.stanzas.message_styling import stable_prefix, to_message_styling
 from spade_llm.xmpp.stanzas.namespaces import CHAT_STATES, FALLBACK, MARKERS, RECEIPTS, REPLY
 

@@ -258,6 +258,17 @@ class XmppClient(ClientXMPP):
         self.management.request_ack_at_flush()
         self._write_buffer.flush_soon()
 
+    async def ping(self, jid: str, timeout_s: float) -> str | None:
+        """Ping a JID (XEP-0199); return the condition of an error response, empty for a result, and
+        None if no response came in time."""
+        try:
+            await self["xep_0199"].send_ping(jid, timeout_s)
+        except IqError as error:
+            return str(error.condition)
+        except IqTimeout:
+            return None
+        return ""
+
     def connection_lost(self, exception: BaseException | None) -> None:
         # What waited counts as written: a resumed stream sends it again, a new one must not.
         self._write_buffer.drop()

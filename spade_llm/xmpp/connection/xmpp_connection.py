@@ -9,8 +9,6 @@ import socket
 import ssl
 from typing import TYPE_CHECKING
 
-from slixmpp.exceptions import IqError, IqTimeout
-
 from spade_llm.core.errors import (
     AuthenticationRejected,
     CertificateRejected,
@@ -115,7 +113,7 @@ class XmppConnection:
             await self.close()
             raise
         self._keeper = asyncio.create_task(self._keep_connected())
-        self._pinger = asyncio.create_task(self._ping())
+        self._pinger = asyncio.create_task(self._keep_alive())
 
     def freeze_acknowledgements(self) -> None:
         """Stop acknowledging: the server stores later messages for our next session."""
@@ -281,7 +279,7 @@ class XmppConnection:
         except ConfigurationError as error:
             logger.warning("%s reconnects with its last password: %s", self._jid, error)
 
-    async def _ping(self) -> None:
+    async def _keep_alive(self) -> None:
         """Keep-alive: a dead connection is noticed within PING_EVERY_S + PING_TIMEOUT_S. With
         stream management an `<r/>` serves as ping, at half the cost."""
         while True:
@@ -292,37 +290,19 @@ class XmppConnection:
                 self.client.abort()
 
     async def _is_answered(self) -> bool:
-        try:
-            await self.client["xep_0199"].send_ping(self.client.boundjid.host, PING_TIMEOUT_S)
-        except IqError:
-            # An error is an answer: the connection is alive.
-            return True
-        except IqTimeout:
-            return False
-        return True
+        """True if the server answers a ping; an error is an answer, too."""
+        return await self.client.ping(self.client.boundjid.host, PING_TIMEOUT_S) is not None
 
     async def answers_self_ping(self) -> bool:
         """True if a ping to our own full JID comes back through the server: an open socket alone
         may be dead (half-open TCP)."""
-        if not self.connected.is_set():
-            return False
-        try:
-            await self.client["xep_0199"].send_ping(self.address, SELF_PING_TIMEOUT_S)
-        except (IqError, IqTimeout):
-            return False
-        return True
+        is_connected = self.connected.is_set()
+        return is_connected and await self.client.ping(self.address, SELF_PING_TIMEOUT_S) == ""
 
     async def is_online(self, jid: str) -> bool:
         """Check by ping whether this full JID is connected; True if that cannot be determined."""
-        if not self.connected.is_set():
-            return True
-        try:
-            await self.client["xep_0199"].send_ping(jid, PING_TIMEOUT_S)
-        except IqError as error:
-            return error.condition not in _GONE
-        except IqTimeout:
-            return True
-        return True
+        is_connected = self.connected.is_set()
+        return not is_connected or await self.client.ping(jid, PING_TIMEOUT_S) not in _GONE
 
     async def _disconnect(self) -> None:
         farewell_s = CLOSE_TIMEOUT_S if self.connected.is_set() else 0.1

@@ -8,8 +8,6 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from slixmpp.exceptions import IqError, IqTimeout
-
 from spade_llm.core.errors import RequestError
 from spade_llm.core.sqlite_file import SqliteFile
 from spade_llm.xmpp.features.room_state import MAX_NICKS
@@ -19,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from slixmpp import ClientXMPP
-
     from spade_llm.xmpp.agent import XmppAgent
+    from spade_llm.xmpp.connection.client import XmppClient
     from spade_llm.xmpp.features.room_state import RoomState
 
 logger = logging.getLogger(__name__)
@@ -223,12 +220,7 @@ class RoomMembership:
         self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
 
 
-async def is_occupant(client: ClientXMPP, occupant: str) -> bool:
+async def is_occupant(client: XmppClient, occupant: str) -> bool:
     """Check by self-ping (XEP-0410) whether we are this occupant; True if undetermined."""
-    try:
-        await client["xep_0199"].send_ping(occupant, PING_TIMEOUT_S)
-    except IqError as error:
-        return error.condition in STILL_IN | UNSURE
-    except IqTimeout:
-        return True
-    return True
+    condition = await client.ping(occupant, PING_TIMEOUT_S)
+    return not condition or condition in STILL_IN | UNSURE

@@ -1,4 +1,4 @@
-"""Message codec: AclMessage to and from `<message/>`, markers, chat states, partial answers.
+"""Message codec: AclMessage to and from `<message/>`, marks, chat states, message splitting.
 
 Between our agents the ACL parameters are the attributes of an `<acl/>` element. A plain SPADE
 agent's message carries SPADE's metadata form (XEP-0004, titled `spade:x:metadata`), a person's only
@@ -31,7 +31,6 @@ from spade_llm.messaging import (
 from spade_llm.messaging.message import new_id
 from spade_llm.messaging.transport import Bounce
 from spade_llm.xmpp.connection.jids import is_jid
-from spade_llm.xmpp.stanzas.message_splitting import split_text
 from spade_llm.xmpp.stanzas.namespaces import (
     CHAT_STATES,
     DATA_FORM,
@@ -52,6 +51,8 @@ if TYPE_CHECKING:
 MAX_STANZA_BYTES = 255 * 1024
 """Prosody and ejabberd close the sender's whole stream above 256 KB."""
 MAX_SHOWN = 80
+MAX_MESSAGE_CHARS = 4000
+"""Maximum length of a message to a person, in characters."""
 
 ACL_NAMESPACE = "urn:spade-llm:acl:1"
 CORRECTION = "urn:xmpp:message-correct:0"
@@ -86,6 +87,13 @@ _STILL_GROWING = (
     f"<composing xmlns='{CHAT_STATES}'/>"
     f"<no-store xmlns='{HINTS}'/><no-permanent-store xmlns='{HINTS}'/>"
 )
+_FENCE = "```"
+_BORDERS = ("\n\n", "\n", " ")
+_MAX_INFO = 40
+"""Maximum length of a reopened fence line with its language, so that each piece has room for text.
+"""
+_FEWEST = 4
+"""A piece is not cut in its first quarter, if it can be cut later less well."""
 
 
 def encode(message: AclMessage) -> str:
@@ -155,6 +163,44 @@ def split_message(message: AclMessage) -> Iterator[AclMessage]:
     for number, text in enumerate(first):
         yield replace(message, content=text, reply_with=f"{message.reply_with}.{number}")
     yield replace(message, content=last)
+
+
+def split_text(text: str, *, max_chars: int = MAX_MESSAGE_CHARS) -> Iterator[str]:
+    """Split a long text, between paragraphs if possible; only white space at the cuts is lost. A
+    block of code that is cut is closed, and opened again in the next piece."""
+    opened, rest, has_begun = "", text, False
+    while len(opened) + len(rest) > max_chars:
+        # Each piece may have to be closed: a line break and a fence.
+        room = max_chars - len(opened) - len(_FENCE) - 1
+        cut = _cut_point(rest, room)
+        piece, rest = opened + rest[:cut].rstrip(), rest[cut:]
+        # A line that goes on keeps its indentation.
+        rest = rest.lstrip("\n") if rest.startswith("\n") else rest.removeprefix(" ")
+        opened = _open_code_block(piece)
+        if piece.strip():
+            has_begun = True
+            yield f"{piece}\n{_FENCE}" if opened else piece
+    if rest.strip() or not has_begun:
+        yield opened + rest
+
+
+def _cut_point(text: str, room: int) -> int:
+    for border in _BORDERS:
+        cut = text.rfind(border, room // _FEWEST, room + len(border))
+        if cut > 0:
+            return cut
+    return room
+
+
+def _open_code_block(piece: str) -> str:
+    """Return the line that opens the unclosed block of code at the end; empty if there is none."""
+    opened = ""
+    for line in piece.split("\n"):
+        if not opened and line.startswith(_FENCE):
+            opened = f"{line[:_MAX_INFO]}\n"
+        elif opened and line.rstrip() == _FENCE:
+            opened = ""
+    return opened
 
 
 def decode(xml: Element) -> AclMessage | Bounce | None:
