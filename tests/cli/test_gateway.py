@@ -101,7 +101,7 @@ async def test_tokens_hold_from_the_next_request_on_until_they_are_revoked(
     [
         (("create", "a", "--principal", "memory"), "memory@localhost is an agent"),
         (("create", "a", "--principal", "GATEWAY@localhost"), "gateway@localhost is an agent"),
-        (("create", "a b", "--principal", "ada"), "name: 'a b' is none"),
+        (("create", "a b", "--principal", "ada"), "name: 'a b' is invalid"),
         (("create", "a", "--principal", "ada@localhost/phone"), "is not a bare JID"),
         (("revoke", "nobody"), "there is no token named 'nobody'"),
         (("list", "--agent", "other"), "no gateway's state of 'other'"),
