@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
-from uuid import UUID
 
 import httpx
 
@@ -62,20 +62,20 @@ def open_server(url: str) -> Client:
 
 
 def check_url(url: str) -> httpx.URL:
-    """Raises ConfigurationError."""
+    """Parse the URL of a Chroma server. Raises ConfigurationError."""
     try:
         found = httpx.URL(url)
     except httpx.InvalidURL as error:
         raise ConfigurationError(f"chroma_url {url!r} is no URL") from error
     if found.scheme not in ("http", "https") or not found.host or found.path not in ("", "/"):
         raise ConfigurationError(
-            f"chroma_url {url!r} must be like http://127.0.0.1:8000: the server, and no path"
+            f"chroma_url {url!r} must be a server without a path, like http://127.0.0.1:8000"
         )
     return found
 
 
 def translate_chroma_errors(call: Callable[[], _Result]) -> _Result:
-    """Errors of Chroma, of its server and of the disk become StorageFailed."""
+    """Translate errors of Chroma, its server and the disk to StorageFailed."""
     from chromadb.errors import ChromaError
 
     try:
@@ -87,7 +87,7 @@ def translate_chroma_errors(call: Callable[[], _Result]) -> _Result:
 
 
 def close_client(client: Client) -> None:
-    """chromadb itself leaves the connections to a server open."""
+    """Close the client and its connections to a server, which chromadb leaves open."""
     sessions = _http_sessions(client)
     client.close()
     for session in sessions:
@@ -95,7 +95,7 @@ def close_client(client: Client) -> None:
 
 
 def set_deadlines(client: ClientAPI) -> None:
-    """chromadb (1.5.9, api/fastapi.py) waits for ever and has no setting for it."""
+    """Set timeouts: chromadb (1.5.9, api/fastapi.py) has none, and no setting for them."""
     sessions = _http_sessions(client)
     if not sessions:
         raise ConfigurationError("this version of chromadb keeps its HTTP session elsewhere")
@@ -105,7 +105,7 @@ def set_deadlines(client: ClientAPI) -> None:
 
 
 def _http_sessions(client: ClientAPI) -> list[httpx.Client]:
-    """Its own, and that of the client for administration that it makes; none in a directory."""
+    """HTTP sessions of a client and of its administration client; none for a directory."""
     # Private attributes; if a version of chromadb moves them, the start fails.
     servers = (vars(one)["_server"] for one in (client, vars(client)["_admin_client"]))
     found = (vars(server).get("_session") for server in servers)
@@ -113,40 +113,25 @@ def _http_sessions(client: ClientAPI) -> list[httpx.Client]:
 
 
 def _raise_server_error(response: httpx.Response) -> None:
-    """chromadb would raise a bare Exception for what it does not know."""
+    """Raise HTTPStatusError for server errors, for which chromadb raises a bare Exception."""
     if response.is_server_error:
         response.raise_for_status()
 
 
 _SELECT_SEGMENTS = "SELECT id FROM segments"
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def remove_unused_folders(directory: Path) -> None:
     """Remove the folders that no collection uses. Call it while no collection is created. If the
     folders in use cannot be determined, nothing is removed."""
     # chromadb 1.5.9 leaves the folder of a dropped collection for ever.
-    used = _used_segment_ids(directory / "chroma.sqlite3")
-    for folder in directory.iterdir():
-        if (
-            used is not None
-            and folder.is_dir()
-            and _is_segment_id(folder.name)
-            and folder.name not in used
-        ):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _used_segment_ids(path: Path) -> frozenset[str] | None:
-    """Read the ids of the segments in use; None if they cannot be determined."""
+    path = directory / "chroma.sqlite3"
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-            return frozenset(row[0] for row in connection.execute(_SELECT_SEGMENTS))
+            used = {row[0] for row in connection.execute(_SELECT_SEGMENTS)}
     except sqlite3.Error:
-        return None
-
-
-def _is_segment_id(name: str) -> bool:
-    try:
-        return str(UUID(name)) == name
-    except ValueError:
-        return False
+        return
+    for folder in directory.iterdir():
+        if folder.is_dir() and _UUID.fullmatch(folder.name) and folder.name not in used:
+            shutil.rmtree(folder, ignore_errors=True)

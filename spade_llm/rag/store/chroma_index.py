@@ -68,9 +68,9 @@ ADD_BATCH = 100
 """Vectors per change. No other Python runs meanwhile (chromadb 1.5.9 keeps the GIL): 20 to 80 ms,
 and three times that where thousands of vectors are alike."""
 READERS = 2
-"""Threads for queries: the machine is shared with the embedder."""
+"""Number of threads for queries; the machine is shared with the embedder."""
 READ_BATCH = 100
-"""Vectors read into RAM at once: 4 ms, in which nothing else of Python runs."""
+"""Vectors read into RAM at once: 4 ms, during which no other Python thread runs."""
 BYTES_BESIDE = 100
 """Overhead of a vector in RAM in bytes, in addition to one byte per dimension (measured at 384)."""
 MAX_HANDLES = 1000
@@ -82,7 +82,7 @@ COPIES_TIMEOUT_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectionKey:
-    """A collection of its own: of one namespace, and anew with each reindexing."""
+    """Key of a collection: one per namespace and edition; each reindexing makes a new edition."""
 
     namespace_id: int
     edition: int = 0
@@ -109,15 +109,14 @@ class VectorCollection:
 
 
 def collection_name(namespace_id: int, edition: int = 0) -> str:
-    """Safe whatever the namespace is called, and never that of another one."""
+    """Name of a collection, unique and independent of the namespace's name."""
     digest = hashlib.sha256(f"spade-llm namespace {namespace_id}".encode()).hexdigest()
     name = f"ns-{namespace_id}-{digest[:16]}"
     return f"{name}-{edition}" if edition else name
 
 
 class ChromaIndex:
-    """Cosine similarity over the vectors of a directory, or of a Chroma server at `url`; `close`
-    it in the end."""
+    """Vector index in a directory, or on a Chroma server at `url`. Call `close` at the end."""
 
     def __init__(
         self,
@@ -127,7 +126,8 @@ class ChromaIndex:
         held_bytes: int = MAX_CACHE_BYTES,
         copies: VectorCopyStore | None = None,
     ) -> None:
-        """`copies`: where vectors are read from before Chroma is asked; with a server, nowhere."""
+        """`copies`: store of vector copies that are read in the place of Chroma; not used with a
+        server."""
         self._copies = None if url else copies
         self._open = partial(open_server, url) if url else partial(open_directory, directory)
         self._directory = None if url else directory.absolute()
@@ -158,8 +158,8 @@ class ChromaIndex:
     async def add(
         self, shelf: VectorCollection, ids: Sequence[int], vectors: NDArray[np.float32]
     ) -> None:
-        """Store one row per id; the same id again replaces it. Between two batches questions have
-        as much time as a batch took."""
+        """Store one row per id; the same id again replaces it. Pauses between batches as long as a
+        batch took, so that queries are served."""
         for part in _slices(len(ids), ADD_BATCH):
             began = time.monotonic()
             await self._run(self._writer, partial(self._add, shelf, ids[part], vectors[part]))
@@ -180,17 +180,17 @@ class ChromaIndex:
         self._cache.committed(place, ids, vectors)
 
     async def warm(self, shelf: VectorCollection) -> None:
-        """Begin to read them, if they fit; return soon."""
+        """Begin to load a collection into RAM, if it fits."""
         await self._held(shelf)
 
     async def remove(self, place: CollectionKey, ids: Sequence[int]) -> None:
-        """Forget these; those that are not there are no error."""
+        """Remove vectors. Unknown ids are ignored."""
         for part in _slices(len(ids)):
             self._cache.removed(place, ids[part])
             await self._run(self._writer, partial(self._remove, place, ids[part]))
 
     async def drop(self, place: CollectionKey) -> None:
-        """Forget a whole collection; one that is not there is no error."""
+        """Remove a collection. An unknown collection is ignored."""
         self._cache.dropped(place)
         await self._run(self._writer, partial(self._drop, place))
 
@@ -341,7 +341,7 @@ class ChromaIndex:
         held = PassageVectors()
         for found in self._in_batches(collection, collection.get(include=[])["ids"]):
             held.put(list(found), np.stack(list(found.values())))
-        # A read that `close` cut short must not pass for the whole collection.
+        # A load that `close` ended early is incomplete.
         return None if self._is_closing else held
 
     def _read_some(
@@ -383,7 +383,7 @@ class ChromaIndex:
         collection = self._find(shelf.place)
         if collection is None:
             raise StorageFailed(
-                f"the vectors of namespace {shelf.namespace!r} are missing: run `{REINDEX_COMMAND}`"
+                f"the vectors of namespace {shelf.namespace!r} are missing; run `{REINDEX_COMMAND}`"
             )
         return collection
 

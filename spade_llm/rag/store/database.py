@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 SqlValue = str | int | float | bytes | None
 
 Migration = Callable[[sqlite3.Connection], None]
-"""Changes the tables to what the next version expects, within a transaction that is not its own."""
+"""Function that changes the tables to the next version, within a transaction of its caller."""
 
 MAX_CACHED_READS = 1000
 MAX_CACHED_ROWS = 100_000
-"""Answers of `read_often`, and their rows together; the next transaction makes room."""
+"""Bounds of the cache of `read_often`; each transaction clears it."""
 _TRUNCATE_WAL = "PRAGMA wal_checkpoint (TRUNCATE)"
 
 
 class LibraryDatabase:
-    """Open it with `async with`; not to be opened twice at a time."""
+    """SQLite database of a library. Open it with `async with`, once at a time."""
 
     def __init__(self, path: Path, *, migrations: Sequence[Migration]) -> None:
         self._path = path
@@ -76,7 +76,7 @@ class LibraryDatabase:
         try:
             return self._glancer.execute(sql, values).fetchall()
         except sqlite3.OperationalError:
-            # Busy: the log is being emptied. Whoever can wait, waits.
+            # Busy: the write-ahead log is being emptied. The reader waits in its thread.
             return await self.read(sql, values)
 
     async def read_often(self, sql: str, values: Sequence[SqlValue] = ()) -> list[sqlite3.Row]:
@@ -84,21 +84,25 @@ class LibraryDatabase:
         writer. It is meant for reads of every query."""
         key = (sql, tuple(values))
         if self._is_committing:
-            # Who has seen what is in the file already must not be told what was there before.
+            # A cached row could be older than one that the caller has already read.
             return await self.read(sql, values)
         if key in self._remembered:
             return self._remembered[key]
         changes = self._changes
         rows = await self.read(sql, values)
         # If a transaction ended while we read, the rows may be older than it.
-        if changes == self._changes and self._has_room(len(rows)):
+        has_room = (
+            len(self._remembered) < MAX_CACHED_READS
+            and self._remembered_rows + len(rows) <= MAX_CACHED_ROWS
+        )
+        if changes == self._changes and has_room:
             self._remembered[key] = rows
             self._remembered_rows += len(rows)
         return rows
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:
-        """All of it or nothing; one at a time."""
+        """Run a write transaction, one at a time."""
         async with self._one_writer:
             with translate_sqlite_errors():
                 try:
@@ -112,18 +116,9 @@ class LibraryDatabase:
                     raise
                 finally:
                     self._is_committing = False
-                    self._forget()
-
-    def _has_room(self, rows: int) -> bool:
-        return (
-            len(self._remembered) < MAX_CACHED_READS
-            and self._remembered_rows + rows <= MAX_CACHED_ROWS
-        )
-
-    def _forget(self) -> None:
-        self._changes += 1
-        self._remembered.clear()
-        self._remembered_rows = 0
+                    self._changes += 1
+                    self._remembered.clear()
+                    self._remembered_rows = 0
 
     async def _undone(self) -> None:
         """Roll back the transaction; a rollback without one has no effect."""
@@ -141,8 +136,8 @@ class LibraryDatabase:
             raise asyncio.CancelledError
 
     async def empty_log(self) -> bool:
-        """Nothing that was deleted is left in the write-ahead log. False: a reader was in the way,
-        and the next call tries again."""
+        """Truncate the write-ahead log, so that it has no deleted text any more. Returns False if a
+        reader prevented it; the next call tries again."""
         async with self._one_writer:
             with translate_sqlite_errors():
                 ((is_busy, _, _),) = await self._writer.execute_fetchall(_TRUNCATE_WAL)
@@ -168,7 +163,7 @@ async def _open_connection(path: Path) -> AsyncIterator[aiosqlite.Connection]:
 
 
 def _migrate(path: Path, migrations: Sequence[Migration]) -> None:
-    """Each in a transaction of its own, so that an interrupted start is taken up by the next."""
+    """Run the migrations, each in its own transaction, so that an interrupted one is repeated."""
     make_database_private(path)
     with (
         translate_sqlite_errors(),
@@ -177,7 +172,9 @@ def _migrate(path: Path, migrations: Sequence[Migration]) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
         ((version,),) = connection.execute("PRAGMA user_version").fetchall()
         if version > len(migrations):
-            raise ConfigurationError(f"{path} was made by a newer version of this program")
+            raise ConfigurationError(
+                f"{path} was created by a newer version of this program; update the program"
+            )
         for number, migration in enumerate(migrations[version:], start=version + 1):
             connection.execute("BEGIN IMMEDIATE")
             migration(connection)
@@ -187,8 +184,8 @@ def _migrate(path: Path, migrations: Sequence[Migration]) -> None:
 
 
 def make_database_private(path: Path) -> None:
-    """Documents are their owners' alone; SQLite gives the rights of the file to its log."""
-    # Before SQLite creates the file with the rights of the umask.
+    """Make the database readable by this user only; its log inherits the permissions."""
+    # Before SQLite creates the file with the permissions of the umask.
     path.touch(0o600)
     if path.stat().st_uid == os.getuid():
         path.chmod(0o600)

@@ -13,7 +13,7 @@ from spade_llm.rag.store.registry import utc_now
 from spade_llm.rag.store.rows import NAMESPACE_COLUMNS, namespace_from
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from spade_llm.rag.contract import RetrievalOptions
     from spade_llm.rag.names import NamespaceAddress
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from spade_llm.rag.store.registry import Namespace, Registry
 
 MAX_GRANTS = 1000
-"""Given by one owner."""
+"""Maximum number of grants of one owner."""
 MAX_GRANTED = 1000
-"""Namespaces of others that one asker sees; the rest can be asked for by name."""
+"""Maximum number of granted namespaces that are listed; others can be searched by name."""
 
 _GRANTED = f"""
     SELECT {NAMESPACE_COLUMNS}, max(g.access = 'write')
@@ -54,7 +54,8 @@ _SELECT_GIVEN = """
 
 
 class NamespaceGrants:
-    """Read at each request, so that a revoked grant holds for none that comes later."""
+    """Access grants in the database. They are read at each request, so that a revocation takes
+    effect at once."""
 
     def __init__(
         self,
@@ -68,13 +69,14 @@ class NamespaceGrants:
         self._now = now
 
     async def readable(self, asker: str, options: RetrievalOptions) -> tuple[Namespace, ...]:
-        """Those that it names, or all: the asker's own (of personal ones only `personal`), then
-        those granted to it (of them only `shared` and the `person`'s).
+        """Namespaces to search: those named in the options, or all: the asker's own (of personal
+        ones only `personal`), then those granted to it (only `shared` and the `person`'s).
 
-        One of the asker's own that does not exist is left out.
+        A namespace of the asker that does not exist is left out.
 
         Raises:
-            Unauthorised: another owner's that is not there, or was not granted, for no person.
+            Unauthorised: a namespace of another owner does not exist or was not granted; not
+                raised if `person` is given.
         """
         trusted = None if options.shared is None else {*options.shared, options.person.lower()}
         if options.namespaces:
@@ -89,13 +91,18 @@ class NamespaceGrants:
         self, asker: str, options: RetrievalOptions, trusted: Collection[str] | None
     ) -> tuple[Namespace, ...]:
         found: dict[int, Namespace] = {}
-        for address in _parse_addresses(
-            options.namespaces, asker=asker, person=options.person.lower()
-        ):
+        addresses: list[NamespaceAddress] = []
+        for name in options.namespaces:
+            address = parse_address(name, asker=asker)
+            addresses.append(address)
+            # A name without an owner may be the asker's or the person's.
+            if options.person and "/" not in name:
+                addresses.append(replace(address, owner=options.person.lower()))
+        for address in addresses:
             try:
                 reached = await self._trusted(address, asker, trusted)
             except Unauthorised:
-                # For a person, what was not granted is passed over: a name may be theirs or ours.
+                # For a person it is skipped, since the name may be the person's or the asker's.
                 if not options.person:
                     raise
                 continue
@@ -117,12 +124,12 @@ class NamespaceGrants:
     async def reached(
         self, address: NamespaceAddress, *, asker: str, access: Access = Access.READ
     ) -> tuple[Namespace, ...]:
-        """The one with this address; none, if it is the asker's own and not there."""
+        """Find the namespace of an address; empty if it is the asker's own and does not exist."""
         if address.owner == asker:
             return await self._registry.namespaces(asker, address.name)
         values = (*grantee_names(asker), address.owner, address.name)
         rows = await self._database.read_often(_GRANTED_ONE, values)
-        # To a stranger, what does not exist and what was not granted look the same.
+        # The same error for a namespace that does not exist, so that its absence is not revealed.
         if not rows:
             raise _access_denied(address)
         if access is Access.WRITE and not rows[0][11]:
@@ -142,7 +149,7 @@ class NamespaceGrants:
         grantee = check_grantee(to, owner=owner)
         ((others,),) = await self._database.read(_COUNT_GRANTS, (owner, namespace.id, grantee))
         if others >= MAX_GRANTS:
-            raise InvalidArguments(f"there are {MAX_GRANTS} grants: revoke one first")
+            raise InvalidArguments(f"limit reached ({MAX_GRANTS} grants); revoke one first")
         values = (namespace.id, grantee, access.value, self._now().isoformat())
         async with self._database.transaction() as writer:
             await writer.execute(_GRANT, values)
@@ -165,17 +172,6 @@ class NamespaceGrants:
             )
             for row in rows
         ]
-
-
-def _parse_addresses(
-    names: Sequence[str], *, asker: str, person: str
-) -> Iterator[NamespaceAddress]:
-    """A name without an owner is the asker's, and the person's."""
-    for name in names:
-        address = parse_address(name, asker=asker)
-        yield address
-        if person and "/" not in name:
-            yield replace(address, owner=person)
 
 
 def _is_trusted(address: NamespaceAddress, trusted: Collection[str] | None) -> bool:

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from spade_llm.rag.store.database import LibraryDatabase
 
 PAGE_CHUNKS = 16_384
-"""Read together, so that not all of a large namespace is in RAM twice."""
+"""Number of chunks read together, so that not all of a large namespace is in RAM twice."""
 MAX_GLANCE_DOCUMENTS = 4
 """Maximum number of changed documents that are read in the event loop thread, so that no other task
 runs in between."""
 DOCUMENTS_PER_WRITE = 256
-"""Texts of so many documents are read together."""
+"""Number of documents whose texts are read together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class DocumentChange:
     document: int
     namespace: int
     is_gone: bool
-    """The whole namespace is."""
+    """True if the whole namespace was deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +59,8 @@ class _ChunkText:
 
 
 class KeywordStore:
+    """Stored keyword records, and the log of changed documents."""
+
     def __init__(self, database: LibraryDatabase) -> None:
         self._database = database
 
@@ -80,7 +82,7 @@ class KeywordStore:
         ]
 
     async def pages(self, namespace: int) -> Sequence[Sequence[int]]:
-        """All documents of a namespace, in parts that may be read at once."""
+        """All documents of a namespace, in pages to be read at once."""
         rows = await self._database.read(SELECT_DOCUMENTS, (namespace,))
         return list(split_pages([(row[0], row[1]) for row in rows]))
 
@@ -96,7 +98,7 @@ class KeywordStore:
         return found
 
     async def _made(self, documents: Sequence[int]) -> Mapping[int, KeywordRecord]:
-        """Stored by an older version, or by one that had other rules for words."""
+        """Make and store the records of documents that have none of this version."""
         rows = await self._database.read(SELECT_TEXTS, (json.dumps(documents),))
         made = await asyncio.to_thread(_decode_records, rows)
         first_ids = {document: next(its)[1] for document, its in groupby(rows, _document_of)}
@@ -160,11 +162,13 @@ def quantize_document(ids: Sequence[int], vectors: NDArray[np.float32]) -> Vecto
 
 
 class VectorCopyStore:
+    """Stored copies of the vectors of documents."""
+
     def __init__(self, database: LibraryDatabase) -> None:
         self._database = database
 
     async def pages(self, namespace: int) -> tuple[Sequence[Sequence[int]], int]:
-        """Its documents with vectors, in parts that may be read at once; how many chunks."""
+        """Documents with vectors, in pages to be read at once, and their number of chunks."""
         rows = [
             (row[0], row[1]) for row in await self._database.read(SELECT_EMBEDDED, (namespace,))
         ]

@@ -170,36 +170,36 @@ class Registry:
         return str(found)
 
     async def namespaces(self, owner: str, name: str | None = None) -> tuple[Namespace, ...]:
-        """All of an owner's, by name, or the one of this name."""
+        """Namespaces of an owner by name, or only the one with this name."""
         limit = MAX_NAMESPACES + MAX_PERSONAL_NAMESPACES
         rows = await self._database.read_often(_NAMESPACES, (owner, name, limit))
         return tuple(namespace_from(row) for row in rows)
 
     async def common(self, owner: str) -> tuple[Namespace, ...]:
-        """All of an owner's that are not one person's, by name."""
+        """Namespaces of an owner by name, without personal ones."""
         rows = await self._database.read_often(
             _SELECT_COMMON, (owner, PERSONAL_PATTERN, MAX_NAMESPACES)
         )
         return tuple(namespace_from(row) for row in rows)
 
     async def namespace(self, owner: str, name: str) -> Namespace:
-        """Raises NotFound."""
+        """Get a namespace. Raises NotFound."""
         for found in await self.namespaces(owner, name):
             return found
         raise NotFound(f"there is no namespace {name!r}")
 
     async def last_asked(self, limit: int) -> tuple[Namespace, ...]:
-        """The one that was noted last first."""
+        """Namespaces that were queried last, the latest first."""
         rows = await self._database.read(_LAST_ASKED, (limit,))
         return tuple(namespace_from(row) for row in rows)
 
     async def note_asked(self, ids: Sequence[int]) -> None:
-        """Those that are there."""
+        """Note queried namespaces. Unknown ids are ignored."""
         async with self._database.transaction() as writer:
             await writer.executemany(INSERT_ASKED_NAMESPACE, [(number,) for number in ids])
 
     async def add_namespace(self, owner: str, name: str) -> Namespace:
-        """The one of this name, made if need be."""
+        """Get a namespace, or create it."""
         for namespace in await self.namespaces(owner, name):
             return namespace
         await self._check_room(owner, is_of_person=is_personal_namespace(name))
@@ -211,10 +211,10 @@ class Registry:
         ((held,),) = await self._database.read(_COUNT, (owner, PERSONAL_PATTERN, is_of_person))
         if is_of_person and held >= MAX_PERSONAL_NAMESPACES:
             raise QuotaExceeded(
-                f"you keep files for {MAX_PERSONAL_NAMESPACES} people already; delete some"
+                f"limit reached ({MAX_PERSONAL_NAMESPACES} people with files); delete some"
             )
         if not is_of_person and held >= MAX_NAMESPACES:
-            raise InvalidArguments(f"you have {MAX_NAMESPACES} namespaces already; delete one")
+            raise InvalidArguments(f"limit reached ({MAX_NAMESPACES} namespaces); delete one")
 
     async def document(self, namespace_id: int, source: str) -> StoredDocument | None:
         rows = await self._database.read(_DOCUMENT, (namespace_id, source))
@@ -244,7 +244,7 @@ class Registry:
         )
 
     async def reserve(self, namespace_id: int, count: int) -> tuple[int, ...]:
-        """Ids for `count` chunks, loose until `replace` makes them stay."""
+        """Reserve chunk ids; they count as orphans until `replace` stores their chunks."""
         if count == 0:
             return ()
         async with self._database.transaction() as writer:
@@ -253,8 +253,8 @@ class Registry:
         return tuple(sorted(row[0] for row in rows))
 
     async def replace(self, records: Sequence[DocumentRecord]) -> Sequence[int]:
-        """Put each document in the place of what had its source, all of them in one step; the old
-        vectors come loose. Returns their versions."""
+        """Add or replace documents by source, in one transaction; the old vectors become orphans.
+        Returns the versions."""
         async with self._database.transaction() as writer:
             return [await self._replace(writer, record) for record in records]
 
@@ -280,23 +280,23 @@ class Registry:
         return found
 
     async def settle_vectors(self, ids: Sequence[int]) -> None:
-        """These vectors are gone."""
+        """Unmark orphaned vectors that were removed."""
         async with self._database.transaction() as writer:
             await writer.executemany(_UNMARK_ORPHAN, [(chunk_id,) for chunk_id in ids])
 
     async def loose_collections(self) -> Sequence[tuple[int, int]]:
-        """Namespace and edition of those that are not used any more, or not yet."""
+        """Collections not in use, or not yet: namespace and edition."""
         return [
             (row[0], row[1]) for row in await self._database.read_often(_SELECT_ORPHAN_COLLECTIONS)
         ]
 
     async def settle_collection(self, namespace_id: int, edition: int) -> None:
-        """It is gone."""
+        """Unmark an orphaned collection that was removed."""
         async with self._database.transaction() as writer:
             await writer.execute(_UNMARK_ORPHAN_COLLECTION, (namespace_id, edition))
 
     async def new_edition(self, namespace: Namespace) -> int:
-        """Loose until `switch`. Raises NotFound."""
+        """Reserve an edition; it counts as an orphan until `switch`. Raises NotFound."""
         async with self._database.transaction() as writer:
             for row in await writer.execute_fetchall(_NEW_EDITION, (namespace.id,)):
                 return int(row[0])
@@ -316,7 +316,7 @@ class Registry:
     async def embeddable(
         self, namespace: Namespace, *, after: int, limit: int
     ) -> Sequence[EmbeddableChunk]:
-        """Those behind the chunk `after`, by id."""
+        """Chunks after the chunk `after`, by id."""
         rows = await self._database.read(_EMBEDDABLE, (namespace.id, after, limit))
         return [embeddable_from(row) for row in rows]
 
@@ -329,7 +329,7 @@ class Registry:
         return frozenset(row[0] for row in rows)
 
     async def chunks(self, ids: Sequence[int]) -> Mapping[int, StoredChunk]:
-        """Those of them that exist now, in one view of the store."""
+        """Existing chunks by id, read in one transaction."""
         read = self._database.glance if len(ids) <= GLANCED_CHUNKS else self._database.read
         rows = await read(_CHUNKS, (json.dumps(list(ids)),))
         return {row[0]: chunk_from(row) for row in rows}

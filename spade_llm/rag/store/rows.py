@@ -38,22 +38,22 @@ DOCUMENT_COLUMNS = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """A row of `namespaces`, with what it holds in all."""
+    """A row of `namespaces`, with its totals."""
 
     id: int
-    """Never used again for another one."""
+    """Never reused."""
     name: str
     owner: str
     model: str | None
-    """Which embedder made its vectors; None while it has none."""
+    """Name of the embedder of its vectors; None while it has none."""
     dimension: int | None
     documents: int
     words_only: int
-    """How many of the documents have no vectors."""
+    """Number of documents without vectors."""
     chunks: int
     updated_at: datetime
     edition: int = 0
-    """Which collection holds its vectors; each reindexing makes a new one."""
+    """Edition of its vector collection; each reindexing makes a new one."""
     is_reindexing: bool = False
 
     @property
@@ -134,7 +134,7 @@ def chunk_rows(record: DocumentRecord, document: int) -> list[tuple[SqlValue, ..
 
 
 def namespace_from(row: sqlite3.Row) -> Namespace:
-    """The one in NAMESPACE_COLUMNS."""
+    """Build a namespace from NAMESPACE_COLUMNS."""
     return Namespace(
         id=row[0],
         name=row[1],
@@ -151,7 +151,7 @@ def namespace_from(row: sqlite3.Row) -> Namespace:
 
 
 def chunk_from(row: sqlite3.Row) -> StoredChunk:
-    """The one in CHUNK_COLUMNS."""
+    """Build a chunk from CHUNK_COLUMNS."""
     chunk = Chunk(
         index=row[1],
         start=row[2],
@@ -168,12 +168,12 @@ def chunk_from(row: sqlite3.Row) -> StoredChunk:
 
 
 def embeddable_from(row: sqlite3.Row) -> EmbeddableChunk:
-    """The one in EMBEDDABLE_COLUMNS."""
+    """Build a chunk to embed from EMBEDDABLE_COLUMNS."""
     return EmbeddableChunk(id=row[0], heading=row[1], text=row[2], source=row[3])
 
 
 def document_from(row: sqlite3.Row, reader: str) -> DocumentSummary:
-    """The one in DOCUMENT_COLUMNS."""
+    """Build a document summary from DOCUMENT_COLUMNS."""
     return DocumentSummary(
         id=row[0],
         source=row[1],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.rag.names import document_id
@@ -257,26 +258,14 @@ def metadata_rows(
     return [(document, key, value, isinstance(value, bool)) for key, value in metadata.items()]
 
 
-def _migrate_to_1(connection: sqlite3.Connection) -> None:
-    _run_script(connection, _VERSION_1)
-
-
 def _migrate_to_2(connection: sqlite3.Connection) -> None:
-    """Documents get ids, and facts to be found by."""
+    """Add document ids and searchable metadata."""
     _run_script(connection, _VERSION_2)
     for number, owner, name, source, metadata in connection.execute(_SELECT_IDS_2).fetchall():
         connection.execute(_UPDATE_ID_2, (document_id(owner, name, source), number))
         connection.executemany(INSERT_METADATA, metadata_rows(number, json.loads(metadata)))
     # The trigger comes last: filling in the ids is no change of a document.
     _run_script(connection, _VERSION_2_INDEXES)
-
-
-def _migrate_to_3(connection: sqlite3.Connection) -> None:
-    _run_script(connection, KEYWORD_TABLES)
-
-
-def _migrate_to_4(connection: sqlite3.Connection) -> None:
-    _run_script(connection, VECTOR_TABLES)
 
 
 def _run_script(connection: sqlite3.Connection, script: str) -> None:
@@ -291,10 +280,10 @@ def _run_script(connection: sqlite3.Connection, script: str) -> None:
 
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
-    _migrate_to_1,
+    partial(_run_script, script=_VERSION_1),
     _migrate_to_2,
-    _migrate_to_3,
-    _migrate_to_4,
+    partial(_run_script, script=KEYWORD_TABLES),
+    partial(_run_script, script=VECTOR_TABLES),
 )
 """Migrations from an empty file to the current tables, in order; SQLite's user_version counts them.
 """

@@ -32,13 +32,13 @@ READ_TIMEOUT_S = 0.05
 
 
 class _CollectionLoad:
-    """A collection on its way into RAM."""
+    """Load of a collection into RAM, in progress."""
 
     def __init__(self, task: asyncio.Task[None]) -> None:
         self.task = task
         self._began = time.monotonic()
         self.changes: list[Change] = []
-        """Made meanwhile; None: removed. Bounded by what is written while it is read."""
+        """Changes made meanwhile (None: removed), bounded by the writes during the load."""
 
     async def wait(self, patience_s: float) -> None:
         """Wait for the load until `patience_s` after its start."""
@@ -48,17 +48,17 @@ class _CollectionLoad:
 
 
 class VectorCache:
-    """Places are whatever names a collection."""
+    """LRU cache of vector collections. `place`: key of a collection."""
 
     def __init__(
         self, *, max_bytes: int = MAX_CACHE_BYTES, patience_s: float = READ_TIMEOUT_S
     ) -> None:
         self._max_bytes, self._patience_s = max_bytes, patience_s
         self._held: OrderedDict[Hashable, PassageVectors] = OrderedDict()
-        """The one used last is at the end."""
+        """Cached collections; the most recently used is last."""
         self._reading: dict[Hashable, _CollectionLoad] = {}
         self._too_large: set[Hashable] = set()
-        """Bounded by the collections that were asked since the start."""
+        """Collections that do not fit, bounded by those queried since the start."""
 
     async def of(self, place: Hashable, read: Read) -> PassageVectors | None:
         """Return the cached collection, or load it; None if it is not loaded yet or too large.
@@ -75,7 +75,7 @@ class VectorCache:
         return self._held.get(place)
 
     async def settled(self) -> None:
-        """Return once all that was begun is read. The caller cancels."""
+        """Wait until all loads in progress have ended. The caller sets a timeout."""
         if self._reading:
             await asyncio.wait([reading.task for reading in self._reading.values()])
 
@@ -118,7 +118,7 @@ class VectorCache:
         try:
             held = await read()
         except StorageFailed as error:
-            logger.info("vectors are not held in RAM: %s", error)
+            logger.info("vectors could not be loaded into RAM: %s", error)
             del self._reading[place]
             return
         reading = self._reading.pop(place)

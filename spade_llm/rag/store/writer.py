@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from spade_llm.rag.names import NamespaceAddress
     from spade_llm.rag.store.chroma_index import ChromaIndex
     from spade_llm.rag.store.grants import NamespaceGrants
-    from spade_llm.rag.store.index_records import VectorCopy
     from spade_llm.rag.store.registry import Namespace, Registry
     from spade_llm.search.passage_index import KeywordRecord
 
@@ -45,7 +44,7 @@ MAX_GROUP_CHUNKS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedDocument:
-    """A document that is to be stored, and what was made of it."""
+    """A document to be stored, with its passages, keywords and vectors."""
 
     asker: str
     address: NamespaceAddress
@@ -108,7 +107,7 @@ class DocumentWriter:
         self._worker = BackgroundTask(self._run, name="storing")
 
     async def store(self, prepared: PreparedDocument) -> Ingested:
-        """Returns when it can be found."""
+        """Store a document; returns when it can be found."""
         job = _WriteJob(prepared)
         self._waiting.append(job)
         self._worker.wake()
@@ -139,20 +138,19 @@ class DocumentWriter:
     async def _store(self, group: Sequence[_WriteJob]) -> None:
         async with self._sweeping.alone:
             try:
-                placed = [await self._placed(job) for job in group]
-                await self._commit([one for one in placed if one is not None])
+                placed: list[_PlacedJob] = []
+                for job in group:
+                    try:
+                        namespace = await self._namespace(job.prepared)
+                    except Refusal as error:
+                        job.fail(error)
+                    else:
+                        placed.append(_PlacedJob(job=job, namespace=namespace))
+                await self._commit(placed)
             except StorageFailed as error:
                 for job in group:
                     job.fail(error)
             await self._sweeping.try_to_sweep()
-
-    async def _placed(self, job: _WriteJob) -> _PlacedJob | None:
-        """Resolve the namespace of the job; None if it refuses the document by now."""
-        try:
-            return _PlacedJob(job=job, namespace=await self._namespace(job.prepared))
-        except Refusal as error:
-            job.fail(error)
-            return None
 
     async def _namespace(self, prepared: PreparedDocument) -> Namespace:
         # Looked up again: meanwhile a grant may have been revoked or the namespace reindexed.
@@ -169,23 +167,22 @@ class DocumentWriter:
         by_namespace: dict[int, list[_PlacedJob]] = {}
         for placed in all_placed:
             by_namespace.setdefault(placed.namespace.id, []).append(placed)
-        # In this order: a vector is listed as loose before it is stored, until its chunk is.
-        for some in by_namespace.values():
-            await self._give_ids(some)
+        # In this order: a vector counts as an orphan until its chunk is committed.
+        for namespace_id, some in by_namespace.items():
+            total = sum(len(placed.prepared.passages) for placed in some)
+            ids = iter(await self._registry.reserve(namespace_id, total))
+            for placed in some:
+                placed.ids = [next(ids) for _ in placed.prepared.passages]
             await self._add_vectors(some)
         records = [self._record(placed) for placed in all_placed]
         versions = await self._registry.replace(records) if records else ()
         for some in by_namespace.values():
-            self._tell_committed(some)
+            vector_ids, rows = _embedded_vectors(some)
+            if rows:
+                place = current_collection_key(some[0].namespace)
+                self._index.committed(place, vector_ids, np.concatenate(rows))
         for placed, version in zip(all_placed, versions, strict=True):
             placed.job.stored(version)
-
-    async def _give_ids(self, some: Sequence[_PlacedJob]) -> None:
-        """Reserve the chunk ids; all jobs are in one namespace."""
-        total = sum(len(placed.prepared.passages) for placed in some)
-        ids = iter(await self._registry.reserve(some[0].namespace.id, total))
-        for placed in some:
-            placed.ids = [next(ids) for _ in placed.prepared.passages]
 
     async def _add_vectors(self, some: Sequence[_PlacedJob]) -> None:
         """Add the vectors; all jobs are in one namespace."""
@@ -197,16 +194,12 @@ class DocumentWriter:
             )
             await self._index.add(shelf, ids, np.concatenate(rows))
 
-    def _tell_committed(self, some: Sequence[_PlacedJob]) -> None:
-        ids, rows = _embedded_vectors(some)
-        if rows:
-            self._index.committed(
-                current_collection_key(some[0].namespace), ids, np.concatenate(rows)
-            )
-
     def _record(self, placed: _PlacedJob) -> DocumentRecord:
         prepared, vectors = placed.prepared, placed.prepared.vectors
         has_vectors = self._embedder is not None and vectors is not None
+        copy = None
+        if vectors is not None and has_vectors and placed.ids and self._index.has_copies:
+            copy = quantize_document(placed.ids, vectors)
         return DocumentRecord(
             namespace=placed.namespace,
             source=prepared.document.source,
@@ -217,14 +210,8 @@ class DocumentWriter:
             words=prepared.words,
             model=self._embedder.name if self._embedder and has_vectors else None,
             dimension=vectors.shape[1] if vectors is not None else None,
-            copy=self._copy(placed) if has_vectors else None,
+            copy=copy,
         )
-
-    def _copy(self, placed: _PlacedJob) -> VectorCopy | None:
-        vectors = placed.prepared.vectors
-        if vectors is None or not placed.ids or not self._index.has_copies:
-            return None
-        return quantize_document(placed.ids, vectors)
 
 
 def _embedded_vectors(some: Sequence[_PlacedJob]) -> tuple[list[int], list[NDArray[np.float32]]]:
@@ -246,7 +233,7 @@ def _ingest_result(prepared: PreparedDocument, version: int) -> Ingested:
 
 
 READERS_TIMEOUT_S = 15.0
-"""A query has answered by then, or its embedder's deadline has passed."""
+"""Maximum wait in seconds for running queries, longer than the embedder's timeout."""
 
 
 class ActiveReaders:
@@ -267,7 +254,7 @@ class ActiveReaders:
             done.set_result(None)
 
     async def leave(self) -> None:
-        """Return when all that read now have ended."""
+        """Wait until the queries that run now have ended."""
         if self._reading:
             await asyncio.wait(set(self._reading), timeout=READERS_TIMEOUT_S)
 
@@ -276,6 +263,8 @@ _log = logging.getLogger(__name__)
 
 
 class OrphanCollector:
+    """Garbage collection of orphaned vectors and collections."""
+
     def __init__(self, registry: Registry, index: ChromaIndex) -> None:
         self._registry = registry
         self._index = index
@@ -301,11 +290,11 @@ class OrphanCollector:
             await self._registry.settle_vectors(sorted(ids))
 
     async def try_to_sweep(self) -> None:
-        """The same after a change that is done, whatever becomes of what it left behind."""
+        """Sweep like `sweep`; a failure is only logged, and the next sweep tries again."""
         try:
             await self.sweep()
         except StorageFailed as error:
-            _log.warning("vectors that are not used any more will be removed later: %s", error)
+            _log.warning("orphaned vectors will be removed later: %s", error)
 
     async def _sweep_collections(self) -> None:
         loose = [
@@ -322,6 +311,8 @@ class OrphanCollector:
 
 
 class DocumentRemoval:
+    """Deletion of documents and namespaces."""
+
     def __init__(
         self, registry: Registry, grants: NamespaceGrants, sweeping: OrphanCollector
     ) -> None:
@@ -355,7 +346,7 @@ class DocumentRemoval:
     async def _remove(self, asker: str, namespace: Namespace, source: str | None) -> int:
         if source is None:
             if namespace.owner != asker:
-                raise Unauthorised("a whole namespace is for its owner to delete")
+                raise Unauthorised("only its owner may delete a whole namespace")
             return await self._registry.remove_namespace(namespace)
         if not await self._registry.remove_document(namespace, source):
             raise NotFound(f"there is no {source[:80]!r} in namespace {namespace.name!r}")
