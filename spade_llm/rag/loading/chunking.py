@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Zero width joiner, which binds emoji into one character (UAX #29, GB11).
 _JOINER = "\u200d"
 MAX_MARKS = 32
-"""Looked at before a place: the flags of a long row of them may be cut in two beyond."""
+"""Maximum number of regional indicators examined; in a longer row of flags one may be split."""
 
 
 def is_inside_grapheme(text: str, at: int) -> bool:
@@ -27,27 +27,23 @@ def is_inside_grapheme(text: str, at: int) -> bool:
     # Below U+0300, the first combining mark, only CR LF is one cluster (UAX #29, GB3).
     if not 0 < at < len(text) or (text[at - 1] < "\u0300" and text[at] < "\u0300"):
         return 0 < at < len(text) and text[at - 1 : at + 1] == "\r\n"
-    if text[at - 1] == _JOINER or _extends(text[at]):
+    if _JOINER in (text[at - 1], text[at]):
+        return True
+    # Combining marks, and skin tones, which have the category Sk.
+    is_skin_tone = "\U0001f3fb" <= text[at] <= "\U0001f3ff"
+    if is_skin_tone or unicodedata.category(text[at]) in ("Mn", "Me", "Mc"):
         return True
     # Regional indicators pair up to flags from the left (UAX #29, GB12 and GB13).
-    return _is_flag(text[at]) and _flags_before(text, at) % 2 == 1
-
-
-def _extends(char: str) -> bool:
-    # Skin tones have the category Sk, so the check of the category misses them.
-    is_skin_tone = "\U0001f3fb" <= char <= "\U0001f3ff"
-    return char == _JOINER or is_skin_tone or unicodedata.category(char) in ("Mn", "Me", "Mc")
+    if not _is_flag(text[at]):
+        return False
+    count = 0
+    while count < MAX_MARKS and at - count > 0 and _is_flag(text[at - count - 1]):
+        count += 1
+    return count % 2 == 1
 
 
 def _is_flag(char: str) -> bool:
     return "\U0001f1e6" <= char <= "\U0001f1ff"
-
-
-def _flags_before(text: str, at: int) -> int:
-    count = 0
-    while count < MAX_MARKS and at - count > 0 and _is_flag(text[at - count - 1]):
-        count += 1
-    return count
 
 
 _MARKDOWN_HEADING = re.compile(
@@ -75,10 +71,10 @@ _DEFINITION = re.compile(
 _BELONGS_TO_NEXT = re.compile(r"@|#|//|/\*|\*|--| \*")
 """Beginnings of the lines above a definition that belong to it (comments, decorators)."""
 WINDOW = 65_536
-"""Characters that a pattern is looked for in at once: no other thread runs meanwhile (`re` keeps
+"""Number of characters searched for a pattern at once: no other thread runs meanwhile (`re` holds
 the GIL)."""
 _MAX_HEADING_CHARS = 2_000
-"""Characters of the longest match, so far as it matters."""
+"""Maximum length of a match that is found across the end of a window."""
 
 
 class HeadingMarkup(StrEnum):
@@ -122,7 +118,12 @@ def find_headings(text: str, markup: HeadingMarkup) -> Iterator[Heading]:
         return _markdown_headings(text)
     if markup is HeadingMarkup.RST:
         return _rst_headings(text)
-    return _code_definitions(text) if markup is HeadingMarkup.CODE else iter(())
+    if markup is HeadingMarkup.CODE:
+        definitions = _find_in_windows(_DEFINITION, text)
+        starts = ((_with_comments_above(text, match.start()), match) for match in definitions)
+        # The end is the start: the line belongs to the body, which is thus never blank.
+        return (Heading(start, start, 1, match["name"]) for start, match in starts)
+    return iter(())
 
 
 def _find_in_windows(
@@ -150,7 +151,8 @@ def _markdown_headings(text: str) -> Iterator[Heading]:
     for match in _find_in_windows(_MARKDOWN_HEADING, text, front.end() if front else 0):
         mark = match["fence"]
         if mark:
-            fence = _fence_after(fence, mark)
+            # The same character, at least as often, closes a fence (CommonMark §4.5).
+            fence = mark if not fence else "" if mark.startswith(fence) else fence
         elif match["marks"] and not fence:
             # A closing run of # is no part of the title (CommonMark §4.2).
             title = match["title"].strip().rstrip("#").rstrip()
@@ -158,13 +160,6 @@ def _markdown_headings(text: str) -> Iterator[Heading]:
         elif not fence and _follows_blank(text, match.start()):
             level = 1 if match["line"].startswith("=") else 2
             yield Heading(match.start(), match.end(), level, match["above"].strip())
-
-
-def _fence_after(fence: str, mark: str) -> str:
-    if not fence:
-        return mark
-    # The same character, at least as often, closes a fence (CommonMark §4.5).
-    return "" if mark.startswith(fence) else fence
 
 
 def _follows_blank(text: str, at: int) -> bool:
@@ -177,25 +172,13 @@ def _rst_headings(text: str) -> Iterator[Heading]:
     levels: dict[tuple[str, bool], int] = {}
     for match in _find_in_windows(_RST_HEADING, text):
         title, under, over = match["title"].strip(), match["under"], match["over"]
-        if not _is_title(title, under, over):
+        # docutils, too, accepts a short underline from four characters on.
+        is_long_enough = len(under) >= min(len(title), 4)
+        if over not in (None, under) or not is_long_enough or not any(map(str.isalnum, title)):
             continue
         if over or _follows_blank(text, match.start()):
             level = levels.setdefault((under[0], bool(over)), len(levels) + 1)
             yield Heading(match.start(), match.end(), level, title)
-
-
-def _is_title(title: str, under: str, over: str | None) -> bool:
-    if over and over != under:
-        return False
-    # docutils, too, accepts a short underline from four characters on.
-    return len(under) >= min(len(title), 4) and any(char.isalnum() for char in title)
-
-
-def _code_definitions(text: str) -> Iterator[Heading]:
-    for match in _find_in_windows(_DEFINITION, text):
-        start = _with_comments_above(text, match.start())
-        # It ends where it begins: the line belongs to the body, which so is never blank.
-        yield Heading(start, start, 1, match["name"])
 
 
 def _with_comments_above(text: str, start: int) -> int:
@@ -234,13 +217,13 @@ class Splitting:
             raise InvalidArguments(f"overlap is {self.overlap}; it must be 0 to 1000 characters")
         if self.overlap >= self.size:
             raise InvalidArguments(
-                f"overlap {self.overlap} is not less than size {self.size}; choose a smaller one"
+                f"overlap is {self.overlap}; it must be less than size ({self.size})"
             )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """`text` is exactly the characters `start` to `end` of what was split."""
+    """Passage of a text; `text` is exactly its characters `start` to `end`."""
 
     text: str
     start: int
@@ -261,7 +244,8 @@ class _TextSection:
 def split(
     text: str, splitting: Splitting | None = None, *, markup: HeadingMarkup = HeadingMarkup.MARKDOWN
 ) -> Iterator[Passage]:
-    """Passages in order; together they hold every character that is not white space."""
+    """Split a text into passages, in order; together they contain all characters except white
+    space."""
     rule = splitting or Splitting()
     for section in _sections(text, markup):
         for start, end in _cut_section(text, section, rule):
@@ -299,32 +283,23 @@ def _cut_section(text: str, section: _TextSection, rule: Splitting) -> Iterator[
 
 
 def _passage_end(text: str, start: int, end: int, reached: int, size: int) -> int:
-    """The best place to end a passage: beyond its middle, and beyond what was cut before."""
+    """Return the best end of a passage: after its middle, and after the end of the last one."""
     limit = start + size
     if limit >= end:
         return end
     # A sixteenth at least is new text, so that a large overlap cannot stall the cutting.
     floor = max(start + size // 2, reached + size // 16)
     for pattern in _BOUNDARIES:
-        last = _last_boundary(pattern, text, floor, limit)
+        last = -1
+        for match in _boundaries(pattern, text, floor, limit):
+            last = match.end()
         if last > reached:
             return last
-    return _before_character(text, limit, floor)
-
-
-def _before_character(text: str, at: int, floor: int) -> int:
-    """The place, or one shortly before it, that does not cut a character in two."""
-    for place in range(at, max(floor, at - MAX_CHARACTER), -1):
-        if not is_inside_grapheme(text, place):
-            return place
-    return at
-
-
-def _last_boundary(pattern: re.Pattern[str], text: str, floor: int, limit: int) -> int:
-    last = -1
-    for match in _boundaries(pattern, text, floor, limit):
-        last = match.end()
-    return last
+    # Without a boundary: at the limit, or shortly before it, so that no grapheme is split.
+    for end in range(limit, max(floor, limit - MAX_CHARACTER), -1):
+        if not is_inside_grapheme(text, end):
+            return end
+    return limit
 
 
 def _boundaries(

@@ -24,7 +24,6 @@ from spade_llm.rag.loading.text import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from zipfile import ZipInfo
 
     from docx.document import Document as Docx
     from docx.table import Table
@@ -41,7 +40,7 @@ _OLD_WORD = b"\xd0\xcf\x11\xe0"
 
 
 def parse_docx(content: bytes) -> LoadedText:
-    """Raises InvalidArguments; the sentence goes on from the file's name."""
+    """Parse a Word document. Raises InvalidArguments; the sentence continues from the file name."""
     if content.startswith(_OLD_WORD):
         raise InvalidArguments(
             "is an encrypted or old Word file; save it as .docx without a password"
@@ -62,25 +61,21 @@ def parse_docx(content: bytes) -> LoadedText:
 def _check(content: bytes) -> None:
     with ZipFile(BytesIO(content)) as packed:
         members = packed.infolist()
+        xml = [one for one in members if one.filename.lower().endswith(_XML)]
         # By the directory of the zip, before anything is unpacked.
-        _check_size(members)
-        for one in members:
+        if (
+            len(members) > MAX_PARTS
+            or sum(one.file_size for one in members) > MAX_UNPACKED_BYTES
+            or sum(one.file_size for one in xml) > MAX_XML_BYTES
+        ):
+            raise InvalidArguments(
+                f"unpacks to more than {MAX_UNPACKED_BYTES // 1_000_000} MB, or to more than "
+                f"{MAX_XML_BYTES // 1_000_000} MB of XML; it may be a zip bomb, and is not opened"
+            )
+        for one in xml:
             # Entities declared in a DTD can expand to gigabytes (billion laughs).
-            if one.filename.lower().endswith(_XML) and b"<!DOCTYPE" in packed.read(one)[:2000]:
+            if b"<!DOCTYPE" in packed.read(one)[:2000]:
                 raise InvalidArguments("declares a DTD, which no word processor writes")
-
-
-def _check_size(members: list[ZipInfo]) -> None:
-    xml = [one for one in members if one.filename.lower().endswith(_XML)]
-    if (
-        len(members) > MAX_PARTS
-        or sum(one.file_size for one in members) > MAX_UNPACKED_BYTES
-        or sum(one.file_size for one in xml) > MAX_XML_BYTES
-    ):
-        raise InvalidArguments(
-            f"unpacks to more than {MAX_UNPACKED_BYTES // 1_000_000} MB, or to more than "
-            f"{MAX_XML_BYTES // 1_000_000} MB of XML; it may be a zip bomb, and is not opened"
-        )
 
 
 def _text_of(document: Docx) -> str:
@@ -89,7 +84,11 @@ def _text_of(document: Docx) -> str:
     was_list = False
     for block in document.iter_inner_content():
         is_list = isinstance(block, Paragraph) and _is_listed(block, styles)
-        text = _paragraph(block, styles) if isinstance(block, Paragraph) else _table(block)
+        text = (
+            _paragraph(block, styles)
+            if isinstance(block, Paragraph)
+            else "\n".join(filter(None, _rows(block)))
+        )
         if text:
             written.add(("\n" if was_list and is_list else "\n\n") if written.length else "")
             written.add(text)
@@ -114,10 +113,6 @@ def _is_listed(paragraph: Paragraph, styles: dict[str, str]) -> bool:
 def _style(paragraph: Paragraph, styles: dict[str, str]) -> str:
     # `paragraph.style` searches all styles each time: quadratic in a crafted file.
     return styles.get(paragraph._p.style or "", "")
-
-
-def _table(table: Table) -> str:
-    return "\n".join(filter(None, _rows(table)))
 
 
 def _rows(table: Table) -> Iterator[str]:

@@ -54,7 +54,7 @@ class FetchLimits:
 
 
 class Fetcher:
-    """Keeps what it fetches below `directory`, which is its own, until it has been read."""
+    """Downloads files into `directory`, which must be its own; they are removed after use."""
 
     def __init__(
         self,
@@ -64,7 +64,8 @@ class Fetcher:
         context: ssl.SSLContext | None = None,
         limits: FetchLimits | None = None,
     ) -> None:
-        """`hosts`: asked at each fetch for what is allowed. `context=None`: the system's CAs."""
+        """`hosts`: returns the allowed hosts, at each download. `context`: None means CAs of the
+        system."""
         self._directory = directory.resolve()
         self._hosts = hosts
         self._context = context
@@ -72,25 +73,26 @@ class Fetcher:
         self._turns = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
 
     async def clear(self) -> None:
-        """Remove what a killed process left. Call it before the first fetch."""
+        """Remove the files of a killed process. Call it before the first download."""
         await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
 
     @asynccontextmanager
     async def fetched(self, url: str, *, name: str = "") -> AsyncIterator[FoundFile]:
-        """The file, for a Loader to read, until the block ends.
+        """Download a file, which exists until the block ends.
 
-        `name`: of the document; its ending says how it is read. Without one, the address' own.
+        `name`: name of the document, whose extension decides how it is read; empty: that of the
+        URL.
 
         Raises:
-            InvalidArguments, HostNotAllowed: not an address or a name that is fetched.
+            InvalidArguments, HostNotAllowed: the URL or the name is not accepted.
             NotFound: the host has no such file (any more).
             Failure: the host failed.
-            TooLarge: it gives more than may be fetched.
-            StorageFailed: the disk refused.
+            TooLarge: the file exceeds the limit.
+            StorageFailed: the file could not be written.
         """
         address = await self._checked(url)
         source = safe_file_name(name or unquote(PurePosixPath(address.path).name))
-        # A random folder, so that two fetches of the same name do not meet.
+        # A random folder, since two downloads may have the same name.
         place = self._directory / secrets.token_hex(8)
         async with self._turns:
             try:
@@ -105,12 +107,12 @@ class Fetcher:
         if address.scheme != "https" and not (address.scheme == "http" and is_local):
             raise InvalidArguments("url must begin with https://")
         if address.userinfo:
-            raise InvalidArguments("url must not hold a user name or a password")
+            raise InvalidArguments("url must not contain a user name or a password")
         host = f"{address.host}:{address.port or _PORTS[address.scheme]}"
-        # Compared as text before anything is resolved: a peer chooses the address (SSRF).
+        # Compared as text before anything is resolved, since the URL is untrusted (SSRF).
         if host not in await self._hosts():
             raise HostNotAllowed(
-                f"url: nothing is fetched from {host!r}; upload the document to the server of this "
+                f"url: {host!r} is not an allowed host; upload the document to the server of this "
                 "agent"
             )
         return address
@@ -121,11 +123,13 @@ class Fetcher:
             async with asyncio.timeout(self._limits.timeout_s):
                 await self._download(address, path)
         except TimeoutError:
-            raise Failure(f"url: not complete within {self._limits.timeout_s:g} s") from None
+            raise Failure(
+                f"url: the download took longer than {self._limits.timeout_s:g} s"
+            ) from None
         except httpx.TimeoutException as error:
-            raise Failure(f"url: silent for {self._limits.silence_s:g} s") from error
+            raise Failure(f"url: no data for {self._limits.silence_s:g} s") from error
         except httpx.HTTPError as error:
-            raise Failure(f"url: the transfer failed ({type(error).__name__})") from error
+            raise Failure(f"url: the download failed ({type(error).__name__})") from error
         except OSError as error:
             raise StorageFailed("the fetched document cannot be stored") from error
 
@@ -138,7 +142,7 @@ class Fetcher:
             follow_redirects=False,
             timeout=self._limits.silence_s,
         )
-        # Unpacked by us or by nobody: a few kilobytes of gzip can be gigabytes.
+        # Uncompressed only: a few kilobytes of gzip can expand to gigabytes.
         headers = {"Accept-Encoding": "identity"}
         async with client, client.stream("GET", address, headers=headers) as answer:
             self._check(answer)
@@ -146,13 +150,13 @@ class Fetcher:
 
     def _check(self, answer: httpx.Response) -> None:
         if answer.status_code in (404, 410):
-            raise NotFound("url: the host has no such file, or not any more")
+            raise NotFound("url: the host has no such file (any more)")
         if answer.is_redirect:
-            raise Failure("url: it leads elsewhere, and redirections are not followed")
+            raise Failure("url: the host redirects, which is not followed")
         if answer.status_code != 200:
             raise Failure(f"url: the host answered {answer.status_code}")
         if answer.headers.get("content-encoding", "identity") != "identity":
-            raise Failure("url: the host packs what it sends, although it was told not to")
+            raise Failure("url: the host compresses its answer, although it was asked not to")
         said = answer.headers.get("content-length", "0")
         # Cut to 20 digits, because int() raises ValueError for more than 4300.
         if not said.isdecimal() or int(said[:20]) > self._limits.max_bytes:
@@ -173,10 +177,10 @@ class Fetcher:
 
 
 def safe_file_name(name: str) -> str:
-    """A file name without a path, with the ending that it had.
+    """Sanitize a file name: no path, the same extension.
 
     Raises:
-        InvalidArguments: of a kind that is not read.
+        InvalidArguments: the kind of file is not supported.
     """
     # A backslash separates folders on Windows, so the name may hold a path.
     last = PurePosixPath(name.replace("\\", "/")).name
@@ -191,16 +195,16 @@ def safe_file_name(name: str) -> str:
 def _parse_url(url: str) -> httpx.URL:
     if len(url) > MAX_URL_CHARS or not url.isascii() or not url.isprintable() or " " in url:
         raise InvalidArguments(
-            f"url must be at most {MAX_URL_CHARS} ASCII characters, the others %-encoded"
+            f"url must have at most {MAX_URL_CHARS} characters, all ASCII; %-encode the others"
         )
     try:
         return httpx.URL(url)
     except httpx.InvalidURL as error:
-        raise InvalidArguments("url is not an address") from error
+        raise InvalidArguments("url is not valid") from error
 
 
 class FetchedDocuments:
-    """An async context manager."""
+    """Documents from URLs. Use it with `async with`."""
 
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
@@ -219,10 +223,11 @@ class FetchedDocuments:
         await asyncio.to_thread(self._loader.close)
 
     async def get(self, url: str, *, source: str, namespace: str) -> SourceDocument:
-        """`source`: as it is cited; its ending says how it is read. Empty: the address' own name.
+        """Download and read a document. `source`: name for citations, whose extension decides how
+        it is read; empty: the name in the URL.
 
         Raises:
-            InvalidArguments: also a file that cannot be read; and as Fetcher.fetched.
+            InvalidArguments: also if the file cannot be read; and the errors of Fetcher.fetched.
         """
         async with self._fetcher.fetched(url, name=source) as file:
             loaded = await self._loader.load(file)

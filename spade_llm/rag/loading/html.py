@@ -30,25 +30,12 @@ _SKIPPED_TAGS = {
 _BLOCKS = {
     *("address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details"),
     *("div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "header", "hr", "html"),
-    *(
-        "li",
-        "main",
-        "ol",
-        "p",
-        "section",
-        "summary",
-        "table",
-        "tbody",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-    ),
-    *("tr", "ul"),
+    *("li", "main", "ol", "p", "section", "summary", "table", "tbody", "td", "tfoot", "th"),
+    *("thead", "tr", "ul"),
 }
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLOCK_TAGS = {*_HEADINGS, "pre", "tr"}
-"""Written in one piece, with all that is in them."""
+"""Tags that are written as one block, with all their content."""
 _TEXTS = etree.XPath(".//text()[not(parent::script or parent::style or parent::template)]")
 _IS_LAYOUT = etree.XPath("boolean(.//table or .//p or .//div or .//ul or .//ol or .//pre)")
 """Test for a table row that serves as page layout and holds no values."""
@@ -56,7 +43,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def parse_html(content: bytes) -> LoadedText:
-    """Raises InvalidArguments; the sentence goes on from the file's name."""
+    """Parse a web page. Raises InvalidArguments; the sentence continues from the file name."""
     text = decode_text(content, _encoding(content))
     root = _tree(text)
     return LoadedText(
@@ -67,7 +54,7 @@ def parse_html(content: bytes) -> LoadedText:
 
 
 def _tree(text: str) -> etree._Element | None:
-    # Without huge_tree pictures within the page (data: URLs) of 10 MB cut it off.
+    # Without huge_tree, a page with embedded pictures (data: URLs) of 10 MB is cut off.
     parser = etree.HTMLParser(
         encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=True
     )
@@ -75,8 +62,8 @@ def _tree(text: str) -> etree._Element | None:
         # lxml refuses a str with an encoding declaration, hence the encoded text.
         root = etree.fromstring(text.encode("utf-8", "replace"), parser)
     except etree.XMLSyntaxError as error:
-        raise InvalidArguments("is no readable HTML") from error
-    # The parser mends what it can; only its log tells that the tree was cut off.
+        raise InvalidArguments("is not valid HTML") from error
+    # The parser repairs what it can; only its log tells that the tree was cut off.
     if any(error.level == etree.ErrorLevels.FATAL for error in parser.error_log):
         raise InvalidArguments("is HTML that is nested too deeply to be read")
     return root
@@ -112,7 +99,7 @@ class _MarkdownWriter:
         return str(self._text).strip()
 
     def _start(self, element: etree._Element) -> bool:
-        """True: what is in it has been written, or is not to be."""
+        """Begin an element. True if its content was written already, or is skipped."""
         tag = element.tag
         if not isinstance(tag, str) or tag in _SKIPPED_TAGS:
             return True
@@ -129,7 +116,7 @@ class _MarkdownWriter:
     def _end(self, element: etree._Element) -> None:
         if element.tag in _BLOCKS:
             self._close()
-            # Of an item without text, say of a menu's picture.
+            # Left over by an item without text, for instance with a picture only.
             self._prefix = "" if element.tag == "li" else self._prefix
         if element.tail:
             self._open.append(element.tail)
@@ -153,7 +140,7 @@ class _MarkdownWriter:
 
 
 def _kept_breaks(pieces: list[str]) -> Iterator[str]:
-    """Lines as <br> makes them; line ends of the source are spaces."""
+    """Split at <br>; line ends of the source count as spaces."""
     line: list[str] = []
     for piece in pieces:
         if piece == "\n":

@@ -34,8 +34,8 @@ _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def open_without_links(path: Path) -> int:
-    """A descriptor. `path`: resolved; a folder on it may have become a link since, and that is
-    seen here: O_NOFOLLOW alone looks at a path's last part only.
+    """Open a file; returns its descriptor. `path`: resolved before. A parent folder that has been
+    replaced by a link since is refused, too; O_NOFOLLOW alone checks the last part of a path only.
 
     Raises:
         OSError: also for a link.
@@ -43,7 +43,7 @@ def open_without_links(path: Path) -> int:
     folder = os.open(path.anchor, _FOLDER_FLAGS)
     try:
         for part in path.parts[1:-1]:
-            # Relative to the open folder, so that none on the way can be exchanged for a link.
+            # Relative to the open folder, so that no parent can be replaced by a link meanwhile.
             inner = os.open(part, _FOLDER_FLAGS, dir_fd=folder)
             os.close(folder)
             folder = inner
@@ -63,7 +63,7 @@ _PLAIN_KINDS = (None, FileKind.TEXT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFile:
-    """A file that may be read."""
+    """File that may be read."""
 
     path: Path
     """Resolved."""
@@ -73,7 +73,7 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedFile:
-    """A file that is not read, and why."""
+    """File that is skipped, with the reason."""
 
     source: str
     reason: str
@@ -88,9 +88,9 @@ class LoadLimits:
 
 
 class Loader:
-    """Reads below `roots` only; relative paths are resolved below each of them, in order.
+    """Reads files below `roots`; relative paths are resolved below each of them, in order.
 
-    A context manager: what it parses with ends with the block, or with `close()`.
+    Use it as a context manager, or call `close()` at the end, which ends the parser process.
     """
 
     def __init__(self, roots: Sequence[Path], *, limits: LoadLimits | None = None) -> None:
@@ -106,27 +106,30 @@ class Loader:
         self.close()
 
     def close(self) -> None:
-        """It may be used again afterwards."""
+        """End the parser process and threads. The loader may be used again afterwards."""
         threads, self._threads = self._threads, _thread_pool()
-        # Not waited for: its threads may wait for the parser, which is closed next.
+        # Without waiting: its threads may wait for the parser, which is closed next.
         threads.shutdown(wait=False, cancel_futures=True)
         self.parser.close()
 
     def find(
         self, path: str, *, is_recursive: bool = True, only: PathKind | None = None
     ) -> Sequence[FoundFile | SkippedFile]:
-        """The file, or every file of the folder, in order of their names.
+        """Find a file, or the files of a folder by name.
 
         Raises:
-            PathNotFound: there is none (of the kind `only`), or it is outside the roots.
-            InvalidArguments: an empty folder, or a file of a kind that is not read.
+            PathNotFound: it does not exist (as the kind `only`), or is outside the roots.
+            InvalidArguments: an empty folder, or a file of an unsupported kind.
         """
         target = self._resolve(path)
         is_folder = target.is_dir()
         if only and only != ("folder" if is_folder else "file"):
             raise PathNotFound(f"there is no {only} {path!r} below the document roots")
         if is_folder:
-            return self._some(path, self._bounded(target, is_recursive))
+            entries = self._bounded(target, is_recursive)
+            if not entries:
+                raise InvalidArguments(f"{path!r} is a folder without files")
+            return entries
         found = self._judged(target)
         if isinstance(found, SkippedFile):
             raise InvalidArguments(f"{path!r} cannot be read: {found.reason}")
@@ -139,7 +142,10 @@ class Loader:
             InvalidArguments: too large, not what its name says, damaged, without text.
         """
         try:
-            return self._parsed(file_kind(file.path.name), self._content(file))
+            kind, content = file_kind(file.path.name), self._content(file)
+            if kind is None or kind is FileKind.TEXT:
+                return parse_text(content)
+            return self.parser.parse(kind, content)
         except InvalidArguments as error:
             raise InvalidArguments(f"{file.source!r} {error}") from error
 
@@ -151,20 +157,15 @@ class Loader:
             return await asyncio.to_thread(self.read, file)
         return await asyncio.get_running_loop().run_in_executor(self._threads, self.read, file)
 
-    def _parsed(self, kind: FileKind | None, content: bytes) -> LoadedText:
-        if kind is None or kind is FileKind.TEXT:
-            return parse_text(content)
-        return self.parser.parse(kind, content)
-
     def _content(self, file: FoundFile) -> bytes:
-        """Looks again at what it is: between finding and reading, it or a folder on the way to it
-        may have become a link."""
+        """Read the content, and check the file again: since it was found, it or a parent folder may
+        have been replaced by a link."""
         try:
             opened = open_without_links(file.path)
         except OSError as error:
             raise InvalidArguments(f"cannot be read: {error.strerror or 'I/O error'}") from error
         with os.fdopen(opened, "rb") as stream:
-            # By the open descriptor, which nobody can exchange any more.
+            # By the open descriptor, which cannot be replaced any more.
             objection = self._objection_to(file.path, os.fstat(stream.fileno()))
             if objection:
                 raise InvalidArguments(objection)
@@ -173,7 +174,7 @@ class Loader:
     def _resolve(self, path: str) -> Path:
         _check_path_form(path)
         if not self._roots:
-            raise PathNotFound("this agent has no document roots, so it reads no files")
+            raise PathNotFound("this agent has no document roots and reads no files")
         places = [self._located(root, path) for root in self._roots]
         inside = [place for place in places if self._root_of(place) is not None]
         if not inside:
@@ -187,19 +188,10 @@ class Loader:
         try:
             return (root / path).resolve()
         except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle (3.11, 3.12)
-            raise PathNotFound(f"{path!r} cannot be resolved; is it a circle of links?") from (
-                error
-            )
+            raise PathNotFound(f"{path!r} cannot be resolved; check for circular links") from error
 
     def _root_of(self, place: Path) -> Path | None:
         return next((root for root in self._roots if place.is_relative_to(root)), None)
-
-    def _some(
-        self, path: str, entries: list[FoundFile | SkippedFile]
-    ) -> Sequence[FoundFile | SkippedFile]:
-        if not entries:
-            raise InvalidArguments(f"{path!r} is a folder without files; put some into it")
-        return entries
 
     def _bounded(self, folder: Path, is_recursive: bool) -> list[FoundFile | SkippedFile]:
         entries: list[FoundFile | SkippedFile] = []
@@ -270,29 +262,29 @@ class Loader:
 
 
 def _thread_pool() -> ThreadPoolExecutor:
-    """Has none before the first file comes."""
+    """Create the pool, which starts its threads when files come."""
     return ThreadPoolExecutor(READ_AT_A_TIME, thread_name_prefix="load")
 
 
 def _check_path_form(path: str) -> None:
     if not path.strip() or "\0" in path:
-        raise PathNotFound("path must not be empty, nor hold a NUL character")
+        raise PathNotFound("path must not be empty or contain a NUL character")
     try:
         os.fsencode(path)
     except UnicodeEncodeError as error:
-        raise PathNotFound("path holds half a surrogate pair, as no file name does") from error
+        raise PathNotFound("path contains a lone surrogate") from error
     if ".." in Path(path).parts:
-        raise PathNotFound(f"{path!r} has '..' in it; give a path below a document root")
+        raise PathNotFound(f"{path!r} contains '..'; give a path below a document root")
 
 
 def _printable_name(name: str) -> str:
-    """File names may hold bytes that are no UTF-8; those become U+FFFD."""
+    """Replace the bytes of a file name that are not UTF-8 by U+FFFD."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _read_bounded(stream: BinaryIO, max_bytes: int) -> bytes:
     try:
-        # One byte more tells whether the file has grown since it was looked at.
+        # One byte more tells whether the file has grown since it was checked.
         raw = stream.read(max_bytes + 1)
     except OSError as error:
         raise InvalidArguments(f"cannot be read: {error.strerror or 'I/O error'}") from error

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from spade_llm.rag.loading.text import LoadedText
 
 MAX_HEAD_BYTES = 4_000_000
-"""Page starts of 20 000 pages and short metadata are far below."""
+"""Maximum length of a head, far above that of a file with 20 000 pages."""
 
 
 class ParseTask(BaseModel):
-    """A file's content follows."""
+    """Head of a request frame; the content of the file follows."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -35,7 +35,7 @@ class ParseTask(BaseModel):
 
 
 class ParseResult(BaseModel):
-    """The text follows, in UTF-8."""
+    """Head of an answer frame; the text follows, in UTF-8."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -46,7 +46,7 @@ class ParseResult(BaseModel):
     refusal: str = ""
     """Reason why there is no text; empty if there is one."""
     is_last: bool = False
-    """The process ends now: it has grown."""
+    """True if the process ends now, since it has grown."""
 
 
 def write_frame(to: IO[bytes], head: BaseModel, body: bytes) -> None:
@@ -56,9 +56,18 @@ def write_frame(to: IO[bytes], head: BaseModel, body: bytes) -> None:
 
 
 def parse_content(kind: FileKind, content: bytes) -> LoadedText:
-    """Raises InvalidArguments; the sentence goes on from the file's name."""
-    if kind in (FileKind.PDF, FileKind.DOCX):
-        return _parse_document(kind, content)
+    """Parse a file. Raises InvalidArguments; the sentence continues from the file name.
+
+    Each parser is imported when it is needed first.
+    """
+    if kind is FileKind.PDF:
+        from spade_llm.rag.loading.pdf import parse_pdf
+
+        return parse_pdf(content)
+    if kind is FileKind.DOCX:
+        from spade_llm.rag.loading.docx import parse_docx
+
+        return parse_docx(content)
     if kind is FileKind.HTML:
         from spade_llm.rag.loading.html import parse_html
 
@@ -67,20 +76,6 @@ def parse_content(kind: FileKind, content: bytes) -> LoadedText:
         from spade_llm.rag.loading.structured import parse_csv
 
         return parse_csv(content, delimiter="\t" if kind is FileKind.TSV else None)
-    return _parse_text_kind(kind, content)
-
-
-def _parse_document(kind: FileKind, content: bytes) -> LoadedText:
-    if kind is FileKind.PDF:
-        from spade_llm.rag.loading.pdf import parse_pdf
-
-        return parse_pdf(content)
-    from spade_llm.rag.loading.docx import parse_docx
-
-    return parse_docx(content)
-
-
-def _parse_text_kind(kind: FileKind, content: bytes) -> LoadedText:
     if kind is FileKind.TEXT:
         from spade_llm.rag.loading.text import parse_text
 
@@ -97,8 +92,13 @@ output."""
 
 def main() -> None:
     memory_bytes, seconds = int(sys.argv[1]), int(sys.argv[2])
-    _limit_resources(memory_bytes)
-    # Ctrl-C at a terminal reaches it too; whoever asked decides when it ends.
+    # macOS refuses RLIMIT_AS; there the time limit alone holds.
+    if sys.platform == "linux":
+        _lower_limit(resource.RLIMIT_AS, memory_bytes)
+    _lower_limit(resource.RLIMIT_FSIZE, MAX_WRITTEN_BYTES)
+    # A core dump would leave the document's text on the disk.
+    _lower_limit(resource.RLIMIT_CORE, 0)
+    # Ctrl-C at a terminal reaches this process, too; its parent decides when it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Standard error is for the traceback: its last line is reported as the reason.
     logging.disable()
@@ -106,22 +106,13 @@ def main() -> None:
     while head := sys.stdin.buffer.readline(MAX_HEAD_BYTES):
         task = ParseTask.model_validate_json(head)
         content = sys.stdin.buffer.read(task.size)
-        # Should whoever asked be dead, nobody else would end it.
+        # Ends the process if its parent has died.
         signal.alarm(seconds)
         answer, text = _parse_answer(FileKind(task.kind), content)
         signal.alarm(0)
         write_frame(sys.stdout.buffer, answer, text)
         if answer.is_last:
             return
-
-
-def _limit_resources(memory_bytes: int) -> None:
-    # macOS refuses RLIMIT_AS; there the time limit alone holds.
-    if sys.platform == "linux":
-        _lower_limit(resource.RLIMIT_AS, memory_bytes)
-    _lower_limit(resource.RLIMIT_FSIZE, MAX_WRITTEN_BYTES)
-    # A core dump would leave the document's text on the disk.
-    _lower_limit(resource.RLIMIT_CORE, 0)
 
 
 def _lower_limit(limit: int, value: int) -> None:

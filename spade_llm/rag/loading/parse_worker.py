@@ -44,7 +44,7 @@ class ParseLimits:
 
 
 class ParseWorker:
-    """Has no process until the first file comes, and none after `close()`."""
+    """Parser in a child process, which runs from the first file until `close()`."""
 
     def __init__(self, limits: ParseLimits | None = None) -> None:
         self._limits = limits or ParseLimits()
@@ -71,7 +71,7 @@ class ParseWorker:
         """
         require_extra("documents", "pypdf", "docx", "lxml")
         if not self._turn.acquire(timeout=MAX_WAIT_S):
-            raise InvalidArguments("was not read: others before it take too long; add it again")
+            raise InvalidArguments("was not read: files before it take too long; try again later")
         try:
             process = self._running()
             parsed, text = self._asked(process, kind, content)
@@ -105,18 +105,18 @@ class ParseWorker:
         except TimeoutError as error:
             self._end()
             raise InvalidArguments(
-                f"was given up after {self._limits.timeout_s} s of parsing; split it, or save it "
-                "in another format"
+                f"could not be parsed within {self._limits.timeout_s} s; split it, or save it in "
+                "another format"
             ) from error
         except (OSError, EOFError, ValidationError) as error:
             last_words = process.last_words()
             self._end()
             raise InvalidArguments(
-                f"broke its parser ({last_words}); the file is damaged or made to do so: save it "
+                f"crashed its parser ({last_words}); the file is damaged or malicious; save it "
                 "again, or in another format"
             ) from error
         except BaseException:
-            # The rest of an answer in the pipe would be taken for that of the next file.
+            # Otherwise the rest of this answer in the pipe would be read as that of the next file.
             self._end()
             raise
 
@@ -140,7 +140,7 @@ class _ParserProcess:
             env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUTF8": "1"},
             cwd="/",
         )
-        # A worker that nobody closed ends with whoever had it.
+        # A process that was not closed ends with its owner.
         self._ended = weakref.finalize(self, _exit_message, self._child, self._errors)
 
     @property
@@ -148,7 +148,8 @@ class _ParserProcess:
         return self._child.pid
 
     def ask(self, kind: FileKind, content: bytes, deadline: float) -> tuple[ParseResult, bytes]:
-        """Raises TimeoutError, EOFError, OSError or ValidationError: it is of no use any more."""
+        """Parse one file. After TimeoutError, EOFError, OSError or ValidationError, the process is
+        unusable."""
         # In a thread, because the child may answer, or die, before it has read everything.
         writer = threading.Thread(target=self._write, args=(kind, content), daemon=True)
         writer.start()
@@ -156,13 +157,13 @@ class _ParserProcess:
         parsed = ParseResult.model_validate_json(head)
         # The child has read untrusted input, so what it says is checked as well.
         if parsed.size > MAX_TEXT_BYTES:
-            raise EOFError("more text than there may be")
+            raise EOFError("the text exceeds its maximum size")
         text = self._read_exactly(parsed.size, rest, deadline)
         writer.join()
         return parsed, text
 
     def last_words(self) -> str:
-        """The last line of what it wrote to its standard error; which limit it met, if it did."""
+        """Reason of its end: the limit that it reached, or the last line of its error output."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.wait(END_WAIT_S)
         self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - 2000))
@@ -211,7 +212,7 @@ class _ParserProcess:
             raise TimeoutError
         some = os.read(source, _CHUNK_BYTES)
         if not some:
-            raise EOFError("it ended")
+            raise EOFError("the process ended")
         return some
 
 

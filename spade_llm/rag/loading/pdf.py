@@ -35,7 +35,7 @@ class _Heading:
 
 
 def parse_pdf(content: bytes) -> LoadedText:
-    """Raises InvalidArguments; the sentence goes on from the file's name."""
+    """Parse a PDF. Raises InvalidArguments; the sentence continues from the file name."""
     try:
         return _loaded(PdfReader(BytesIO(content)))
     except PyPdfError as error:
@@ -68,19 +68,20 @@ def _text_of(reader: PdfReader, headings: dict[int, list[_Heading]]) -> tuple[st
         starts.append(written.length)
         text = page.extract_text().strip()
         has_text = has_text or bool(text)
-        # On each page, or a line of program text would be a heading on one and none on the next.
+        # On each page: a line of program text must not be a heading on one page and none on others.
         page_text = _with_headings(text, headings.get(number, [])) if headings else text
         written.add(f"{page_text}\n\n")
     if not has_text:
         raise InvalidArguments(
-            f"has {len(starts)} pages and no text: they are pictures; run text recognition (OCR)"
-            " on it first"
+            f"has {len(starts)} pages of pictures without text; run text recognition (OCR) on it"
+            " first"
         )
     return str(written), tuple(starts)
 
 
 def _with_headings(text: str, headings: Sequence[_Heading]) -> str:
-    """Each in the place of the line that says it, else above what follows the one before it."""
+    """Insert the headings in the place of the lines with their titles; a heading without such a
+    line comes before the rest of the text."""
     parts, rest = [], text
     for one in headings:
         line = one.line.search(rest)
@@ -96,14 +97,11 @@ def _headings(reader: PdfReader) -> dict[int, list[_Heading]]:
         page = reader.get_destination_page_number(entry)
         markdown = markdown_heading(entry.title or "", level)
         if page is not None and page >= 0 and markdown:
-            found.setdefault(page, []).append(_Heading(markdown, _line_of(entry.title or "")))
+            # The title on a line of its own, numbered or not; long ones span several lines.
+            words = r"\s+".join(map(re.escape, (entry.title or "").split()[:MAX_TITLE_WORDS]))
+            line = rf"^[ \t]*(?:[\dA-Z][\d.]*[ \t]+)?{words}[ \t]*$"
+            found.setdefault(page, []).append(_Heading(markdown, re.compile(line, re.MULTILINE)))
     return found
-
-
-def _line_of(title: str) -> re.Pattern[str]:
-    """The title on a line of its own, numbered or not; long ones are broken into several."""
-    words = r"\s+".join(map(re.escape, title.split()[:MAX_TITLE_WORDS]))
-    return re.compile(rf"^[ \t]*(?:[\dA-Z][\d.]*[ \t]+)?{words}[ \t]*$", re.MULTILINE)
 
 
 def _outline(entries: Sequence[object], level: int) -> Iterator[tuple[Destination, int]]:

@@ -19,22 +19,22 @@ _DELIMITERS = ",;\t|"
 
 
 def parse_csv(content: bytes, *, delimiter: str | None = None) -> LoadedText:
-    """Raises InvalidArguments; the sentence goes on from the file's name."""
+    """Parse a CSV file; by default the delimiter is the one that the first line has most of.
+
+    Raises InvalidArguments; the sentence continues from the file name.
+    """
     text = decode_text(content)
+    if delimiter is None:
+        # Not csv.Sniffer, which takes quadratic time.
+        first_line = text.lstrip()[:10_000].partition("\n")[0]
+        delimiter = max(_DELIMITERS, key=first_line.count)
     # newline="" keeps line ends within quoted cells (documentation of csv).
-    rows = csv.reader(StringIO(text, newline=""), delimiter=delimiter or _delimiter(text))
+    rows = csv.reader(StringIO(text, newline=""), delimiter=delimiter)
     written, count = BoundedText(), 0
     for block in _row_texts(_check_rows(rows)):
         written.add(block + "\n\n")
         count += 1
     return LoadedText(text=str(written), is_markdown=False, metadata={"rows": count})
-
-
-def _delimiter(text: str) -> str:
-    """The one that the first line has most of."""
-    first = text.lstrip()[:10_000].partition("\n")[0]
-    # Not csv.Sniffer, which takes quadratic time.
-    return max(_DELIMITERS, key=first.count)
 
 
 def _check_rows(rows: Iterator[list[str]]) -> Iterator[list[str]]:
@@ -45,23 +45,19 @@ def _check_rows(rows: Iterator[list[str]]) -> Iterator[list[str]]:
             if any(cells):
                 yield cells
     except csv.Error as error:
-        raise InvalidArguments(f"is no readable CSV: {error}; export it again") from error
+        raise InvalidArguments(f"is not valid CSV: {error}; export it again") from error
 
 
 def _row_texts(rows: Iterator[list[str]]) -> Iterator[str]:
     first = next(rows, [])
-    if _is_header(first):
-        names = [" ".join(name.split())[:MAX_NAME_CHARS] for name in first]
-    else:
+    names = [" ".join(name.split())[:MAX_NAME_CHARS] for name in first]
+    # A header has different names and no numbers.
+    is_header = all(names) and len({*map(str.strip, first)}) == len(first)
+    if not is_header or any(map(_is_number, first)):
         names = []
         yield _row_text(first, names)
     for cells in rows:
         yield _row_text(cells, names)
-
-
-def _is_header(cells: list[str]) -> bool:
-    names = [cell.strip() for cell in cells]
-    return all(names) and len(set(names)) == len(names) and not any(map(_is_number, names))
 
 
 def _is_number(cell: str) -> bool:
@@ -82,7 +78,8 @@ MAX_DEPTH = 100
 
 
 def parse_json(content: bytes) -> LoadedText:
-    """Raises InvalidArguments; the sentence goes on from the file's name."""
+    """Parse a JSON file, a line per value. Raises InvalidArguments; the sentence continues from the
+    file name."""
     written = BoundedText()
     for line in _value_lines(_parse_value(decode_text(content), ""), "", 0):
         written.add(line)
@@ -105,7 +102,7 @@ def _parse_value(text: str, where: str) -> object:
         # Numbers stay as they are written; int() refuses those of 4300 digits.
         value: object = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
     except json.JSONDecodeError as error:
-        raise InvalidArguments(f"is no valid JSON: {where}{error}") from error
+        raise InvalidArguments(f"is not valid JSON: {where}{error}") from error
     except RecursionError as error:
         raise InvalidArguments("is JSON that is nested too deeply to be read") from error
     return value
@@ -122,14 +119,9 @@ def _value_lines(value: object, path: str, depth: int) -> Iterator[str]:
             yield from _value_lines(inner, f"{path}[{number}]", depth + 1)
             yield "\n"
     else:
-        yield _value_line(value, path)
-
-
-def _value_line(value: object, path: str) -> str:
-    shown = (
-        ", ".join(map(_format_scalar, value)) if isinstance(value, list) else _format_scalar(value)
-    )
-    return f"{path}: {shown}\n" if path else f"{shown}\n"
+        values = value if isinstance(value, list) else [value]
+        shown = ", ".join(map(_format_scalar, values))
+        yield f"{path}: {shown}\n" if path else f"{shown}\n"
 
 
 def _format_scalar(value: object) -> str:

@@ -27,7 +27,7 @@ _CODE = (
 _NAMES = frozenset(
     {"makefile", "dockerfile", "readme", "license", "licence", "changelog", "notice"}
 )
-"""Text files that usually have no ending."""
+"""Text files that usually have no extension."""
 
 
 class FileKind(StrEnum):
@@ -56,7 +56,7 @@ _KIND_BY_SUFFIX: dict[str, FileKind] = {
 }
 CODE_SUFFIXES = frozenset(f".{suffix}" for suffix in _CODE.split())
 BINARY_KINDS = frozenset({FileKind.PDF, FileKind.DOCX})
-"""Their size says little about how much text they hold: pictures and fonts count too."""
+"""Kinds whose size is not that of their text, since it includes pictures and fonts."""
 
 
 def file_kind(name: str) -> FileKind | None:
@@ -85,7 +85,7 @@ MAX_METADATA_CHARS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedText:
-    """The fields are those of Document."""
+    """Text of a file; the fields are those of SourceDocument."""
 
     text: str
     page_starts: tuple[int, ...] = ()
@@ -104,10 +104,8 @@ class LoadedText:
 
 
 class BoundedText:
-    """Text that is written piece by piece, and refused once it is too long.
-
-    A few kilobytes of a crafted file can stand for gigabytes of text.
-    """
+    """Text builder with a size limit, since a crafted file of some kilobytes can expand to
+    gigabytes of text."""
 
     def __init__(self, max_bytes: int = MAX_TEXT_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -117,12 +115,13 @@ class BoundedText:
         """Length in characters so far: the offset of the next piece."""
 
     def add(self, piece: str) -> None:
-        """Raises InvalidArguments: too much; the sentence goes on from the file's name."""
+        """Append text. Raises InvalidArguments if it is too long; the sentence continues from the
+        file name."""
         clean = sanitize_text(piece)
         self._bytes += len(clean) if clean.isascii() else len(clean.encode())
         if self._bytes > self._max_bytes:
             raise InvalidArguments(
-                f"holds more than {self._max_bytes} bytes of text; split it into several files"
+                f"has more than {self._max_bytes} bytes of text; split it into several files"
             )
         self._pieces.append(clean)
         self.length += len(clean)
@@ -164,12 +163,16 @@ _BYTE_ORDER_MARKS = (
 
 
 def decode_text(raw: bytes, encoding: str = "utf-8") -> str:
-    """`encoding`: what it is in if no mark says otherwise.
+    """Decode a text. `encoding`: used unless there is a byte order mark.
 
     Raises:
-        InvalidArguments: it is something else; the sentence goes on from the file's name.
+        InvalidArguments: it has another encoding; the sentence continues from the file name.
     """
-    encoding, skip = _decode_by_mark(raw) or (encoding, 0)
+    skip = 0
+    for mark, marked_encoding in _BYTE_ORDER_MARKS:
+        if raw.startswith(mark):
+            encoding, skip = marked_encoding, len(mark)
+            break
     try:
         text = raw[skip:].decode(encoding)
     except UnicodeDecodeError as error:
@@ -177,19 +180,12 @@ def decode_text(raw: bytes, encoding: str = "utf-8") -> str:
             f"is not {encoding.upper()}: byte {error.start + skip} is wrong; save it as UTF-8"
         ) from error
     if "\0" in text:
-        raise InvalidArguments("is not text: it holds NUL characters, as programs and pictures do")
+        raise InvalidArguments("is not text: it contains NUL characters, as binary files do")
     return text
 
 
-def _decode_by_mark(raw: bytes) -> tuple[str, int] | None:
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if raw.startswith(mark):
-            return encoding, len(mark)
-    return None
-
-
 def parse_text(content: bytes) -> LoadedText:
-    """Raises InvalidArguments; the sentence goes on from the file's name."""
+    """Parse a plain text. Raises InvalidArguments; the sentence continues from the file name."""
     return LoadedText(text=decode_text(content))
 
 
@@ -198,17 +194,17 @@ MAX_HEADING_CHARS = 200
 
 
 def markdown_heading(title: str, level: int) -> str:
-    """Empty for a title without a word."""
+    """Markdown of a heading; empty for a title without a word."""
     words = " ".join(title.split())[:MAX_HEADING_CHARS]
     return f"{'#' * min(max(level, 1), 6)} {words}" if words else ""
 
 
 def escape_markdown(text: str) -> str:
-    """Lines that Markdown would take for a heading, an underline or a fence get a backslash."""
+    """Escape lines that Markdown would take for a heading, an underline or a fence."""
     return _LOOKS_LIKE_MARKUP.sub(r"\1\\\2", text)
 
 
 def markdown_table_row(cells: list[str]) -> str:
-    """A line of a table; empty if all its cells are."""
+    """Markdown of a table row; empty if all its cells are empty."""
     words = [" ".join(cell.split()).replace("|", "\\|") for cell in cells]
     return f"| {' | '.join(words)} |" if any(words) else ""

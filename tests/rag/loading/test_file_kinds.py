@@ -86,7 +86,9 @@ def test_headings_of_one_page_stand_where_the_page_says_them(
 def test_a_scanned_pdf_says_that_it_has_no_text(loader: Loader, tmp_path: Path) -> None:
     write_drawing_pdf(tmp_path / "scan.pdf")
 
-    with pytest.raises(InvalidArguments, match=r"'scan.pdf' has 1 pages and no text.*OCR"):
+    with pytest.raises(
+        InvalidArguments, match=r"'scan.pdf' has 1 pages of pictures without text.*OCR"
+    ):
         _read(loader, "scan.pdf")
 
 

@@ -58,7 +58,7 @@ def test_wrong_bytes_are_reported_with_their_place(root: Path) -> None:
         ("a\0b", "NUL"),
         ("out.txt", "outside the document roots"),
         ("out/x.txt", "outside the document roots"),
-        ("loop.txt", "circle|there is no"),
+        ("loop.txt", "circular|there is no"),
         (".hidden.txt", "hidden"),
         ("photo.png", "not read \\(.png\\)"),
         ("pipe.txt", "not a regular file"),
