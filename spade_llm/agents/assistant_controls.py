@@ -62,7 +62,9 @@ class AssistantControls(XmppAgent):
         """Add a tool, offered from the next turn on. Raises ConfigurationError if the name is
         taken."""
         if tool.spec.name in (known.spec.name for known in self._own_tools):
-            raise ConfigurationError(f"there are two tools {tool.spec.name!r}; rename one")
+            raise ConfigurationError(
+                f"duplicate tool name {tool.spec.name!r}; rename one of the tools"
+            )
         bind_tools(self, [tool])
         self._own_tools.append(tool)
         self.llm_behaviour.shared_tools.add(LocalToolbox([tool]))

@@ -106,7 +106,7 @@ def _subagents(
         raise ConfigurationError(f"subagent_ids is {subagent_ids!r}: give a list of JIDs")
     for one in subagent_ids:
         if not is_jid(one):
-            raise ConfigurationError(f"subagent_ids: {one!r} is no JID: write name@domain")
+            raise ConfigurationError(f"subagent_ids: {one!r} is not a JID; expected name@domain")
     # Not `timeout_s <= 0`, which is false for NaN.
     if not timeout_s > 0:
         raise ConfigurationError(f"subagent_response_timeout is {timeout_s}: give seconds above 0")

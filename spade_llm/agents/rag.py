@@ -58,7 +58,7 @@ class RAGAgent(XmppAgent):
     ) -> None:
         super().__init__(jid, password, options=options)
         if options.data is None:
-            raise ConfigurationError("options.data: the RAG agent needs a directory to keep")
+            raise ConfigurationError("options.data: the RAG agent needs a data directory")
         rag = rag or RagOptions()
         self._library = DocumentLibrary(
             options.data / "rag", embedder=embedder, roots=roots, chroma_url=rag.chroma_url
@@ -98,7 +98,7 @@ class RAGAgent(XmppAgent):
         try:
             return frozenset({await upload_host(self)})
         except RequestError as error:
-            logger.info("no uploads at the server of %s: %s", self.jid, error)
+            logger.info("the server of %s offers no file upload: %s", self.jid, error)
             return frozenset()
 
     async def _summary(self) -> str:

@@ -95,7 +95,7 @@ class ToolAgent(XmppAgent):
                 await stack.enter_async_context(group.resource)
         # A rule for a tool that is misspelt guards nothing; an MCP server's may come later.
         for name in self._rules.terms_of.keys() - await self._tools.offers():
-            logger.warning("[tools.%s] is for a tool that is not there now", name)
+            logger.warning("[tools.%s]: unknown tool; its rules have no effect now", name)
 
     async def _digest(self) -> str:
         """Digest of all tools, their timeouts and allowed callers; recomputed when they change."""
@@ -127,7 +127,7 @@ def _check_names(tools: Sequence[Tool], rules: ToolRules) -> None:
     for name in rules.terms_of:
         if name not in known:
             raise ConfigurationError(
-                f"[tools.{name}]: there is no such tool; there are: {', '.join(known)}"
+                f"[tools.{name}]: unknown tool; available tools: {', '.join(known)}"
             )
 
 

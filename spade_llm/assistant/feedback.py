@@ -79,7 +79,10 @@ class AnswerFeedback:
                     memories=memories,
                 )
             except StorageFailed:
-                logger.exception("conversation %s: no feedback on its answer", said.conversation)
+                logger.exception(
+                    "conversation %s: its answer could not be logged for feedback",
+                    said.conversation,
+                )
 
     def react(self, emojis: Collection[str], *, to: str, peer: str) -> bool:
         """Store a reaction; True if `settle` has work to do. `to` is the id of a message; only
@@ -91,7 +94,7 @@ class AnswerFeedback:
                 return False
             self._log.judge(answer, verdict)
         except StorageFailed:
-            logger.exception("a reaction of %s was not noted", peer)
+            logger.exception("a reaction of %s could not be stored", peer)
             return False
         return True
 
@@ -104,7 +107,7 @@ class AnswerFeedback:
                     async with asyncio.timeout(SETTLE_S):
                         self._log.settle(answer, await self._shifted(answer))
             except (RequestError, ServiceError, TimeoutError) as error:
-                logger.warning("feedback waits for memory: %s", error)
+                logger.warning("memory is unavailable; feedback is applied later: %s", error)
 
     def line(self, turn_input: ChatTurnInput) -> str:
         """Line for /why with the sender's reaction to the last answer in this conversation; empty:

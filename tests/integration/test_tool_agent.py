@@ -91,9 +91,9 @@ async def test_a_group_is_opened_before_the_first_call_and_closed_after_the_last
     assert result.text == "far"
     assert status.summary == "2 tools: 1 local, 1 far"
     assert states == ["open", "closed"]
-    assert "[tools.later] is for a tool that is not there now" in caplog.text
+    assert "[tools.later]: unknown tool; its rules have no effect now" in caplog.text
 
 
 async def test_a_rule_for_a_tool_that_is_not_there_is_an_error(network: Network) -> None:
-    with pytest.raises(ConfigurationError, match=r"\[tools\.repaet\]: there is no such tool"):
+    with pytest.raises(ConfigurationError, match=r"\[tools\.repaet\]: unknown tool"):
         await tool_agent(network, rules=ToolRules(terms_of={"repaet": Terms()}))

@@ -280,7 +280,9 @@ class ReplyPagination:
         kept = self._kept.get(body.id)
         # An id of somebody else's answer gets the words of an unknown one.
         if kept is None or kept.peer != request.message.asker or kept.until <= self._clock():
-            raise NotFound(f"id: there is no rest {body.id!r} of an answer to you, or no longer")
+            raise NotFound(
+                f"id: no remainder {body.id!r} of an answer to this caller; it may have expired"
+            )
         begin = body.page * PAGE_CHARS
         return ReplyPage(text=kept.text[begin : begin + PAGE_CHARS])
 
@@ -306,7 +308,7 @@ async def fetch_whole_reply(reply: ChatReply, peer: RpcClient) -> ChatReply:
         ]
         rest = _read("".join(page.text for page in pages), peer)
     except RequestError as error:
-        logger.warning("the rest of an answer of %s is missing: %s", peer.jid, error)
+        logger.warning("the remainder of an answer of %s could not be fetched: %s", peer.jid, error)
         return _without_context(reply)
     update = {"tool_calls": rest.tool_calls, "steps": rest.steps, "context": rest.context}
     return reply.model_copy(update={**update, "rest": "", "rest_pages": 0})
@@ -318,7 +320,7 @@ def _read(text: str, peer: RpcClient) -> ReplyRemainder:
         return ReplyRemainder.model_validate_json(text)
     except ValidationError:
         raise RequestFailed(
-            f"{peer.jid} sent pages of an answer that do not belong together",
+            f"{peer.jid} sent inconsistent pages of an answer",
             peer=peer.jid,
             wire_code=MalformedContent.code,
         ) from None

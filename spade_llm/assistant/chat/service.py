@@ -330,9 +330,7 @@ class ChatService:
     async def _approve(self, request: Request, body: ApproveRequest) -> Empty:
         verdict = ApprovalVerdict.YES if body.is_approved else ApprovalVerdict.NO
         if not self._questions.settle(body.id, verdict, peer=request.message.owner):
-            raise NotFound(
-                f"id: you are not asked {body.id!r} now: it was answered, or has expired"
-            )
+            raise NotFound(f"id: no pending question {body.id!r}: it was answered or has expired")
         return Empty()
 
 

@@ -55,7 +55,7 @@ class UsageCommand:
         try:
             days = self._ledger.of_peer(turn_input.peer, days=REPORT_DAYS[-1][1])
         except StorageFailed:
-            logger.exception("/usage of %s", turn_input.peer)
+            logger.exception("/usage of %s: the ledger could not be read", turn_input.peer)
             return "The record of usage cannot be read right now."
         lines = [self._line(name, days, count) for name, count in REPORT_DAYS]
         if allowed := self._limits.in_words:

@@ -192,7 +192,7 @@ class ExpertQuestions:
         opened = [one for one in self._asked.values() if self._is_open(one)]
         of_expert = sum(one.row.expert == expert for one in opened)
         if len(opened) >= MAX_OPEN or of_expert >= MAX_OPEN_PER_EXPERT:
-            reason = f"{of_expert} questions to {expert} are open; ask again later"
+            reason = f"limit of open questions reached ({of_expert} to {expert}); try again later"
             raise RequestRefused(reason, peer=expert, wire_code="busy")
         row = LoggedExpertQuestion(
             id=id,
@@ -329,7 +329,7 @@ class ExpertQuestions:
 
     def _ask_which(self, unclear: _AmbiguousAnswer, message: AclMessage) -> None:
         if unclear.times >= MAX_CHOICES:
-            logger.warning("%s does not say which question is meant", message.owner)
+            logger.warning("%s did not choose a question; its answer is dropped", message.owner)
             return
         unclear.times += 1
         self._unclear[message.owner] = unclear
@@ -349,7 +349,7 @@ class ExpertQuestions:
         try:
             self._log.answer(asked.row.id, answer)
         except StorageFailed:
-            logger.exception("an answer of %s is not kept", asked.row.expert)
+            logger.exception("an answer of %s could not be stored", asked.row.expert)
 
     def _fail(self, asked: _OpenExpertQuestion, error: RequestError) -> None:
         if not asked.answer.done():
@@ -365,7 +365,7 @@ class ExpertQuestions:
         try:
             self._log.remove(asked.row.id)
         except StorageFailed:
-            logger.exception("a question to %s is not removed", asked.row.expert)
+            logger.exception("a question to %s could not be deleted", asked.row.expert)
 
     def _is_open(self, asked: _OpenExpertQuestion) -> bool:
         return not (asked.answer.done() or self._is_over(asked))

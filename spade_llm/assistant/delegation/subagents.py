@@ -81,7 +81,7 @@ class SubAgents:
         """
         coordinator = self._coordinator
         if coordinator is None:
-            raise RuntimeError("the sub-agents have not joined an agent")
+            raise RuntimeError("SubAgents.join has not been called")
         presence = await coordinator.presence_of(jid)
         # Reported at once instead of after the timeout.
         if presence is PresenceStatus.AWAY:

@@ -341,7 +341,7 @@ class ConversationDeletion:
             for session in [None] if sessions is None else sessions:
                 stopped = self.dispatcher.stop(peer, session, TURN_ONTOLOGIES)
                 if not await stopped.has_ended(timeout_s=STOP_S):
-                    raise Busy("an answer in it does not let itself be stopped; ask again later")
+                    raise Busy("a running answer could not be stopped; try again later")
             yield
 
 

@@ -78,7 +78,11 @@ class HistoryLoader:
         except (RequestError, StorageFailed, TimeoutError) as error:
             if not kept:
                 raise
-            logger.warning("conversation %s: the oldest part is away: %s", conversation, error)
+            logger.warning(
+                "conversation %s: the oldest part of its history could not be loaded: %s",
+                conversation,
+                error,
+            )
         known = {message.id for message in kept}
         said = [*kept, *(message for message in waiting if message.id not in known)]
         retracted = {message.id for message in waiting if message.role == RETRACTED}
@@ -187,7 +191,11 @@ class MemoryBehaviour(Behaviour):
                 await self.memory.reviewed(used)
         # SPADE ends a behaviour for ever when run() raises.
         except (RequestError, ServiceError) as error:
-            logger.warning("observations wait %.1f s for memory: %s", self._pause_s, error)
+            logger.warning(
+                "memory is unavailable; observations are delivered again in %.1f s: %s",
+                self._pause_s,
+                error,
+            )
             await asyncio.sleep(self._pause_s)
             self._pause_s = min(self._pause_s * 2, MAX_BACKOFF_S)
 
@@ -266,7 +274,9 @@ class MemoryBehaviour(Behaviour):
             earlier = await self._load_history(conversation.key, self._history_loader)
         except (RequestError, StorageFailed, TimeoutError) as error:
             reason = str(error) or "no answer in time"
-            logger.warning("conversation %s could not be loaded: %s", conversation.key, reason)
+            logger.warning(
+                "conversation %s: its history could not be loaded: %s", conversation.key, reason
+            )
             return
         if not conversation.is_loaded:  # Another turn of it, beside this one, may have been faster.
             _prepend_history(earlier, conversation)
@@ -297,7 +307,7 @@ class MemoryBehaviour(Behaviour):
             async with asyncio.timeout(RETRACT_S):
                 await self._flusher.of(conversation.key)
         except (RequestError, ServiceError, TimeoutError) as error:
-            logger.warning("conversation %s: not taken back yet: %s", conversation.key, error)
+            logger.warning("conversation %s: a retraction is pending: %s", conversation.key, error)
 
     async def close(self, conversation: str) -> None:
         """Close a conversation, so that the next message starts a new one. Raises RequestError,

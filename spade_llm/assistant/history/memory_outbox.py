@@ -253,7 +253,7 @@ class OutboxFlusher:
         """Deliver each observation alone after a group was refused, so that only the invalid ones
         are dropped."""
         if len(group) == 1:
-            logger.error("an observation cannot be kept, and is given up: %s", error)
+            logger.error("memory refused an observation; it is dropped: %s", error)
             await self._done(group)
             return
         for observation in group:
@@ -277,7 +277,7 @@ class OutboxFlusher:
         if len(two) == 1:
             raise error
         await self._observe(two[1:])
-        logger.error("memory fails on an observation each time, it is given up: %s", error)
+        logger.error("memory failed repeatedly on an observation; it is dropped: %s", error)
         await self._done(two)
 
     async def _observe(self, group: Sequence[QueuedObservation]) -> None:

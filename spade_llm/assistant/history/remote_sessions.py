@@ -254,7 +254,7 @@ async def _memory_errors_as_refusals(answer: Awaitable[T]) -> T:
     except RequestRefused as error:
         raise _REFUSALS.get(error.wire_code, Refusal)(error.detail) from None
     except (RequestError, TimeoutError) as error:
-        logger.warning("memory cannot be asked for a person's sessions: %s", error)
+        logger.warning("memory is unavailable for a sessions request: %s", error)
         if isinstance(error, RequestError) and error.wire_code == StorageFailed.code:
             raise StorageFailed(error.detail) from None
         raise Unavailable("the memory agent cannot be reached now; try again later") from None

@@ -125,7 +125,7 @@ async def summarize_document(model: ChatModel, beginning: str, *, name: str, lan
             # No tools: the document is somebody's text, and must not cause a call.
             completion = await model.complete(messages, tool_choice="none")
     except (ModelError, TimeoutError) as error:
-        logger.warning("no summary of a file: %s", error or "too late")
+        logger.warning("a file could not be summarized: %s", error or "timeout")
         return ""
     return replace_lone_surrogates(completion.text).strip()[:MAX_CHARS]
 
@@ -230,7 +230,7 @@ class FileSharingMiddleware:
         try:
             return await self._taken(self._library, reading)
         except RequestError as error:
-            logger.info("a file of %s was not read: %s", reading.turn_input.peer, error)
+            logger.info("a file of %s was not ingested: %s", reading.turn_input.peer, error)
             is_away = isinstance(error, PeerUnavailable)
             code, reason = error.wire_code, error.detail
             return texts.refusal(code, name=file.name, reason=reason, is_away=is_away)
@@ -338,5 +338,5 @@ class FileSharing:
         try:
             return await upload_host(self._agent)
         except RequestError as error:
-            logger.info("no uploads at the server of %s: %s", self._agent.jid, error)
+            logger.info("the server of %s offers no file upload: %s", self._agent.jid, error)
             return ""

@@ -195,7 +195,7 @@ class _GuardedTurn:
         """Check an error message, which may quote the invalid answer."""
         found = await self._judged(str(fault))
         if found.is_blocked or found.text != str(fault):
-            return InvalidAnswer("there is no answer of the form that was asked for")
+            return InvalidAnswer("no answer matches the requested schema")
         return fault
 
     async def _judged_object(self, answer: str, schema: AnswerSchema) -> ChainResult:

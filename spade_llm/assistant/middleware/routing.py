@@ -185,7 +185,9 @@ class RoutingDecider:
             is_late = not task.done()
             task.cancel()
         if is_late:
-            logger.error("%s: no routing within %g s", conversation.key, self._decision_s)
+            logger.error(
+                "%s: the routing function timed out after %g s", conversation.key, self._decision_s
+            )
             return None
         if task.cancelled():
             logger.error("%s: the routing function was cancelled", conversation.key)
@@ -309,7 +311,9 @@ class RoutingMiddleware:
         is_for_asker = len(others) < len(decision.recipients)
         outcome = replace(outcome, is_for_asker=is_for_asker)
         if way.hops >= self._max_hops:
-            logger.warning("%s: passed on %d times: it ends here", way.thread, way.hops)
+            logger.warning(
+                "%s: hop limit reached (%d); the answer is not forwarded", way.thread, way.hops
+            )
             return replace(outcome, routed_to=())
         failures = await asyncio.gather(*(self._send(one, way) for one in others))
         return _with_failures(outcome, way, dict(filter(None, failures)))
@@ -322,16 +326,16 @@ class RoutingMiddleware:
             self._hops.passed_on(bare(to), way.thread, way.hops + 1)
         try:
             if bare(to) == bare(way.message.receiver):
-                raise RequestRefused("an agent routes nothing to itself", peer=to)
+                raise RequestRefused("an answer cannot be routed to the agent itself", peer=to)
             await self._letters.say(letter, on_return=partial(self._returned, way, to))
         except RequestError as error:
-            logger.warning("%s: not passed on to %s: %s", way.thread, to, error)
+            logger.warning("%s: could not be forwarded to %s: %s", way.thread, to, error)
             return to, error.wire_code
         return None
 
     def _returned(self, way: _ForwardedAnswer, to: str, condition: str) -> None:
         """It came back after the asker's request had ended."""
-        logger.warning("%s: %s returned what was passed on: %s", way.thread, to, condition)
+        logger.warning("%s: %s returned a forwarded answer: %s", way.thread, to, condition)
         if way.message.ontology == CHAT_TEXT and not way.hops:
             self._run(self._letters.tell(way.back(_failure_note({to: condition}))))
 

@@ -216,7 +216,7 @@ class UsageMiddleware:
         try:
             await self._ledger.tidy()
         except StorageFailed:
-            logger.exception("the record of usage was not tidied")
+            logger.exception("pruning the usage ledger failed")
         return outcome
 
     def last(self, conversation: str) -> TurnRecord | None:

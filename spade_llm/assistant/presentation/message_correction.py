@@ -158,7 +158,9 @@ class MessageCorrection:
         try:
             await self._shown.put(answer)
         except StorageFailed as error:
-            logger.warning("what is shown to %s is not noted: %s", answer.peer, error)
+            logger.warning(
+                "the message ids of an answer to %s could not be stored: %s", answer.peer, error
+            )
         return answer
 
     def show(self, answer: ShownAnswer, ids: tuple[str, ...]) -> ShownAnswer:
@@ -166,7 +168,9 @@ class MessageCorrection:
         try:
             self._shown.show(answer, ids)
         except StorageFailed as error:
-            logger.warning("what is shown to %s is not noted: %s", answer.peer, error)
+            logger.warning(
+                "the message ids of an answer to %s could not be stored: %s", answer.peer, error
+            )
         return replace(answer, ids=ids)
 
     def pieces(self, message: AclMessage) -> Sequence[AclMessage]:
@@ -200,7 +204,9 @@ class MessageCorrection:
         try:
             last = self._shown.last(turn_input.conversation)
         except StorageFailed as error:
-            logger.warning("what is shown in %s cannot be read: %s", turn_input.conversation, error)
+            logger.warning(
+                "the answers shown in %s could not be read: %s", turn_input.conversation, error
+            )
             return None
         return last if last and corrects in (last.asked, last.request) else None
 
@@ -208,5 +214,5 @@ class MessageCorrection:
         try:
             return self._shown.of_request(place, request)
         except StorageFailed as error:
-            logger.warning("what is shown in %s cannot be read: %s", place, error)
+            logger.warning("the answers shown in %s could not be read: %s", place, error)
             return None

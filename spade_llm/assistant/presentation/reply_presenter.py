@@ -73,7 +73,7 @@ class LongAnswerSender:
         try:
             return await self._send(turn_input.message, text, name)
         except (RequestError, OSError) as error:
-            logger.info("no file for %s: %s", turn_input.peer, error)
+            logger.info("a file could not be sent to %s: %s", turn_input.peer, error)
             return ""
 
 

@@ -96,7 +96,7 @@ class PersonDocumentListing:
         if namespace is not None:
             _check(namespace, self._mine)
             if not self._is_seen(namespace):
-                raise InvalidArguments("namespace: there is none that is called so")
+                raise InvalidArguments("namespace: not found")
         page = await self._listing.documents(namespace=namespace, limit=limit, offset=offset)
         seen = (one for one in page.documents if self._is_seen(one.namespace))
         return replace(page, documents=tuple(seen))
@@ -120,7 +120,7 @@ def _namespace_of(person: str) -> str:
 
 def _check(namespace: str, mine: str) -> None:
     if not _is_visible(namespace, mine):
-        raise InvalidArguments("namespaces: this one holds what another person shared")
+        raise InvalidArguments("namespaces: not accessible: it holds another person's files")
 
 
 def _is_visible(namespace: str, mine: str) -> bool:

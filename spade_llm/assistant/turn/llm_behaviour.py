@@ -293,7 +293,7 @@ class LLMBehaviour(Behaviour):
                 recalled=outcome.recalled.memories,
             )
         except StorageFailed:
-            logger.exception("conversation %s: an exchange was not kept", conversation.key)
+            logger.exception("conversation %s: an exchange could not be stored", conversation.key)
             return ("memory",)
         return ()
 

@@ -266,7 +266,7 @@ async def _prepared(
         async with asyncio.timeout(PREPARE_DEADLINE_S):
             await strategy.prepare(messages)
     except TimeoutError:
-        logger.info("conversation %s: its context is not prepared yet", key)
+        logger.info("conversation %s: preparing its context takes too long", key)
 
 
 async def _worked_ahead(strategy: ContextManagement, conversation: Conversation) -> None:
@@ -276,7 +276,7 @@ async def _worked_ahead(strategy: ContextManagement, conversation: Conversation)
             await strategy.work_ahead(tuple(conversation.messages))
     except (ModelError, TimeoutError) as error:
         key = conversation.key
-        logger.warning("conversation %s: nothing was worked out ahead: %s", key, error)
+        logger.warning("conversation %s: preparing its next context failed: %s", key, error)
 
 
 class TokenCounterCache:

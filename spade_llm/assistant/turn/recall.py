@@ -283,10 +283,12 @@ class Recall:
             # The query is at fault, for example because of an invalid namespace.
             code = error.wire_code if isinstance(error, RequestError) else ""
             if isinstance(error, InvalidArguments) or code == InvalidArguments.code:
-                logger.info("%s cannot be asked this: %s", name, error)
+                logger.info("%s rejected the recall query: %s", name, error)
                 return ()
             reason = str(error) or f"no answer within {self._deadline_s:g} s"
-            logger.warning("%s is passed over for %.0f s: %s", name, CIRCUIT_BREAKER_S, reason)
+            logger.warning(
+                "circuit breaker: %s is skipped for %.0f s: %s", name, CIRCUIT_BREAKER_S, reason
+            )
             self._away_until[name] = self._clock() + CIRCUIT_BREAKER_S
             return None
 

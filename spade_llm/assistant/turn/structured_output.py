@@ -66,7 +66,9 @@ class JsonAnswerSchema:
     def __init__(self, schema: Mapping[str, object]) -> None:
         """Raises InvalidArguments unless it is a schema of an object, and of a bounded size."""
         if len(json.dumps(schema).encode()) > MAX_SCHEMA_BYTES:
-            raise InvalidArguments(f"response_schema: it has over {MAX_SCHEMA_BYTES} bytes")
+            raise InvalidArguments(
+                f"response_schema: larger than the limit ({MAX_SCHEMA_BYTES} bytes)"
+            )
         # pydantic writes a model that contains itself as a reference and no type.
         self.schema = {"type": "object", **schema} if "$ref" in schema else schema
         self._check = ArgumentValidator("answer", self.schema, is_foreign=True, of="the fields of")

@@ -255,7 +255,7 @@ class _ApprovalGate:
                 await self._approver.ask(question) if self._approver.ask else ApprovalVerdict.NOBODY
             )
         self._left_s -= time.monotonic() - began
-        logger.info("tool %s: %s was asked: %s", tool, self._approver.jid, verdict)
+        logger.info("tool %s: approval asked of %s: %s", tool, self._approver.jid, verdict)
         return verdict
 
 

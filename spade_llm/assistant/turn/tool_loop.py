@@ -257,7 +257,7 @@ class ToolLoop:
 
     def _break_off(self, reason: str) -> None:
         if self._options.answer_schema is not None:
-            raise InvalidAnswer(f"there is no answer of the form that was asked for: {reason}")
+            raise InvalidAnswer(f"no answer matches the requested schema: {reason}")
         self._result.break_off(reason)
 
     @property
@@ -381,7 +381,9 @@ class ToolLoop:
             return schema.checked(completion.text)
         except AnswerSchemaError as fault:
             if reached := self._used_up():
-                raise InvalidAnswer(f"the answer has no valid form, and {reached}") from fault
+                raise InvalidAnswer(
+                    f"the answer does not match the requested schema, and {reached}"
+                ) from fault
             said: AssistantMessage = {
                 "role": "assistant",
                 "content": completion.text or "(nothing)",
@@ -396,5 +398,5 @@ class ToolLoop:
             return schema.checked(again.text)
         except AnswerSchemaError as fault:
             raise InvalidAnswer(
-                f"the model's answer does not have the form that was asked for, twice: {fault}"
+                f"the model's second answer does not match the requested schema either: {fault}"
             ) from fault

@@ -142,7 +142,7 @@ class Turn:
                 raise
             late = f"it took longer than {self._limits.seconds:g} seconds"
             if options.answer_schema is not None:
-                raise InvalidAnswer(f"there is no answer of the form: {late}") from None
+                raise InvalidAnswer(f"no answer matches the requested schema: {late}") from None
             result.break_off(late)
         return result
 

@@ -182,7 +182,7 @@ class TurnRecorder:
         try:
             self._ledger.add(self._peer, spent, groups=self._groups)
         except StorageFailed:
-            logger.exception("what %s has spent could not be written", self._peer)
+            logger.exception("the usage of %s could not be written", self._peer)
 
     def count_turn(self) -> None:
         """Count the turn, even if it had no cost."""
