@@ -128,13 +128,12 @@ def hide_entries(
 ) -> Sequence[bytes]:
     """Delete entries softly and return their ids; `limit` applies only without ids."""
     common = join_conditions([filter_conditions(which), scope_condition(scopes)])
+    conditions = [common]
+    if ids is not None:
+        conditions = [join_conditions([common, column_condition("id", id)]) for id in ids]
+    most = NO_LIMIT if limit is None else limit
     rows: list[SqlRow] = []
-    for one in (
-        [common]
-        if ids is None
-        else [join_conditions([common, column_condition("id", id)]) for id in ids]
-    ):
-        most = NO_LIMIT if limit is None else limit
+    for one in conditions:
         values = {**one.parameters, "owner": owner, "now": now, "limit": most}
         rows += transaction.all(HIDE_ENTRIES.format(condition=one.sql), values)
     transaction.mark_changed(owner, [entry_key(seq) for seq, _ in rows])
@@ -180,12 +179,15 @@ def forget_subject(
     """Erase memories and messages about a person, also in rooms; return their counts."""
     first, end = room_subject_range(subject)
     which: dict[str, SqlValue] = {"owner": owner, "first": first, "end": end}
-    seats = [seat for (seat,) in transaction.all(SELECT_ROOM_SUBJECTS, which)]
-    everywhere = (subject, *seats)
-    gone = [_forget_subject(transaction, owner, one, now=now) for one in everywhere]
+    in_rooms = [seat for (seat,) in transaction.all(SELECT_ROOM_SUBJECTS, which)]
+    removed = []
+    for known_as in (subject, *in_rooms):
+        about = column_condition("subject", known_as)
+        removed.append(_forget_where(transaction, owner, about, ABOUT_SUBJECT, now=now))
+        consent.withdraw_consent(transaction, owner, known_as, now=now)
     return RemovedCounts(
-        messages=sum(one.messages for one in gone),
-        by_type=sum((Counter(one.by_type) for one in gone), Counter()),
+        messages=sum(one.messages for one in removed),
+        by_type=sum((Counter(one.by_type) for one in removed), Counter()),
     )
 
 
@@ -193,20 +195,7 @@ def forget_session(
     transaction: Transaction, owner: str, session: str, *, now: int
 ) -> RemovedCounts:
     of_session = column_condition("session", session)
-    rows_to_delete = _entries_to_delete(transaction, owner, of_session)
-    # Before the entries: erasing an episode removes its messages, too, and they would not be
-    # counted.
-    messages = _erase_messages(
-        transaction,
-        owner,
-        IN_CONVERSATION,
-        of_session.parameters,
-        rows_to_delete=rows_to_delete,
-        now=now,
-    )
-    transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
-    _erase_entries(transaction, owner, rows_to_delete, ALL_MESSAGES, now=now)
-    return _removed_counts(rows_to_delete, messages)
+    return _forget_where(transaction, owner, of_session, IN_CONVERSATION, now=now)
 
 
 def retract_messages(
@@ -237,24 +226,25 @@ def purge_entries(transaction: Transaction, *, deleted_before: int, now: int, li
     return len(rows)
 
 
-def _forget_subject(
-    transaction: Transaction, owner: str, subject: str, *, now: int
+def _forget_where(
+    transaction: Transaction, owner: str, condition: SqlCondition, messages_sql: str, *, now: int
 ) -> RemovedCounts:
-    about = column_condition("subject", subject)
-    rows_to_delete = _entries_to_delete(transaction, owner, about)
+    """Erase entries that meet the condition, and messages; `messages_sql` has its parameters."""
+    rows_to_delete = _entries_to_delete(transaction, owner, condition)
+    # Before the entries: erasing an episode removes its messages, too, and they would not be
+    # counted.
     messages = _erase_messages(
-        transaction, owner, ABOUT_SUBJECT, about.parameters, rows_to_delete=rows_to_delete, now=now
+        transaction,
+        owner,
+        messages_sql,
+        condition.parameters,
+        rows_to_delete=rows_to_delete,
+        now=now,
     )
     transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
     _erase_entries(transaction, owner, rows_to_delete, ALL_MESSAGES, now=now)
-    consent.withdraw_consent(transaction, owner, subject, now=now)
-    return _removed_counts(rows_to_delete, messages)
-
-
-def _removed_counts(rows_to_delete: Sequence[EntryToDelete], messages: int) -> RemovedCounts:
-    return RemovedCounts(
-        messages=messages, by_type=Counter(TYPE_CODES.value(one.type) for one in rows_to_delete)
-    )
+    by_type = Counter(TYPE_CODES.value(one.type) for one in rows_to_delete)
+    return RemovedCounts(messages=messages, by_type=by_type)
 
 
 def _entries_to_delete(
