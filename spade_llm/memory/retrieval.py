@@ -40,7 +40,7 @@ DETAILED_RANKS = 2
 
 MAX_SUMMARY_CHARS = 1500
 MAX_DETAILS = 40
-"""Messages of one memory."""
+"""Maximum number of messages shown of one memory."""
 MAX_DETAIL_CHARS = 600
 """Maximum length of one message in characters."""
 MAX_SPEAKER_CHARS = 60

@@ -31,7 +31,7 @@ MIN_TOKENS = 100
 MAX_TOKENS = 8000
 CONTEXT_MESSAGES = 200
 MAX_ENTRIES = 100
-"""Looked at, of each type."""
+"""Maximum number of entries read of each type."""
 
 SECTIONS: tuple[tuple[MemoryType | None, float, Mapping[Language, str]], ...] = (
     # None is the conversation itself; the share is of the budget, what one leaves the others get.

@@ -30,13 +30,13 @@ _ARTICLE = re.compile(r"^(?i:the|an?|el|la|un|una|der|das|eine?|le|une) +(?=[a-z
 _DROPPABLE_WORD = re.compile(
     r"(?<=\w )(?:is|are|was|were|the|an?|es|está|son|el|la|los|las|una?|ist|sind|est|sont) (?=\w)"
 )
-"""Within a line, and understood without."""
+"""Little words within a line that can be dropped."""
 _NEEDLESS_GAP = re.compile(
     r"(?<=[^\w\s])[\n ](?=[^\d\s])|(?<=[^\W\d])\n(?=[^\w\s])"
     r"|(?<=[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff])\n"
     r"|\n(?=[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff])"
 )
-"""A line end or a blank behind a sign. Without it no two words and no two numbers become one."""
+"""Gap after a sign that can be dropped without joining two words or two numbers."""
 _UNSPACED_END = re.compile(r"[\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]$")
 
 OPENING_WORDS = """
@@ -55,7 +55,7 @@ kein man mein mit nach nicht noch nur oder sein sich sie sind und uns unter vom 
 wenn wer wie wir wo zu zum zur au aux avec ce ces cette dans du elle elles et il ils je leur lui
 mais mon ne nous ou où par pas plus pour qu quand qui sa ses sur très une vous
 """
-"""Begin a sentence with a capital and are no names: English, Spanish, German, French."""
+"""Words that begin sentences with a capital and are no names (English, Spanish, German, French)."""
 
 _OPENING_WORDS = frozenset(OPENING_WORDS.split())
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 MAX_CONTENT_CHARS = 32 * 1024
 MAX_CONTEXT_CHARS = 4 * 1024
 MAX_NAME_CHARS = 3 * 1024
-"""Subjects, sessions, conversations, keys and message ids; a JID has at most 3071 bytes."""
+"""Maximum length of subjects, sessions, conversations, keys and message ids; a JID has at most 3071
+bytes."""
 MAX_TAGS = 32
 MAX_TAG_CHARS = 128
 MAX_METADATA_CHARS = 16 * 1024
@@ -34,7 +35,7 @@ MAX_MESSAGE_CHARS = 128 * 1024
 MAX_SOURCES = 64
 """Maximum number of sources of an entry, and of memories that a message was written with."""
 MAX_ROWS = 1000
-"""Rows of one answer, ids, drafts, changes or messages of one request."""
+"""Maximum number of rows in one answer, and of items in one request."""
 MAX_OFFSET = 2**53
 MAX_TTL_S = 100 * 366 * 86_400.0
 MAX_REASON_CHARS = 1024

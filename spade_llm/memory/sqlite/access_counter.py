@@ -1,4 +1,4 @@
-"""AccessCounter: deferred counts of entries found; aliases of messages found."""
+"""Access counter: deferred counts of accesses to entries; aliases of returned messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_ENTRIES = 4096
 AccessCounts = dict[tuple[str, int], tuple[int, int]]
 
 MAX_ALIASES = 16_384
-"""The latest ones, of all owners: 3 MB."""
+"""Maximum number of aliases of all owners, the latest ones: 3 MB."""
 
 
 UPDATE_ACCESSES = f"""

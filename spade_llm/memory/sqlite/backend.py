@@ -47,7 +47,7 @@ T = TypeVar("T")
 IN_MEMORY = ":memory:"
 
 READERS = 2
-"""Connections that read. More would not be faster: rows become objects one thread at a time."""
+"""Number of reader connections; more are not faster, since one thread at a time runs Python."""
 
 WRITER_PRAGMAS = (
     # Readers go on while the writer commits.

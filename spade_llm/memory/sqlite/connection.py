@@ -38,7 +38,7 @@ PRIVATE_MODE = 0o600
 
 SqlValue = str | int | float | bytes | None
 SqlRow = tuple[Any, ...]
-"""SQLite's values; the columns' types are promised by the STRICT tables."""
+"""Values of a row; their types are guaranteed by the STRICT tables."""
 
 LOCK_WAIT_S = 5.0
 """Maximum wait in seconds for another process's lock on the file before a statement fails."""

@@ -69,7 +69,7 @@ UPDATE_REJECTED = """
 MAX_PREFERENCES = 5
 
 MAX_REJECTED = 256
-"""Ids of one person; beyond, the oldest may come back."""
+"""Maximum number of rejected patterns of a person; beyond, the oldest may be learned again."""
 
 INSERT_CONSENT = """
     INSERT INTO consent (owner, subject, since) VALUES (:owner, :subject, :now)

@@ -54,10 +54,10 @@ SELECT_EPISODE_MESSAGES = f"""
 """
 
 KEEP_CLEARED_DAYS = 7
-"""However long the learner takes: what is hidden so long is removed unlearned."""
+"""Maximum number of days that cleared messages wait for the learner; then they are removed."""
 
 PURGED_AT_ONCE = 500
-"""Messages; other writes come between."""
+"""Number of messages purged in one transaction, so that other writes run in between."""
 
 SELECT_SHOWN = """
     SELECT number, seq FROM conversation

@@ -69,7 +69,7 @@ SET_SURPRISE = """
 """
 
 BATCH_ROWS = 32
-"""Rows per transaction. How many texts go at once is the embedder's to know."""
+"""Rows per transaction. The embedder decides how many texts it processes at once."""
 QUIET_PERIOD_S = 0.25
 """Quiet period in seconds: vectors are computed after so long without a search or write. A waiting
 search needs the cores, and later rows can share the batch."""
@@ -77,14 +77,14 @@ MAX_DELAY_S = 2.0
 """Maximum delay in seconds after the first row without a vector, even under load; there is no delay
 if a caller waits for vectors."""
 MAX_NEW_KEYS = 4096
-"""Keys of new rows that are remembered; the file knows all."""
+"""Maximum number of keys of new rows in RAM; the file has all."""
 BATCH_TIMEOUT_S = 120.0
 MIN_BACKOFF_S = 1.0
 MAX_BACKOFF_S = 60.0
 BEHIND_AFTER_S = 10.0
-"""A backlog that is older makes a search say that it is degraded."""
+"""Age in seconds from which a backlog makes searches degraded."""
 KNOWN_NEIGHBOURS = 8
-"""Entries looked at for the one that a new entry resembles most: some are its own sources."""
+"""Number of nearest entries compared for the surprise; some may be the entry's own sources."""
 
 HAS_OLD_TERMS = f"(terms IS NULL OR substr(terms, 4, 1) <> x'{TERMS_VERSION:02X}')"
 """Condition for rows with missing terms, or terms of an older version (fourth byte)."""

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FSRS_SCHEDULER = Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
-"""A memory is not learned in steps of minutes, and the same past gives the same future."""
+"""FSRS without learning steps of minutes, and deterministic (no fuzzing)."""
 
 UPDATE_ENTRY = f"""
     UPDATE entry SET content = :content, content_hash = :content_hash, terms = :terms,

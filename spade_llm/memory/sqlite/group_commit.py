@@ -22,10 +22,10 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MAX_QUEUED = 1024
-"""Writes waiting; one more is refused."""
+"""Maximum number of queued writes; one more is refused."""
 
 MAX_BATCH = 256
-"""Writes that share one transaction."""
+"""Maximum number of writes in one transaction."""
 
 TRUNCATE_WAL = "PRAGMA wal_checkpoint (TRUNCATE)"
 BUSY_TIMEOUT = "PRAGMA busy_timeout"
@@ -33,7 +33,7 @@ BUSY_TIMEOUT_MS = 250
 """Timeout in milliseconds of the single wait for the write-ahead log. By then own reads have mostly
 ended; with a longer wait, a long read of another process (an export) would delay every write."""
 TRUNCATE_RETRY_S = 0.5
-"""A log that could not be emptied is tried again so soon, also when nothing is written."""
+"""Interval in seconds for truncating the log again, even if nothing is written."""
 
 
 class _QueuedWrite(Generic[T]):

@@ -39,17 +39,18 @@ MAX_BYTES = 512 * 1024 * 1024
 EMPTY_BYTES = 4096
 """Accounted size of an owner without memories, in bytes."""
 INLINE_ROWS = 100_000
-"""Searched in the loop's own thread: up to 4 ms. Another thread costs 0.3 ms, on busy cores 1."""
+"""Maximum number of rows searched in the event loop's thread: up to 4 ms. Another thread costs
+0.3 ms, on busy cores 1 ms."""
 THREADS = 2
 QUERY_TIMEOUT_S = 2.0
 """Timeout in seconds for the query's vector; after it the search uses keywords only and is reported
 as degraded."""
 MAX_AWAITED_ROWS = 64
-"""A search by meaning waits for the vectors of so many new rows of its owner, not of an import …"""
+"""Maximum number of new rows with vectors that a semantic search waits for; an import has more."""
 MAX_AWAIT_S = 0.5
-"""… and not longer: what has no vector by then is found by words."""
+"""Maximum wait in seconds for these vectors."""
 MAX_INLINE_READ_ROWS = 32
-"""Changed ones that are read in the loop's own thread."""
+"""Maximum number of changed rows that are read in the event loop's thread."""
 MERGE_DELAY_S = 0.05
 """Maximum delay in seconds until changed rows are read again and deleted rows are removed from RAM.
 """

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=StrEnum)
 
 PAGE_ROWS = 16_384
-"""Read and handed on together, so that a large owner's rows are not all in RAM as objects."""
+"""Rows read at a time, so that a large owner's rows are not all in RAM as objects."""
 
 VERSION_OFFSET = 3
-"""The byte of a row's terms that says how they were encoded."""
+"""Index of the byte with the encoding version of a row's terms."""
 
 ENTRY = """
     SELECT seq * 2, subject, session, NULL, type, category, tier, content_type, tags, created_at,

@@ -86,10 +86,10 @@ CLOSE_FACT = f"""
 """
 
 MAX_RANGE = 400
-"""Messages."""
+"""Maximum number of messages in one range."""
 
 MAX_SEQ = 2**63 - 1
-"""Larger than any message's number."""
+"""SQLite's largest integer."""
 
 
 class SQLiteLearningStore:

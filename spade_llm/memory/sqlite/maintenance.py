@@ -59,7 +59,7 @@ UPDATE_LAST_RUN = """
 """
 
 PURGE_BATCH = 500
-"""Memories; other writes come between."""
+"""Number of memories purged in one transaction, so that other writes run in between."""
 
 SELECT_DECAYING_OWNERS = "SELECT jid FROM decay JOIN owner ON number = owner WHERE is_enabled"
 

@@ -55,9 +55,9 @@ _DIET = re.compile(
     r"|diab[eé]tic[oa]))\.?",
     re.IGNORECASE,
 )
-"""Diet facts as the rules of schema 4 wrote them."""
+"""Pattern of diet facts as the rules of schema 4 wrote them."""
 _CLOSABLE = re.compile(r"(?P<who>.{1,60}?) (?:is|es) .+", re.IGNORECASE | re.DOTALL)
-"""Facts that these rules took for another diet."""
+"""Pattern of facts that these rules mistook for another diet."""
 _USER_NAMES = ("user", "the user", "usuario", "el usuario", "la usuaria")
 
 TO_NEWEST: Sequence[str] = (
@@ -122,7 +122,7 @@ TO_NEWEST: Sequence[str] = (
     "DROP TABLE message_1",
     "DROP TABLE conversation_1",
 )
-"""FTS5 and owners as text, to terms and numbers."""
+"""Migration from version 1 (FTS5, owners as text) to terms and owner numbers."""
 
 TO_3: Sequence[str] = (CONSENT, *CONSENT_INDEXES)
 """Tables for the consent to learn across conversations."""
@@ -132,7 +132,7 @@ TO_4: Sequence[str] = (
     "ALTER TABLE conversation ADD COLUMN cleared_at INTEGER",
     CONVERSATION_INDEX,
 )
-"""Messages that are hidden until they have been learned from."""
+"""Columns for cleared messages, which are hidden until the learner has read them."""
 
 VERSION_AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: SCHEMA_VERSION, 2: 3, 3: 4, 4: 5}
 """Version of the file after each migration."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from spade_llm.search.memory_query import GrantScope, MemoryFilter
 
 VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
-"""Neither deleted nor expired; from the second on at which it expires."""
+"""Condition for entries that are neither deleted nor expired."""
 
 # A clock that was set back does not hide what was true already when it was stored.
 VALID_NOW = """

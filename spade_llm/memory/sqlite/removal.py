@@ -48,7 +48,7 @@ SAME_CONTENT = f"""
 """
 
 FEWEST_CHARS = 8
-"""Fewer stand in messages that speak of something else."""
+"""Minimum length of a text that is looked for in messages; shorter ones match by accident."""
 
 CONTAINING_CONTENT = f"""
     subject = (SELECT subject FROM entry WHERE {OWNED_ENTRY} AND seq = :seq)

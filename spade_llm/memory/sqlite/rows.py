@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HALF_LIFE_DAYS = 30.0
-"""A memory that was not used for so long is half as recent."""
+"""Half-life of the recency of an unused memory, in days."""
 
 HALF_IMPORTANCE_USES = 5.0
-"""Uses after which half of what use can give is reached."""
+"""Number of accesses that give half of the maximum frequency score."""
 
 KEY_NAMESPACE = UUID("5c2a1c1e-6f0b-5d7a-9f5e-0d6a5f8a3b11")
-"""Ids of keyed writes are uuid5 of it: the same owner and key give the same id for ever."""
+"""UUID namespace (version 5) of keyed writes: the same owner and key always give the same id."""
 
 MESSAGE_NAMESPACE = UUID("0f1de2a6-52c3-5f0e-8a1b-6a3c1f0e9d42")
 """UUID namespace of messages; their own ids come from other programs."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 APPLICATION_ID = 0x53504D45
-"""`SPME` in the file's header: tells our files from another program's."""
+"""Mark of a memory file in its header (`SPME`)."""
 
 SCHEMA_VERSION = 5
 
 OLDEST_SQLITE = (3, 37)
-"""STRICT tables; RETURNING and partial indexes are older."""
+"""Minimum version of SQLite, for STRICT tables."""
 
 OWNER = """
     CREATE TABLE owner (
@@ -290,4 +290,4 @@ SCHEMA = (
     CONSENT,
     *CONSENT_INDEXES,
 )
-"""All of it, for a file that is empty."""
+"""All statements, for an empty file."""

@@ -29,12 +29,12 @@ from spade_llm.core.errors import InvalidArguments
 ArgumentsT = TypeVar("ArgumentsT", bound="ToolArguments")
 
 MAX_DEPTH = 32
-"""Levels of objects and lists within each other in metadata."""
+"""Maximum nesting depth of metadata."""
 MAX_IDS = 1000
 MAX_SHOWN = 64
-"""Characters of a wrong value in a refusal."""
+"""Maximum length of a wrong value in an error text, in characters."""
 MAX_UNKNOWN_NAMED = 5
-"""Unknown parameters that a refusal names."""
+"""Maximum number of unknown parameters that an error text names."""
 
 _UUID = r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 _KEYWORDS = (

@@ -43,13 +43,14 @@ NEGATIONS = """
 no not never none nobody nothing without cannot n't nunca jamás nada nadie ninguno ninguna sin nicht
 kein keine keinen nie niemals ohne ne pas jamais sans aucun não nunca non
 """
-"""English, Spanish, German, French, Portuguese, Italian; and Chinese and Japanese by character."""
+"""Negation words in English, Spanish, German, French, Portuguese and Italian; Chinese and Japanese
+have characters."""
 _NEGATIONS = frozenset(NEGATIONS.split())
 _NEGATION_CHARS = frozenset("不没沒无無非ない")
 _WORD = re.compile(r"n['’]t\b|[^\W\d_]+?(?=n['’]t\b)|[^\W\d_]+")
 
 MAX_SIMILAR_PER_ENTRY = 50
-"""Similar ones looked at for each memory."""
+"""Maximum number of similar memories compared with each memory."""
 
 
 class SearchArguments(ToolArguments):

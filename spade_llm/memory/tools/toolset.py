@@ -44,7 +44,7 @@ __all__ = [
 
 DAY_S = 86_400.0
 MAX_LISTED = 1000
-"""Ids in one answer; the count is of all."""
+"""Maximum number of ids in one answer; the count is of all."""
 
 
 class LinkedMemory(MemoryStore, LinkStore, Protocol):

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 SQLITE_HEADER = b"SQLite format 3\0"
 MAX_JSON_BYTES = 256 * 1024 * 1024
 INTERACTION = "interaction"
-"""The tag of what was remembered of one conversation."""
+"""Tag of notes on a conversation."""
 
 SELECT_LEGACY_TABLE = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'agent_memories'"
 SELECT_LEGACY_ROWS = """

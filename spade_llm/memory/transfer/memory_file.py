@@ -180,15 +180,15 @@ FILE_STATISTICS = """
 """
 
 CROSS_TABLE_CHECKS = {
-    "entries with an id that is no UUID": "SELECT count(*) FROM entry WHERE length(id) <> 16",
-    "entries of times that are impossible": """
+    "entries with an id that is not a UUID": "SELECT count(*) FROM entry WHERE length(id) <> 16",
+    "entries with impossible times": """
         SELECT count(*) FROM entry WHERE created_at <= 0 OR updated_at < created_at
     """,
-    "messages whose conversation is another owner's": """
+    "messages in a conversation of another owner": """
         SELECT count(*) FROM message JOIN conversation
         ON conversation.number = message.conversation WHERE conversation.owner <> message.owner
     """,
-    "messages of an episode that is another owner's": """
+    "messages in an episode of another owner": """
         SELECT count(*) FROM message JOIN entry ON entry.seq = message.episode
         WHERE entry.owner <> message.owner
     """,
@@ -197,20 +197,20 @@ CROSS_TABLE_CHECKS = {
         JOIN entry AS one ON one.seq = source JOIN entry AS other ON other.seq = target
         WHERE one.owner <> link.owner OR other.owner <> link.owner
     """,
-    "vectors of nothing": """
+    "vectors without their row": """
         SELECT count(*) FROM vector WHERE NOT EXISTS (SELECT 1 FROM entry WHERE seq * 2 = row)
         AND NOT EXISTS (SELECT 1 FROM message WHERE seq * 2 + 1 = row)
     """,
-    "vectors wanted of nothing": """
+    "requested vectors without their row": """
         SELECT count(*) FROM vector_wanted WHERE NOT EXISTS (
             SELECT 1 FROM entry WHERE seq * 2 = row
         ) AND NOT EXISTS (SELECT 1 FROM message WHERE seq * 2 + 1 = row)
     """,
-    "entries with neither a vector nor one wanted": """
+    "entries with neither a vector nor a request for one": """
         SELECT count(*) FROM entry WHERE NOT EXISTS (SELECT 1 FROM vector WHERE row = seq * 2)
         AND NOT EXISTS (SELECT 1 FROM vector_wanted WHERE row = seq * 2)
     """,
-    "messages with neither a vector nor one wanted": """
+    "messages with neither a vector nor a request for one": """
         SELECT count(*) FROM message WHERE NOT EXISTS (
             SELECT 1 FROM vector WHERE row = seq * 2 + 1
         ) AND NOT EXISTS (SELECT 1 FROM vector_wanted WHERE row = seq * 2 + 1)
@@ -221,14 +221,14 @@ SELECT_CONTENTS = (
 )
 
 OnTransferProgress = Callable[[int, int], None]
-"""Takes how many are done, and of how many."""
+"""Callback with the number of processed records and their total."""
 
 PROGRESS_EVERY = 1000
 PAGES_AT_ONCE = 1024
 LOCK_WAIT_S = 5.0
 MAX_FAULTS = 100
 MAX_LINE_CHARS = 4_000_000
-"""Longer lines are refused: no record that a memory takes is written so long."""
+"""Maximum length of a line; no valid record is longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,7 +356,7 @@ def open_memory_file(path: Path, *, is_read_only: bool = False) -> Iterator[sqli
             yield connection
     except sqlite3.Error as error:
         raise StorageFailed(
-            f"{str(path)!r}: {explain_error(error) or 'SQLite refuses it'}"
+            f"{str(path)!r}: {explain_error(error) or 'SQLite cannot use it'}"
         ) from error
 
 
@@ -426,8 +426,8 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
     ((found,),) = connection.execute("PRAGMA user_version").fetchall()
     if found != SCHEMA_VERSION:
         raise StorageFailed(
-            f"{str(path)!r} has version {found}, and {SCHEMA_VERSION} is needed: a memory agent of"
-            " this spade-llm brings an older one up to date when it starts"
+            f"{str(path)!r} has schema {found}, not {SCHEMA_VERSION}: start a memory agent of this"
+            " version to migrate an older file"
         )
 
 
@@ -438,11 +438,11 @@ def _find_faults(connection: sqlite3.Connection) -> Iterator[str]:
         yield from broken
         return
     for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
-        yield f"row {row} of {table} points to a {parent} that is not there"
+        yield f"row {row} of {table} refers to a missing {parent}"
     for what, count in CROSS_TABLE_CHECKS.items():
         if number := int(connection.execute(count).fetchone()[0]):
             yield f"{number} {what}"
     if number := sum(
         content_hash(content) != kept for content, kept in connection.execute(SELECT_CONTENTS)
     ):
-        yield f"{number} texts that are not the ones that were written"
+        yield f"{number} texts that do not match their hash"
