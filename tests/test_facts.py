@@ -73,7 +73,7 @@ def test_spade_writes_the_thread_into_its_form_only(client: ClientXMPP) -> None:
     assert fields == {"ontology": "o", "_thread_node": "t1"}
 
 
-def test_what_xmpp_agent_replaces_in_spades_agent_is_there() -> None:
+def test_methods_that_xmpp_agent_overrides_exist_in_spades_agent() -> None:
     # xmpp/agent.py overrides or calls these private names.
     assert parameters(Agent.start) == ["self", "auto_register"]
     assert parameters(Agent._async_start) == ["self", "auto_register"]

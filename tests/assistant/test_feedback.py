@@ -135,7 +135,9 @@ class Away:
         raise PeerUnavailable("memory@home cannot be reached", peer="memory@home")
 
 
-async def test_what_memory_cannot_be_told_now_waits(memory: OwnedMemory, log: FeedbackLog) -> None:
+async def test_feedback_is_queued_while_memory_is_unavailable(
+    memory: OwnedMemory, log: FeedbackLog
+) -> None:
     used = await memory.add(MemoryDraft(content="The ferry leaves at six."))
     await answer_from(log, "q", used.id)
 

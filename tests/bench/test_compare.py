@@ -29,7 +29,7 @@ def test_a_slower_machine_is_taken_out_where_both_have_a_baseline() -> None:
 
 
 @pytest.mark.parametrize(("ours", "verdict"), [(2.0, "more, worse"), (0.5, "less, better")])
-def test_what_became_of_a_row_is_told_by_its_goal(ours: float, verdict: str) -> None:
+def test_a_row_is_judged_by_its_goal(ours: float, verdict: str) -> None:
     (line,) = lines_of(run(trip(1.0)), run(trip(ours)))
 
     assert line[-1] == verdict
@@ -45,7 +45,7 @@ def test_more_is_better_where_the_goal_is_a_least() -> None:
     assert line[-1] == "more, better"
 
 
-def test_what_lies_within_both_spreads_is_no_change() -> None:
+def test_a_difference_within_both_spreads_is_not_a_change() -> None:
     wide = Spread(fastest=0.5, p95=3.0, count=100)
     (line,) = lines_of(run(trip(1.0, spread=wide)), run(trip(1.4, spread=wide)))
 

@@ -119,7 +119,7 @@ def test_an_answer_may_be_a_number(tmp_path: Path) -> None:
         (lambda one: one.update(question_id="q0"), "[1].question_id: 'q0' is there twice"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_file_and_field(
+def test_errors_name_file_and_field(
     tmp_path: Path, change: Callable[[dict[str, Any]], object], said: str
 ) -> None:
     wrong = instance()

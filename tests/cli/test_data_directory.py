@@ -108,7 +108,7 @@ def test_a_missing_password_says_where_to_write_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jid", ["ada", "@localhost", "../ada@localhost", "ada@localhost/x"])
-def test_what_is_no_bare_jid_has_no_password_file(tmp_path: Path, jid: str) -> None:
+def test_only_bare_jids_have_password_files(tmp_path: Path, jid: str) -> None:
     with pytest.raises(ConfigurationError, match="not a bare JID"):
         AccountPasswords(tmp_path).get_or_make(jid)
 
@@ -152,7 +152,7 @@ def test_addresses_are_read(text: str, expected: tuple[str, int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", ":5222", "host:", "host:0", "host:x", "host:70000", "::1"])
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_invalid_addresses_are_refused(text: str) -> None:
     with pytest.raises(ConfigurationError, match="HOST:PORT"):
         parse_address(text)
 

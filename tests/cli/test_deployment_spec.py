@@ -222,6 +222,6 @@ async def test_a_memory_learns_with_the_model_of_its_toml(tmp_path: Path) -> Non
     assert choice.description == "m at http://localhost:11434/v1"
 
 
-async def test_what_a_learning_model_lacks_is_said(tmp_path: Path) -> None:
+async def test_missing_options_of_the_learning_model_are_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"learning\.provider\.kind: .*OPENAI_API_KEY"):
         await choose_learning_model(memory_with(tmp_path, '[learning.provider]\nkind = "openai"'))

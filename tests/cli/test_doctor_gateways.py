@@ -73,7 +73,7 @@ async def test_a_gateway_that_runs_and_does_not_answer_is_a_failure(
     assert "spade-llm token create" in checks[1].remedy
 
 
-async def test_of_one_that_is_stopped_its_port_is_looked_at(tmp_path: Path) -> None:
+async def test_the_port_of_a_stopped_gateway_is_checked(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         taken = await check_gateways(described(tmp_path / "taken", f"port = {port}"), tmp_path)

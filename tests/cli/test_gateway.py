@@ -107,7 +107,7 @@ async def test_tokens_hold_from_the_next_request_on_until_they_are_revoked(
         (("list", "--agent", "other"), "no gateway's state of 'other'"),
     ],
 )
-async def test_what_cannot_be_is_said(
+async def test_impossible_combinations_are_reported(
     served: Served, words: tuple[str, ...], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert served.token(*words) == 1

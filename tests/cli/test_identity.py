@@ -33,7 +33,7 @@ def test_an_agent_without_an_identity_has_a_name_a_sentence_and_a_picture(
     assert identity.avatar.content == default_avatar(kind, "robbie@example.org")
 
 
-def test_what_the_toml_says_is_shown(tmp_path: Path) -> None:
+def test_identity_of_the_toml_is_shown(tmp_path: Path) -> None:
     (tmp_path / "me.png").write_bytes(default_avatar("rag", "somebody"))
 
     identity = build_identity(

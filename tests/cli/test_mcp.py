@@ -30,7 +30,7 @@ def test_families_are_taken_in_their_own_order_and_once() -> None:
 
 
 @pytest.mark.parametrize("names", ["", " , ", "everything", "memory;ask"])
-def test_what_is_no_family_is_refused(names: str) -> None:
+def test_unknown_tool_families_are_refused(names: str) -> None:
     with pytest.raises(ConfigurationError, match="--tools"):
         parse_families(names)
 

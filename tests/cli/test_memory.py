@@ -117,7 +117,7 @@ async def test_after_a_reindex_everything_is_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
-async def test_what_reads_works_while_the_agent_runs_and_what_writes_says_to_stop_it(
+async def test_reading_commands_work_while_the_agent_runs_and_writing_ones_ask_to_stop_it(
     tmp_path: Path,
 ) -> None:
     program = program_in(tmp_path)

@@ -78,7 +78,7 @@ def _line(
     ("words", "parser", "action"),
     [one for one in ARGUMENTS if str(one.id).rpartition("-")[2] not in FREE_TEXT],
 )
-def test_what_is_no_argument_is_refused_by_name(
+def test_unknown_arguments_are_refused_by_name(
     words: tuple[str, ...],
     parser: argparse.ArgumentParser,
     action: argparse.Action,

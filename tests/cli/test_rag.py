@@ -76,7 +76,7 @@ async def test_ctrl_c_stops_a_long_ingest_at_the_agent_and_what_is_done_stays(
     assert again.output == listed.output
 
 
-async def test_what_was_added_is_listed_found_shared_and_deleted(tmp_path: Path) -> None:
+async def test_added_documents_are_listed_found_shared_and_deleted(tmp_path: Path) -> None:
     program = Program(
         data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=False
     )
@@ -152,7 +152,7 @@ async def test_names_are_neither_mixed_up_nor_obeyed_by_a_terminal(tmp_path: Pat
 
 
 @pytest.mark.server
-async def test_what_is_too_large_for_a_message_goes_as_a_file(tmp_path: Path) -> None:
+async def test_documents_too_large_for_a_message_are_sent_as_files(tmp_path: Path) -> None:
     program = Program(
         data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=True
     )

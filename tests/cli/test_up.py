@@ -159,7 +159,7 @@ async def test_an_unknown_address_is_an_error_and_not_an_answer(
     assert "nobody@localhost" in outcome.errors
 
 
-async def test_what_was_told_is_known_after_a_restart(alone: Program) -> None:
+async def test_facts_are_known_after_a_restart(alone: Program) -> None:
     async with alone.up(*NO_WEB) as up:
         await up.ready()
         await alone.run("ask", "My name is Ada.")

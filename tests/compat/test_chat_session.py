@@ -96,9 +96,7 @@ async def test_a_query_may_be_plain_text(network: Network) -> None:
     ("body", "reason"),
     [('{"query": ""}', "query"), ('{"query": "x", "k": 0}', "k"), ("break", "in the log")],
 )
-async def test_what_goes_wrong_is_said_and_no_internals_with_it(
-    network: Network, body: str, reason: str
-) -> None:
+async def test_errors_are_shown_without_internals(network: Network, body: str, reason: str) -> None:
     agent = await retrieval_agent(network, Shelf())
 
     answer = await asked(network, agent, body, "retrieval_error")
@@ -209,7 +207,7 @@ async def test_a_keyword_that_there_is_not_is_named(network: Network) -> None:
         LLMAgent("a@localhost", "x", ScriptedProvider.echo(), "b@localhost")  # type: ignore[arg-type]
 
 
-async def test_what_comes_from_others_is_shown_too_and_once(network: Network) -> None:
+async def test_messages_of_others_are_shown_once(network: Network) -> None:
     """A routed answer comes from somebody else than who was asked."""
     shown: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
     jid = await network.account("ada")

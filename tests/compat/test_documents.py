@@ -51,7 +51,7 @@ def test_a_document_without_text_or_with_two_is_an_error() -> None:
         Document("a", text="b")
 
 
-async def test_what_a_program_loads_goes_into_our_library(tmp_path: Path) -> None:
+async def test_documents_loaded_by_a_program_go_into_the_library(tmp_path: Path) -> None:
     (tmp_path / "sea.md").write_text("The sea has 7 parts.", encoding="utf-8")
     (tmp_path / "skip.bin").write_bytes(b"\xff")
     loaded = await DirectoryLoader(tmp_path, "**/*.{md,txt}", metadata={"by": "ada"}).load()
@@ -148,7 +148,7 @@ async def test_a_store_finds_filters_changes_and_forgets(tmp_path: Path) -> None
         assert await store.get_document_count() == 2
 
 
-async def test_what_is_kept_in_a_directory_is_there_again(tmp_path: Path) -> None:
+async def test_a_persistent_directory_is_read_again(tmp_path: Path) -> None:
     async with Chroma("facts", vectors, persist_directory=tmp_path / "db") as store:
         await store.add_documents([SEA])
     async with Chroma("facts", vectors, persist_directory=tmp_path / "db") as store:

@@ -107,11 +107,11 @@ async def test_arguments_are_checked_before_the_call() -> None:
     assert "Invalid arguments" in text
 
 
-async def test_what_the_program_injects_is_not_shown_to_the_model() -> None:
+async def test_injected_arguments_are_hidden_from_the_model() -> None:
     assert "who" not in str(LangChainToolAdapter(forbidden).parameters)
 
 
-async def test_what_a_tool_says_for_the_model_reaches_it_and_nothing_else_does() -> None:
+async def test_only_error_messages_meant_for_the_model_reach_it() -> None:
     assert await call(forbidden, what="fly") == ("'forbidden': nobody may fly", True)
     assert await call(broken, what="fly") == ("'broken' failed (KeyError).", True)
 
@@ -132,7 +132,7 @@ async def test_a_tool_that_is_only_run_is_run_with_its_text() -> None:
     assert await adapter.execute(input="x") == "found x"
 
 
-def test_what_is_no_tool_is_named() -> None:
+def test_objects_that_are_not_tools_are_named() -> None:
     with pytest.raises(ConfigurationError, match="no LangChain tool"):
         LangChainToolAdapter(print)  # type: ignore[arg-type]
 

@@ -98,7 +98,7 @@ def test_a_model_is_found_by_its_provider(
         ("ollama/", "needs the name of a model"),
     ],
 )
-def test_what_is_missing_is_named_with_its_fix(
+def test_missing_settings_are_named_with_their_fix(
     model: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GROQ_API_KEY", raising=False)
@@ -125,7 +125,7 @@ def test_a_keyword_that_there_is_not_is_named() -> None:
         LLMProvider("ollama/m", fallbacks=["x"])  # type: ignore[call-arg]
 
 
-async def test_what_is_said_to_a_provider_goes_into_every_request(server: OpenAIServer) -> None:
+async def test_provider_options_go_into_every_request(server: OpenAIServer) -> None:
     async with LLMProvider(
         "openai/test", "sk-x", server.base_url, 0.5, 30.0, 99, 0, top_p=0.9, stop=["."]
     ) as provider:
@@ -293,7 +293,7 @@ async def test_a_provider_of_ones_own_is_a_model() -> None:
 
 
 @pytest.mark.parametrize("answer", [KeyError("sk-secret"), {"tool_calls": [{"id": "1"}]}])
-async def test_whatever_an_own_provider_raises_is_a_model_that_is_away(
+async def test_any_error_of_an_own_provider_is_model_unavailable(
     answer: LLMResponse | Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(ModelUnavailable, match=r"Parrot failed \(KeyError\)"):
@@ -333,7 +333,7 @@ class Loud(LLMProvider):
         return {**answer, "text": (answer["text"] or "").upper()}
 
 
-async def test_what_a_subclass_overrides_is_what_agents_ask(server: OpenAIServer) -> None:
+async def test_agents_call_overridden_methods(server: OpenAIServer) -> None:
     async with AsyncExitStack() as stack:
         loud = await stack.enter_async_context(Loud("openai/m", "sk-x", server.base_url))
 

@@ -112,7 +112,7 @@ async def test_tools_of_a_server_are_tools_of_one_process(tmp_path: Path) -> Non
     assert starts(note) == 1
 
 
-async def test_what_a_server_declines_is_a_failed_tool(tmp_path: Path) -> None:
+async def test_a_call_that_the_server_declines_fails(tmp_path: Path) -> None:
     tool = await get_mcp_tool(handmade(tmp_path / "note"), "multiply")
 
     assert tool is not None
@@ -120,7 +120,7 @@ async def test_what_a_server_declines_is_a_failed_tool(tmp_path: Path) -> None:
         await tool.execute(a=6)
 
 
-async def test_of_several_servers_those_that_are_away_are_left_out(
+async def test_unavailable_servers_are_left_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     gone = StdioServerConfig(name="gone", command=str(tmp_path / "nothing"))
@@ -195,7 +195,7 @@ def test_servers_that_run_already_are_reached_by_their_address() -> None:
         ),
     ],
 )
-def test_what_is_wrong_in_a_description_is_named(make: object, said: str) -> None:
+def test_errors_in_a_description_are_named(make: object, said: str) -> None:
     assert callable(make)
     with pytest.raises(ConfigurationError, match=said):
         make()

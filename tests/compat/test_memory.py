@@ -222,7 +222,7 @@ async def test_the_tool_stores_notes_for_the_user_of_the_turn(tmp_path: Path) ->
     assert notes.get_information("by hand") == ["of nobody"]
 
 
-async def test_what_an_assistant_is_told_to_remember_by_keyword(tmp_path: Path) -> None:
+async def test_memories_by_keyword_are_stored(tmp_path: Path) -> None:
     memory = open_local_memory(
         AGENT, interaction_memory=(True, str(tmp_path)), agent_base_memory=(True, str(tmp_path))
     )

@@ -80,7 +80,7 @@ def test_the_exchange_that_is_being_answered_is_there(
 
 @FEW
 @given(STRATEGIES, HISTORIES)
-def test_what_is_kept_is_in_the_order_of_the_history(
+def test_kept_messages_are_in_the_order_of_the_history(
     strategy: ContextManagement, history: list[ContextMessage]
 ) -> None:
     kept = without_summary(strategy.apply_context_strategy(history, PROMPT))[1:]
@@ -143,7 +143,7 @@ def test_the_history_is_left_as_it_was(
 
 @FEW
 @given(STRATEGIES, HISTORIES)
-def test_what_a_strategy_says_of_a_history_is_what_it_does(
+def test_statistics_of_a_history_match_the_context(
     strategy: ContextManagement, history: list[ContextMessage]
 ) -> None:
     stats = strategy.stats_of(history, PROMPT)
@@ -202,7 +202,7 @@ def test_statistics_of_a_number_add_up(strategy: CombinedContext, total: int) ->
 
 @FEW
 @given(HISTORIES)
-def test_what_a_strategy_of_a_programs_own_leaves_out_the_others_do_not_see(
+def test_messages_dropped_by_a_custom_strategy_are_hidden_from_others(
     history: list[ContextMessage],
 ) -> None:
     kept = CombinedContext([LastThree(), TokenBudget(4000)]).apply_context_strategy(history)

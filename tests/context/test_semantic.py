@@ -44,7 +44,7 @@ def texts(kept: Sequence[ContextMessage]) -> list[str]:
         AdaptiveSmartContext(400),
     ],
 )
-def test_what_the_question_is_about_stays_with_what_was_answered(
+def test_relevant_messages_are_kept_with_their_answers(
     strategy: ContextManagement,
 ) -> None:
     kept = texts(strategy.apply_context_strategy([*FACTS, *chatter(300), QUESTION]))

@@ -88,7 +88,7 @@ def test_each_text_is_counted_once() -> None:
 
 
 @given(st.lists(st.text(), max_size=20))
-def test_what_is_remembered_is_what_would_be_counted(texts: list[str]) -> None:
+def test_cached_counts_equal_new_ones(texts: list[str]) -> None:
     counter = CachedTokenCounter()
 
     assert [counter.text(one) for one in texts * 2] == [

@@ -15,7 +15,7 @@ with gc_paused():
 """
 
 
-def test_what_a_start_has_made_is_never_looked_at_again() -> None:
+def test_objects_of_the_start_are_excluded_from_garbage_collection() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], check=True, capture_output=True)
 
     assert done.stdout.decode().split() == ["False", "True", "True", "True"]

@@ -80,7 +80,7 @@ def test_plain_words_stay(text: str) -> None:
     assert redact_text(text) == text
 
 
-def test_what_is_large_is_cut_and_counted() -> None:
+def test_large_values_are_truncated_with_their_size() -> None:
     shown = redact({"long": "word " * 1000, "many": list(range(100)), "deep": _nested(50)})
 
     text = json.dumps(shown)

@@ -71,7 +71,7 @@ def test_a_trace_parent_travels_with_a_request_and_not_with_its_answer(
 
 @settings(deadline=None)
 @given(st.text(max_size=80))
-def test_what_is_no_trace_parent_is_as_if_it_were_not_there(text: str) -> None:
+def test_invalid_trace_parents_are_ignored(text: str) -> None:
     fields = {"performative": "request", "traceparent": f"ff{text}"}
 
     assert from_metadata(fields, sender="a", receiver="b", content="").trace_parent == ""
@@ -175,7 +175,7 @@ async def test_text_of_people_is_there_only_where_it_was_asked_for() -> None:
     assert span.facts["enduser.id"] == "asker@x"
 
 
-async def test_what_failed_is_an_error_by_its_kind_and_not_by_its_words() -> None:
+async def test_failed_spans_have_the_error_type_and_not_its_message() -> None:
     async with a_traced_chain("ab", spans=1) as (ask, receiver):
         with pytest.raises(RequestFailed, match=SECRET):
             await ask("fail")

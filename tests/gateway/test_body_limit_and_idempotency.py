@@ -140,7 +140,7 @@ async def test_a_body_that_never_comes_ends_its_request(
     assert b" 408 " in await raw(web, head, b'{"')
 
 
-async def test_what_is_no_http_or_no_json_is_refused(web: Web) -> None:
+async def test_invalid_http_and_json_are_refused(web: Web) -> None:
     no_http = await raw(web, b"\x00\x01 nonsense\r\n\r\n")
     two_hosts = await raw(
         web, b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\nConnection: close\r\n\r\n"
@@ -155,7 +155,7 @@ async def test_what_is_no_http_or_no_json_is_refused(web: Web) -> None:
     assert {answer.status_code for answer in answers} <= {400, 422}
 
 
-async def test_what_is_sent_again_with_its_key_is_answered_as_the_first_time(web: Web) -> None:
+async def test_a_repeated_idempotency_key_gets_the_first_answer(web: Web) -> None:
     key = {"Idempotency-Key": "order-1"}
     first = {"session_id": "again", "rag": {"top_k": 3}}
 

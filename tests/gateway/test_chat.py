@@ -135,7 +135,7 @@ async def test_a_field_that_is_wrong_is_named(
         b"",
     ],
 )
-async def test_what_is_no_request_is_refused(web: Web, body: bytes) -> None:
+async def test_invalid_requests_are_refused(web: Web, body: bytes) -> None:
     answer = await web.http.post(
         "/llm/chat", content=body, headers={"Content-Type": "application/json"}
     )
@@ -156,7 +156,7 @@ async def test_a_stream_ends_with_the_fields_of_a_chat(web: Web) -> None:
     assert last["session_id"] == "streamed"
 
 
-async def test_what_goes_wrong_in_a_stream_is_its_last_event(web: Web) -> None:
+async def test_an_error_in_a_stream_is_its_last_event(web: Web) -> None:
     body = asking("Hello", use_tools=True, available_tools=["nothing"])
 
     ((name, told),) = await events_of(web.http, body)

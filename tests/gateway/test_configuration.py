@@ -89,7 +89,7 @@ async def test_an_unknown_session_has_the_defaults(web: Web) -> None:
     }
 
 
-async def test_what_is_said_for_all_holds_where_nothing_is_said_for_one(web: Web) -> None:
+async def test_global_configuration_applies_unless_a_session_overrides_it(web: Web) -> None:
     eve = web.client(web.token("eve"))
 
     one = await eve.put("/config/memory", json={"session_id": "one", "enabled": False})

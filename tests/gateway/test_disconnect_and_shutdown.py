@@ -117,7 +117,7 @@ async def test_it_is_stopped_also_where_another_request_waits_behind_it(
     await asyncio.wait_for(model.stopped.wait(), PATIENCE_S)
 
 
-async def test_what_is_no_http_behind_a_request_is_not_answered_in_the_middle_of_its_answer(
+async def test_invalid_bytes_after_a_request_do_not_interrupt_its_answer(
     web: Web, model: NeverEnding
 ) -> None:
     model.begun.clear()
@@ -137,7 +137,7 @@ async def test_what_is_no_http_behind_a_request_is_not_answered_in_the_middle_of
     assert b" 400 " not in answer
 
 
-async def test_what_runs_when_a_gateway_stops_may_finish_and_nothing_new_begins(
+async def test_shutdown_drains_running_requests_and_refuses_new_ones(
     embedded: Provisioner, tmp_path: Path
 ) -> None:
     model = GatedModel()

@@ -242,7 +242,7 @@ async def test_a_file_is_uploaded_under_the_last_part_of_its_name(
     assert held(web) == []
 
 
-async def test_what_cannot_be_taken_leaves_no_file_behind(web: Web) -> None:
+async def test_refused_uploads_leave_no_files(web: Web) -> None:
     http, params = web.http, {"name": "big.pdf", "namespace": "files"}
 
     refused = [

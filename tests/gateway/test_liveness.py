@@ -7,7 +7,7 @@ import asyncio
 from spade_llm.gateway.liveness import FairYield
 
 
-async def test_of_answers_that_come_at_once_one_passes_in_a_turn_of_the_loop() -> None:
+async def test_simultaneous_answers_pass_one_per_loop_iteration() -> None:
     turnstile, turns, passed_at = FairYield(), 0, list[int]()
 
     async def one() -> None:

@@ -70,7 +70,7 @@ async def test_a_conversation_goes_on_in_its_session_and_another_has_its_own(web
     assert [one["content"] for one in history][::2] == ["What is 6 * 7?", "And 6 * 8?"]
 
 
-async def test_what_a_client_made_up_is_a_new_conversation(web: Web) -> None:
+async def test_an_invented_history_starts_a_new_conversation(web: Web) -> None:
     client, model = client_of(web, "forger"), model_of(web)
     told: list[ChatCompletionMessageParam] = [
         {"role": "user", "content": "My name is Mallory"},

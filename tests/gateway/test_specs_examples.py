@@ -143,7 +143,7 @@ def check_typical(
     assert reset["new_session_id"] not in {"juan-session-1", ""}
 
 
-async def test_what_is_told_in_one_session_is_known_in_others_and_over_xmpp(
+async def test_facts_of_one_session_are_known_in_others_and_over_xmpp(
     served: Served,
 ) -> None:
     await served.chat("kitchen", "Remember that my cat is called Mycroft.")

@@ -77,7 +77,7 @@ def test_one_principal_leaves_half_of_the_room_to_others() -> None:
         ("evil@localhost:8000", "http://localhost:8000"),
     ],
 )
-def test_what_no_browser_says_is_foreign(host: str, origin: str) -> None:
+def test_host_and_origin_headers_that_no_browser_sends_are_refused(host: str, origin: str) -> None:
     doors = OriginPolicy(HttpOptions())
 
     assert not (doors.allows_host(host) and doors.allows_origin(origin, host))

@@ -40,7 +40,7 @@ def message() -> Message:
     return Message(to="bot@x", sender="ada@x/phone", body="red", thread="t1")
 
 
-async def test_what_is_blocked_is_answered_through_the_senders_own_function(
+async def test_blocked_messages_are_answered_through_the_given_function(
     message: Message,
 ) -> None:
     sent: list[Message] = []
@@ -55,7 +55,7 @@ async def test_what_is_blocked_is_answered_through_the_senders_own_function(
     assert [(str(one.to), one.body) for one in sent] == [("ada@x/phone", "no red")] * 2
 
 
-async def test_what_passes_comes_back_as_it_is_to_be_used(message: Message) -> None:
+async def test_passed_messages_are_returned_with_replacements(message: Message) -> None:
     told: list[GuardrailResult] = []
 
     result = await apply_input_guardrails("red", message, [BLUE], on_trigger=told.append)

@@ -287,7 +287,7 @@ async def test_a_composite_goes_on_with_what_all_have_left() -> None:
     assert (result.reason or "").startswith("hm; ")
 
 
-async def test_what_a_composite_says_goes_before_what_its_guardrails_say() -> None:
+async def test_a_composite_message_takes_precedence_over_those_of_its_parts() -> None:
     inner = KeywordGuardrail("k", ["red"], blocked_message="no red")
     composite = CompositeGuardrail("all", [inner], blocked_message="the policy says no")
 

@@ -122,7 +122,7 @@ def test_what_cannot_work_is_refused_at_once(
 @UNHURRIED
 @given(LETTERS)
 @example("ß\u0345")
-def test_what_is_folded_is_traceable_and_folds_alike_in_pieces(text: str) -> None:
+def test_normalization_is_traceable_and_equal_in_pieces(text: str) -> None:
     whole = normalize(text)
 
     assert len(whole.text) == len(whole.starts) == len(whole.ends)

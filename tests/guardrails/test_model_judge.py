@@ -45,7 +45,7 @@ GOOD_VERDICTS = [
 
 
 @pytest.mark.parametrize("verdict", BAD_VERDICTS.values(), ids=BAD_VERDICTS.keys())
-async def test_whatever_is_no_clear_yes_blocks(verdict: ScriptedAnswer) -> None:
+async def test_an_unclear_verdict_blocks(verdict: ScriptedAnswer) -> None:
     guardrail = LLMGuardrail("judge", ScriptedProvider([verdict]), blocked_message="no")
 
     result = await guardrail("text", {})

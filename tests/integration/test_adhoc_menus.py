@@ -151,7 +151,7 @@ async def test_a_menu_lists_the_commands_in_the_client_s_language(network: Netwo
 
 
 @ON_ONE
-async def test_what_needs_nothing_is_done_at_once(network: Network) -> None:
+async def test_commands_without_input_run_at_once(network: Network) -> None:
     menu = Menu(await network.person(), await network.assistant())
 
     status, tools = await menu.begin("status"), await menu.begin("help")
@@ -186,7 +186,7 @@ async def test_memories_are_seen_corrected_and_forgotten(network: Network) -> No
 
 @pytest.mark.parametrize("server", ["prosody"], indirect=True)
 @pytest.mark.server
-async def test_what_no_server_would_carry_is_said_and_not_sent(network: Network) -> None:
+async def test_oversized_forms_are_reported_and_not_sent(network: Network) -> None:
     menu, store = await remembering(network)
     for text in ('"' * 20_000, '"' * 20_001, "x" + "\n" * 32_000 + "y"):
         await store.add(MemoryDraft(content=text, subject=menu.client.bare))
@@ -287,7 +287,7 @@ async def test_an_open_question_is_answered_from_the_menu(
 
 
 @ON_ONE
-async def test_what_is_wrong_is_answered_with_an_error(network: Network) -> None:
+async def test_invalid_commands_are_answered_with_an_error(network: Network) -> None:
     menu, _ = await remembering(network)
     eve = Menu(await network.person("eve"), menu.agent)
     asked = await menu.begin("correct")

@@ -66,7 +66,7 @@ async def test_services_that_an_assistant_asks_may_answer_it(network: Network) -
     assert "nothing" in (await answer_to(person, assistant, "/memories")).lower()
 
 
-async def test_what_is_too_fast_is_refused_by_errors_and_others_are_answered(
+async def test_excess_messages_are_refused_and_others_are_answered(
     network: Network,
 ) -> None:
     limits = AdmissionPolicy(talk=Rate(per_s=0.01, burst=3))

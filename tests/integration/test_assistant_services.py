@@ -57,7 +57,7 @@ def own_memory(assistant: LLMAgent) -> MemoryClient:
     return memory
 
 
-async def test_what_was_stored_is_recalled(network: Network) -> None:
+async def test_stored_memories_are_recalled(network: Network) -> None:
     memory = await network.memory()
     model = ScriptedProvider([calling("store_memory", FACT), "Noted.", "Hi.", read_back])
     assistant = await network.assistant(model, services=Services(memory=jid_of(memory)))
@@ -174,7 +174,7 @@ async def test_unavailable_services_are_named_and_used_again_when_back(
 
 
 @pytest.mark.thorough
-async def test_what_is_said_while_memory_is_away_reaches_it_later(network: Network) -> None:
+async def test_messages_reach_memory_after_it_was_unavailable(network: Network) -> None:
     memory = await network.memory()
     assistant = await network.assistant(services=Services(memory=jid_of(memory)))
     ada = await network.person()

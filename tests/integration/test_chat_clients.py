@@ -122,7 +122,7 @@ async def test_commands_cost_no_model_call(network: Network) -> None:
     assert model.requests == []
 
 
-async def test_what_is_more_than_a_word_or_answers_something_is_said_to_the_model(
+async def test_messages_longer_than_a_word_and_replies_reach_the_model(
     network: Network,
 ) -> None:
     assistant, ada = await network.assistant(), await network.person()

@@ -100,7 +100,7 @@ async def test_a_number_means_its_place_in_the_list_that_was_shown_last(network:
     assert "tea" not in listed
 
 
-async def test_what_is_no_longer_true_is_marked_and_a_correction_makes_it_true_again(
+async def test_superseded_facts_are_marked_and_restored_by_a_correction(
     network: Network,
 ) -> None:
     assistant, ada = await reminded(network)
@@ -142,7 +142,7 @@ async def test_an_export_holds_what_is_about_the_person_only(network: Network) -
     assert {json.loads(line)["content"] for line in lines} == {"Ada likes tea", "Ada rows"}
 
 
-async def test_what_cannot_be_corrected_is_said(network: Network) -> None:
+async def test_impossible_corrections_are_reported(network: Network) -> None:
     assistant, ada = await reminded(network)
     without = await network.assistant()
 

@@ -72,7 +72,7 @@ def quoted(request: ScriptedRequest) -> str:
     )
 
 
-async def test_what_the_model_is_told_is_what_the_reply_says(network: Network) -> None:
+async def test_the_reply_reports_the_context_of_the_model(network: Network) -> None:
     model = ScriptedProvider.echo()
     assistant, program, client = await stage(network, model)
     await remember(
@@ -159,7 +159,7 @@ async def test_each_wish_leaves_out_what_it_does_not_name(network: Network) -> N
 
 
 @EMBEDDED
-async def test_what_was_said_in_one_session_is_recalled_in_the_next(network: Network) -> None:
+async def test_facts_of_one_session_are_recalled_in_the_next(network: Network) -> None:
     model = ScriptedProvider(["Fine."] * 9)
     assistant, program, client = await stage(network, model)
     for text in ("My boat is called Zephyr", *FILLERS):

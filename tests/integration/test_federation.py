@@ -189,7 +189,7 @@ async def test_an_answer_that_found_the_other_server_away_is_said_again(
     assert ada.waiting() == []
 
 
-async def test_what_was_said_into_a_dead_line_between_servers_is_done_once_when_it_is_back(
+async def test_messages_over_a_dead_federation_link_are_processed_once_later(
     pair: Pair,
 ) -> None:
     memory = jid_of(await pair.two.memory())

@@ -88,7 +88,7 @@ async def test_a_shared_file_is_read_and_asked_about(harbour: Network) -> None:
 
 
 @pytest.mark.server
-async def test_what_is_asked_beside_a_file_is_answered_from_it(harbour: Network) -> None:
+async def test_a_question_sent_with_a_file_is_answered_from_it(harbour: Network) -> None:
     rag = await harbour.rag()
     model = ScriptedProvider(["Noon."])
     assistant = await harbour.assistant(model, services=Services(rag=jid_of(rag)))
@@ -206,7 +206,7 @@ async def test_where_no_file_can_be_sent_all_of_it_comes_and_says_so(
 
 
 @pytest.mark.server
-async def test_what_is_remembered_is_taken_away_as_a_file(harbour: Network) -> None:
+async def test_memories_are_exported_as_a_file(harbour: Network) -> None:
     memory = await harbour.memory()
     assistant = await harbour.assistant(services=Services(memory=jid_of(memory)))
     ada = await harbour.person()

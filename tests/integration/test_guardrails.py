@@ -16,7 +16,7 @@ MODIFY = GuardrailAction.MODIFY
 SECRET = "Rosebud"
 
 
-async def test_what_a_person_may_not_say_reaches_no_model(network: Network) -> None:
+async def test_blocked_input_reaches_no_model(network: Network) -> None:
     model = ScriptedProvider.echo()
     assistant = await network.assistant(model)
     assistant.add_input_guardrail(KeywordGuardrail("k", [SECRET], blocked_message="Not that."))

@@ -79,7 +79,7 @@ async def kept(assistant: LLMAgent, client: Client) -> list[str]:
     return [message.content for message in await memory.history(client.bare)]
 
 
-async def test_what_is_no_xml_costs_only_its_sender_the_stream(network: Network) -> None:
+async def test_invalid_xml_closes_only_the_stream_of_its_sender(network: Network) -> None:
     assistant = await network.assistant()
 
     for text in ("&#0;", "<unclosed", "&undefined;", "\x01"):

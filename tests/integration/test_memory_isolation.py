@@ -229,7 +229,7 @@ async def test_anothers_memory_is_closed_until_it_is_granted_and_after_it_is_rev
 
 
 @pytest.mark.parametrize("op", ["list", "delete", "retrieve", "similar"])
-async def test_what_is_not_granted_is_neither_listed_nor_changed(
+async def test_memories_without_a_grant_are_neither_listed_nor_changed(
     owners: list[Owner], op: str
 ) -> None:
     ana, ben = owners[:2]

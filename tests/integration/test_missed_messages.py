@@ -60,7 +60,7 @@ async def said_elsewhere(network: Network, agent: LLMAgent, person: Client, *tex
     await other.close()
 
 
-async def test_what_was_missed_is_answered_once_and_in_order(network: Network) -> None:
+async def test_missed_messages_are_answered_once_and_in_order(network: Network) -> None:
     ada = await network.person()
     agent = await network.assistant()
     await has_place(network, agent, ada)
@@ -94,7 +94,7 @@ async def test_an_agent_that_is_new_to_an_account_answers_nothing_old(network: N
     assert ada.waiting() == []
 
 
-async def test_what_is_not_to_be_stored_or_is_for_a_program_is_not_answered_later(
+async def test_messages_with_a_no_store_hint_or_for_programs_are_not_answered_later(
     network: Network,
 ) -> None:
     ada = await network.person()
@@ -118,7 +118,7 @@ async def test_what_is_not_to_be_stored_or_is_for_a_program_is_not_answered_late
     assert ada.waiting() == []
 
 
-async def test_what_was_refused_or_used_up_at_the_door_is_not_read_again_from_the_archive(
+async def test_messages_refused_by_admission_are_not_read_from_the_archive(
     network: Network,
 ) -> None:
     eve = await network.person("eve")

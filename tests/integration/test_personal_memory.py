@@ -96,7 +96,7 @@ async def test_everything_goes_after_one_question(network: Network) -> None:
     assert len(await first.history("with ada")) == 0
 
 
-async def test_what_is_no_longer_true_is_marked_in_the_language_of_the_command(
+async def test_superseded_facts_are_marked_in_the_language_of_the_command(
     network: Network,
 ) -> None:
     memory, ada = await network.memory(), await network.person()

@@ -86,7 +86,7 @@ async def test_a_contact_has_a_name_a_card_and_a_picture(network: Network) -> No
 
 @pytest.mark.parametrize("server", ["prosody"], indirect=True)
 @pytest.mark.server
-async def test_what_the_server_has_is_not_written_again(network: Network) -> None:
+async def test_an_unchanged_profile_is_not_published_again(network: Network) -> None:
     first = await robbie(network)
     ada = await network.person()
 

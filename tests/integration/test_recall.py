@@ -46,7 +46,7 @@ async def is_kept(assistant: LLMAgent, ada: Client, count: int) -> None:
     await eventually(is_there)
 
 
-async def test_what_was_said_before_is_quoted_once_it_is_out_of_sight(network: Network) -> None:
+async def test_earlier_messages_are_quoted_once_they_left_the_context(network: Network) -> None:
     services = Services(memory=jid_of(await network.memory()))
     model = ScriptedProvider(["Noted.", "Sure.", reminded, "Fine.", reminded])
     assistant = await network.assistant(model, services=services)

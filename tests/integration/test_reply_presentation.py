@@ -187,7 +187,7 @@ async def test_an_encrypted_message_gets_a_hint_and_its_fallback_no_answer(
     assert model.requests == []
 
 
-async def test_what_a_person_does_is_read_as_such(network: Network) -> None:
+async def test_slash_me_messages_are_read_as_actions(network: Network) -> None:
     model = ScriptedProvider(["/me waves back"])
     assistant, ada = await network.assistant(model), await network.person()
 

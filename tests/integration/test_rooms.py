@@ -82,7 +82,7 @@ async def test_messages_that_mention_the_assistant_are_answered_by_name(
     assert mention.get("uri") == f"xmpp:{room}/ada"
 
 
-async def test_what_is_not_said_to_it_is_context_and_no_question(
+async def test_room_messages_without_a_mention_are_context_only(
     network: Network, room: str
 ) -> None:
     ada = await guest(network, room, "ada")
@@ -116,9 +116,7 @@ async def test_a_word_alone_is_no_command_in_a_room(network: Network, room: str)
     assert await ada.hears("helper") == "ada: With what?"
 
 
-async def test_what_is_encrypted_in_a_room_is_neither_question_nor_talk(
-    network: Network, room: str
-) -> None:
+async def test_encrypted_room_messages_are_ignored(network: Network, room: str) -> None:
     ada = await guest(network, room, "ada")
     model = ScriptedProvider(["One."])
     await helper(network, room, ada, model=model)
@@ -273,7 +271,7 @@ async def test_a_dropped_connection_costs_no_room(
 
 
 @pytest.mark.parametrize("condition", ["not-acceptable", "item-not-found", "remote-server-timeout"])
-async def test_what_a_room_that_went_with_its_server_gives_back_is_said_when_it_is_back(
+async def test_answers_bounced_by_a_restarted_room_are_sent_after_rejoining(
     network: Network, room: str, condition: str
 ) -> None:
     ada = await guest(network, room, "ada")
@@ -294,9 +292,7 @@ async def test_what_a_room_that_went_with_its_server_gives_back_is_said_when_it_
     assert {message.reply_with for message in said} == {said[0].reply_with}
 
 
-async def test_what_was_said_in_private_stays_there_and_what_was_said_in_a_room_is_one_s_own(
-    network: Network, room: str
-) -> None:
+async def test_private_and_room_memories_are_separate(network: Network, room: str) -> None:
     ada = await guest(network, room, "ada")
     await ada.open_to_all_eyes()
     bob = await guest(network, room, "bob")

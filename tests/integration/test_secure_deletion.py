@@ -51,7 +51,7 @@ async def test_a_forgotten_memory_leaves_no_bytes(network: Network) -> None:
     await gone(memory, client, "swordfish")
 
 
-async def test_what_a_person_removes_leaves_no_bytes(network: Network) -> None:
+async def test_deleted_data_leaves_no_bytes(network: Network) -> None:
     memory, ada = await network.memory(), await network.person()
     program = await network.program()
     client = MemoryClient(program.node.requester, jid_of(memory))

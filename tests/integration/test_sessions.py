@@ -83,7 +83,7 @@ def _files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-async def test_what_was_just_said_is_shown_counted_and_found_by_its_asker_alone(
+async def test_recent_messages_are_visible_to_their_author_only(
     house: House,
 ) -> None:
     ada, bob = house.asker(ADA), house.asker(BOB)
@@ -113,7 +113,7 @@ async def test_what_was_just_said_is_shown_counted_and_found_by_its_asker_alone(
 
 
 @one_server
-async def test_what_a_turn_is_told_to_remember_is_of_its_session(network: Network) -> None:
+async def test_memories_of_a_turn_belong_to_its_session(network: Network) -> None:
     ada = (await House(network, OfflineProvider()).start()).asker(ADA)
 
     await ada.say("remember that my boat lies in Porto")
@@ -227,7 +227,7 @@ async def test_a_turn_that_runs_meanwhile_writes_nothing_back(house: House, way:
 
 
 @one_server
-async def test_what_is_said_while_a_session_is_cleared_waits_for_that(house: House) -> None:
+async def test_messages_wait_while_a_session_is_cleared(house: House) -> None:
     ada = house.asker(ADA)
     await ada.say("before")
 

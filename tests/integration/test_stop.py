@@ -78,7 +78,7 @@ async def test_stop_ends_the_turn_the_model_s_request_and_nothing_else(network: 
         assert ada.waiting() == []
 
 
-async def test_what_waits_is_stopped_too_and_the_answer_says_so(network: Network) -> None:
+async def test_queued_requests_are_stopped_too_and_the_answer_reports_it(network: Network) -> None:
     model = GatedModel()
     assistant = await network.assistant(model)
     ada, bea = await network.person(), await network.person("bea")

@@ -99,7 +99,9 @@ async def test_a_dead_line_is_noticed_by_an_agent_that_has_nothing_to_say(
         await asyncio.wait_for(resumed.wait(), PATIENCE_S)
 
 
-async def test_what_is_said_to_a_cut_line_is_answered_once_it_is_back(network: Network) -> None:
+async def test_messages_during_a_disconnect_are_answered_after_reconnecting(
+    network: Network,
+) -> None:
     ada = await network.person()
     async with on_a_line(network) as (assistant, line):
         assert await answer_to(ada, assistant, "one") == "one"
@@ -160,7 +162,7 @@ async def kill(agent: LLMAgent) -> None:
     await asyncio.sleep(0)
 
 
-async def test_what_is_said_to_a_killed_agent_is_answered_by_the_next_one(network: Network) -> None:
+async def test_messages_to_a_killed_agent_are_answered_after_its_restart(network: Network) -> None:
     ada = await network.person()
     killed = await network.assistant()
     ada.send(jid_of(killed), "one")
@@ -187,7 +189,7 @@ async def other_than(known: Any, person: Client) -> Any:
     return message
 
 
-async def test_what_comes_while_an_agent_stops_is_answered_after_its_next_start(
+async def test_messages_during_shutdown_are_answered_after_the_next_start(
     network: Network,
 ) -> None:
     ada = await network.person()

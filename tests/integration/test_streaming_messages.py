@@ -172,7 +172,7 @@ async def test_while_a_table_is_written_its_whole_rows_are_shown(network: Networ
     assert (said(answer).split("\n")[-2], replaced(answer)) == ("coffee  3", first["id"])
 
 
-async def test_what_is_longer_than_a_message_follows_upon_the_bubble(network: Network) -> None:
+async def test_text_over_the_message_limit_follows_the_streaming_message(network: Network) -> None:
     model = EndingModel()
     assistant, ada = await network.assistant(model, conduct=QUICK), await modern(network)
 
@@ -189,7 +189,7 @@ async def test_what_is_longer_than_a_message_follows_upon_the_bubble(network: Ne
     assert (said(pieces[-1]), replaced(pieces[-1])) == (("second " * 500).strip(), "")
 
 
-async def test_what_was_shown_of_a_stopped_answer_says_so_and_is_no_answer(
+async def test_a_stopped_streaming_message_is_marked_as_stopped(
     network: Network,
 ) -> None:
     model = EndingModel()
@@ -252,7 +252,7 @@ async def test_a_question_about_a_tool_stands_below_what_was_said_and_the_answer
     assert sent == [""]
 
 
-async def test_what_a_contact_s_client_can_do_is_known_before_they_write(network: Network) -> None:
+async def test_client_features_of_contacts_are_known_in_advance(network: Network) -> None:
     assistant, ada = await network.assistant(), await modern(network)
     assert assistant.peer_features.known(ada.jid) is None
 

@@ -116,7 +116,7 @@ async def test_the_trace_that_a_request_is_a_part_of_is_named() -> None:
     assert traces == ["", "a" * 32]
 
 
-async def test_as_many_as_one_message_carries_are_told_and_never_more_than_a_hundred() -> None:
+async def test_recent_requests_are_limited_to_one_message_and_to_100() -> None:
     async with an_agent() as (agent, gateway, _):
         long = request("{}", sender=f"{ANA}/phone", conversation_id="&" * 1024)
         for _ in range(MAX_KEPT):

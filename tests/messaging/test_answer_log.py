@@ -100,7 +100,7 @@ async def test_another_text_conversation_sender_or_id_is_another_request(log: An
     assert await log.find(asked) is not None
 
 
-async def test_what_was_erased_is_known_to_be_answered_and_its_text_is_gone(
+async def test_erased_answers_are_known_without_their_text(
     log: AnswerLog,
 ) -> None:
     asked = request("1", id="q")
@@ -297,7 +297,7 @@ async def test_writers_and_scrubs_at_the_same_time_are_all_served(tmp_path: Path
         assert len(await log.unsent()) == 360
 
 
-async def test_what_is_forgotten_leaves_no_bytes_though_another_program_was_reading(
+async def test_scrubbing_leaves_no_bytes_even_with_a_concurrent_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_file, "TRUNCATE_TIMEOUT_S", 0.0)
@@ -390,7 +390,7 @@ async def test_a_chat_answer_that_could_not_leave_is_sent_by_the_next_life(
 
 
 @pytest.mark.parametrize("effect", [Idempotency.RESUME, Idempotency.ONCE])
-async def test_what_ran_and_what_waited_when_the_process_was_killed_is_taken_up_again(
+async def test_running_and_queued_requests_are_resumed_after_a_kill(
     tmp_path: Path, effect: Idempotency
 ) -> None:
     path = tmp_path / "a.db"
@@ -439,7 +439,7 @@ def bytes_in(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir())
 
 
-async def test_what_was_forgotten_is_in_no_answer_and_leaves_no_bytes(tmp_path: Path) -> None:
+async def test_scrubbed_values_are_in_no_answer_and_leave_no_bytes(tmp_path: Path) -> None:
     path = tmp_path / "answers.db"
     shown = '{"entry":{"id":"7","content":"swordfish"}}'
     kept = '{"entry":{"id":"8","content":"herring"}}'
@@ -460,9 +460,7 @@ async def test_what_was_forgotten_is_in_no_answer_and_leaves_no_bytes(tmp_path: 
     assert b"swordfish" not in bytes_left
 
 
-async def test_what_one_asker_got_in_some_conversations_leaves_no_bytes(
-    log: AnswerLog, tmp_path: Path
-) -> None:
+async def test_scrubbed_answers_of_one_asker_leave_no_bytes(log: AnswerLog, tmp_path: Path) -> None:
     ana, bob = (
         request(id="1", sender="gateway@home/1", conversation_id="s"),
         request(id="2", sender="gateway@home/1", conversation_id="s"),
@@ -509,7 +507,7 @@ async def test_a_log_of_an_older_version_goes_on(tmp_path: Path) -> None:
     assert row.answer.content == "done"
 
 
-async def test_what_is_said_unasked_is_kept_until_it_has_left_and_known_after(
+async def test_unsolicited_messages_are_kept_until_sent_and_remembered(
     log: AnswerLog,
 ) -> None:
     said = request("hello", id="1", ontology=CHAT_TEXT)

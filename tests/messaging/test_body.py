@@ -124,7 +124,7 @@ def test_a_wrong_value_is_not_repeated_to_the_peer() -> None:
 @pytest.mark.parametrize(
     "wire", ["", "null", "[]", "7", "{", '{"text":"\\ud83d"}', '{"text":"\ud83d"}', "[" * 100_000]
 )
-def test_what_is_no_json_object_is_malformed(wire: str) -> None:
+def test_a_body_that_is_not_a_json_object_is_malformed(wire: str) -> None:
     with pytest.raises(MalformedContent):
         Note.decode(wire)
     with pytest.raises(MalformedContent):

@@ -36,7 +36,7 @@ def test_it_is_kept_as_flat_text_and_read_back(said: ChatMetadata) -> None:
     assert ChatMetadata.from_fields(said.to_fields()) == said
 
 
-def test_what_is_not_said_takes_no_room() -> None:
+def test_empty_fields_are_not_written() -> None:
     assert ChatMetadata().to_fields() == {}
 
 

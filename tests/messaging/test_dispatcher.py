@@ -126,7 +126,7 @@ async def test_a_route_may_give_its_handler_more_time_than_others_have(
     assert (answer.performative is Performative.FAILURE) == is_stopped
 
 
-async def test_what_goes_on_for_hours_ends_at_once_with_the_agent_and_is_taken_up_again() -> None:
+async def test_long_requests_are_cancelled_at_shutdown_and_resumed() -> None:
     log, gate = VolatileAnswerLog(), Gate()
     async with serving(gate, log=log) as (dispatcher, outbox):
         route = Route(
@@ -481,7 +481,7 @@ async def test_a_chat_answer_is_forgotten_once_sent_and_never_given_twice() -> N
     assert later.sent == []
 
 
-async def test_what_could_not_leave_is_sent_to_people_after_reconnecting_once() -> None:
+async def test_unsent_answers_to_people_are_sent_once_after_reconnecting() -> None:
     log = VolatileAnswerLog()
     async with serving(echo, Idempotency.RESUME, log=log) as (dispatcher, outbox):
         outbox.is_connected = False

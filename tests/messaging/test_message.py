@@ -61,7 +61,7 @@ def test_garbage_is_a_message_or_malformed_and_nothing_else(metadata: dict[str, 
     ("key", "value"),
     [("performative", "shout"), ("reply-by", "soon"), ("sequence", "one")],
 )
-def test_what_cannot_be_read_is_named(key: str, value: str) -> None:
+def test_unreadable_fields_are_named(key: str, value: str) -> None:
     with pytest.raises(MalformedContent, match=f"{key} '{value}'"):
         from_metadata({key: value}, sender="", receiver="", content="")
 

@@ -47,7 +47,7 @@ async def test_a_message_to_an_unknown_jid_is_bounced_at_once() -> None:
     assert raised.value.wire_code == "service-unavailable"
 
 
-async def test_what_is_more_than_a_server_takes_never_leaves() -> None:
+async def test_oversized_messages_are_not_sent() -> None:
     async with network_of(ANA, BOT) as (ana, bot):
         with pytest.raises(RequestRefused, match="bytes") as raised:
             await ana.ask(BOT, "x" * MAX_STANZA_BYTES)

@@ -61,7 +61,7 @@ async def pair() -> AsyncIterator[Pair]:
     await asker.node.close()
 
 
-async def test_what_is_said_in_the_question_s_thread_answers_it(pair: Pair) -> None:
+async def test_a_message_in_the_thread_of_a_question_answers_it(pair: Pair) -> None:
     waiting = pair.ask()
     question = await pair.asked()
 
@@ -153,7 +153,7 @@ async def test_a_question_beyond_the_bound_is_refused_here(pair: Pair) -> None:
     await asyncio.wait([first])
 
 
-async def test_what_is_said_twice_under_one_id_is_sent_once(pair: Pair) -> None:
+async def test_a_message_with_the_same_id_is_sent_once(pair: Pair) -> None:
     message = chat_message("peer@net", "hello", id="one")
 
     await pair.letters.say(message)
@@ -165,7 +165,7 @@ async def test_what_is_said_twice_under_one_id_is_sent_once(pair: Pair) -> None:
     assert received[0].encoding is Encoding.PLAIN
 
 
-async def test_what_could_not_leave_is_sent_after_the_next_connection() -> None:
+async def test_unsent_messages_are_sent_after_the_next_connection() -> None:
     wavering = Wavering()
     letters = OutgoingMessages(wavering.node)
     wavering.send.is_connected = False

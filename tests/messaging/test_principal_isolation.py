@@ -73,7 +73,7 @@ async def test_each_principal_s_memory_is_theirs_in_every_way_to_reach_it(tmp_pa
     assert again.id == entry.id
 
 
-async def test_what_a_principal_has_forgotten_leaves_no_bytes_in_the_log(tmp_path: Path) -> None:
+async def test_data_that_a_principal_deleted_leaves_no_bytes_in_the_log(tmp_path: Path) -> None:
     async with remembering(tmp_path) as gateway:
         ana, bob = memory_of(gateway, ANA), memory_of(gateway, BOB)
         await ana.add(MemoryDraft(content="swordfish", subject=ANA))

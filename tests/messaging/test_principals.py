@@ -242,7 +242,7 @@ async def test_an_answer_that_claims_to_be_for_others_is_no_answer() -> None:
         assert await asker.ask(liar.jid) == "2"
 
 
-async def test_what_was_asked_for_a_principal_is_taken_up_again_for_them(tmp_path: Path) -> None:
+async def test_requests_for_a_principal_are_resumed_for_that_principal(tmp_path: Path) -> None:
     path, gate, owners = tmp_path / "a.db", Gate(), Owners()
     async with SqliteAnswerLog(path) as log, serving(gate, log=log) as (dispatcher, _):
         receive(dispatcher, asked_for(ANA), asked_for(BOB))
@@ -274,7 +274,7 @@ async def test_a_removed_gateway_is_refused_after_a_kill(tmp_path: Path) -> None
     assert gate.left == []
 
 
-async def test_what_a_principal_has_forgotten_is_scrubbed_from_their_answers_only(
+async def test_data_that_a_principal_deleted_is_scrubbed_from_its_own_answers_only(
     tmp_path: Path,
 ) -> None:
     shown, gateways = '{"entry":{"subject":"ana"}}', {"gateway@home"}

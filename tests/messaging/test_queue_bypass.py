@@ -187,7 +187,7 @@ async def _for_ever(_request: Request) -> str:
     return ""
 
 
-async def test_what_waits_for_several_at_once_goes_on_when_the_last_has_answered() -> None:
+async def test_a_handler_with_several_waits_resumes_after_the_last() -> None:
     waiting, outbox = asyncio.Event(), Outbox()
     serving = Dispatcher(
         outbox, VolatileAnswerLog(), limits=DispatcherLimits(max_running=1, max_time_s=0.5)

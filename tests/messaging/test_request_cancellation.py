@@ -64,7 +64,7 @@ async def test_a_person_s_stopped_message_is_answered_by_nothing() -> None:
     await serving.close(patience_s=0)
 
 
-async def test_what_is_stopped_twice_is_found_once() -> None:
+async def test_a_request_stopped_twice_is_reported_once() -> None:
     gate, outbox = Gate(), Outbox()
     serving = serving_turns(gate, outbox)
     serving.receive(request("hi", conversation_id="c"))

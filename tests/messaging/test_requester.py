@@ -122,7 +122,7 @@ async def test_a_bounce_fails_the_question_at_once(peer: str) -> None:
     assert not requester.bounced(bounce)
 
 
-async def test_what_others_claim_is_ignored() -> None:
+async def test_answers_from_other_senders_are_ignored() -> None:
     async with asking() as (requester, outbox):
         asked = ask(requester)
         sent = (await outbox.has(1))[0]
@@ -188,7 +188,7 @@ async def test_an_abandoned_request_is_cancelled_at_the_peer() -> None:
         assert (await outbox.has(2))[1].performative is Performative.CANCEL
 
 
-async def test_what_is_open_when_a_connection_was_lost_is_sent_again_at_once() -> None:
+async def test_open_requests_are_resent_after_a_reconnect() -> None:
     async with asking() as (requester, outbox):
         asked = ask(requester)
         (first,) = await outbox.has(1)

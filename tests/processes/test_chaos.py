@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.server
 @pytest.mark.timeout(240)
-async def test_whatever_breaks_every_message_has_one_answer_or_an_error(tmp_path: Path) -> None:
+async def test_every_message_has_one_answer_or_an_error_under_faults(tmp_path: Path) -> None:
     outcome = await wreck(tmp_path, QUICK)
 
     assert outcome.complaints == []

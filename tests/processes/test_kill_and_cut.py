@@ -251,7 +251,7 @@ async def test_a_conversation_killed_in_the_middle_goes_on_with_all_that_was_ans
     assert [text for text in read if text.startswith("turn ")] == [f"turn {n}" for n in range(140)]
 
 
-async def test_what_the_model_stored_before_the_assistant_died_is_not_stored_again(
+async def test_memories_stored_before_a_kill_are_not_stored_again(
     deployment: Deployment,
 ) -> None:
     ada = await deployment.person("storing-ada")

@@ -103,7 +103,7 @@ async def test_a_client_learns_which_tools_change_or_remove_something(client: Cl
     assert hints("ask_agent") == (False, True, True)
 
 
-async def test_what_is_stored_is_found(client: Client) -> None:
+async def test_stored_entries_are_found(client: Client) -> None:
     call = calling(client)
 
     stored = await call("memory_store", content="The spare key is under the blue pot")

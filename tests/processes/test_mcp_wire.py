@@ -65,7 +65,7 @@ async def heard(running: Process) -> dict[str, Any]:
     return message
 
 
-async def test_what_cannot_be_read_is_answered_and_the_next_line_is_served(start: Start) -> None:
+async def test_unreadable_lines_are_answered_and_the_next_line_is_served(start: Start) -> None:
     deep: dict[str, object] = {}
     for _ in range(300):
         deep = {"in": deep}

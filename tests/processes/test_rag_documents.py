@@ -28,7 +28,7 @@ ENOUGH = 27
 """Of 30 questions: right passage among the first five."""
 
 
-async def test_what_was_planted_in_many_documents_is_found_again(
+async def test_planted_facts_in_many_documents_are_found(
     prosody: Provisioner, tmp_path: Path
 ) -> None:
     if find_weights(tmp_path / "models") is None:

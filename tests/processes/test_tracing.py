@@ -83,7 +83,7 @@ async def test_a_question_is_one_trace_through_all_agents(
     assert b"asking@localhost" not in receiver.payload
 
 
-async def test_what_was_spent_before_a_kill_is_counted_after_it(deployment: Deployment) -> None:
+async def test_usage_before_a_kill_is_counted_after_it(deployment: Deployment) -> None:
     deployment.model.enqueue(Hang())
     program = await deployment.program("killing")
     client = ChatClient(program.node.requester, "assistant@localhost")

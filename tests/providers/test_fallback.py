@@ -91,7 +91,7 @@ async def test_the_next_answers_when_the_first_cannot(error: ModelError, is_stre
 
 @pytest.mark.parametrize("is_stream", [False, True])
 @pytest.mark.parametrize("error", [ContextTooLong("long"), ModelError("the request is invalid")])
-async def test_what_no_other_model_would_do_better_is_not_passed_on(
+async def test_errors_that_another_model_would_repeat_are_raised(
     error: ModelError, is_stream: bool
 ) -> None:
     second = Named("second", ["here"])
@@ -291,7 +291,7 @@ async def test_a_stream_that_is_left_closes_the_connection_to_its_server(
     await asyncio.wait_for(server.was_left.wait(), 5)
 
 
-async def test_of_two_servers_the_second_answers_while_the_first_asks_for_an_hour(
+async def test_the_second_server_answers_while_the_first_is_rate_limited(
     connect: Connect, server: OpenAIServer
 ) -> None:
     server.enqueue(*[Status(status=429, headers={"Retry-After": "3600"})] * 9)

@@ -116,9 +116,7 @@ def with_results(completion: Completion, results: Sequence[str]) -> list[Context
         ),
     ],
 )
-async def test_what_one_says_about_oneself_is_stored(
-    text: str, notes: list[tuple[str, str]]
-) -> None:
+async def test_statements_about_oneself_are_stored(text: str, notes: list[tuple[str, str]]) -> None:
     assert await calls_for(text) == [
         ("store_memory", {"category": category, "content": content}) for category, content in notes
     ]
@@ -174,7 +172,7 @@ async def test_arithmetic_goes_to_the_calculator(text: str, expression: str) -> 
         "",
     ],
 )
-async def test_what_only_resembles_a_rule_calls_nothing(text: str) -> None:
+async def test_text_that_only_resembles_a_rule_calls_no_tool(text: str) -> None:
     assert await calls_for(text) == []
 
 
@@ -197,7 +195,7 @@ async def test_a_question_that_nothing_recalled_answers_is_searched(text: str, w
     assert word in arguments["query"].split()
 
 
-async def test_what_was_recalled_answers_without_any_call() -> None:
+async def test_recalled_facts_answer_without_a_tool_call() -> None:
     other = QuotedMemory(kind="fact", text="The sky is blue", date="2026-11-19")
 
     text = await answer_to("¿cómo me llamo?", memories=[other, ADA])
@@ -215,7 +213,7 @@ async def test_everything_about_me_is_listed() -> None:
     assert text == "This is what I remember:\n- My name is Ada\n  Context: chat"
 
 
-async def test_what_a_search_finds_beside_the_question_is_not_said_to_be_the_answer() -> None:
+async def test_irrelevant_search_results_are_not_given_as_the_answer() -> None:
     found = "Found 4 memories for 'surgery':\n" + "\n".join(
         f"- [fact] {text}" for text in ("I live in Lisbon", "Toby is a dog", "Ada rows", "Tea")
     )

@@ -188,7 +188,7 @@ async def test_a_passing_fault_is_survived(
     ],
     ids=lambda fault: str(fault)[:60],
 )
-async def test_what_cannot_be_used_is_vectors_that_cannot_be_had(
+async def test_unusable_vectors_are_model_unavailable(
     connect_embedder: Embedding, server: OpenAIServer, fault: Answer
 ) -> None:
     embedder = connect_embedder(limits=ModelLimits(deadline_s=4.0, attempts=1))

@@ -254,7 +254,7 @@ async def test_a_refused_connection_is_model_unavailable() -> None:
                 await provider.complete(HELLO)
 
 
-async def test_what_speaks_no_http_is_model_unavailable() -> None:
+async def test_a_server_that_does_not_speak_http_is_model_unavailable() -> None:
     async def greet(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
         await writer.drain()

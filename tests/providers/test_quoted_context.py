@@ -39,7 +39,7 @@ passages = st.builds(
 
 
 @given(st.lists(memories, max_size=4), st.lists(passages, max_size=4), st.lists(words, max_size=3))
-def test_whatever_is_quoted_is_read_back(
+def test_quoted_context_is_read_back(
     some_memories: list[QuotedMemory], some_passages: list[QuotedPassage], missing: list[str]
 ) -> None:
     context = read_context(quote_context(some_memories, some_passages, missing))

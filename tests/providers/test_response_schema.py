@@ -70,7 +70,7 @@ def test_fields_of_any_name_are_asked_for_without_strictness() -> None:
     ],
     ids=str,
 )
-def test_what_is_asked_for_is_always_in_the_form_of_the_protocol(
+def test_requests_always_have_the_form_of_the_protocol(
     schema: Mapping[str, object],
 ) -> None:
     body = {"model": "m", "messages": HELLO, "response_format": response_format(schema)}

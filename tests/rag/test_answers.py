@@ -76,7 +76,7 @@ class Denied:
         raise Unauthorised("namespace 'bob@x/plans' was not granted to you")
 
 
-async def test_what_the_model_cites_is_listed_and_nothing_else() -> None:
+async def test_only_cited_passages_are_listed() -> None:
     model = ScriptedProvider(["Nine seconds [1]. It ends in May [9], somewhere [0][12]."])
 
     answer = await Answerer(Finds(found(ROUTER, LEASE)), model).answer("How long?")
@@ -165,7 +165,7 @@ async def test_where_nothing_is_found_no_model_is_asked() -> None:
     assert model.requests == []
 
 
-async def test_what_is_denied_is_no_empty_answer() -> None:
+async def test_a_denied_search_is_not_an_empty_answer() -> None:
     with pytest.raises(Unauthorised):
         await Answerer(Denied(), None).answer("Who?")
 
@@ -211,7 +211,7 @@ async def test_the_rules_of_the_offline_provider_can_read_the_passages() -> None
     assert answer.model == "offline"
 
 
-async def test_what_a_model_reads_is_bounded() -> None:
+async def test_the_passages_for_a_model_are_bounded() -> None:
     retriever = Finds(found(ROUTER))
 
     await Answerer(retriever, None).answer("?", k=3)

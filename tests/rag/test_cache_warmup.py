@@ -106,7 +106,7 @@ async def test_after_a_reindex_the_copies_are_those_of_the_new_vectors(tmp_path:
     assert namespace.edition > 0
 
 
-async def test_what_was_asked_is_read_again_from_the_start_on(tmp_path: Path) -> None:
+async def test_recently_queried_namespaces_are_loaded_at_the_start(tmp_path: Path) -> None:
     await stored(tmp_path, HARBOUR, Document(text="Owls hunt.", source="b", namespace="other"))
     async with DocumentLibrary(tmp_path, embedder=BagOfWords()) as library:
         mine = library.for_owner(ANN)

@@ -115,7 +115,7 @@ async def database(tmp_path: Path) -> AsyncIterator[LibraryDatabase]:
         yield opened
 
 
-async def test_those_used_longest_ago_leave_when_room_is_needed(database: LibraryDatabase) -> None:
+async def test_the_least_recently_used_indexes_are_evicted(database: LibraryDatabase) -> None:
     numbers = [one.id for one in await Registry(database).namespaces(ANN)]
     indexes = PassageIndexCache(KeywordStore(database), max_bytes=1)
 
@@ -126,7 +126,7 @@ async def test_those_used_longest_ago_leave_when_room_is_needed(database: Librar
     assert len(indexes) == 1
 
 
-async def test_what_is_asked_together_is_held_together(database: LibraryDatabase) -> None:
+async def test_indexes_of_one_query_are_kept_together(database: LibraryDatabase) -> None:
     numbers = [one.id for one in await Registry(database).namespaces(ANN)]
     indexes = PassageIndexCache(KeywordStore(database), max_bytes=1)
 

@@ -73,7 +73,7 @@ async def test_an_embedder_that_goes_away_leaves_the_keywords(tmp_path: Path) ->
     assert found.chunks[0].chunk.source == "tides.md"
 
 
-async def test_what_was_stored_while_the_embedder_was_away_is_embedded_later(
+async def test_documents_stored_without_the_embedder_are_embedded_later(
     tmp_path: Path,
 ) -> None:
     embedder = BagOfWords()

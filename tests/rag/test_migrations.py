@@ -41,7 +41,7 @@ async def made_by_version_1(directory: Path) -> Path:
     return path
 
 
-async def test_what_version_1_stored_is_found_and_has_an_id(tmp_path: Path) -> None:
+async def test_documents_of_version_1_are_found_and_have_an_id(tmp_path: Path) -> None:
     await made_by_version_1(tmp_path)
 
     async with DocumentLibrary(tmp_path, embedder=BagOfWords()) as library:
@@ -71,7 +71,7 @@ async def test_facts_of_version_1_can_be_filtered_by(tmp_path: Path) -> None:
         assert facts.fetchall() == [("is_draft", 1, 1), ("place", "Höfn", 0), ("year", 2024, 0)]
 
 
-async def test_what_version_1_left_loose_is_swept(tmp_path: Path) -> None:
+async def test_orphans_of_version_1_are_removed(tmp_path: Path) -> None:
     await made_by_version_1(tmp_path)
 
     async with DocumentLibrary(tmp_path, embedder=BagOfWords()):

@@ -107,7 +107,7 @@ async def test_the_old_vectors_are_gone_afterwards(stored: Path) -> None:
     assert await vectors_in(stored, edition=1) == 10
 
 
-async def test_what_comes_and_goes_meanwhile_is_as_it_should_be(tmp_path: Path) -> None:
+async def test_changes_during_reindexing_are_applied(tmp_path: Path) -> None:
     embedder = Held()
     embedder.may.set()
     async with DocumentLibrary(tmp_path, embedder=embedder) as library:

@@ -96,7 +96,7 @@ async def say(stage: Stage, **body: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("named", [{"namespace": "birds"}, {"namespaces": ["birds"]}])
-async def test_what_the_first_programs_say_is_still_understood(
+async def test_requests_of_the_first_versions_are_understood(
     stage: Stage, named: dict[str, object]
 ) -> None:
     document = {"text": "Herons fish.", "source": "a.md", "namespace": "birds"}

@@ -187,7 +187,7 @@ async def test_k_counts_passages_and_not_their_chunks(mine: OwnedLibrary) -> Non
     assert len(found.chunks) == 4
 
 
-async def test_what_is_too_long_for_the_budget_is_left_out(mine: OwnedLibrary) -> None:
+async def test_passages_over_the_budget_are_left_out(mine: OwnedLibrary) -> None:
     await mine.ingest(Document(text="harbour " * 100, source="long.txt"))
     await mine.ingest(Document(text="the harbour", source="short.txt"))
 
@@ -225,7 +225,7 @@ async def test_the_words_of_others_change_no_score(library: DocumentLibrary) -> 
     assert await mine.retrieve("harbour crane 3 schedule") == before
 
 
-async def test_what_others_granted_is_found_and_what_they_did_not_is_denied(
+async def test_granted_namespaces_are_searched_and_others_are_denied(
     library: DocumentLibrary,
 ) -> None:
     mine, theirs = library.for_owner(ANN), library.for_owner(BOB)
@@ -268,7 +268,7 @@ async def test_a_query_never_sees_half_of_a_document_nor_misses_it(mine: OwnedLi
     await asyncio.gather(change(), *(ask() for _ in range(3)))
 
 
-async def test_what_was_deleted_is_found_no_more(mine: OwnedLibrary) -> None:
+async def test_deleted_documents_are_not_found(mine: OwnedLibrary) -> None:
     for name in ("a", "b"):
         await mine.ingest(Document(text=f"The harbour of {name}.", source=name))
     assert sorted(sources(await mine.retrieve("harbour"))) == ["a", "b"]

@@ -159,13 +159,13 @@ def test_an_unknown_value_of_a_filter_finds_nothing() -> None:
     assert found(index_of(Row(key=2)), "bread", which=MemoryFilter(tags=("x",))) == []
 
 
-def test_what_has_expired_is_not_found() -> None:
+def test_expired_entries_are_not_found() -> None:
     index = index_of(Row(key=2, expires_at=NOW), Row(key=4, content="bread!", expires_at=NOW + 1))
 
     assert found(index, "bread") == [4]
 
 
-def test_what_is_no_longer_true_is_found_as_of_then() -> None:
+def test_superseded_entries_are_found_as_of_their_time() -> None:
     index = index_of(
         Row(
             key=2, content="bread is 1", created_at=at(1).timestamp(), invalid_at=at(5).timestamp()
@@ -197,7 +197,7 @@ def test_a_grant_shows_what_it_is_for_and_says_so() -> None:
     assert found(index, "bread", scopes=()) == []
 
 
-def test_what_is_not_granted_changes_no_score() -> None:
+def test_entries_without_a_grant_change_no_score() -> None:
     seen = Row(key=2, content="rye bread", tags=("t",))
     hidden = [Row(key=2 * n, content="bread and sea", speaker="Ann") for n in range(2, 30)]
     query, scopes = MemoryQuery(text="Ann's bread by the sea"), (GrantScope(grant="g", tag="t"),)
@@ -219,7 +219,7 @@ def test_importance_and_age_weigh_as_much_as_is_asked_for() -> None:
     assert found(index, "bread", importance_weight=0.4, recency_weight=0.6)[0] == 2
 
 
-def test_all_that_matches_is_sorted_unless_a_least_score_is_given() -> None:
+def test_all_matches_are_sorted_unless_a_minimum_score_is_given() -> None:
     index = index_of(
         Row(key=2, content="bread bread bread", importance=0.1),
         Row(key=4, content="bread of a long time ago with cheese", importance=0.9),
@@ -300,7 +300,7 @@ def test_a_day_that_is_named_is_where_to_look() -> None:
     assert found(index_of(*rows), "Who brought bread on 9 May 2023?", SearchMode.RECALL)[0] == 18
 
 
-def test_what_is_reviewed_only_breaks_ties() -> None:
+def test_reviews_only_break_ties() -> None:
     index = index_of(
         Row(key=2, content="bread one", created_at=NOW - 300 * DAY_S),
         Row(key=4, content="bread two", created_at=NOW - 301 * DAY_S, stability=900.0),
@@ -328,7 +328,7 @@ def test_similar_entries_are_found_by_words_without_vectors() -> None:
     assert [hit.key for hit in index.similar(2, now=NOW)] == [4]
 
 
-def test_what_is_removed_is_not_found_and_can_come_again() -> None:
+def test_removed_entries_are_not_found_and_can_be_added_again() -> None:
     index = index_of(Row(key=2))
 
     index.remove([2, 4])

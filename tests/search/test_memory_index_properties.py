@@ -126,7 +126,7 @@ def test_the_same_query_gives_the_same_answer(some: tuple[Row, ...], query: Memo
 
 
 @given(many, many, queries)
-def test_whatever_came_and_went_an_index_is_as_a_new_one(
+def test_an_index_after_any_changes_equals_a_new_one(
     before: tuple[Row, ...], after: tuple[Row, ...], query: MemoryQuery
 ) -> None:
     index, vector = index_of(before), vector_of(query.text)

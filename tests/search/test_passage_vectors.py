@@ -97,7 +97,7 @@ async def test_a_small_collection_is_there_for_the_first_question() -> None:
     assert await cache.of("place", reading(9)) is held
 
 
-async def test_what_changes_while_a_collection_is_read_is_in_it() -> None:
+async def test_changes_while_a_collection_is_read_are_included() -> None:
     cache, may_end = VectorCache(), asyncio.Event()
 
     async def read() -> PassageVectors:
@@ -116,7 +116,7 @@ async def test_what_changes_while_a_collection_is_read_is_in_it() -> None:
     assert set(held.nearest(some_vectors(1)[0], 10)) == {0, 2, 7}
 
 
-async def test_what_is_committed_while_copies_are_read_is_in_it() -> None:
+async def test_commits_while_copies_are_read_are_included() -> None:
     """It was added before they began to be read, and was not in the file yet."""
     cache, may_end = VectorCache(patience_s=0), asyncio.Event()
 
@@ -136,7 +136,7 @@ async def test_what_is_committed_while_copies_are_read_is_in_it() -> None:
     assert set(held.nearest(some_vectors(1)[0], 10)) == {0, 1, 2, 7}
 
 
-async def test_what_changes_afterwards_is_in_it_too() -> None:
+async def test_later_changes_are_included() -> None:
     cache = VectorCache()
     held = await cache.of("place", reading(3))
 

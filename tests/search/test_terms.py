@@ -65,7 +65,7 @@ def test_small_words_are_not_asked_for() -> None:
     assert query_words("what is it that you don't have, y el de la") == []
 
 
-def test_what_only_surrounds_the_content_counts_half() -> None:
+def test_surrounding_terms_count_half() -> None:
     term = query_words("bread")[0].terms[0]
 
     content, context, tag = (

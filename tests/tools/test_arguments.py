@@ -91,7 +91,7 @@ def test_unknown_arguments_are_refused_of_others_schemas_too() -> None:
 @pytest.mark.parametrize(
     "schema", [{"type": "array"}, {"required": 1}, a({"pattern": "("}), a({"minimum": "1"})]
 )
-def test_what_is_no_schema_of_an_object_is_a_configuration_error(
+def test_a_schema_that_is_not_of_an_object_is_a_configuration_error(
     schema: dict[str, object],
 ) -> None:
     with pytest.raises(ConfigurationError, match="'x'"):

@@ -201,7 +201,7 @@ def test_functions_agree_with_pythons(number: float, name: str) -> None:
     )
 
 
-def test_what_is_too_small_for_a_float_is_not_written_as_nothing() -> None:
+def test_numbers_too_small_for_a_float_are_not_written_as_zero() -> None:
     assert calculate("1e-300 * 1e-300").startswith("1e-600 (exactly 1/1000")
     assert calculate("10 ** 2000 / 3").startswith("3.33333333333333e+1999 (exactly 1000")
 

@@ -111,7 +111,7 @@ async def test_it_never_takes_more_than_stated(tmp_path: Path) -> None:
     assert '{"n": 199}' in [call.begun.arguments for call in read_calls(tmp_path, last=5)]
 
 
-async def test_what_is_too_old_goes(tmp_path: Path) -> None:
+async def test_old_entries_are_purged(tmp_path: Path) -> None:
     clock = Clock()
     async with JsonLinesCallLog(tmp_path, clock=clock) as log:
         log.begun(begun("old"))

@@ -76,7 +76,7 @@ async def test_tools_of_all_boxes_are_listed_and_reached() -> None:
     assert (await box.call("far", {})).text == "far"
 
 
-async def test_of_two_tools_with_one_name_the_first_is_used_and_the_log_says_so_once(
+async def test_the_first_of_two_tools_with_one_name_is_used_and_this_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     box = CombinedToolbox([LocalToolbox([near]), LocalToolbox([another_near])])

@@ -163,7 +163,7 @@ async def test_results_are_written_as_json(value: object, text: str) -> None:
 
 
 @pytest.mark.parametrize("error", [StopIteration, SystemExit, KeyboardInterrupt, TimeoutError])
-async def test_whatever_a_function_raises_is_a_result_and_logged(
+async def test_exceptions_of_a_function_are_results_and_logged(
     error: type[BaseException], caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail() -> None:

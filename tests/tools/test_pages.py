@@ -74,7 +74,7 @@ def test_a_page_ends_at_the_end_of_a_line_if_one_is_near() -> None:
     assert re.search(r"line \d+\n\n\[page 1 of", page)
 
 
-def test_what_is_short_is_left_alone() -> None:
+def test_short_results_are_not_paged() -> None:
     result = ToolResult(text="x" * 500, is_error=True)
 
     assert ResultPages().first(ADA, result, page_chars=500) is result

@@ -254,7 +254,7 @@ async def test_a_flood_of_any_letters_arrives_as_a_first_page(
     assert "[page 1 of " in result.text
 
 
-async def test_what_json_cannot_hold_is_an_error_result(members: list[Member]) -> None:
+async def test_a_result_that_json_cannot_represent_is_an_error(members: list[Member]) -> None:
     @tool
     def odd() -> object:
         return object()
@@ -281,7 +281,7 @@ async def test_the_same_request_again_runs_nothing_again(members: list[Member]) 
     assert len(ran) == 1
 
 
-def test_what_older_agents_say_is_still_read() -> None:
+def test_messages_of_older_agents_are_read() -> None:
     listed = ToolsResponse.decode('{"tools":[{"name":"a","description":"b","parameters":{}}]}')
     called = ToolResultResponse.decode('{"result":{"text":"x"}}')
 
@@ -290,7 +290,7 @@ def test_what_older_agents_say_is_still_read() -> None:
     assert called.result.is_error is False
 
 
-def test_what_newer_agents_say_is_read_without_what_is_new() -> None:
+def test_unknown_fields_of_newer_agents_are_ignored() -> None:
     listed = ToolsResponse.decode(
         '{"tools":[{"name":"a","description":"b","parameters":{},"colour":"red"}],"more":1}'
     )

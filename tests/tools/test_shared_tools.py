@@ -284,7 +284,7 @@ async def test_a_cancelled_call_is_written_down_as_that_and_frees_its_place() ->
     assert (await box.call("repeat", {"text": "a"})).text == "aa"
 
 
-async def test_what_cannot_be_written_down_is_not_called() -> None:
+async def test_a_call_that_cannot_be_logged_is_not_made() -> None:
     ran = []
 
     @tool
@@ -324,7 +324,7 @@ async def test_tools_that_come_and_go_are_seen_at_once() -> None:
         await box.call("repeat", {"text": "a"})
 
 
-async def test_of_two_tools_with_one_name_the_first_groups_is_called() -> None:
+async def test_the_tool_of_the_first_group_is_called_of_two_with_one_name() -> None:
     @tool(name="repeat")
     def other(text: str) -> str:
         return "other"

@@ -106,9 +106,7 @@ def test_no_entries_are_no_tools(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_the_entry(
-    source: str, entry: str, complaint: str, tmp_path: Path
-) -> None:
+def test_errors_name_the_entry(source: str, entry: str, complaint: str, tmp_path: Path) -> None:
     (tmp_path / "t.py").write_text(source)
 
     with pytest.raises(ConfigurationError, match=complaint):

@@ -304,7 +304,7 @@ def test_admitted_jids_do_not_use_up_invitations() -> None:
         assert invitations.open_ones() == []
 
 
-def test_what_another_process_revokes_is_noticed_soon(tmp_path: Path) -> None:
+def test_revocations_by_another_process_apply_soon(tmp_path: Path) -> None:
     now = [1000.0]
     path = tmp_path / "a.db"
     with Invitations(path, clock=lambda: now[0]) as mine, Invitations(path) as other:
@@ -346,7 +346,7 @@ def test_each_message_that_comes_too_fast_is_refused_by_an_error_and_later_ones_
 
 
 @pytest.mark.thorough
-def test_what_comes_too_fast_is_refused_fifty_times_a_second_and_then_in_silence() -> None:
+def test_excess_messages_get_at_most_fifty_errors_a_second() -> None:
     entrance = Entrance(LIMITED)
 
     for _ in range(5000):
@@ -400,7 +400,7 @@ def test_a_client_with_a_message_on_its_way_and_a_program_are_not_paced() -> Non
     assert [entrance.is_admitted(one) for one in chats].count(True) == 3
 
 
-def test_of_many_messages_at_once_a_few_begin_at_once_and_the_rest_one_by_one() -> None:
+def test_a_burst_is_paced_after_its_first_messages() -> None:
     entrance = Entrance(replace(LIMITED, talk=Rate(per_s=10, burst=200)))
     chats = [request(f"q@{OWN}", ontology="spade-llm.chat/1") for _ in range(10)]
 
@@ -518,7 +518,7 @@ def test_a_different_question_under_the_same_id_is_charged_again(
     assert sum(let_in) < 10
 
 
-def test_what_is_read_from_the_archive_is_not_too_fast_but_from_strangers_it_is_refused() -> None:
+def test_archived_messages_are_not_rate_limited_but_strangers_are_refused() -> None:
     entrance = Entrance(LIMITED)
     with Invitations(None) as invitations:
         assert not any(entrance.admission.block_stranger(text(f"eve@{OWN}")) for _ in range(20))
@@ -540,7 +540,7 @@ def test_a_program_that_is_too_fast_is_busy_and_its_chat_counts_as_talk() -> Non
     assert len(entrance.said) == 2
 
 
-def test_what_a_gateway_asks_for_others_is_counted_as_theirs() -> None:
+def test_gateway_requests_count_for_their_principal() -> None:
     entrance = Entrance(LIMITED)
 
     def heard(sender: str, principal: str) -> int:
@@ -607,7 +607,7 @@ def test_a_bucket_never_gives_more_than_its_burst_and_what_time_brings(
             assert last - first + 1 <= most + 1e-6
 
 
-def test_what_is_written_at_the_door_is_for_its_owner_s_eyes(tmp_path: Path) -> None:
+def test_the_invitation_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     with Invitations(tmp_path / "a.db") as invitations:
         invitations.make(uses=1, lasts_s=100.0)
 

@@ -41,7 +41,7 @@ async def test_other_software_computes_the_same_hash() -> None:
 
 
 @given(st.frozensets(WORDS, max_size=5), st.dictionaries(WORDS, WORDS, max_size=3))
-def test_what_is_said_is_read_back(features: frozenset[str], facts: dict[str, str]) -> None:
+def test_announcements_are_read_back(features: frozenset[str], facts: dict[str, str]) -> None:
     said = an_announcement(features, facts)
 
     heard = read_announcement(ET.fromstring(ET.tostring(said.query())))

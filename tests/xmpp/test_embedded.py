@@ -55,7 +55,7 @@ async def test_a_stream_may_begin_with_an_xml_declaration_each_time(embedded: Pr
         assert "xmpp-bind" in await stream.read_until("features>")
 
 
-async def test_what_was_sent_before_tls_does_not_count_after_it(embedded: Provisioner) -> None:
+async def test_data_sent_before_tls_is_discarded(embedded: Provisioner) -> None:
     async with aclosing(await RawStream.open(embedded.endpoint)) as stream:
         await stream.start_tls(embedded.endpoint, smuggled=HEADER + REGISTER)
 

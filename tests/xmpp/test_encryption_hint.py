@@ -72,7 +72,7 @@ def test_in_the_language_of_the_client() -> None:
 
 
 @pytest.mark.parametrize("inner", ["<body>hello</body>", SIGNED + "<body>hello</body>"])
-def test_what_can_be_read_is_left_alone(inner: str) -> None:
+def test_readable_messages_get_no_hint(inner: str) -> None:
     agent = Sending()
 
     assert not agent.gets(inner)

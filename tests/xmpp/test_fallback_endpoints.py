@@ -67,5 +67,5 @@ def test_redirections_are_read_strictly(text: str, address: tuple[str, int] | No
 
 
 @given(st.text(max_size=40))
-def test_whatever_a_server_names_is_read_without_an_error(text: str) -> None:
+def test_any_redirect_address_is_parsed_without_an_error(text: str) -> None:
     FallbackEndpoints(TWO).redirect(text, is_verified=True)

@@ -41,7 +41,7 @@ def submitted(*fields: tuple[str, str, list[str]], kind: str = "submit") -> ET.E
     return x
 
 
-def test_what_was_filled_in_is_read_by_the_form_that_was_shown() -> None:
+def test_submissions_are_read_by_the_form_that_was_shown() -> None:
     filled = read_filled(
         submitted(
             ("one", "list-single", ["b"]),
@@ -73,14 +73,14 @@ def test_what_was_filled_in_is_read_by_the_form_that_was_shown() -> None:
         (("lines", "text-multi", ["x" * 17_000] * 2), "Lines"),
     ],
 )
-def test_what_is_not_a_choice_or_too_long_is_named(
+def test_invalid_choices_and_long_values_are_named(
     field: tuple[str, str, list[str]], names: str
 ) -> None:
     with pytest.raises(MalformedContent, match=names):
         read_filled(submitted(field), FORM)
 
 
-def test_what_is_required_must_be_there_and_a_form_must_be_submitted() -> None:
+def test_required_fields_must_be_present_in_a_submitted_form() -> None:
     needed = DataForm(title="", fields=(FormField(name="text", label="Needed", is_required=True),))
 
     with pytest.raises(MalformedContent, match="Needed"):
@@ -101,7 +101,7 @@ values = st.lists(
 
 
 @given(st.lists(st.tuples(names, kinds, values), max_size=6))
-def test_whatever_is_filled_in_is_read_or_refused(
+def test_any_submission_is_read_or_refused(
     fields: list[tuple[str, str, list[str]]],
 ) -> None:
     try:

@@ -28,7 +28,7 @@ BOMB = f'<?xml version="1.0"?><!DOCTYPE b [<!ENTITY l0 "lol">{ENTITIES}]>'
 
 
 @given(st.integers(0, 2**32))
-def test_whatever_is_read_is_a_message_a_bounce_or_a_clear_refusal(seed: int) -> None:
+def test_any_stanza_is_a_message_a_bounce_or_refused(seed: int) -> None:
     xml = fromstring(random_stanza(Random(seed), sender="eve@x/y", receiver="bot@x"))
     xml.tag = "{jabber:client}message"
     try:

@@ -55,7 +55,7 @@ def test_each_kind_and_each_agent_has_a_picture_of_its_own() -> None:
         (default_avatar("rag", "x")[:16] + struct.pack(">II", 4000, 10) + b"rest", "4000"),
     ],
 )
-def test_what_clients_cannot_show_is_refused_with_the_fix(content: bytes, says: str) -> None:
+def test_unsupported_avatars_are_refused_with_a_fix(content: bytes, says: str) -> None:
     with pytest.raises(ConfigurationError, match=says):
         read_avatar(content)
 

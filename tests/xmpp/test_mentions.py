@@ -60,7 +60,7 @@ def test_a_file_s_address_stands_alone() -> None:
     assert "hops" in xml
 
 
-def test_of_a_long_name_its_beginning_is_said_and_all_of_it_is_meant() -> None:
+def test_long_names_are_shortened_in_text_and_complete_in_the_mention() -> None:
     nick = "L" * 1000
 
     text, xml = with_mention("hello", ChatMetadata(room=ROOM, nick=nick))
@@ -78,7 +78,7 @@ def test_no_name_and_no_text_break_it(nick: str, body: str) -> None:
 
 
 @given(body=st.text(alphabet=st.characters(categories=["L", "N"]), min_size=1))
-def test_what_is_said_behind_the_name_comes_whole(body: str) -> None:
+def test_text_after_the_name_is_complete(body: str) -> None:
     assert text_for_nick("bot", f"bot: {body}") == body
 
 

@@ -53,7 +53,7 @@ def a_request(**fields: object) -> AclMessage:
     sequence=st.none() | st.integers(0, 10_000),
     in_reply_to=st.sampled_from(["", "q-7"]),
 )
-def test_what_is_written_is_read_back(
+def test_encoded_messages_are_read_back(
     content: str,
     conversation: str,
     encoding: Encoding,

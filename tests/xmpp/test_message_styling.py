@@ -158,7 +158,7 @@ def test_a_table_in_a_quotation_and_rows_of_other_lengths() -> None:
     ]
 
 
-def test_what_is_nested_too_deep_stays_as_it_is() -> None:
+def test_deeply_nested_markup_is_left_unchanged() -> None:
     assert to_message_styling("> " * 30 + "*a*") == "> " * 30 + "*a*"
     assert to_message_styling("> " * 5 + "*a*") == "> " * 5 + "_a_"
 
@@ -236,12 +236,10 @@ def words_lost(text: str, shown: str) -> list[str]:
         ("either a|b or c|d\nand", "either a|b or c|d\nand"),
     ],
 )
-def test_what_is_still_written_is_shown_without_a_block_that_has_only_begun(
-    written: str, shown: str
-) -> None:
+def test_growing_text_is_shown_without_an_incomplete_block(written: str, shown: str) -> None:
     assert stable_prefix(written) == shown
 
 
 @given(st.text(alphabet="ab|-`~\n> "))
-def test_what_is_shown_of_a_growing_text_is_its_begin(text: str) -> None:
+def test_shown_growing_text_is_a_prefix(text: str) -> None:
     assert text.startswith(stable_prefix(text))

@@ -135,7 +135,7 @@ async def test_a_silent_client_is_not_queried_again_until_its_presence_changes()
     assert asking.asked == [PHONE, PHONE]
 
 
-async def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_feature_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peer_features, "MAX_KNOWN", 3)
     asking = Asking()
     jids = [f"p{number}@x/1" for number in range(5)]

@@ -51,7 +51,7 @@ async def test_an_account_that_exists_gets_the_password_of_the_bulk(prosody: Pro
     ("jid", "password"),
     [("x@elsewhere.example", "x"), ("a b@localhost", "x"), ("c@localhost", "ñ")],
 )
-async def test_none_is_made_where_one_is_impossible(
+async def test_no_account_is_created_where_it_is_impossible(
     prosody: Provisioner, jid: str, password: str
 ) -> None:
     with pytest.raises(ConfigurationError):

@@ -245,7 +245,7 @@ async def test_a_second_xml_declaration_ends_the_stream(plain: Provisioner) -> N
         assert "features" not in await stream.read_to_end()
 
 
-async def test_what_was_sent_before_tls_counts_after_it(plain: Provisioner) -> None:
+async def test_data_sent_before_tls_counts_after_it(plain: Provisioner) -> None:
     """StreamParser.start_over forgets it."""
     async with aclosing(await RawStream.open(plain.endpoint)) as stream:
         await stream.start_tls(plain.endpoint, smuggled="<anything/>")

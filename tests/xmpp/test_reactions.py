@@ -27,7 +27,7 @@ def test_a_reaction_names_its_message() -> None:
     assert (found.message_id, set(found.emojis), found.is_alone) == ("a1", {"👍", "🎉"}, True)
 
 
-def test_none_at_all_takes_earlier_ones_back() -> None:
+def test_an_empty_reaction_list_removes_earlier_ones() -> None:
     found = read_reactions(stanza(reactions()))
 
     assert found is not None
@@ -61,7 +61,7 @@ def test_anything_else_is_no_reaction(xml: Element) -> None:
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", min_codepoint=32)), max_size=60))
-def test_of_many_or_long_ones_few_and_short_ones_count(texts: list[str]) -> None:
+def test_reactions_are_limited_in_number_and_length(texts: list[str]) -> None:
     xml = stanza(reactions(*("" for _ in texts)))
     for one, text in zip(xml.iter("{urn:xmpp:reactions:0}reaction"), texts, strict=True):
         one.text = text

@@ -119,7 +119,7 @@ async def test_an_invalid_real_jid_is_ignored() -> None:
     assert tea.said_by(tea.occupant("ada"), hops=0).is_passing
 
 
-async def test_what_a_client_says_beside_the_text_is_kept_but_marks_are_not_for_all() -> None:
+async def test_chat_metadata_is_kept_but_receipt_requests_are_dropped_in_rooms() -> None:
     tea = room()
     show(tea, "ada", real="ada@home")
     beside = ChatMetadata(
@@ -132,7 +132,7 @@ async def test_what_a_client_says_beside_the_text_is_kept_but_marks_are_not_for_
     assert said.seat == f"ada@home in {ROOM}"
 
 
-async def test_what_is_overheard_is_bounded_and_of_one_line_each() -> None:
+async def test_room_talk_is_bounded_and_one_line_each() -> None:
     tea = room()
 
     for _ in range(3 * MAX_LINES):

@@ -50,7 +50,7 @@ class Wire:
         return await resuming
 
 
-async def test_what_arrived_is_known_by_its_number() -> None:
+async def test_acknowledged_stanzas_are_known_by_their_number() -> None:
     wire = Wire()
     stream = wire.enabled()
     wire.send("1", "2")
@@ -159,7 +159,7 @@ async def test_more_than_is_kept_is_not_resumed_but_may_still_arrive(
     assert stream.may_resume
 
 
-async def test_what_came_is_told_when_it_is_asked_for_and_soon_if_not() -> None:
+async def test_received_stanzas_are_acknowledged_on_request_or_soon() -> None:
     wire = Wire()
     stream = wire.enabled()
     stream.note_received(INCOMING)
@@ -194,7 +194,7 @@ async def test_marks_of_another_stream_are_ignored() -> None:
     assert wire.written == []
 
 
-async def test_what_comes_to_a_frozen_stream_stays_with_the_server() -> None:
+async def test_a_frozen_stream_leaves_stanzas_at_the_server() -> None:
     wire = Wire()
     stream = wire.enabled()
     stream.note_received(INCOMING)
@@ -206,7 +206,7 @@ async def test_what_comes_to_a_frozen_stream_stays_with_the_server() -> None:
     assert wire.written == [f"<a xmlns='{NAMESPACE}' h='1'/>"]
 
 
-async def test_what_is_no_stanza_is_not_counted() -> None:
+async def test_only_stanzas_are_counted() -> None:
     wire = Wire()
     stream = wire.enabled()
     stream.note_sent(" ")
@@ -230,7 +230,7 @@ STEPS: st.SearchStrategy[Callable[[Wire], None]] = st.one_of(
 
 
 @given(st.lists(STEPS, max_size=40))
-def test_whatever_a_server_says_every_receipt_is_decided_in_the_end(
+def test_every_receipt_is_decided_under_any_server_behaviour(
     steps: list[Callable[[Wire], None]],
 ) -> None:
     async def live() -> None:

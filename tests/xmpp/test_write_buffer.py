@@ -7,7 +7,7 @@ import asyncio
 from spade_llm.xmpp.connection.client import MAX_BUFFERED_CHARS, WriteBuffer
 
 
-async def test_what_is_put_in_one_turn_leaves_in_one_write_and_in_order() -> None:
+async def test_stanzas_of_one_loop_iteration_are_written_once_and_in_order() -> None:
     written: list[str] = []
     outbox = WriteBuffer(asyncio.get_running_loop(), written.append)
 
@@ -21,7 +21,7 @@ async def test_what_is_put_in_one_turn_leaves_in_one_write_and_in_order() -> Non
     assert written == ["one two", "three"]
 
 
-async def test_what_is_added_at_the_end_of_a_turn_goes_with_it() -> None:
+async def test_stanzas_added_at_the_end_of_an_iteration_are_written_with_it() -> None:
     written: list[str] = []
     outbox = WriteBuffer(asyncio.get_running_loop(), written.append)
     outbox.before_flush = lambda: outbox.put(" and the question")
@@ -42,7 +42,7 @@ async def test_much_does_not_wait_for_the_end_of_the_turn() -> None:
     assert written == ["first," + "x" * MAX_BUFFERED_CHARS]
 
 
-async def test_what_was_for_a_connection_that_is_gone_leaves_on_no_other() -> None:
+async def test_stanzas_for_a_closed_connection_are_not_written_to_another() -> None:
     written: list[str] = []
     outbox = WriteBuffer(asyncio.get_running_loop(), written.append)
 

@@ -73,7 +73,7 @@ class Scene:
 
 
 @pytest.mark.parametrize("text", SCRIPTS)
-async def test_whatever_its_script_a_large_reply_arrives_whole(text: str) -> None:
+async def test_large_replies_in_any_script_arrive_complete(text: str) -> None:
     scene = Scene(large(text))
     client = ChatClient(scene.ada.node.requester, "bot@x")
 

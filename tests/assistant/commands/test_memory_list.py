@@ -43,7 +43,7 @@ def test_an_item_is_plain(content: str, item: str) -> None:
     "head",
     ["2026-03-01, 14:05", "2026-03-01, 14:05–14:32", "2026-03-01, 14:05 – 2026-03-02, 09:00"],
 )
-def test_of_a_conversation_its_date_and_beginning_are_shown(head: str) -> None:
+def test_conversations_are_listed_with_date_and_beginning(head: str) -> None:
     told = f"{head}: user: How do I brew tea?\nassistant: ## Tea\n**Boil** water."
 
     assert (

@@ -110,7 +110,7 @@ async def test_why_names_the_failed_model_and_the_unavailable_services() -> None
     assert "10.0.0.7" not in why
 
 
-def test_what_is_equal_is_told_in_one_line() -> None:
+def test_equal_entries_share_one_line() -> None:
     yesterday, today = date(2026, 3, 1), date(2026, 3, 2)
     said = [
         QuotedMemoryRecord(id=str(n), kind=MESSAGE, origin="observed", since=since, score=0.5)

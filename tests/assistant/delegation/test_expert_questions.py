@@ -138,7 +138,9 @@ async def test_an_answer_that_may_mean_several_is_asked_about_by_number(office: 
     assert which.content.splitlines()[1:] == ["1: one?", "2: two?"]
 
 
-async def test_what_is_no_number_belongs_to_the_answer_and_has_an_end(office: Office) -> None:
+async def test_a_reply_without_a_number_is_part_of_the_answer_and_is_bounded(
+    office: Office,
+) -> None:
     waiting = [office.ask("one?"), office.ask("two?")]
     await office.told(2)
 
@@ -177,7 +179,7 @@ async def test_a_command_and_another_thread_are_no_answers(office: Office) -> No
     assert await unread(office, 3) == ["/help", "what is the weather?", "right"]
 
 
-async def test_what_an_expert_asks_as_a_program_is_no_answer(office: Office) -> None:
+async def test_a_program_request_of_an_expert_is_not_an_answer(office: Office) -> None:
     waiting = office.ask("one?")
     await office.told(1)
 
@@ -230,7 +232,7 @@ async def test_the_same_question_of_one_turn_is_sent_once(office: Office) -> Non
     assert len(office.eve.received) == 1
 
 
-async def test_what_is_asked_outside_of_a_turn_is_asked_anew(office: Office) -> None:
+async def test_questions_outside_of_a_turn_are_not_deduplicated(office: Office) -> None:
     nobody = CallContext()
     first = office.ask("one?", context=nobody)
     await office.told(1)

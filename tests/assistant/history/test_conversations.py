@@ -59,7 +59,7 @@ def test_a_conversation_that_rested_leaves_and_the_others_stay() -> None:
     assert conversations.get("a", peer="a@x") is not rested
 
 
-def test_what_is_nowhere_else_never_expires() -> None:
+def test_unsaved_messages_never_expire() -> None:
     now = [0.0]
     conversations = ConversationCache(idle_s=None, clock=lambda: now[0])
     kept = conversations.get("a", peer="a@x")

@@ -82,7 +82,7 @@ async def test_memory_and_outbox_together_are_the_conversation(
     assert [int(message.id) for message in found] == list(range(kept + waiting))
 
 
-async def test_what_waits_to_be_taken_back_is_not_there_any_more() -> None:
+async def test_messages_with_a_pending_removal_are_not_loaded() -> None:
     async with SQLiteMemoryBackend(":memory:") as backend, MemoryOutbox(None) as outbox:
         memory = backend.for_owner("a@x")
         await _observe(memory, 4)

@@ -21,7 +21,7 @@ def an_observation(text: str, *, subject: str = "ada@x") -> QueuedObservation:
     return QueuedObservation(conversation=subject, subject=subject, messages=(message,))
 
 
-async def test_what_was_put_comes_first_in_first_out_and_only_done_removes_it(
+async def test_the_outbox_is_fifo_and_only_done_removes_items(
     tmp_path: Path,
 ) -> None:
     async with MemoryOutbox(tmp_path / "o.db") as outbox:
@@ -65,7 +65,7 @@ async def test_forgetting_a_person_drops_only_theirs() -> None:
     assert first.subject == "bob@x"
 
 
-async def test_what_waits_of_a_conversation_can_be_read_in_order() -> None:
+async def test_pending_messages_of_a_conversation_are_read_in_order() -> None:
     async with MemoryOutbox(None) as outbox:
         for text, subject in (("one", "ada@x"), ("other", "bob@x"), ("two", "ada@x")):
             await outbox.put(an_observation(text, subject=subject))

@@ -71,7 +71,7 @@ async def _fail(handing_over: OutboxFlusher, times: int) -> None:
             await handing_over.all()
 
 
-async def test_what_memory_fails_on_each_time_holds_up_nothing_behind_it(
+async def test_an_item_that_always_fails_does_not_block_later_ones(
     memory: HistoryStore, outbox: MemoryOutbox
 ) -> None:
     handing_over = OutboxFlusher(FailingOn(memory, "poison"), outbox)
@@ -100,7 +100,7 @@ async def test_a_memory_that_fails_on_everything_loses_nothing(
     assert await _texts(memory) == ["one", "two"]
 
 
-async def test_what_waits_of_a_conversation_is_in_it_before_it_is_closed(
+async def test_pending_messages_are_flushed_before_a_conversation_is_closed(
     memory: HistoryStore, outbox: MemoryOutbox
 ) -> None:
     await _put(outbox, "one", "two")

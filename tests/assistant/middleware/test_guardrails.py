@@ -176,7 +176,7 @@ async def test_a_changed_message_is_what_model_history_and_memory_get(tmp_path: 
         assert KEY not in await stage.kept()
 
 
-async def test_what_is_quoted_beside_a_message_passes_the_guardrails_too() -> None:
+async def test_quoted_context_passes_the_guardrails_too() -> None:
     async with staged(ScriptedProvider(["one", "two"]), heard=[HIDE_KEY]) as stage:
         said = replace(an_utterance("which?"), replied_to=f"use {KEY}", heard=("bob: hi", KEY))
         await stage.assistant.answer(said)
@@ -186,7 +186,7 @@ async def test_what_is_quoted_beside_a_message_passes_the_guardrails_too() -> No
     assert "bob: hi" in str(stage.model.requests[0].messages)
 
 
-async def test_of_what_is_quoted_nothing_is_left_where_it_is_blocked() -> None:
+async def test_blocked_quoted_context_is_removed_completely() -> None:
     async with staged(ScriptedProvider(["one"]), heard=[BLOCK_KEY]) as stage:
         said = replace(an_utterance("which?"), replied_to=f"use {KEY}", heard=("bob: hi", KEY))
         reply = await stage.assistant.answer(said)
@@ -243,7 +243,7 @@ LOOKS_UP = Completion(
 @pytest.mark.parametrize(
     ("guardrail", "answer"), [(BLOCK_KEY, "No keys."), (HIDE_KEY, "it is [KEY]")]
 )
-async def test_what_tools_gave_does_not_go_beside_a_guarded_answer(
+async def test_tool_results_are_not_sent_with_a_guarded_answer(
     guardrail: Guardrail, answer: str
 ) -> None:
     script: list[ScriptedAnswer] = [LOOKS_UP, f"it is {KEY}"]
@@ -366,7 +366,7 @@ async def answered_as_card(answer: str, *guardrails: Guardrail, heard: str = "a 
         return (await stage.assistant.answer(turn_input)).text
 
 
-async def test_what_is_replaced_in_an_object_leaves_an_object() -> None:
+async def test_replacements_in_structured_output_keep_it_valid() -> None:
     answer = '{"name": "Ada", "notes": ["the key is\\nsk\\u002d12345", "fine"], "is_new": true}'
 
     guarded = await answered_as_card(answer, HIDE_KEY)
@@ -394,7 +394,7 @@ async def test_an_object_that_is_blocked_fails_in_words_of_the_guardrail(answer:
         await answered_as_card(answer, BLOCK_KEY, phone)
 
 
-async def test_of_an_object_that_is_blocked_nothing_is_kept_but_the_question() -> None:
+async def test_only_the_question_is_kept_of_a_blocked_object() -> None:
     script: list[ScriptedAnswer] = [LOOKS_UP, f'{{"name": "{KEY}"}}']
     async with staged(ScriptedProvider(script), answered=[BLOCK_KEY], tools=[LOOK_UP]) as stage:
         with pytest.raises(Failure):
@@ -414,7 +414,7 @@ async def test_an_object_that_would_lose_its_form_is_blocked() -> None:
     assert await answered_as_card('{"name": "Ada"}', names) == '{"name": "Ada"}'
 
 
-async def test_what_is_said_of_a_wrong_form_quotes_nothing_that_is_guarded() -> None:
+async def test_errors_about_invalid_output_quote_no_guarded_text() -> None:
     with pytest.raises(InvalidAnswer) as plain:
         await answered_as_card(f'{{"name": "Ada", "{KEY}": 1}}')
     with pytest.raises(InvalidAnswer) as guarded:

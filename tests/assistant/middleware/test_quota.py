@@ -84,7 +84,7 @@ async def test_racing_turns_pass_a_limit_by_no_more_than_what_runs() -> None:
     assert spent.model_calls <= 3 + 4
 
 
-async def test_what_was_spent_counts_after_a_restart(tmp_path: Path) -> None:
+async def test_usage_counts_after_a_restart(tmp_path: Path) -> None:
     limits = PeerQuota(turns=1)
     async with a_watched_assistant(
         ScriptedProvider.echo(), limits=limits, data=tmp_path
@@ -162,7 +162,7 @@ async def test_another_domain_s_turns_at_the_same_time_are_bounded_together() ->
         await asyncio.gather(first, second)
 
 
-async def test_what_a_domain_has_spent_survives_a_restart(tmp_path: Path) -> None:
+async def test_usage_of_a_domain_survives_a_restart(tmp_path: Path) -> None:
     crowd = GroupQuotas(domain=PeerQuota(turns=1))
     for outcome in ("answered", "refused"):
         model = ScriptedProvider.echo()

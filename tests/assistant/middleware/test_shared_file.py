@@ -23,7 +23,7 @@ def test_an_address_beside_the_same_text_is_the_file_alone() -> None:
     assert (file.url, file.name, file.text) == (URL, "the tides.md", "")
 
 
-def test_what_is_said_beside_a_file_stays() -> None:
+def test_text_beside_a_shared_file_is_kept() -> None:
     file = shared_file(f"What is this?\n{URL}", file=URL)
 
     assert file is not None

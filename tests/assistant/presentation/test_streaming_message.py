@@ -78,7 +78,7 @@ async def test_partial_answers_are_sent_only_to_clients_that_show_corrections() 
     assert not growing.is_shown
 
 
-async def test_what_has_only_begun_is_shown_with_what_follows() -> None:
+async def test_an_incomplete_block_is_shown_with_its_continuation() -> None:
     shown = Shown()
 
     async with bubble(shown) as growing:
@@ -90,7 +90,7 @@ async def test_what_has_only_begun_is_shown_with_what_follows() -> None:
         assert growing.is_shown
 
 
-async def test_what_was_said_before_a_question_is_shown_before_it() -> None:
+async def test_text_before_a_question_is_shown_before_it() -> None:
     shown = Shown()
     order: list[str] = []
 

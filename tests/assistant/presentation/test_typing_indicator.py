@@ -28,7 +28,7 @@ class Shown:
         await asyncio.wait_for(self._next.wait(), timeout_s)
 
 
-def test_what_comes_within_a_second_is_not_announced() -> None:
+def test_answers_within_a_second_show_no_typing_indicator() -> None:
     assert DELAY_S == 1.0
 
 
@@ -61,7 +61,7 @@ async def test_it_is_shown_again_and_again() -> None:
     assert set(shown.states) == {"composing"}
 
 
-async def test_what_ends_without_an_answer_takes_it_back() -> None:
+async def test_a_turn_without_an_answer_clears_the_typing_indicator() -> None:
     shown = Shown()
 
     with pytest.raises(ValueError, match="no answer"):
@@ -72,7 +72,7 @@ async def test_what_ends_without_an_answer_takes_it_back() -> None:
     assert shown.states == ["composing", "paused"]
 
 
-async def test_what_was_not_shown_is_not_taken_back() -> None:
+async def test_an_indicator_that_was_not_shown_is_not_cleared() -> None:
     shown = Shown()
 
     with pytest.raises(ValueError, match="no answer"):

@@ -27,9 +27,7 @@ def test_the_pieces_together_are_the_text(paragraphs: list[list[str]]) -> None:
 
 
 @given(PARAGRAPHS, st.integers(0, 40))
-def test_what_is_too_long_is_cut_once_and_for_all(
-    paragraphs: list[list[str]], max_bytes: int
-) -> None:
+def test_an_answer_over_the_limit_is_cut_once(paragraphs: list[list[str]], max_bytes: int) -> None:
     whole, cut = AnswerBuffer(), AnswerBuffer(max_bytes=max_bytes)
     for pieces in paragraphs:
         for spoken in (whole, cut):

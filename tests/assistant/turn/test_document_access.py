@@ -107,7 +107,7 @@ NAMED = [(), ("default",), ("default", "nowhere"), (f"{ANN}/default", "default",
 
 
 @pytest.mark.parametrize("names", NAMED)
-async def test_what_a_person_granted_is_found_in_their_own_turns_only(
+async def test_granted_documents_are_found_in_the_turns_of_their_owner_only(
     granted: OwnedLibrary, names: tuple[str, ...]
 ) -> None:
     trusted = TrustedDocumentRetriever(granted, shared=(f"{YOU}/manuals",))

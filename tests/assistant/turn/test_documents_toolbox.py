@@ -54,7 +54,7 @@ async def test_a_passage_comes_with_the_source_to_cite(toolbox: LocalToolbox) ->
     assert "never instructions" in text
 
 
-async def test_what_was_granted_is_found_and_what_was_not_is_not(toolbox: LocalToolbox) -> None:
+async def test_only_granted_documents_are_found(toolbox: LocalToolbox) -> None:
     text = await search(toolbox, query="lighthouse", k=20)
 
     assert "closed in May" in text

@@ -149,7 +149,7 @@ def check_talk(assistant: LLMBehaviour) -> None:
 
 
 @pytest.mark.thorough
-async def test_what_was_said_in_turns_3_50_and_250_is_known_in_turn_500() -> None:
+async def test_facts_of_turns_3_50_and_250_are_known_in_turn_500() -> None:
     async with (
         running_server(Reader()) as server,
         LLMProvider.create_vllm("m", base_url=server.base_url) as model,
@@ -238,7 +238,9 @@ async def test_with_a_plain_budget_of_tokens_it_is_not_known(talk: list[ContextM
             assert fact not in await said(assistant, question, where=f"{number}")
 
 
-async def test_what_becomes_of_a_conversation_can_be_asked(talk: list[ContextMessage]) -> None:
+async def test_context_statistics_of_a_conversation_are_available(
+    talk: list[ContextMessage],
+) -> None:
     async with talking(StrictModel(), AdaptiveSmartContext(BUDGET)) as assistant:
         assistant.conversations.get("long", peer=PEER).extend(talk)
         assistant.conversations.get("short", peer=PEER).extend(talk[:10])

@@ -46,13 +46,13 @@ def test_the_best_come_first_until_the_tokens_are_used_up() -> None:
 
 
 @given(st.lists(st.text(max_size=300)), st.integers(0, 300))
-def test_what_is_chosen_never_costs_more(contents: list[str], tokens: int) -> None:
+def test_the_selection_never_exceeds_the_budget(contents: list[str], tokens: int) -> None:
     chosen = select_memories([memory(content) for content in contents], said=(), tokens=tokens)
 
     assert sum(len(one.entry.content) / 4 for one in chosen) <= tokens
 
 
-def test_what_the_model_reads_anyway_is_not_quoted_again() -> None:
+def test_messages_in_the_context_are_not_quoted_again() -> None:
     found = [memory("my boat is Zephyr", said_by="ada"), memory("my boat is Zephyr")]
 
     assert select_memories(found, said={"my boat is Zephyr"}) == (found[1],)
@@ -72,7 +72,7 @@ def test_a_memory_was_used_if_the_answer_says_what_only_it_could_know() -> None:
     assert ids == ("boat", "gate")
 
 
-def test_what_only_repeats_the_question_was_not_used() -> None:
+def test_memories_that_only_repeat_the_question_do_not_count_as_used() -> None:
     found = [memory("Ada has a boat")]
 
     assert used_memories(found, question="Has Ada a boat?", answer="Ada has a boat, I think.") == ()
@@ -97,7 +97,7 @@ def test_a_message_is_quoted_with_its_date_and_speaker_and_an_entry_by_its_type(
     ]
 
 
-def test_what_is_doubted_comes_last() -> None:
+def test_doubted_memories_come_last() -> None:
     doubted, sure = memory("The ferry leaves at six.", id="doubted"), memory("x", id="sure")
     doubted = replace(doubted, entry=replace(doubted.entry, confidence=0.4))
 

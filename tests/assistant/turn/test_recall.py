@@ -120,7 +120,7 @@ async def test_talk_of_other_sessions_that_is_beside_the_point_is_not_recalled(
             assert [one.entry.content for one in said if "numbers" not in one.entry.content] == []
 
 
-async def test_what_was_learned_is_told_however_far_its_words_are(tmp_path: Path) -> None:
+async def test_learned_facts_are_recalled_without_common_words(tmp_path: Path) -> None:
     async with _talkative(tmp_path, has_vectors=True) as recall:
         recalled = await recall.about("What can I eat in Lisbon tonight?", subject="ada@x")
 
@@ -245,7 +245,7 @@ async def test_a_silent_service_costs_its_deadline_and_no_more() -> None:
     assert recalled == RecallResult(missing=("documents",))
 
 
-def test_what_was_recalled_stands_right_before_the_question_as_quoted_data() -> None:
+def test_recalled_memories_precede_the_question_as_quoted_data() -> None:
     now = datetime(2026, 11, 20, tzinfo=UTC)
     entry = MemoryEntry(
         id="1",

@@ -101,7 +101,7 @@ async def test_nothing_is_left_of_a_turn_that_had_not_begun() -> None:
     assert conversation is None or not conversation.messages
 
 
-async def test_what_the_model_said_beside_its_calls_is_not_kept_of_a_stopped_turn() -> None:
+async def test_text_beside_tool_calls_of_a_stopped_turn_is_not_kept() -> None:
     """Output guardrails judge an answer when it is there: this one never was."""
     for steps in range(STEPS):
         async with an_assistant() as (assistant, _):
@@ -126,7 +126,7 @@ class BreaksLater(NoContextManagement):
         return super().apply_context_strategy(messages, system_prompt)
 
 
-async def test_what_was_done_before_a_strategy_failed_is_known_in_the_next_turn() -> None:
+async def test_tool_calls_before_a_strategy_failure_are_known_in_the_next_turn() -> None:
     async with an_assistant() as (assistant, model):
         good, assistant.strategy = assistant.strategy, BreaksLater()
         with pytest.raises(KeyError):

@@ -213,7 +213,7 @@ def noting(*names: str) -> list[LLMTool]:
     return [LLMTool(name, "notes", ANY_ARGUMENTS, lambda: "noted") for name in names]
 
 
-async def test_what_is_said_between_calls_is_a_part_of_the_answer() -> None:
+async def test_text_between_tool_calls_is_part_of_the_answer() -> None:
     model = ScriptedProvider([calling("note", text=" Let me see.\n"), calling("note"), "It is 3."])
 
     result, pieces = await streamed(a_turn(model, *noting("note")))
@@ -285,7 +285,7 @@ async def test_an_answer_longer_than_a_message_is_cut_and_its_stream_closed() ->
     assert len(pieces) < 30
 
 
-async def test_what_ran_before_a_stop_is_known() -> None:
+async def test_tool_calls_before_a_stop_are_recorded() -> None:
     hangs = asyncio.Event()
 
     async def hang() -> str:

@@ -102,7 +102,7 @@ async def test_a_conversation_that_rested_comes_back_with_its_next_message() -> 
     assert said[-3:] == ["the password is swordfish", "noted", "what is it?"]
 
 
-async def test_what_the_assistant_noted_itself_is_quoted_to_the_model(tmp_path: Path) -> None:
+async def test_notes_of_the_assistant_are_quoted_to_the_model(tmp_path: Path) -> None:
     own = open_local_memory("a@x", interaction_memory=(True, str(tmp_path)))
     assert own.interaction_memory is not None
     own.interaction_memory.add_information("you@x", "Their API speaks JSON")
@@ -176,7 +176,7 @@ def texts_read(model: ScriptedProvider) -> list[object]:
     return [message["content"] for message in model.requests[-1].messages]
 
 
-async def test_what_was_said_while_memory_was_away_is_read_once() -> None:
+async def test_messages_sent_while_memory_was_unavailable_are_read_once() -> None:
     model = ScriptedProvider(["one", "two", "three"])
     async with a_forgetful_memory() as (memory, store):
         await an_assistant(model, memory).answer(an_utterance("before", id="0"))

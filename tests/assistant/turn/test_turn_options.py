@@ -48,7 +48,7 @@ async def run(
     return await turn.run(history, RecallResult(), options=TurnOptions(wishes=wishes))
 
 
-async def test_none_offers_no_tools() -> None:
+async def test_tool_choice_none_offers_no_tools() -> None:
     model = ScriptedProvider(["hi"])
 
     await run(model, ToolOptions(tool_choice="none"))
@@ -123,7 +123,7 @@ async def test_arguments_that_the_tool_does_not_take_are_not_called_with() -> No
     assert [called.is_success for called in result.called] == [False]
 
 
-async def test_of_several_tools_a_model_that_calls_none_is_named() -> None:
+async def test_the_answer_reports_a_missing_required_tool_call() -> None:
     result = await run(ScriptedProvider(["hi", "hi"]), ToolOptions(tool_choice="required"))
 
     assert result.text == "hi\n\n(The model did not call a tool, as was asked.)"
@@ -167,7 +167,7 @@ def a_tool(schema: dict[str, object], *required: str) -> ToolSpec:
         ({"q": {"type": "string", "maxLength": 3}}, ["q"], None),
     ],
 )
-def test_what_a_question_tells_of_a_tools_arguments(
+def test_arguments_of_a_tool_are_taken_from_the_question(
     schema: dict[str, object], required: list[str], arguments: dict[str, object] | None
 ) -> None:
     found = infer_arguments("in metres, please", a_tool(schema, *required))
@@ -184,7 +184,7 @@ async def test_rules_can_be_told_to_look_at_the_clock() -> None:
 
 
 @pytest.mark.parametrize("rounds", [1, 3, 20])
-async def test_as_many_rounds_as_wished_and_one_last_answer_without_tools(rounds: int) -> None:
+async def test_the_round_limit_is_followed_by_one_answer_without_tools(rounds: int) -> None:
     def stubborn(_messages: object, tools: object) -> Completion:
         return calling("look") if tools else Completion(text="ok")
 

@@ -49,7 +49,7 @@ spendings = st.builds(
 
 @settings(max_examples=at_most(50))
 @given(st.lists(st.tuples(st.sampled_from(["ada@x", "bob@x", "'; --@x"]), spendings), max_size=20))
-async def test_what_is_read_is_the_sum_of_what_was_written(
+async def test_usage_is_the_sum_of_all_entries(
     added: list[tuple[str, UsageTotals]],
 ) -> None:
     async with UsageLedger(None, clock=Clock()) as ledger:
@@ -101,7 +101,7 @@ async def test_old_days_and_the_smallest_of_too_many_peers_are_dropped() -> None
     assert kept == ["peer-497@x", "peer-498@x", "peer-499@x"]
 
 
-async def test_what_was_spent_survives_a_kill(tmp_path: Path) -> None:
+async def test_usage_survives_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "usage.db"
     code = (
         "import asyncio, os, sys\n"

@@ -27,7 +27,7 @@ async def logged_in(hosted: Hosted) -> Client:
 
 
 @pytest.mark.server
-async def test_what_was_backed_up_is_there_again_after_everything_was_lost(tmp_path: Path) -> None:
+async def test_a_backup_restores_all_data(tmp_path: Path) -> None:
     hosted = new_deployment(tmp_path, "memory")
     hosted.prepare()
     await hosted.make_accounts()

@@ -94,7 +94,7 @@ def test_nothing_runs_as_root(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(services()) - ONCE))
-def test_what_stays_is_watched_and_started_again(name: str) -> None:
+def test_long_running_services_have_health_checks_and_restarts(name: str) -> None:
     service = services()[name]
 
     assert service["restart"] == "unless-stopped"

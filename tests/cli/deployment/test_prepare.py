@@ -221,7 +221,7 @@ def test_a_wildcard_stands_for_one_label(name: str, is_covered: bool) -> None:
         (["--web-chat", "nowhere"], "docker/web/build.sh"),
     ],
 )
-def test_what_cannot_work_is_said_at_once(
+def test_invalid_setups_are_reported_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], complaint: str
 ) -> None:
     agents = new_deployment(tmp_path).agents

@@ -278,7 +278,7 @@ async def test_any_text_is_built_in_little_time(console: Console) -> None:
     assert {piece: ms for piece, ms in times.items() if ms > 3000} == {}
 
 
-async def test_what_was_said_is_found_and_taken_away(console: Console, tmp_path: Path) -> None:
+async def test_chat_history_is_searched_and_deleted(console: Console, tmp_path: Path) -> None:
     page = await begin(console)
     await say(page, "An apple & a <pear>")
     await answered(page, "You said: An apple & a <pear>")

@@ -48,7 +48,7 @@ async def test_every_module_loads_with_the_same_texts_in_both_languages(console:
         ("es-ES", "large", "2 MB at most", "Es demasiado grande. (2 MB at most)"),
     ],
 )
-async def test_what_went_wrong_is_said_once(
+async def test_errors_are_shown_once(
     consoles: Consoles, language: str, kind: str, detail: str, said: str
 ) -> None:
     console = await consoles.new(locale=language)

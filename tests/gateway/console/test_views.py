@@ -81,7 +81,7 @@ async def test_a_file_is_uploaded_its_chunks_are_found_and_it_is_deleted(console
     await expect(page.get_by_text("No documents yet")).to_be_visible()
 
 
-async def test_what_was_added_for_the_assistant_is_listed_as_shared(
+async def test_documents_added_for_the_assistant_are_listed_as_shared(
     console: Console, web: Web
 ) -> None:
     page = console.page
@@ -132,9 +132,7 @@ async def test_a_memory_is_found_corrected_and_forgotten(console: Console, web: 
     memory = page.locator(".memory-item", has_text="Margarida")
     await expect(memory).to_contain_text(HOSTILE)
     await memory.get_by_role("button", name="Correct").click()
-    await page.get_by_label("Content", exact=True).fill(
-        "My sister Margarida lives in Alfama"
-    )
+    await page.get_by_label("Content", exact=True).fill("My sister Margarida lives in Alfama")
     await page.get_by_role("button", name="Save").click()
     await expect(memory).to_contain_text("lives in Alfama")
     told = (await web.http.get("/api/v0/memories")).json()["memories"]
@@ -162,7 +160,7 @@ async def test_the_memory_of_a_conversation_is_cleared(console: Console, web: We
     assert history["messages"] == []
 
 
-async def test_what_the_model_was_told_is_taken_apart(console: Console, web: Web) -> None:
+async def test_the_prompt_is_shown_by_its_parts(console: Console, web: Web) -> None:
     page = console.page
     await chat(web, "My boat is called Swordfish.", session="of-boat")
     await console.open("chat", "of-boat")
@@ -188,7 +186,9 @@ async def test_a_tool_is_tried(console: Console) -> None:
     await tool.locator("summary").first.click()
 
     await tool.get_by_role("button", name="Run").click()
-    await expect(tool.get_by_role("alert").filter(has_text="This field is required.")).to_be_visible()
+    await expect(
+        tool.get_by_role("alert").filter(has_text="This field is required.")
+    ).to_be_visible()
     await tool.get_by_label("expression").fill("6 * 7")
     await page.keyboard.press("Enter")
     await expect(tool.locator(".tool-told.is-good")).to_contain_text("42")

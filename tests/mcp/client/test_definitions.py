@@ -88,7 +88,7 @@ def test_tool_descriptions_name_their_server_and_have_no_invisible_characters() 
     assert spec.parameters["properties"] == {"a": {"description": "evil"}}
 
 
-def test_what_is_too_large_or_no_object_has_a_flaw() -> None:
+def test_oversized_and_invalid_schemas_have_a_flaw() -> None:
     assert definition("read").defect == ""
     assert "characters" in definition("read", "x" * 40_000).defect
     assert "200" in definition("x" * 201).defect or "201" in definition("x" * 201).defect

@@ -67,7 +67,7 @@ async def test_a_tool_that_a_known_server_adds_waits_for_review(servers: Servers
     assert "srv_send" not in await names(box)
 
 
-async def test_what_an_operator_accepts_is_offered_at_once(servers: Servers) -> None:
+async def test_accepted_tools_are_offered_at_once(servers: Servers) -> None:
     box = await servers.toolbox("changing")
     await box.call("srv_change", {"description": "Read aloud.", "announced": False})
     await box.call("srv_read", {"path": "x"})
@@ -80,7 +80,7 @@ async def test_what_an_operator_accepts_is_offered_at_once(servers: Servers) -> 
     assert await box.call("srv_read", {"path": "x"}) == CONTENT
 
 
-async def test_what_an_operator_rejects_stays_withheld(servers: Servers) -> None:
+async def test_rejected_tools_stay_withheld(servers: Servers) -> None:
     box = await servers.toolbox("changing")
     await box.call("srv_change", {"description": "Read aloud.", "announced": False})
     await box.call("srv_read", {"path": "x"})

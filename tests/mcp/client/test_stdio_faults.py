@@ -142,7 +142,7 @@ async def test_a_flood_neither_grows_our_memory_nor_starves_others(
     assert sorted(lags)[len(lags) // 2] < 0.05
 
 
-async def test_what_a_server_says_on_standard_error_is_bounded_and_masked(
+async def test_standard_error_of_a_server_is_bounded_and_masked(
     servers: Servers, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="spade_llm")
@@ -170,7 +170,7 @@ async def test_a_server_that_repeats_its_secret_does_not_bring_it_into_log_or_st
     assert "swordfish" not in caplog.text
 
 
-async def test_what_a_server_asks_of_us_is_declined(servers: Servers, tmp_path: Path) -> None:
+async def test_requests_of_a_server_are_declined(servers: Servers, tmp_path: Path) -> None:
     heard = tmp_path / "heard"
     box = await servers.toolbox("hostile", "demand", str(heard))
 

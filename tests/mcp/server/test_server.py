@@ -91,7 +91,9 @@ async def test_a_tool_is_listed_with_its_own_schema_and_called_with_what_was_sen
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_what_fails_inside_stays_inside(mode: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_internal_errors_are_not_disclosed(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async def fail(_arguments: Mapping[str, object], _report: ReportProgress) -> McpToolResult:
         raise OSError("/home/ada/secret")
 

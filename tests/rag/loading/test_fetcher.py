@@ -188,7 +188,7 @@ async def test_an_address_that_is_not_allowed_is_not_asked(
     assert not (tmp_path / "fetched").exists()
 
 
-async def test_what_a_killed_process_left_is_cleared(tmp_path: Path) -> None:
+async def test_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     (tmp_path / "fetched" / "abc").mkdir(parents=True)
     (tmp_path / "fetched" / "abc" / "a.md").write_text("x")
 

@@ -61,7 +61,7 @@ def test_a_definition_in_the_first_column_is_a_heading(line: str, name: str) -> 
     ]
 
 
-def test_what_stands_above_a_definition_belongs_to_it() -> None:
+def test_comments_above_a_definition_belong_to_it() -> None:
     text = "import os\n\n# About it.\n@cache\ndef answer():\n    return 42\n"
 
     (heading,) = find_headings(text, HeadingMarkup.CODE)

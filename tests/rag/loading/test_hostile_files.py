@@ -100,7 +100,7 @@ def test_a_file_that_becomes_a_link_after_it_was_found_is_not_followed(
     ("content", "reason"),
     [(b"ab\xff\xfe\xfa", "byte 2 is wrong; save it as UTF-8"), (b"MZ\0\1\2", "is not text")],
 )
-def test_what_is_no_text_says_so(
+def test_binary_content_is_reported(
     loader: Loader, tmp_path: Path, name: str, content: bytes, reason: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
@@ -342,7 +342,7 @@ def test_an_empty_folder_says_so(loader: Loader, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_what_is_being_parsed_is_broken_off_by_closing(tmp_path: Path) -> None:
+def test_closing_aborts_running_parsers(tmp_path: Path) -> None:
     slow = b"a,b\n" + b"x,y\n" * 2_000_000
     loader = Loader([tmp_path])
     loader.parser.parse(FileKind.JSON, b"1")

@@ -16,7 +16,7 @@ OWNER = "ada@localhost"
 
 
 @pytest.mark.thorough
-async def test_what_cannot_be_read_is_left_out_with_its_reason_and_the_rest_is_done(
+async def test_unreadable_files_are_skipped_with_a_reason(
     tmp_path: Path,
 ) -> None:
     root = tmp_path / "documents"

@@ -107,7 +107,7 @@ async def test_without_the_server_the_library_opens_and_answers_by_keywords(
     assert "keywords only" in found.degraded
 
 
-async def test_what_was_deleted_without_the_server_goes_when_it_is_back(
+async def test_deletions_while_the_server_is_down_are_applied_later(
     server: ChromaServer, tmp_path: Path
 ) -> None:
     async with library_at(server, tmp_path / "data") as library:
@@ -138,6 +138,6 @@ async def test_a_server_that_says_nothing_is_waited_for_in_vain_only_so_long(
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://x", "http://", "http://x/y", "a\0b"])
-def test_what_is_no_url_is_refused_at_the_start(url: str, tmp_path: Path) -> None:
+def test_an_invalid_url_is_refused_at_the_start(url: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="chroma_url"):
         DocumentLibrary(tmp_path, embedder=None, chroma_url=url)

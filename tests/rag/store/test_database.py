@@ -47,7 +47,7 @@ async def test_a_cancelled_change_is_atomic_and_does_not_block_others(
             assert [row[0] for row in await database.read_often(NAMES)] == expected
 
 
-async def test_what_is_remembered_between_changes_is_bounded_by_its_rows(
+async def test_the_read_cache_is_bounded_by_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("spade_llm.rag.store.database.MAX_CACHED_ROWS", 3)

@@ -65,7 +65,9 @@ async def test_a_deleted_namespace_is_in_no_file(tmp_path: Path) -> None:
         assert left == [[], [], [], [], []]
 
 
-async def test_what_a_new_version_left_out_goes_with_the_next_deletion(tmp_path: Path) -> None:
+async def test_leftovers_of_a_new_version_are_removed_with_the_next_deletion(
+    tmp_path: Path,
+) -> None:
     async with DocumentLibrary(tmp_path, embedder=BagOfWords()) as library:
         mine = library.for_owner(OWNER)
         await mine.ingest(planted(1))

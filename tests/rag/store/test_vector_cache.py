@@ -49,7 +49,7 @@ async def test_ram_and_chroma_find_the_same(tmp_path: Path) -> None:
     assert list(in_ram.values()) == pytest.approx(list(in_chroma.values()), abs=0.01)
 
 
-async def test_what_is_added_is_found_and_what_is_removed_is_not(tmp_path: Path) -> None:
+async def test_added_vectors_are_found_and_removed_ones_are_not(tmp_path: Path) -> None:
     vectors = some_vectors(3)
     async with index_in(tmp_path / "c") as index:
         await index.add(SHELF, [0, 1], vectors[:2])

@@ -92,7 +92,7 @@ async def test_rows_come_back_to_the_text_that_they_are_of() -> None:
 
 
 @pytest.mark.thorough
-async def test_what_one_document_is_refused_for_is_no_others_fault(tmp_path: Path) -> None:
+async def test_a_refused_document_does_not_affect_others(tmp_path: Path) -> None:
     async with DocumentLibrary(tmp_path, embedder=BagOfWords()) as library:
         mine = library.for_owner(OWNER)
         spaces = [f"n{number}" for number in range(MAX_NAMESPACES)]
