@@ -70,12 +70,12 @@ class AssistantControls(XmppAgent):
         self.llm_behaviour.shared_tools.add(LocalToolbox([tool]))
 
     def get_tools(self) -> list[Tool]:
-        """Those of this process; tool agents' are not among them."""
+        """Tools of this process, without those of tool agents."""
         return list(self._own_tools)
 
     @property
     def tools(self) -> list[Tool]:
-        """The same as `get_tools()`; `add_tool` adds one."""
+        """Tools of this process; `add_tool` adds one."""
         return self.get_tools()
 
     @property

@@ -44,7 +44,7 @@ class SharedKeywords(TypedDict, total=False):
 
 
 class AssistantKeywords(SharedKeywords, total=False):
-    """Those of LLMAgent."""
+    """Keyword arguments of LLMAgent."""
 
     routing_function: RoutingFunction | None
 

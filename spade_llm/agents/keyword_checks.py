@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+logger = logging.getLogger(__name__)
+
 
 def check_keywords(given: Mapping[str, object], known: type, *, of: str) -> None:
     """Raises TypeError, naming each keyword that a TypedDict has not."""
@@ -18,8 +20,6 @@ def check_keywords(given: Mapping[str, object], known: type, *, of: str) -> None
             f" beside its own parameters it takes {', '.join(names)}"
         )
 
-
-logger = logging.getLogger(__name__)
 
 _said: set[str] = set()
 

@@ -44,9 +44,14 @@ class LocalMemory:
     @property
     def tools(self) -> tuple[Tool, ...]:
         """Memory tools, for `AssistantConfig.tools`."""
-        notes, base = self.interaction_memory, self.agent_base_memory
-        of_notes: list[Tool] = [] if notes is None else [_tool_of(notes)]
-        return (*of_notes, *([] if base is None else create_base_memory_tools(base)))
+        tools: list[Tool] = []
+        if self.interaction_memory is not None:
+            from spade_llm.agents.interaction_memory import AgentMemoryTool
+
+            tools.append(AgentMemoryTool(self.interaction_memory))
+        if self.agent_base_memory is not None:
+            tools += create_base_memory_tools(self.agent_base_memory)
+        return tuple(tools)
 
     async def notes_about(self, peer: str) -> Sequence[ScoredMemory]:
         """Notes on conversations with this peer, newest first, for `AssistantConfig.notes`."""
@@ -67,30 +72,18 @@ def open_local_memory(
 
     Raises ConfigurationError: a value is neither a bool nor (bool, path); a file is unreadable.
     """
-    notes = _folder("interaction_memory", interaction_memory)
-    base = _folder("agent_base_memory", agent_base_memory)
-    return LocalMemory(
-        interaction_memory=_notes_in(jid, notes) if notes else None,
-        agent_base_memory=_base_memory_in(jid, base) if base else None,
-    )
+    notes_folder = _folder("interaction_memory", interaction_memory)
+    base_folder = _folder("agent_base_memory", agent_base_memory)
+    notes = base = None
+    if notes_folder:
+        from spade_llm.agents.interaction_memory import AgentInteractionMemory
 
+        notes = AgentInteractionMemory(jid, notes_folder)
+    if base_folder:
+        from spade_llm.memory.agent_memory import AgentBaseMemory
 
-def _notes_in(jid: str, folder: str) -> AgentInteractionMemory:
-    from spade_llm.agents.interaction_memory import AgentInteractionMemory
-
-    return AgentInteractionMemory(jid, folder)
-
-
-def _tool_of(notes: AgentInteractionMemory) -> Tool:
-    from spade_llm.agents.interaction_memory import AgentMemoryTool
-
-    return AgentMemoryTool(notes)
-
-
-def _base_memory_in(jid: str, folder: str) -> AgentBaseMemory:
-    from spade_llm.memory.agent_memory import AgentBaseMemory
-
-    return AgentBaseMemory(jid, memory_path=folder)
+        base = AgentBaseMemory(jid, memory_path=base_folder)
+    return LocalMemory(interaction_memory=notes, agent_base_memory=base)
 
 
 def create_base_memory_tools(base_memory: CategorisedMemory) -> list[LLMTool]:
@@ -107,16 +100,14 @@ def create_base_memory_tools(base_memory: CategorisedMemory) -> list[LLMTool]:
 
 
 def _folder(name: str, wanted: MemoryOption) -> str:
-    """Empty: not wanted."""
+    """Folder of a memory option; empty if the memory is disabled."""
     match wanted:
-        case bool():
-            return _usual_folder() if wanted else ""
+        case False:
+            return ""
+        case True:
+            from spade_llm.memory.agent_memory import DATA_OF_SPADE_LLM
+
+            return str(DATA_OF_SPADE_LLM)
         case (bool() as is_wanted, str() as folder):
             return folder if is_wanted else ""
     raise ConfigurationError(f"{name} is {wanted!r}: give True, False or (True, folder)")
-
-
-def _usual_folder() -> str:
-    from spade_llm.memory.agent_memory import DATA_OF_SPADE_LLM
-
-    return str(DATA_OF_SPADE_LLM)

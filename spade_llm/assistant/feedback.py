@@ -233,7 +233,7 @@ class FeedbackLog:
         return list(map(_answer, self._db.run(_UNSETTLED, limit)))
 
     def settle(self, answer: NotedAnswer, shifts: Mapping[str, float]) -> None:
-        """Its memories bear its verdict now."""
+        """Store that the verdict has been applied to the answer's memories."""
         self._db.run(_SETTLE, answer.verdict, json.dumps(dict(shifts)), answer.number)
 
     async def forget_conversation(self, conversation: str) -> None:

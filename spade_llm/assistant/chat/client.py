@@ -216,6 +216,6 @@ def _unstreamed(body: B, id: str | None) -> B:
 
 
 class _PartKind(Body):
-    """Enough of a part to tell which it is."""
+    """Part of an answer, read only to tell a question from text."""
 
     question: str = ""

@@ -315,7 +315,7 @@ async def fetch_whole_reply(reply: ChatReply, peer: RpcClient) -> ChatReply:
 
 
 def _read(text: str, peer: RpcClient) -> ReplyRemainder:
-    """Larger than a message, so not read as one."""
+    """Parse a remainder; it may be larger than a message, and so is not read as a body."""
     try:
         return ReplyRemainder.model_validate_json(text)
     except ValidationError:

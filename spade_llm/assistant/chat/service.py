@@ -250,7 +250,7 @@ class ChatService:
         place: str,
         show: Callable[[], Awaitable[None]],
     ) -> ApprovalVerdict:
-        """Meanwhile, others are served. A question that cannot leave is not answered either."""
+        """Ask with the turn's slot released. A question that cannot be sent counts as expired."""
         peer = request.message.asker
         try:
             async with request.set_aside():
@@ -312,7 +312,7 @@ class ChatService:
         return partial(describe_stop, stopped)
 
     async def _settle_text(self, question: ApprovalQuestion, request: Request) -> str:
-        """It answers what was asked when it came: the next question may be open by now."""
+        """Settle the question that was open when the answer arrived: the next may be open now."""
         message = request.message
         place, peer, language = (
             conversation_key(message),

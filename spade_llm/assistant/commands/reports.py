@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         ToolCallRecord,
         TurnRecord,
     )
-    from spade_llm.providers.model import ToolSpec
     from spade_llm.rag.contract import DocumentPage, NamespaceSummary
     from spade_llm.tools.toolbox import Toolbox
 
@@ -284,7 +283,8 @@ class ToolsCommand:
         toolbox_for: Callable[[str], Toolbox],
         questions_of: Callable[[str], Sequence[ApprovalQuestion]],
     ) -> None:
-        """Both take a bare JID: which tools its turns have, and what it is asked now."""
+        """`toolbox_for` and `questions_of` take a bare JID: the tools of its turns, and its pending
+        approval questions."""
         self._toolbox_for = toolbox_for
         self._questions_of = questions_of
 
@@ -293,19 +293,17 @@ class ToolsCommand:
 
     async def _list(self, _argument: str, turn_input: ChatTurnInput) -> str:
         tools = await self._toolbox_for(turn_input.peer).list()
-        lines = [_offered_tool_line(tool) for tool in tools[:MAX_TOOLS]]
+        lines = []
+        for tool in tools[:MAX_TOOLS]:
+            about = single_line(tool.description.strip().partition("\n")[0], MAX_DESCRIPTION_CHARS)
+            asks = " I ask you before each call." if tool.needs_approval else ""
+            lines.append(f"- {tool.name}: {about}{asks}")
         if more := len(tools) - len(lines):
             lines.append(f"… and {more} more.")
         head = "What my model can call:" if lines else "My model has no tools."
         questions = self._questions_of(turn_input.peer)
         waiting = [f"Waiting for your yes or no: {one.tool}." for one in questions]
         return "\n".join([head, *lines, *waiting])
-
-
-def _offered_tool_line(tool: ToolSpec) -> str:
-    about = single_line(tool.description.strip().partition("\n")[0], MAX_DESCRIPTION_CHARS)
-    asks = " I ask you before each call." if tool.needs_approval else ""
-    return f"- {tool.name}: {about}{asks}"
 
 
 def add_resource_commands(

@@ -48,7 +48,7 @@ class ExpertQuestionLog:
         self._db.close()
 
     def load(self, *, since: float) -> Sequence[LoggedExpertQuestion]:
-        """Those that had not expired then; older ones are removed."""
+        """Load the questions that expire after `since`; older ones are removed."""
         self._db.run("DELETE FROM asked WHERE expires_at < ?", since)
         rows = self._db.run("SELECT id, expert, question, expires_at, is_sent, answer FROM asked")
         return list(map(_logged_question, rows))

@@ -194,7 +194,7 @@ class StoredSessions(ClearableSessions):
         return conversation_key_for(self._peer, session)
 
     async def _read_any(self, session: str | None) -> str | None:
-        """Same as `_read`; None selects all sessions."""
+        """Flush the outbox and return the conversation key; None selects all sessions."""
         if session is not None:
             return await self._read(session)
         await self._settle()
@@ -291,7 +291,7 @@ class ConversationDeletion:
     memory: MemoryBehaviour
 
     async def session(self, peer: str, session: str) -> RemovedCounts:
-        """Its messages and memories."""
+        """Delete the messages and memories of a session."""
         place = conversation_key_for(peer, session)
         async with self._stopped(peer, [session]):
             await self.memory.hand_over(peer)
@@ -332,7 +332,7 @@ class ConversationDeletion:
 
     @asynccontextmanager
     async def _stopped(self, peer: str, sessions: Sequence[str] | None) -> AsyncIterator[None]:
-        """Within its block nothing is said in these sessions (None: in any)."""
+        """Block the turns of these sessions (None: of all) within the block."""
         names = (
             [peer] if sessions is None else [conversation_key_for(peer, one) for one in sessions]
         )

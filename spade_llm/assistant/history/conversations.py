@@ -136,7 +136,7 @@ class ConversationCache:
         return conversation
 
     def expire(self) -> None:
-        """Those that were idle too long leave; a turn that still runs in one keeps its own."""
+        """Evict conversations that were idle too long; a turn that still runs in one keeps it."""
         while self._by_key and self.next_expiry_s() <= 0:
             self._drop_oldest()
 

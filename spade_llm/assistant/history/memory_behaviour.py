@@ -333,7 +333,7 @@ class MemoryBehaviour(Behaviour):
         return sum((await self.clear_peer(peer)).by_type.values())
 
     async def clear_peer(self, peer: str) -> RemovedCounts:
-        """The same, and it says what there was."""
+        """Forget a person; returns the counts of what was removed."""
         async with self._delivery_paused():
             # Paused: what is on its way to memory would come back after the deletion.
             await self._outbox.forget(peer)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.contract import HistoryStore
 
+logger = logging.getLogger(__name__)
+
 MAX_QUEUED = 100_000
 """Observations kept while memory is away; beyond, the oldest is given up."""
 
@@ -180,8 +182,6 @@ def _message(
         recalled=tuple(recalled),
     )
 
-
-logger = logging.getLogger(__name__)
 
 MAX_GROUP_BYTES = 96 * 1024
 MAX_FAILURES = 5

@@ -130,7 +130,7 @@ class CallerSessions(Protocol):
     async def forget(self, ids: Sequence[str]) -> int: ...
 
     async def forget_everything(self) -> RemovedCounts:
-        """All that is remembered of the asker, and every message."""
+        """Remove all memories of the caller, and every message."""
         ...
 
 
@@ -343,7 +343,7 @@ class SessionsClient(RpcClient):
                 return MemoryPage(entries=tuple(entries), total=page.total)
 
     async def clear_messages(self, sessions: Sequence[str]) -> int:
-        """More than MAX_AT_ONCE go in several requests."""
+        """Clear in as many requests as needed, of MAX_AT_ONCE sessions each."""
         count = 0
         for start in range(0, len(sessions), MAX_AT_ONCE):
             count += await self._clear_messages(tuple(sessions[start : start + MAX_AT_ONCE]))

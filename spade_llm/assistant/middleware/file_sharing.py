@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from spade_llm.rag.remote import RagClient
     from spade_llm.xmpp.agent import XmppAgent
 
+logger = logging.getLogger(__name__)
+
 MAX_NAME_CHARS = 100
 MAX_ENDING_CHARS = 12
 ENCRYPTED = "aesgcm"
@@ -102,8 +104,6 @@ def _split(url: str) -> SplitResult:
         return SplitResult("", "", "", "", "")
 
 
-logger = logging.getLogger(__name__)
-
 TIMEOUT_S = 30.0
 """Timeout of the summary, in seconds, since the sender waits; without a summary they can ask for
 one."""
@@ -111,7 +111,7 @@ MAX_CHARS = 1500
 
 
 async def summarize_document(model: ChatModel, beginning: str, *, name: str, language: str) -> str:
-    """Empty: the model gave none."""
+    """Summary of a document by the model; empty if the model gave none."""
     if not beginning.strip():
         return ""
     quoted = quote_context(documents=[QuotedPassage(source=name, text=beginning, score=1.0)])
@@ -269,7 +269,7 @@ async def _count(library: FileLibrary, namespace: str) -> int:
 
 @asynccontextmanager
 async def _progress_messages(reading: _FileIngestion) -> AsyncIterator[None]:
-    """Within its block the person is told now and then that it is still being read."""
+    """Send progress messages to the person within the block."""
     task = asyncio.create_task(_send_progress(reading))
     try:
         yield
@@ -318,7 +318,7 @@ class FileSharing:
         )
 
     async def forget(self, peer: str) -> None:
-        """All that this bare JID has shared. Raises RequestError."""
+        """Delete all files that this bare JID has shared. Raises RequestError."""
         if self._documents is None:
             return
         try:

@@ -257,7 +257,7 @@ class _GuardedDeltas:
 
 
 async def _timed(judging: Awaitable[ChainResult], side: GuardrailDirection) -> ChainResult:
-    """A part of the turn's work, for /why and traces."""
+    """Record the time of a guardrail run, for /why and traces."""
     with record_phase("guardrails") as span:
         found = await judging
         span.note({"spade_llm.side": side.value, "spade_llm.is_blocked": found.is_blocked})

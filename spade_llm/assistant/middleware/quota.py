@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from spade_llm.assistant.turn.turn import CallNext, TurnOutcome
     from spade_llm.assistant.turn.turn_recorder import UsageTotals
 
+logger = logging.getLogger(__name__)
+
 
 QuotaGroupsOf = Callable[[str], tuple[str, ...]]
 """The quota groups of a peer (bare JID, or its seat in a room), decided anew at each call."""
@@ -69,7 +71,7 @@ class PeerQuota:
 
     @property
     def in_words(self) -> str:
-        """Empty if there are none."""
+        """Limits as text; empty if there are none."""
         texts = {
             "turns": "answers a day",
             "model_calls": "model calls a day",
@@ -121,9 +123,6 @@ class GroupQuotas:
 
 
 NO_GROUP_QUOTAS = GroupQuotas()
-
-
-logger = logging.getLogger(__name__)
 
 
 class QuotaMiddleware:

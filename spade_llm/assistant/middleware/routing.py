@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from spade_llm.messaging import AclMessage
     from spade_llm.messaging.outgoing_messages import OutgoingMessages, SpawnTask
 
+logger = logging.getLogger(__name__)
+
 
 class RoutedMessage(Protocol):
     """Message as a routing function sees it; SPADE's Message has this interface."""
@@ -71,7 +73,7 @@ if TYPE_CHECKING:
 
 
 class RoutingRule:
-    """Still the function, when called."""
+    """Routing function with a priority; calling it calls the function."""
 
     def __init__(self, func: RoutingRuleFunction, *, priority: int, name: str | None) -> None:
         self._func = func
@@ -145,8 +147,6 @@ class HopCounter:
             return int(said)
         return self._sent.get((sender, thread), 0)
 
-
-logger = logging.getLogger(__name__)
 
 DECISION_S = 10.0
 """Timeout of a routing function and its transform, in seconds."""
@@ -334,7 +334,7 @@ class RoutingMiddleware:
         return None
 
     def _returned(self, way: _ForwardedAnswer, to: str, condition: str) -> None:
-        """It came back after the asker's request had ended."""
+        """Report an answer that was returned after the sender's request had ended."""
         logger.warning("%s: %s returned a forwarded answer: %s", way.thread, to, condition)
         if way.message.ontology == CHAT_TEXT and not way.hops:
             self._run(self._letters.tell(way.back(_failure_note({to: condition}))))
@@ -386,9 +386,8 @@ def _with_failures(
         return outcome
     gone = tuple(one for one in outcome.routed_to if one not in failures)
     if outcome.result.is_formed and way.message.ontology != CHAT_TEXT:
-        return replace(
-            outcome, routed_to=gone, is_for_asker=True
-        )  # Nothing may be said beside an object.
+        # Nothing may be said beside an object.
+        return replace(outcome, routed_to=gone, is_for_asker=True)
     gets_text = outcome.is_for_asker or way.message.ontology != CHAT_TEXT
     said = f"{outcome.said}\n\n{_failure_note(failures)}" if gets_text else _failure_note(failures)
     return replace(outcome, said=said, routed_to=gone, is_for_asker=True)

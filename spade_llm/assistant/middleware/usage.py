@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from spade_llm.messaging import Request
     from spade_llm.messaging.rpc import RpcService
 
+logger = logging.getLogger(__name__)
+
 LEDGER_FILES = "usage-*.db"
 """The name that stands for the star is the agent's."""
 MAX_PEERS_A_DAY = 20_000
@@ -192,8 +194,6 @@ def _day(row: Sequence[object]) -> DailyUsage:
     )
 
 
-logger = logging.getLogger(__name__)
-
 MAX_RECORDS = 1000
 """Maximum number of conversations with an explainable last answer, in RAM (LRU)."""
 
@@ -251,14 +251,14 @@ class UsageTracking:
 
     @property
     def layers(self) -> list[TurnMiddleware]:
-        """Around everything else: what is refused is not watched."""
+        """Turn middleware, outermost first: a turn that the quota refuses is not recorded."""
         if self._limits.are_none and self._crowd.are_none:
             return [self._middleware]
         quota = QuotaMiddleware(self.ledger, self._limits, crowd=self._crowd)
         return [quota, self._middleware]
 
     def billing(self, peer: str) -> AbstractContextManager[None]:
-        """Around what is done for this peer between its turns."""
+        """Context manager that bills work between turns to this peer."""
         groups = self._groups_of(peer)
         return recording(TurnRecorder(self.ledger, peer=peer, groups=groups, is_turn=False))
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.messaging import AclMessage
 
+logger = logging.getLogger(__name__)
+
 MAX_ROWS = 10_000
 """Answers, of all people: beyond, the oldest is forgotten and nothing can replace it."""
 
@@ -82,7 +84,7 @@ class ShownAnswers:
         self._db.close()
 
     async def put(self, answer: ShownAnswer) -> None:
-        """It is the last of its place now."""
+        """Store an answer as the latest of its conversation."""
         ids = json.dumps(answer.ids)
         known_by = (answer.peer, answer.place, answer.asked, answer.request, answer.turn)
         self._db.run(_PUT, *known_by, ids)
@@ -116,8 +118,6 @@ def _answer(rows: list[tuple[object, ...]]) -> ShownAnswer | None:
         )
     return None
 
-
-logger = logging.getLogger(__name__)
 
 REPLACED_TEXTS = "(…)"
 """Replacement text of a message that a shorter answer no longer needs."""

@@ -133,7 +133,7 @@ class QuotedReplies:
         """Texts by recipient (bare JID) and message id."""
 
     def note(self, sent: AclMessage) -> None:
-        """It, or what it replaces, may be replied to."""
+        """Store the text of a sent message, under its id and that of the message it corrects."""
         if sent.ontology != CHAT_TEXT:
             return
         for id in filter(None, (sent.said.corrects, sent.reply_with)):
@@ -292,7 +292,7 @@ def _as_new_message(turn_input: ChatTurnInput) -> ChatTurnInput:
 
 
 class _ReplyProgress:
-    """Shows one answer while it grows."""
+    """Progress of one streamed answer: first message and its corrections."""
 
     def __init__(
         self, agent: XmppAgent, replacing: MessageCorrection, asked: AclMessage, answer: ShownAnswer
@@ -317,7 +317,7 @@ class _ReplyProgress:
         return bool(self._text)
 
     def end(self, text: str, note: str) -> None:
-        """It goes no further, and this is kept."""
+        """Send the final state of a stopped answer, as a message that archives keep."""
         self._agent.send_now(encode(self._edit(f"{_first_piece(stable_prefix(text))}\n\n{note}")))
 
     def _edit(self, text: str) -> AclMessage:

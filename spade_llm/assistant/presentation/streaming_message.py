@@ -14,7 +14,7 @@ ShowText = Callable[[str], bool]
 
 
 class StreamingMessage:
-    """Shows what is added to it now and then, from a while after it was entered."""
+    """Message that is edited at intervals while text is added, from `first_s` after entry on."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class StreamingMessage:
 
     @property
     def text(self) -> str:
-        """All that was added to it."""
+        """Text added so far."""
         return "".join(self._pieces)
 
     async def __aenter__(self) -> Self:
@@ -54,7 +54,7 @@ class StreamingMessage:
         self._has_more.set()
 
     def before(self, ask: AskApproval) -> AskApproval:
-        """The same way to ask, behind what was said so far: never below it."""
+        """Wrap `ask`, so that the text so far is shown before the question."""
 
         async def asked(question: ApprovalQuestion) -> ApprovalVerdict:
             if self.is_shown and self._has_more.is_set():
@@ -121,7 +121,7 @@ class TypingIndicator:
             self._show(PAUSED)
 
     def pausing(self, ask: AskApproval) -> AskApproval:
-        """The same way to ask, with nothing shown until there is an answer."""
+        """Wrap `ask`, so that the indicator is off until the question is answered."""
 
         async def paused(question: ApprovalQuestion) -> ApprovalVerdict:
             self._end()

@@ -189,7 +189,7 @@ _Key = tuple[str, str]
 
 
 class PendingApprovals:
-    """Nothing here outlives its process: what is asked again has to be answered again."""
+    """Pending approval questions, in RAM: after a restart, each is asked again."""
 
     def __init__(self) -> None:
         self._open: dict[_Key, _PendingApproval] = {}
@@ -226,7 +226,7 @@ class PendingApprovals:
         return None if waiting is None or waiting.verdict.done() else waiting.question
 
     def of_peer(self, peer: str) -> list[tuple[str, ApprovalQuestion]]:
-        """All that this peer is asked now, and where; oldest first."""
+        """Pending questions of this peer with their places, oldest first."""
         return [
             (place, waiting.question)
             for (place, asked), waiting in self._open.items()

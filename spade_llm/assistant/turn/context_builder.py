@@ -97,7 +97,7 @@ class BudgetedList(Generic[T]):
         return bool(self._waiting) and not self.kept
 
     def line(self, entry: T) -> str:
-        """Written once, however often it is asked for; entries need not be hashable."""
+        """Line of an entry, cached by identity, since entries need not be hashable."""
         known = self._lines.get(id(entry))
         if known is None:
             # The entry is kept with its line, so that no other object gets its id().
@@ -180,7 +180,7 @@ class AssembledContext:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All that a reply shows of it: the sections, and each passage."""
+        """Texts that a reply shows: the sections, and each passage."""
         return (self.text, *(found.chunk.text for found in self.recalled.passages))
 
     def shown_as(self, texts: Sequence[str]) -> AssembledContext:
@@ -337,7 +337,7 @@ class _BudgetAllocator:
 
 
 def _line(text: str) -> str:
-    """Whole, whatever stands in it: it can pass neither for a heading nor for another entry."""
+    """Format a text as one list line: it can pass neither for a heading nor for another entry."""
     return f"- {single_line(text, len(text) + 1)}"
 
 

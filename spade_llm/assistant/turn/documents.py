@@ -164,8 +164,8 @@ def documents_toolbox(
     *,
     shared: Collection[str] | None = None,
 ) -> LocalToolbox:
-    """Both may be in another agent; without a listing, there is nothing but the search. `shared`:
-    PersonDocumentListing has it."""
+    """Toolbox with `search_documents`, and with `list_documents` if there is a listing. `shared`:
+    same as in PersonDocumentListing."""
     tools = [_search_tool(retriever)]
     if listing is not None:
         tools.append(_list_tool(listing, shared))

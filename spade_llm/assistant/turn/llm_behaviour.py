@@ -197,15 +197,18 @@ class LLMBehaviour(Behaviour):
             self._memory.recall(turn_input.text, subject=turn_input.peer),
             toolbox.list(),
         )
-        tools = offered_tools(
-            specs, turn_input.wishes
-        )  # A wish that cannot be met leaves no trace.
+        # Before anything is stored: options that cannot be met leave no trace.
+        tools = offered_tools(specs, turn_input.wishes)
         recalled = replace(recalled, heard=turn_input.heard, replied_to=turn_input.replied_to)
         attempt.question = user_message(turn_input.text, peer=turn_input.speaker)
         history = (*conversation.messages, attempt.question)
         await self.preparing.prepare(self.strategy, conversation.key, history)
         strategy = CachedContext(self.strategy)
-        recalled = self._select_memories(strategy, history, recalled)
+        # Memories that fit the budget, and are not in the history given to the model.
+        read = strategy.apply_context_strategy(list(history), self._system_prompt)
+        said = {str(message["content"]) for message in read}
+        chosen = select_memories(recalled.memories, said=said, tokens=self._limits.recall_tokens)
+        recalled = replace(recalled, memories=chosen)
         turn = self._turn(strategy, toolbox)
         result = await self._run_turn(turn, history, recalled, turn_input, attempt.result, tools)
         return TurnOutcome(
@@ -266,15 +269,6 @@ class LLMBehaviour(Behaviour):
             return True
         await self._memory.load(conversation)
         return conversation.is_loaded
-
-    def _select_memories(
-        self, strategy: ContextManagement, history: Sequence[ContextMessage], recalled: RecallResult
-    ) -> RecallResult:
-        """Select the memories that fit the budget and are not in the history given to the model."""
-        read = strategy.apply_context_strategy(list(history), self._system_prompt)
-        said = {str(message["content"]) for message in read}
-        chosen = select_memories(recalled.memories, said=said, tokens=self._limits.recall_tokens)
-        return replace(recalled, memories=chosen)
 
     async def _store_exchange(
         self, conversation: Conversation, turn_input: ChatTurnInput, outcome: TurnOutcome

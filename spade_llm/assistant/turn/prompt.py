@@ -45,6 +45,8 @@ if TYPE_CHECKING:
         UserMessage,
     )
 
+logger = logging.getLogger(__name__)
+
 
 @cache
 def prompt_template(name: str) -> str:
@@ -190,8 +192,6 @@ class CachedContext(ContextManagement):
     def get_stats(self, total_messages: int) -> ContextStats:
         return self._strategy.get_stats(total_messages)
 
-
-logger = logging.getLogger(__name__)
 
 PREPARE_DEADLINE_S = 0.5
 AHEAD_DEADLINE_S = 120.0

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from spade_llm.memory.contract import MemoryStore, ScoredMemory
     from spade_llm.rag.contract import Retriever, ScoredChunk
 
+logger = logging.getLogger(__name__)
+
 DEFAULT_TOKENS = 800
 QUOTING_TOKENS = 12
 """Tokens of the text around one quoted memory: kind, speaker, date."""
@@ -48,8 +50,8 @@ shorter."""
 def above_relevance_floor(
     memories: Sequence[ScoredMemory], *, least: float = MIN_SCORE
 ) -> tuple[ScoredMemory, ...]:
-    """Those that pass the relevance floor, in their order. What was learned is short and always
-    passes, also where its words are far from the question's: a diet bears on any recipe."""
+    """Filter messages by the relevance floor, in their order. Learned memories are short and always
+    pass, even if they share no words with the question: a diet bears on any recipe."""
     best = max((one.score for one in memories if is_message(one)), default=0.0)
     floor = max(least, MIN_SHARE_OF_BEST * best)
     return tuple(one for one in memories if not is_message(one) or one.score >= floor)
@@ -103,7 +105,6 @@ def _words(text: str) -> frozenset[str]:
     )
 
 
-logger = logging.getLogger(__name__)
 T = TypeVar("T")
 RecallQuery = Callable[[], Awaitable["tuple[T, ...]"]]
 ALL_TYPES = tuple(MemoryType)
@@ -175,7 +176,7 @@ class Recall:
         }
 
     def is_away(self, name: str) -> bool:
-        """It did not answer in time, a short while ago."""
+        """True while the circuit breaker skips the service, since it did not answer in time."""
         return self._clock() < self._away_until.get(name, 0.0)
 
     async def about(self, question: str, *, subject: str) -> RecallResult:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ToolCall, ToolSpec
     from spade_llm.tools.toolbox import Toolbox
 
+logger = logging.getLogger(__name__)
+
 
 class PausableTimeout:
     """Several may be waited for at once: it goes on when the last of them is done."""
@@ -56,8 +58,6 @@ class PausableTimeout:
             if not self._waiting and not self._scope.expired():
                 self._scope.reschedule(asyncio.get_running_loop().time() + self._left_s)
 
-
-logger = logging.getLogger(__name__)
 
 MAX_RESULT_CHARS = 60_000
 """Maximum length of a tool result for the model, in characters; truncation is marked."""
@@ -111,7 +111,7 @@ class ToolCallRunner:
     async def run(
         self, calls: Sequence[ToolCall], *, round: int, room: int
     ) -> Sequence[ExecutedToolCall]:
-        """All of them side by side, `room` of them at most; every call gets its result."""
+        """Run the calls concurrently, at most `room` of them; every call gets a result."""
         with turn_recorder.record_phase("tools"):
             stopped = prompt_template("call_stopped")
             self._running = [

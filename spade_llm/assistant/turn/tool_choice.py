@@ -38,8 +38,7 @@ class InferredArguments:
 
 
 def parse_arguments(answer: str, spec: ToolSpec) -> Mapping[str, object] | None:
-    """Those that a model wrote as its answer, which is nothing else; None: it wrote none that the
-    tool takes."""
+    """Parse an answer that consists of a tool's arguments only; None if it has no valid ones."""
     try:
         arguments = json.loads(strip_code_fence(answer))
     except (ValueError, RecursionError):
@@ -86,7 +85,7 @@ def _only_value(name: str, schema: object, question: str) -> Sequence[object]:
 
 
 def _expression(question: str) -> str:
-    """Empty: there is none."""
+    """Arithmetic expression in a question; empty if there is none."""
     question = question[:MAX_SCANNED_CHARS]
     wish = recognise_intent(question)
     if isinstance(wish, CalculateIntent):

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from spade_llm.memory.contract import ScoredMemory
     from spade_llm.providers.model import ChatModel, ContextMessage, Sampling, ToolSpec
 
+logger = logging.getLogger(__name__)
+
 KEPT_DAYS = 90
 
 
@@ -149,9 +151,6 @@ class TurnRecord:
     """Services that answered with reduced quality."""
     missing: tuple[str, ...] = ()
     """Services that were unavailable."""
-
-
-logger = logging.getLogger(__name__)
 
 
 class TurnRecorder:
@@ -279,7 +278,7 @@ def recording(recorder: TurnRecorder) -> Iterator[None]:
 
 @contextmanager
 def record_phase(name: str) -> Iterator[tracing.Span]:
-    """A part of a turn's work: its time goes to the record, and it is a span."""
+    """Context manager that records the duration of a phase of the turn, and traces it as a span."""
     began = time.perf_counter()
     try:
         with tracing.span(name) as span:
