@@ -76,7 +76,7 @@ class ApiRequest:
 
     async def run_until_disconnect(self, work: Coroutine[object, object, T]) -> T:
         """Return the result of `work`, and cancel it if the client disconnects first; a pending
-        request to an agent is then cancelled there too. With an Idempotency-Key, `work` goes on,
+        request to an agent is then cancelled there too. With an Idempotency-Key, `work` continues,
         because the client will ask again."""
         if self.key:
             return await work

@@ -165,7 +165,7 @@ class DocumentUploads:
         return len(documents)
 
     async def add_folder(self, path: str, *, is_recursive: bool) -> IngestReport:
-        """Raises RequestRefused (`no-such-path`: there is no such folder), RequestError."""
+        """Add all files of a folder. Raises RequestRefused (`no-such-path`), RequestError."""
         async with self._granted():
             report = await self._rag.add_path(
                 path,

@@ -56,7 +56,8 @@ _SET = """INSERT INTO configurations(principal, session, content, created, updat
     VALUES (?,?,?,?4,?4) ON CONFLICT DO UPDATE SET content = ?3, updated = ?4
     RETURNING created = updated"""
 _UNSET = "DELETE FROM configurations WHERE principal = ? AND session = ? RETURNING session"
-# SQLite takes OFFSET only behind a LIMIT; -1 is none. The global configuration is no session.
+# SQLite takes OFFSET only behind a LIMIT; -1 means no limit. The global configuration is not a
+# session.
 _BOUND_ROWS = """DELETE FROM {0} WHERE principal = ?1 AND session <> '' AND session IN (
     SELECT session FROM {0} WHERE principal = ?1 ORDER BY updated DESC LIMIT -1 OFFSET ?2)"""
 _BOUND_SESSIONS, _BOUND_CONFIGURATIONS = map(_BOUND_ROWS.format, ("sessions", "configurations"))
@@ -163,14 +164,14 @@ class GatewaySessions:
     async def configure(
         self, principal: str, change: ConfigurationLayer, session: str = _GLOBAL
     ) -> None:
-        """Into what was said before, field by field."""
+        """Merge a change into the stored configuration, field by field."""
         content = merge_layers(self.configuration_layer(principal, session), change)
         text = content.model_dump_json(exclude_none=True)
         rows = self._db.run(_SET, principal, session, text, self._clock())
         await self._enforce_bounds(_BOUND_CONFIGURATIONS, principal, is_new=rows[0] == (1,))
 
     def delete_configuration(self, principal: str, session: str = _GLOBAL) -> bool:
-        """False: nothing was said for it."""
+        """Delete the configuration of a session; False if there was none."""
         return bool(self._db.run(_UNSET, principal, session))
 
     def effective(

@@ -107,7 +107,7 @@ class TokenStore:
         return [_read(row) for row in self._db.run(_LIST)]
 
     def revoke(self, name: str) -> bool:
-        """Revoke a token, from the next request on; False if there is none of this name."""
+        """Revoke a token, from the next request on; False if the name is unknown."""
         return bool(self._db.run(_REMOVE, name))
 
     def principal(self, token: str) -> Principal | None:

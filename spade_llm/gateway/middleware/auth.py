@@ -45,7 +45,7 @@ class AuthMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        # Two Origin headers become one text that is no origin of ours: it is refused.
+        # Two Origin headers are joined to a text that matches no origin, and are refused.
         origin = ", ".join(headers.getlist("origin"))
         is_listed = bool(origin) and self._gateway.origin_policy.is_listed_origin(origin)
         if is_listed:

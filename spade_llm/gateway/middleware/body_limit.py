@@ -133,7 +133,7 @@ class _LimitedReceive:
         self._is_over = not message.get("more_body", False)
         if self._left < 0:
             raise _too_large(self._max_bytes)
-        # Negative in the first BODY_TIMEOUT_S: a slow start is no slow upload yet.
+        # Negative in the first BODY_TIMEOUT_S: a slow start is allowed.
         seconds = time.monotonic() - self._began - BODY_TIMEOUT_S
         received = self._max_bytes - self._left
         if received < seconds * self._min_bytes_per_s and not self._is_over:

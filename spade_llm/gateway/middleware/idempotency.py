@@ -127,7 +127,7 @@ class AnswerStore:
         if (found := self.find(request)) is not None:
             yield found
             return
-        # No await between the end of the wait and this entry: of several that waited one goes on.
+        # No await between the end of the wait and this entry, so that only one waiter continues.
         done = asyncio.Event()
         self._running[request.name] = (request.fingerprint, done)
         try:

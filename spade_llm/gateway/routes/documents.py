@@ -163,7 +163,7 @@ async def list_documents(
 async def namespace_stats(
     api_request: CurrentRequest, namespace: NamespaceOfPath
 ) -> NamespaceFigures:
-    """Size of a namespace; `exists` is false if there is none of this name."""
+    """Size of a namespace; `exists` is false if the name is unknown."""
     return NamespaceFigures.of(await rag_client(api_request).stats(namespace))
 
 
@@ -307,7 +307,7 @@ async def _progress_lines(
             else:
                 done = await uploads.add_file(path, source=source)
         finally:
-            # Delete the file before the client is told the result.
+            # Delete the file before the result is sent.
             await asyncio.to_thread(path.unlink, missing_ok=True)
     except (RequestError, ServiceError) as error:
         answer = http_error(error)

@@ -123,7 +123,7 @@ async def list_models(api_request: CurrentRequest) -> ModelList:
 
 @router.get("/models/{model}")
 async def get_model(api_request: CurrentRequest, model: str) -> ModelLine:
-    """Describe a model; 404 if there is none of this name."""
+    """Describe a model; 404 if the name is unknown."""
     _check_model(api_request, model)
     return ModelLine(id=model)
 

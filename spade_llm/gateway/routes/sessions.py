@@ -238,7 +238,7 @@ async def drop_session(api_request: CurrentRequest, session_id: SessionOfPath) -
 
 @console_router.get("/why/{session_id}")
 async def why(api_request: CurrentRequest, session_id: SessionOfPath) -> AnswerExplanation:
-    """Explain what the last answer was built from; 404 if there is none since the assistant
+    """Explain what the last answer was built from; 404 if the assistant has not answered since it
     started."""
     explanation = await api_request.clients.chat.why(conversation_id=session_id)
     return AnswerExplanation(

@@ -124,17 +124,17 @@ async def ready(request: Request) -> Response:
     that are unavailable are named."""
     gateway: Gateway = request.app.state.gateway
     statuses = await gateway.availability.statuses()
-    away = [_name(jid) for jid, status in statuses.items() if status is None]
+    unavailable = [_name(jid) for jid, status in statuses.items() if status is None]
     failing = [_name(jid) for jid, status in statuses.items() if status and status.storage_failing]
     if gateway.is_storage_failing:
         failing.append("gateway")
     # Without the connection all agents seem unavailable: name the cause instead.
     if not gateway.is_connected():
-        away = ["xmpp"]
+        unavailable = ["xmpp"]
     needed = {"xmpp", "gateway", _name(gateway.addresses.assistants[0])}
-    is_ready = needed.isdisjoint([*away, *failing])
+    is_ready = needed.isdisjoint([*unavailable, *failing])
     headers = None if is_ready else {"Retry-After": str(UNAVAILABLE_RETRY_AFTER_S)}
-    body = Readiness(ready=is_ready, away=away, storage_failing=failing)
+    body = Readiness(ready=is_ready, away=unavailable, storage_failing=failing)
     return JSONResponse(body.model_dump(), 200 if is_ready else 503, headers)
 
 

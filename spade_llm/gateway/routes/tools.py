@@ -141,7 +141,7 @@ async def tool_names(api_request: CurrentRequest) -> ToolNames:
 
 @router.get("/{tool_name}")
 async def get_tool(api_request: CurrentRequest, tool_name: NameOfPath) -> ToolInformation:
-    """Describe a tool; 404 if there is none of this name."""
+    """Describe a tool; 404 if the name is unknown."""
     offered = await list_all_tools(api_request.clients.tools)
     if tool_name not in offered.tools:
         raise HttpError(404, f"Tool '{tool_name}' does not exist")

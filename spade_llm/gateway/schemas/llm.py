@@ -212,7 +212,7 @@ class ToolCallOutput(HttpBody):
 
 
 class AgentStep(HttpBody):
-    """Round of a turn: what the model said, and the tools it called."""
+    """Round of a turn: the model's text, and the tools it called."""
 
     round: int
     text: str = Field(description="Text of the model beside its calls.")

@@ -191,7 +191,7 @@ class McpConnection:
         assert self._session is not None  # Only `_serve` and what it awaits come here.
         tools: list[Tool] = []
         cursor = None
-        # A hostile server can give a next cursor for ever.
+        # A hostile server can return next cursors without end.
         for _ in range(MAX_PAGES):
             params = PaginatedRequestParams(cursor=cursor) if cursor else None
             page = await self._session.list_tools(params=params)

@@ -32,7 +32,7 @@ WRITE_TIMEOUT_S = 10.0
 BYTES_PER_UNIT = 16 * 1024
 BURST_UNITS = 1000
 UNITS_PER_S = 200
-"""A message is one unit, and so are 16 KB: 200 small messages or 3 MB per second, for ever."""
+"""A message is one unit, and so are 16 KB: 200 small messages or 3 MB per second, sustained."""
 UNITS_PER_REQUEST = 20
 """Units added to the budget by each of our requests."""
 
@@ -92,7 +92,7 @@ class TrafficBudget:
         self._bucket = TokenBucket(Rate(per_s=UNITS_PER_S, burst=BURST_UNITS), now())
 
     def refill(self) -> None:
-        """Refill for a request of ours."""
+        """Refill for one of our requests."""
         self._bucket.refund(UNITS_PER_REQUEST)
 
     async def spend_message(self) -> None:

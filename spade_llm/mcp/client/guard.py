@@ -3,7 +3,7 @@
 Run as a script: `python -I -S guard.py LIFELINE PROGRAM ARGUMENT...`. LIFELINE is the number of an
 inherited descriptor, the reading end of a pipe. When its writing end closes, because the parent
 closes it or was killed, the group gets SIGTERM, and after GRACE_S SIGKILL. The same happens when
-the program has ended by itself, and when the guard itself is told to end. All descendants are
+the program has ended by itself, and when the guard itself gets a signal. All descendants are
 ended, even those that left the group (Linux). If the guard is killed by SIGKILL, the program is
 killed with it (Linux), but not the program's own children.
 """

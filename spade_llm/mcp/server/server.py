@@ -63,8 +63,7 @@ class RunningCalls:
         self._running: set[asyncio.Timeout] = set()
 
     def cancel_all(self) -> None:
-        """End all calls: their clients are told that the server stops, and the agents get a
-        cancel."""
+        """Cancel all calls: their clients get an error, and the agents a cancel."""
         for call in self._running:
             call.reschedule(asyncio.get_running_loop().time())
 
