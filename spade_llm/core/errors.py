@@ -69,7 +69,7 @@ class ServerUnreachable(ConfigurationError):
 
 
 class PortInUse(ConfigurationError):
-    """Another program listens on the port that a server of ours was to have."""
+    """Another program listens on the port of our server."""
 
     code = "port-taken"
 
@@ -81,19 +81,19 @@ class CertificateRejected(ConfigurationError):
 
 
 class ProtocolError(SpadeLLMError):
-    """The message cannot be read as what it claims to be."""
+    """The message violates the protocol."""
 
     code = "not-understood"
 
 
 class MalformedContent(ProtocolError):
-    """The content is not what its ontology promises."""
+    """The content violates its ontology."""
 
     code = "malformed"
 
 
 class UnknownOntology(ProtocolError):
-    """No handler speaks this ontology, or this version of it."""
+    """No handler is registered for this ontology, or for this version of it."""
 
     code = "unknown-ontology"
 
@@ -169,25 +169,25 @@ class InvalidArguments(Refusal):
 
 
 class PathNotFound(InvalidArguments):
-    """No file or folder that may be read has this name; whether another one has, is not said."""
+    """No accessible file or folder has this name; inaccessible ones are not disclosed."""
 
     code = "no-such-path"
 
 
 class Unauthorised(Refusal):
-    """The stamped sender may not do this."""
+    """The sender, as stamped by the server, has no permission."""
 
     code = "unauthorised"
 
 
 class HostNotAllowed(Unauthorised):
-    """Nothing is fetched from where this address points."""
+    """Files are not fetched from this host."""
 
     code = "foreign-host"
 
 
 class ApprovalRequired(Refusal):
-    """A person must say yes to this very call first; then ask again with `approved_by`."""
+    """A person must approve this call; then repeat it with `approved_by`."""
 
     code = "approval-needed"
 
@@ -199,7 +199,7 @@ class Busy(Refusal):
 
 
 class QuotaExceeded(Refusal):
-    """This peer has spent its share; the message says when there is more."""
+    """The quota of this peer is used up; the message says when it is renewed."""
 
     code = "quota-reached"
 
@@ -217,19 +217,19 @@ class UnknownTool(Refusal):
 
 
 class NotConfigured(Refusal):
-    """This agent was not given what it needs for that; its settings would have to say it."""
+    """The agent is not configured for this request."""
 
     code = "not-offered"
 
 
 class DeadlinePassed(Refusal):
-    """`reply-by` was over before the request could be started."""
+    """The deadline (`reply-by`) had passed before the request could be started."""
 
     code = "deadline-passed"
 
 
 class ConversationEnded(Refusal):
-    """It has ended, and takes nothing more until it is begun anew."""
+    """The conversation has ended; it accepts no message until it is started anew."""
 
     code = "conversation-over"
 
@@ -247,37 +247,37 @@ class ToolFailed(Failure):
 
 
 class StorageFailed(Failure):
-    """The disk or the database refused."""
+    """The disk or the database failed."""
 
     code = "storage-failed"
 
 
 class Unavailable(Failure):
-    """Another agent that is needed for it cannot be asked now; later it may be."""
+    """Another agent that the request needs is unavailable; a later attempt may succeed."""
 
     code = "unavailable"
 
 
 class Cancelled(Failure):
-    """The asker, or an operator, stopped it."""
+    """The asker or an operator stopped the request."""
 
     code = "cancelled"
 
 
 class Interrupted(Failure):
-    """The process died while it ran, and it must not run twice."""
+    """The process died while the request ran, and it must not run twice."""
 
     code = "interrupted"
 
 
 class InvalidAnswer(Failure):
-    """The model's answer has not the form that was asked for, also when it was asked again."""
+    """The model's answer does not have the required form, after a second attempt either."""
 
     code = "invalid-answer"
 
 
 class TooLarge(Failure):
-    """A file has more bytes than are taken."""
+    """A file exceeds the maximum size."""
 
     code = "too-large"
 
@@ -286,12 +286,12 @@ class ModelError(SpadeLLMError):
     """The model did not answer; details belong in the log, not in the chat."""
 
     code = "model-failed"
-    told: ClassVar[str] = "the language model is not answering now"
+    told: ClassVar[str] = "the language model does not answer at the moment"
     """Public explanation for the caller, without details."""
 
 
 class ModelUnavailable(ModelError):
-    """The model's server is away or failing; trying again may help."""
+    """The model's server is unavailable or failing; a retry may succeed."""
 
     code = "model-unavailable"
 
@@ -300,7 +300,7 @@ class RateLimited(ModelError):
     """The model's server asks for a pause of `retry_after` seconds (None: it did not say)."""
 
     code = "rate-limited"
-    told = "the language model is asked too much now; try again in a minute"
+    told = "too many requests to the language model; try again in a minute"
 
     def __init__(self, detail: str, *, retry_after: float | None = None) -> None:
         super().__init__(detail)
@@ -308,27 +308,27 @@ class RateLimited(ModelError):
 
 
 class ModelDenied(ModelError):
-    """The server does not let us use this model: its key, quota or name is not right."""
+    """The server denies access to the model: the key, quota or name is wrong."""
 
     code = "model-denied"
-    told = "the language model is refused to this assistant: its operator has to check the settings"
+    told = "access to the language model was denied; the operator must check the settings"
 
 
 class ContextTooLong(ModelError):
     """The prompt does not fit into the model's context window."""
 
     code = "context-too-long"
-    told = "this does not fit into the language model's context window: send less"
+    told = "this does not fit into the language model's context window; send less"
 
 
 class InvalidModelOutput(ModelError):
-    """The model's answer is not in the form it was asked for."""
+    """The model's answer does not have the required form."""
 
     code = "invalid-model-output"
-    told = "the language model's answer cannot be used; try again"
+    told = "the language model gave an invalid answer; try again"
 
 
 class EmptyModelOutput(InvalidModelOutput):
-    """There is neither text nor a tool call in it; models do that now and then."""
+    """The answer has neither text nor a tool call; models do that occasionally."""
 
     code = "empty-model-output"

@@ -1,7 +1,7 @@
 """Redaction of secrets in logged values, and detection of invisible characters (sanitize).
 
-A key that names a secret hides its value, at any depth; so does a value that looks like one,
-wherever it stands. It hides too much rather than too little.
+Values whose key names a secret are masked at any depth, and so are values that look like secrets.
+In doubt a value is masked.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def redact(value: object, *, redacts_possible_secrets: bool = True) -> object:
 def redact_text(
     text: str, *, max_chars: int = MAX_VALUE_CHARS, redacts_possible_secrets: bool = True
 ) -> str:
-    """Cut first, with room for a secret that the cut would halve."""
+    """Mask the secrets in a text, and truncate it."""
+    # Truncated twice: first with room for a secret that the limit would cut in two.
     secrets = _POSSIBLE_SECRET if redacts_possible_secrets else _CERTAIN_SECRET
     hidden = secrets.sub(_mask_match, text[: 4 * max_chars])
     if len(text) <= max_chars:
@@ -94,7 +95,7 @@ def is_invisible(char: str) -> bool:
 
 
 class _Masker:
-    """Counts what it shows; used once."""
+    """Masks the secrets of one value, with a bound on the number of shown values."""
 
     def __init__(self, *, redacts_possible_secrets: bool) -> None:
         self._left = MAX_VALUES
@@ -109,7 +110,7 @@ class _Masker:
             return self._object(value, depth)
         if isinstance(value, Sequence):
             return self._list(value, depth)
-        # Of any other type nobody knows what its text form would show.
+        # The text form of any other type might contain secrets.
         return value if value is None or isinstance(value, bool | int | float) else MASK
 
     def _object(self, value: Mapping[object, object], depth: int) -> object:

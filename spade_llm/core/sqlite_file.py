@@ -1,8 +1,8 @@
 """Small SQLite file (WAL) for the event loop's thread: retry, checkpoints, bounded size.
 
-For what is written at each message and must survive kill −9: a commit takes 30 µs, to hand it to
-another thread takes longer. Only the checkpoint, which may wait for the disk, runs in another.
-A file with TRUNCATE checkpoints, which hold the write lock while they sync, is used by `execute`.
+For data that is written with each message and must survive kill −9. A commit takes 30 µs, less than
+a switch to another thread; only checkpoints, which may wait for the disk, run in one. Use `execute`
+for a file with TRUNCATE checkpoints, because they hold the write lock while they sync.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PRUNE_EVERY_ROWS = 100
-"""Rows put between two looks at a bound: by so many it may be passed."""
+"""Rows inserted between two prunings; the bound may be exceeded by this many."""
 RUN_TIMEOUT_S = 1.0
-"""Longest wait of `run` for another process, with the event loop: its commits take microseconds."""
+"""Maximum time for which `run` blocks the event loop while another process holds the file."""
 LOCK_TIMEOUT_S = 5.0
-"""Longest wait of `open`, `execute` and TRUNCATE checkpoints; the event loop goes on meanwhile."""
+"""Maximum wait of `open`, `execute` and TRUNCATE checkpoints; the event loop is not blocked."""
 RETRY_S = 0.005
 TRUNCATE_RETRY_S = 0.1
-"""Writers get the lock between two attempts, each of which may hold it for TRUNCATE_TIMEOUT_S."""
+"""Pause between two attempts, in which writers get the lock."""
 TRUNCATE_TIMEOUT_S = 0.25
 FAILING_S = 60.0
 """Time between two log lines about one file, and how long a failure is reported as current."""
@@ -45,8 +45,11 @@ logger = logging.getLogger(__name__)
 
 
 class SqliteFile:
+    """Connection to one SQLite file, with retries while another process holds it."""
+
     def __init__(self, path: Path | None, *, schema: str, what: str) -> None:
-        """`path=None`: in RAM only. `schema` makes what is missing. `what`: as people call it."""
+        """`path=None`: in RAM only. `schema`: SQL that creates missing tables. `what`: name of the
+        file in error messages."""
         self._path = path
         self._schema = schema
         self._what = what
@@ -56,14 +59,14 @@ class SqliteFile:
         self._failures = FailureThrottle(FAILING_S, time.monotonic)
 
     def open(self) -> None:
-        """Open the file, or make it, for its owner only: people's words and rooms' passwords.
+        """Open the file, or create it with permissions for its owner only.
 
         Raises:
-            ConfigurationError: it is no such file, or cannot be read and written.
+            ConfigurationError: it is not an SQLite file, or cannot be read and written.
         """
         path = self._path or ":memory:"
         if self._path is not None:
-            with suppress(OSError):  # SQLite says why it cannot be.
+            with suppress(OSError):  # SQLite reports the reason below.
                 # Before SQLite creates it: that would be readable as far as the umask allows.
                 self._path.touch(mode=0o600)
         try:
@@ -72,7 +75,7 @@ class SqliteFile:
             self._db = sqlite3.connect(
                 path, isolation_level=None, timeout=LOCK_TIMEOUT_S, check_same_thread=False
             )
-            # Last of all: opening may wait for a lock, statements on the event loop must not.
+            # At the end: opening may wait for a lock, statements on the event loop must not.
             self._db.executescript(_PRAGMAS + self._schema + "PRAGMA busy_timeout=0;")
         except sqlite3.Error as error:
             self.close()
@@ -97,7 +100,7 @@ class SqliteFile:
         return self._failures.is_failing
 
     def run(self, sql: str, *values: object) -> list[tuple[object, ...]]:
-        """The rows that the statement gives. `values` may be one mapping, for one with names.
+        """Execute a statement and return its rows. `values` may be one mapping of named parameters.
 
         Raises:
             StorageFailed: the disk refuses, or another process held the file for RUN_TIMEOUT_S.
@@ -145,7 +148,7 @@ class SqliteFile:
             await asyncio.to_thread(self._checkpoint, self._path, PASSIVE)
 
     async def truncate_wal(self) -> None:
-        """Bring the WAL into the file and leave no bytes of it.
+        """Checkpoint the WAL into the file and truncate it, so that it keeps no deleted bytes.
 
         Raises:
             StorageFailed: the disk refuses, or another process reads the file for longer than
@@ -171,8 +174,8 @@ class SqliteFile:
         return self._db.execute(sql, named).fetchall()
 
     def _checkpoint(self, path: Path, how: str) -> bool:
-        """Checkpoint over a separate connection of this thread. False: another connection was in
-        the way."""
+        """Checkpoint over a separate connection of this thread. False: another connection held the
+        lock."""
         try:
             # `closing`, because a connection's own `with` ends the transaction, not the connection.
             with closing(sqlite3.connect(path, timeout=TRUNCATE_TIMEOUT_S)) as connection:
@@ -182,8 +185,8 @@ class SqliteFile:
         return not is_busy
 
     def _storage_error(self, error: sqlite3.Error | None) -> StorageFailed:
-        """The error for the asking side, which gets no text of SQLite's; the log does, now and
-        then. None: another connection held the file for too long."""
+        """Build the error for the caller, without SQLite's text, which is logged (throttled). None:
+        another connection held the file for too long."""
         reason = "database is locked" if error is None else str(error)
         name = "SQLITE_BUSY" if error is None else getattr(error, "sqlite_errorname", "")
         if self._failures.record():
@@ -192,5 +195,5 @@ class SqliteFile:
 
 
 def _is_busy(error: sqlite3.Error) -> bool:
-    """Another connection has the file."""
+    """Check whether another connection holds the file."""
     return getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")

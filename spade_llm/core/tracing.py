@@ -64,7 +64,7 @@ class Span(Protocol):
 
     @property
     def trace_parent(self) -> str:
-        """Tells another process what its work is a part of (W3C); empty: of nothing."""
+        """Trace parent to pass on to other processes (W3C); empty: none."""
         ...
 
     def child(self, name: str, kind: SpanKind) -> Span: ...
@@ -119,7 +119,7 @@ def current_span() -> Span:
 
 
 def span(name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[Span]:
-    """A part of what runs now; what begins inside is a part of it. Not around a `yield`."""
+    """Start a child of the current span that becomes current in the block. Not around a `yield`."""
     parent = _current.get()
     return (
         _CurrentSpanScope(parent.child(name, kind)) if parent.is_recorded else nullcontext(parent)
@@ -148,7 +148,7 @@ class TracingConfig:
 
 
 class Tracer:
-    """Begins the traces of one agent, and sends their spans from a thread of its own."""
+    """Creates the spans of one agent, and exports them in a separate thread."""
 
     def __init__(self, telemetry: TracingConfig | None, *, service: str, instance: str) -> None:
         """`telemetry=None` records nothing."""
@@ -171,7 +171,7 @@ class Tracer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Send what waits, within FLUSH_S."""
+        """Export the remaining spans, within FLUSH_S."""
         provider, self._provider, self._tracer = self._provider, None, None
         if provider is not None:
             is_done = threading.Event()
@@ -185,7 +185,7 @@ class Tracer:
             await asyncio.to_thread(is_done.wait, FLUSH_S)
 
     def serving(self, name: str, trace_parent: str) -> AbstractContextManager[Span]:
-        """Work for a message that came: a part of its sender's trace, or a trace of its own."""
+        """Start the span of a received message: in its sender's trace, or in a new one."""
         if self._tracer is None or self._telemetry is None:
             return (
                 _CurrentSpanScope(NoopSpan(trace_parent))
@@ -216,7 +216,7 @@ _current: ContextVar[Span] = ContextVar("span", default=NOOP_SPAN)
 
 
 class _LogThrottle:
-    """Lets one line pass in a while: a collector that is away costs three for each batch."""
+    """Throttles log lines: an unreachable collector causes three per batch."""
 
     def __init__(self) -> None:
         self._again_at = 0.0
@@ -234,7 +234,7 @@ _LOG_THROTTLE = _LogThrottle()
 
 
 class _RecordedSpan:
-    """A Span that a collector gets to see."""
+    """Span that is exported to the collector."""
 
     is_recorded = True
 
@@ -284,7 +284,7 @@ def _sendable(value: AttributeValue) -> AttributeValue:
 
 
 def _remote(trace_parent: str) -> OtelSpan:
-    """The span of another process that ours are to be parts of."""
+    """Remote parent span of another process."""
     from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, TraceFlags
 
     if not trace_parent:
@@ -301,7 +301,7 @@ def _remote(trace_parent: str) -> OtelSpan:
 
 
 class _SpanScope:
-    """Ends a span with its block, and notes what ended that."""
+    """Context manager that ends a span, and records an exception."""
 
     def __init__(self, span: Span) -> None:
         self._span = span
@@ -310,14 +310,14 @@ class _SpanScope:
         return self._span
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # A stream that its reader needs no longer has not failed.
+        # Closing a stream early is not a failure.
         if kind not in (None, GeneratorExit):
             self._span.fail(kind.__name__)
         self._span.end()
 
 
 class _CurrentSpanScope:
-    """Ends a span with its block, and makes it the current span meanwhile."""
+    """Context manager that makes a span current, and ends it."""
 
     def __init__(self, span: Span) -> None:
         self._span = span

@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 TRIGGER_TIMEOUT_S = 5.0
 
 OnTrigger = Callable[[GuardrailResult], Awaitable[None] | None]
-"""Told of every result that is not PASS; `metadata` says which `guardrail` it was, and `on` which
-side. What it raises is logged, and harms nothing."""
+"""Callback for every result other than PASS; its `metadata` has the `guardrail`'s name and the side
+(`on`). Exceptions of the callback are logged."""
 _OVERHEAD_S = 1.0
 _STRICTEST_FIRST = (GuardrailAction.BLOCK, GuardrailAction.MODIFY, GuardrailAction.WARNING)
 
@@ -47,8 +47,8 @@ async def run_chain(
     side: GuardrailDirection,
     on_trigger: OnTrigger | None = None,
 ) -> ChainResult:
-    """Each judges what those before it have left; the first that blocks is the last. Raises
-    nothing."""
+    """Apply the guardrails in order, each to the result of the previous one; stop at the first that
+    blocks. Raises nothing."""
     current = content
     # A copy: a program may change its list while a check waits.
     for guardrail in tuple(guardrails):
@@ -136,6 +136,8 @@ async def apply_output_guardrails(
 
 
 class CompositeGuardrail(Guardrail):
+    """Guardrail that applies several guardrails in order."""
+
     def __init__(
         self,
         name: str,
@@ -144,13 +146,13 @@ class CompositeGuardrail(Guardrail):
         enabled: bool = True,
         blocked_message: str | None = None,
     ) -> None:
-        """`stop_on_block=False`: the others are asked, too, for their reasons; it still blocks."""
+        """`stop_on_block=False`: the later guardrails run after a block, too, for their reasons."""
         super().__init__(name, enabled, blocked_message)
         self.guardrails = guardrails
         self.stop_on_block = stop_on_block
 
     def limit_s(self) -> float:
-        """Each has its own limit within."""
+        """The sum of the limits of all guardrails."""
         return sum(one.limit_s() for one in self.guardrails) + _OVERHEAD_S
 
     async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
@@ -203,7 +205,7 @@ async def _report_trigger(
     context: Mapping[str, object],
     on_trigger: OnTrigger | None,
 ) -> None:
-    """The log gets no reason: it may quote the text."""
+    """Log a trigger without its reason, which may quote the text, and call `on_trigger`."""
     where, what = context.get("conversation_id"), result.action.value
     level = logging.INFO if result.action is GuardrailAction.MODIFY else logging.WARNING
     logger.log(level, "conversation %s: %s: %s by %r", where, side.value, what, guardrail.name)

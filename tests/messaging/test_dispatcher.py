@@ -167,7 +167,7 @@ async def test_a_person_is_answered_in_order_whichever_client_is_used() -> None:
         (UnknownOntology("what?"), "not-understood", "unknown-ontology", "what?"),
         (ToolFailed("it broke"), "failure", "tool-failed", "it broke"),
         (StorageFailed("disk full"), "failure", "storage-failed", "disk full"),
-        (ModelUnavailable("secret"), "failure", "model-unavailable", "the language model is not"),
+        (ModelUnavailable("secret"), "failure", "model-unavailable", "the language model does not"),
         (ConfigurationError("secret"), "failure", "configuration", "something went wrong"),
         (RequestTimeout("secret", peer="m"), "failure", "timeout", "something went wrong"),
         (ValueError("secret"), "failure", "internal", "something went wrong"),
