@@ -67,7 +67,7 @@ class AgentInteractionMemory:
         )
         check_draft(draft)
         row = entry_row(draft, owner=self.agent_id, key=None, now=self._now(), short_term_ttl_s=0.0)
-        self._file.run(partial(entries.add_entry, jid=self.agent_id, row=row, merge=False))
+        self._file.run(partial(entries.add_entry, owner=self.agent_id, row=row, merge=False))
         return f"Noted: {information}"
 
     def get_information(self, conversation_id: str) -> list[str]:

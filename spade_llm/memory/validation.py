@@ -270,8 +270,8 @@ def room_subject_range(subject: str) -> tuple[str, str]:
 def subject_jid(subject: str) -> str:
     """JID that stands for a subject: the person's own, or the room's if the person's JID is
     unknown."""
-    who, _, room = subject.partition(ROOM_SEPARATOR)
-    return who if JID_PATTERN.fullmatch(who) else room or who
+    person, _, room = subject.partition(ROOM_SEPARATOR)
+    return person if JID_PATTERN.fullmatch(person) else room or person
 
 
 def _check_tags(tags: Sequence[str]) -> None:

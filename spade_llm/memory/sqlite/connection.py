@@ -205,7 +205,7 @@ class ReaderPool:
     async def drain(self) -> None:
         """Refuse new reads and wait for running ones. The connections are not closed."""
         self._is_closed = True
-        # A connection is free when its read has ended: who holds all of them has waited for all.
+        # A connection is free when its read has ended: with all of them, all reads have ended.
         for _ in range(self._free.maxsize):
             await self._free.get()
 
@@ -231,6 +231,8 @@ def read_snapshot(connection: sqlite3.Connection, operation: Callable[[Transacti
 
 
 class InlineReader:
+    """Reader connection for short reads in the event loop's thread; it never waits for a lock."""
+
     def __init__(self, path: Path, *, pragmas: Sequence[str]) -> None:
         """Raises sqlite3.Error."""
         self._connection = open_connection(path, [*pragmas, NO_BUSY_TIMEOUT])

@@ -78,12 +78,12 @@ INSERT_CONSENT = """
 
 DELETE_CONSENT = """
     DELETE FROM consent
-    WHERE owner = (SELECT number FROM owner WHERE jid = :jid) AND subject = :subject
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
 """
 
 SELECT_CONSENT = """
     SELECT since FROM consent
-    WHERE owner = (SELECT number FROM owner WHERE jid = :jid) AND subject = :subject
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
 """
 
 SELECT_CHANGED_PERSONS = """
@@ -194,27 +194,27 @@ def mark_person_changed(transaction: Transaction, owner: str, subject: str | Non
     transaction.count(COUNT_CHANGE, {"owner": owner, "subject": subject})
 
 
-def consent_state(transaction: Transaction, jid: str, subject: str) -> Consent:
-    found = transaction.first(SELECT_CONSENT, {"jid": jid, "subject": subject})
+def consent_state(transaction: Transaction, owner: str, subject: str) -> Consent:
+    found = transaction.first(SELECT_CONSENT, {"owner": owner, "subject": subject})
     return Consent() if found is None else Consent(since=from_microseconds(found[0]))
 
 
-def give_consent(transaction: Transaction, jid: str, subject: str, *, now: int) -> Consent:
+def give_consent(transaction: Transaction, owner: str, subject: str, *, now: int) -> Consent:
     """Store the consent; an existing one is kept."""
-    owner = owner_number(transaction, jid)
-    if transaction.count(INSERT_CONSENT, {"owner": owner, "subject": subject, "now": now}):
-        record_count(transaction, jid, "consent_given", 1, now=now)
-    return consent_state(transaction, jid, subject)
+    number = owner_number(transaction, owner)
+    if transaction.count(INSERT_CONSENT, {"owner": number, "subject": subject, "now": now}):
+        record_count(transaction, owner, "consent_given", 1, now=now)
+    return consent_state(transaction, owner, subject)
 
 
-def withdraw_consent(transaction: Transaction, jid: str, subject: str, *, now: int) -> Consent:
+def withdraw_consent(transaction: Transaction, owner: str, subject: str, *, now: int) -> Consent:
     """Withdraw the consent; remove the patterns that it allowed and the list of rejected
     patterns."""
-    which: dict[str, SqlValue] = {"jid": jid, "subject": subject}
+    which: dict[str, SqlValue] = {"owner": owner, "subject": subject}
     if transaction.count(DELETE_CONSENT, which):
-        record_count(transaction, jid, "consent_withdrawn", 1, now=now)
-    patterns = [row for row in _patterns_of_owner(transaction, jid) if row[2] == subject]
-    _delete_patterns(transaction, jid, patterns, now=now)
+        record_count(transaction, owner, "consent_withdrawn", 1, now=now)
+    patterns = [row for row in _patterns_of_owner(transaction, owner) if row[2] == subject]
+    _delete_patterns(transaction, owner, patterns, now=now)
     return Consent()
 
 

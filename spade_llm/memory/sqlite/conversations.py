@@ -106,18 +106,16 @@ DELETE_EMPTY_CONVERSATIONS = """
 
 def append_messages(
     transaction: Transaction,
-    jid: str,
+    owner: str,
     conversation: str,
     messages: Sequence[Mapping[str, SqlValue]],
     *,
     subject: str | None,
 ) -> int:
     """Append the messages with new ids; return how many were appended."""
-    owner = owner_number(transaction, jid)
-    number = _conversation_number(transaction, owner, conversation)
-    where: Mapping[str, SqlValue] = {"owner": owner, "number": number, "subject": subject}
+    where = {**_conversation_numbers(transaction, owner, conversation), "subject": subject}
     new = [row for one in messages for row in transaction.all(INSERT_MESSAGE, {**where, **one})]
-    transaction.mark_changed(jid, [message_key(seq) for (seq,) in new])
+    transaction.mark_changed(owner, [message_key(seq) for (seq,) in new])
     return len(new)
 
 
@@ -134,10 +132,9 @@ def message_history(
     return [message_from_row(row) for row in reversed(transaction.all(SELECT_HISTORY, which))]
 
 
-def close_conversation(transaction: Transaction, jid: str, conversation: str) -> None:
-    owner = owner_number(transaction, jid)
-    number = _conversation_number(transaction, owner, conversation)
-    transaction.count(CLOSE_CONVERSATION, {"owner": owner, "number": number})
+def close_conversation(transaction: Transaction, owner: str, conversation: str) -> None:
+    which = _conversation_numbers(transaction, owner, conversation)
+    transaction.count(CLOSE_CONVERSATION, which)
 
 
 def episode_messages(transaction: Transaction, owner: str, seq: int) -> Sequence[ObservedMessage]:
@@ -210,10 +207,17 @@ def due_cleared(
     return [(owner, seq) for owner, seq in transaction.all(SELECT_DUE, which)]
 
 
-def _conversation_number(transaction: Transaction, owner: int, conversation: str) -> int:
-    which: Mapping[str, SqlValue] = {"owner": owner, "conversation": conversation}
+def _conversation_numbers(
+    transaction: Transaction, owner: str, conversation: str
+) -> Mapping[str, SqlValue]:
+    """Numbers of the owner and of the conversation, which are assigned now if they have none."""
+    which: dict[str, SqlValue] = {
+        "owner": owner_number(transaction, owner),
+        "conversation": conversation,
+    }
     transaction.count(INSERT_CONVERSATION, which)
-    return int(transaction.all(SELECT_CONVERSATION, which)[0][0])
+    ((number,),) = transaction.all(SELECT_CONVERSATION, which)
+    return {"owner": which["owner"], "number": number}
 
 
 def _hide_messages(transaction: Transaction, owner: str, conversation: str, *, now: int) -> int:

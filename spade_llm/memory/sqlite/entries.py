@@ -78,23 +78,23 @@ MAX_RECORDED_IDS = 1000
 """Maximum number of ids in one audit record; `count` has the full number."""
 
 
-def owner_number(transaction: Transaction, jid: str) -> int:
+def owner_number(transaction: Transaction, owner: str) -> int:
     """Number of an owner; assigned now if it has none."""
-    found = transaction.first(SELECT_OWNER, {"jid": jid})
+    found = transaction.first(SELECT_OWNER, {"jid": owner})
     if found is None:
-        transaction.count(INSERT_OWNER, {"jid": jid})
-        found = transaction.all(SELECT_OWNER, {"jid": jid})[0]
+        transaction.count(INSERT_OWNER, {"jid": owner})
+        found = transaction.all(SELECT_OWNER, {"jid": owner})[0]
     return int(found[0])
 
 
 def add_entry(
-    transaction: Transaction, jid: str, row: Mapping[str, SqlValue], *, merge: bool
+    transaction: Transaction, owner: str, row: Mapping[str, SqlValue], *, merge: bool
 ) -> SqlRow:
     """Insert an entry, or reinforce an equal one with `merge`; return its ENTRY_COLUMNS.
 
     An id that was written before returns the entry that it led to.
     """
-    owned = {**row, "owner": owner_number(transaction, jid)}
+    owned = {**row, "owner": owner_number(transaction, owner)}
     # First of all: a request that comes twice must not strengthen what it stored itself.
     seq = _existing_entry(transaction, owned)
     if seq is None:
@@ -102,23 +102,27 @@ def add_entry(
         if seq is None:
             transaction.count(INSERT_ENTRY, owned)
             seq = int(transaction.all(SELECT_SEQ_BY_ID, owned)[0][0])
-        transaction.mark_changed(jid, [entry_key(seq)])
-    return transaction.all(SELECT_BY_SEQ, {"owner": jid, "seq": seq})[0]
+        transaction.mark_changed(owner, [entry_key(seq)])
+    return transaction.all(SELECT_BY_SEQ, {"owner": owner, "seq": seq})[0]
 
 
-def existing_row(transaction: Transaction, jid: str, row: Mapping[str, SqlValue]) -> SqlRow | None:
+def existing_row(
+    transaction: Transaction, owner: str, row: Mapping[str, SqlValue]
+) -> SqlRow | None:
     """ENTRY_COLUMNS of the entry that this id led to, if it was written before."""
-    seq = _existing_entry(transaction, {**row, "owner": owner_number(transaction, jid)})
-    return None if seq is None else transaction.first(SELECT_BY_SEQ, {"owner": jid, "seq": seq})
+    seq = _existing_entry(transaction, {**row, "owner": owner_number(transaction, owner)})
+    return None if seq is None else transaction.first(SELECT_BY_SEQ, {"owner": owner, "seq": seq})
 
 
-def add_entries(transaction: Transaction, jid: str, rows: Sequence[Mapping[str, SqlValue]]) -> None:
+def add_entries(
+    transaction: Transaction, owner: str, rows: Sequence[Mapping[str, SqlValue]]
+) -> None:
     """Insert complete rows; rows with existing ids are left as they are."""
-    owner = owner_number(transaction, jid)
-    owned = [{**row, "owner": owner} for row in rows]
+    number = owner_number(transaction, owner)
+    owned = [{**row, "owner": number} for row in rows]
     transaction.each(INSERT_ENTRY, owned)
     keys = [transaction.all(SELECT_SEQ_BY_ID, row)[0][0] for row in owned]
-    transaction.mark_changed(jid, map(entry_key, keys))
+    transaction.mark_changed(owner, map(entry_key, keys))
 
 
 def _existing_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> int | None:

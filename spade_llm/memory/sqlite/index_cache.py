@@ -425,6 +425,6 @@ def _load_index(transaction: Transaction, *, owner: str, model: str, now: int) -
     for rows in all_index_rows(transaction, owner, model=model, now=now):
         put_rows(index, rows)
     if len(index) > PAGE_ROWS:
-        # Made, run and put in place at once: nobody else has this index yet.
+        # Made, run and put in place at once: the index is not shared yet.
         index.merge_job()()()
     return index

@@ -71,19 +71,19 @@ PURGE_INTERVAL_S = 86_400.0
 
 
 def configure_decay(
-    transaction: Transaction, jid: str, policy: DecayPolicy, *, now: int
+    transaction: Transaction, owner: str, policy: DecayPolicy, *, now: int
 ) -> DecayStatus:
     transaction.count(
         UPSERT_POLICY,
         {
-            "owner": owner_number(transaction, jid),
+            "owner": owner_number(transaction, owner),
             "is_enabled": policy.is_enabled,
             "older_than_s": policy.older_than_s,
             "below_importance": policy.below_importance,
             "tiers": json.dumps([tier.value for tier in policy.tiers]),
         },
     )
-    return decay_status(transaction, jid, now=now)
+    return decay_status(transaction, owner, now=now)
 
 
 def decay_status(transaction: Transaction, owner: str, *, now: int) -> DecayStatus:
@@ -120,7 +120,7 @@ def due_decay(
     )
     return [
         (seq, id)
-        # Importance that nobody set is computed when it is read: SQL cannot compare it.
+        # Importance that was not set is computed when it is read: SQL cannot compare it.
         for seq, id, importance, count, last_used in idle
         if effective_importance(importance, count, last_used, now=now) < policy.below_importance
     ]

@@ -159,7 +159,7 @@ def migrate_legacy_file(source: Path, target: Path) -> Path:
     """
     if target.exists() or not source.exists():
         return target
-    # Filled under another name: whoever is killed meanwhile leaves no half memory behind.
+    # Filled under another name: a process that is killed meanwhile leaves no half memory behind.
     unfinished = target.with_name(f".{target.name}.unfinished")
     unfinished.unlink(missing_ok=True)
     try:
