@@ -22,14 +22,14 @@ class RetrievalOptions:
     everything that the owner may read."""
 
     namespaces: tuple[str, ...] = ()
-    """`name` of one of ours, or `owner@domain/name` of one that was granted to us."""
+    """Namespaces to search: `name` of an own one, or `owner@domain/name` of a granted one."""
     shared: tuple[str, ...] | None = None
     """Restriction of the namespaces granted by other owners to those named here (`owner@domain` or
     `owner@domain/name`); it also applies to `namespaces`. None means no restriction: then every
     owner that grants access adds to the results."""
     person: str = ""
-    """Bare JID of the person that this is asked for. What they granted to us is looked through,
-    too, and a `name` may be one of theirs; what is not there, or not granted, is passed over."""
+    """Bare JID of the person on whose behalf the caller asks. Namespaces that this person granted
+    are searched, too, and a `name` may be theirs; missing or not granted ones are skipped."""
     personal: str = ""
     """Personal namespace of the caller with the documents of one person (rag/names.py). It is
     searched in addition to the others if `namespaces` is empty; no other personal namespace is."""
@@ -37,17 +37,17 @@ class RetrievalOptions:
     """Metadata conditions: only chunks of documents with all of these values are returned. The keys
     `source`, `document`, `heading` and `page` are also allowed."""
     min_score: float | None = None
-    """0…1; None: what the library takes for relevant."""
+    """Minimum score, 0…1; None: the default of the library."""
     max_tokens: int | None = None
     """Maximum number of tokens of all texts together, estimated; passages that do not fit are left
     out."""
     merge_neighbours: bool = True
-    """Chunks of one document that follow each other become one passage."""
+    """True: consecutive chunks of a document are merged into one passage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A passage of a document: one chunk, or several that follow each other."""
+    """Passage of a document: one chunk, or several consecutive ones."""
 
     text: str
     source: str
@@ -55,13 +55,13 @@ class Chunk:
     """Namespace as its reader addresses it: `name`, or `owner@domain/name` if it belongs to another
     owner."""
     index: int
-    """Position of the first one among the document's chunks, from 0."""
+    """Position of the first chunk in the document, from 0."""
     count: int = 1
     """Number of consecutive chunks."""
     start: int
     """Offset of the first character in the document's text."""
     end: int
-    """Offset behind the last character."""
+    """Offset after the last character."""
     heading: str = ""
     """Headings above it, outermost first, joined by ` > `."""
     page: int | None = None
@@ -93,22 +93,22 @@ class Retriever(Protocol):
     async def retrieve(
         self, query: str, *, k: int = 5, options: RetrievalOptions | None = None
     ) -> Retrieval:
-        """The k best passages (1…20). Nothing found is an empty answer, and no error.
+        """Find the k (1…20) best passages; the result is empty if nothing was found.
 
         Raises:
             InvalidArguments: a field is wrong; the message names it.
-            Unauthorised: a namespace of another owner that was not granted to us, or that is not.
+            Unauthorised: a namespace of another owner was not granted, or does not exist.
         """
         ...
 
 
 MAX_PAGE = 1000
-"""Documents of one listing."""
+"""Maximum number of documents of one listing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDocument:
-    """Text with a name: what is split, embedded and indexed."""
+    """Text with a name, to be split, embedded and indexed."""
 
     text: str
     source: str
@@ -116,7 +116,7 @@ class SourceDocument:
     namespace: str = DEFAULT_NAMESPACE
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
     page_starts: tuple[int, ...] = ()
-    """Offset of each page's first character, rising; empty: it has no pages."""
+    """Offset of the first character of each page, ascending; empty: no pages."""
     is_markdown: bool | None = None
     """True if `#` begins a heading; None means that the extension of the source decides."""
 
@@ -131,7 +131,7 @@ class Ingested:
     id: str = ""
     """The same for the same namespace and source; empty if it was left out."""
     version: int = 0
-    """1 at first, and one more with each change of its content."""
+    """Number of the version, from 1; incremented with each change of its content."""
     was_unchanged: bool = False
     """True when its text was already there and nothing was embedded again."""
     left_out: str = ""
@@ -154,9 +154,9 @@ class Progress:
     """Number of documents done, including those left out."""
     total: int
     chunks: int
-    """Stored so far."""
+    """Number of chunks stored so far."""
     source: str = ""
-    """The last one that was done."""
+    """Source of the last document done."""
 
 
 OnProgress = Callable[[Progress], Awaitable[None]]
@@ -166,7 +166,7 @@ PathKind = Literal["file", "folder"]
 class Access(StrEnum):
     READ = "read"
     WRITE = "write"
-    """Reading too."""
+    """Includes reading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +199,7 @@ class NamespaceStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentSummary:
-    """A document as it is listed."""
+    """Entry in a list of documents."""
 
     id: str
     source: str
@@ -209,12 +209,12 @@ class DocumentSummary:
     updated_at: datetime
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
     preview: str = ""
-    """The beginning of its text; empty: an older agent, which does not say."""
+    """The beginning of its text; empty if an older agent does not send it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentPage:
-    """Part of a list, in the order of namespace and source."""
+    """Page of a list of documents, ordered by namespace and source."""
 
     documents: tuple[DocumentSummary, ...]
     total: int
@@ -229,13 +229,13 @@ class NamespaceGrant:
 
     namespace: str
     to: str
-    """A bare JID, or a domain."""
+    """Bare JID or domain."""
     access: Access
     created_at: datetime
 
 
 class Library(Retriever, Protocol):
-    """A retriever that also takes documents.
+    """Retriever that also accepts documents.
 
     Raises (every method): InvalidArguments naming the field; Unauthorised for a namespace of
     another owner that may not be written to.
@@ -244,7 +244,7 @@ class Library(Retriever, Protocol):
     async def ingest(
         self, document: SourceDocument, *, splitting: Splitting | None = None
     ) -> Ingested:
-        """Split, embed and index; the same source again replaces what was there in one step."""
+        """Split, embed and index a document; one with the same source is replaced atomically."""
         ...
 
     async def ingest_path(
@@ -257,10 +257,10 @@ class Library(Retriever, Protocol):
         splitting: Splitting | None = None,
         on_progress: OnProgress | None = None,
     ) -> Sequence[Ingested]:
-        """A file, or a folder of them, below a document root of the *serving* agent.
+        """Ingest a file or folder below a document root of the *serving* agent.
 
-        A file of the folder that could not be taken is in the answer too, with `left_out`. Raises
-        PathNotFound also where there is one that is not what `only` says.
+        Files of a folder that were skipped are in the result too, with `left_out`. Raises
+        PathNotFound also if the path is not of the kind `only`.
         """
         ...
 
@@ -270,7 +270,7 @@ class Catalogue(Protocol):
     errors of Library, and NotFound if a named item does not exist."""
 
     async def namespaces(self) -> Sequence[NamespaceSummary]:
-        """Ours by name, then those granted to us."""
+        """List the own namespaces by name, then the granted ones."""
         ...
 
     async def stats(self, namespace: str) -> NamespaceStats: ...
@@ -278,7 +278,8 @@ class Catalogue(Protocol):
     async def documents(
         self, *, namespace: str | None = None, limit: int = 100, offset: int = 0
     ) -> DocumentPage:
-        """`limit` 1…1000; without a namespace, those of all that are ours and not personal."""
+        """List documents. `limit`: 1…1000. `namespace`: None means all own ones that are not
+        personal."""
         ...
 
     async def delete(self, *, namespace: str, source: str | None = None) -> int:
@@ -289,7 +290,8 @@ class Catalogue(Protocol):
     async def reindex(
         self, *, namespace: str | None = None, on_progress: OnProgress | None = None
     ) -> int:
-        """Embed what is stored again, with today's model; how many chunks. Queries go on."""
+        """Embed the stored chunks again with the current model; returns their number. Queries are
+        served meanwhile."""
         ...
 
 
@@ -297,13 +299,13 @@ class Sharing(Protocol):
     """Access grants of an owner. Raises the errors of Catalogue."""
 
     async def grant(self, namespace: str, *, to: str, access: Access = Access.READ) -> None:
-        """Again with another access: that one holds from then on."""
+        """Grant access to a namespace; replaces an earlier grant to the same JID or domain."""
         ...
 
     async def revoke(self, namespace: str, *, to: str) -> bool:
-        """False: there was no such grant."""
+        """Revoke a grant; returns False if there was none."""
         ...
 
     async def grants(self) -> Sequence[NamespaceGrant]:
-        """Given by us, by namespace and grantee."""
+        """List the grants given, by namespace and grantee."""
         ...

@@ -56,16 +56,16 @@ if TYPE_CHECKING:
     )
     from spade_llm.rag.loading.loader import LoadLimits
     from spade_llm.rag.store.rows import Namespace
-    from spade_llm.rag.store.writer import ActiveReaders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryParts:
+    """Components of a library, shared by the views of all owners."""
+
     embedder: Embedder | None
     registry: Registry
     grants: NamespaceGrants
     index: ChromaIndex
-    readers: ActiveReaders
     sweeping: OrphanCollector
     batches: SharedBatches | None
     storing: DocumentWriter
@@ -75,40 +75,6 @@ class LibraryParts:
     loader: Loader
     files: FolderIngestion
     search: HybridSearch
-
-
-def assemble_library(
-    database: LibraryDatabase,
-    index: ChromaIndex,
-    search: HybridSearch,
-    *,
-    registry: Registry,
-    sweeping: OrphanCollector,
-    embedder: Embedder | None,
-    splitting: Splitting,
-    loader: Loader,
-) -> LibraryParts:
-    grants = NamespaceGrants(database, registry)
-    batches = None if embedder is None else SharedBatches(embedder)
-    storing = DocumentWriter(registry, index, grants, sweeping, embedder=embedder)
-    return LibraryParts(
-        embedder=embedder,
-        registry=registry,
-        grants=grants,
-        index=index,
-        readers=sweeping.readers,
-        sweeping=sweeping,
-        batches=batches,
-        storing=storing,
-        ingestion=Ingestion(
-            registry, grants, storing, embedder=embedder, batches=batches, splitting=splitting
-        ),
-        removal=DocumentRemoval(registry, grants, sweeping),
-        reindexing=Reindexing(registry, index, sweeping, embedder=embedder, batches=batches),
-        loader=loader,
-        files=FolderIngestion(loader),
-        search=search,
-    )
 
 
 MAX_K = 20
@@ -133,7 +99,7 @@ class OwnedLibrary:
             raise InvalidArguments(f"query is longer than {MAX_QUERY_CHARS} characters")
         options = options or RetrievalOptions()
         # The collections in use are not dropped before this search has ended.
-        with self._parts.readers.reading():
+        with self._parts.sweeping.readers.reading():
             namespaces = await self._readable(options)
             found = await self._parts.search.search(namespaces, query, k, options)
         chunks: list[ScoredChunk] = []
@@ -288,29 +254,44 @@ class DocumentLibrary:
         copies = VectorCopyStore(self._database)
         index = ChromaIndex(directory / "chroma", url=chroma_url, copies=copies)
         registry = Registry(self._database)
+        grants = NamespaceGrants(self._database, registry)
         sweeping = OrphanCollector(registry, index)
         words = PassageIndexCache(KeywordStore(self._database))
+        batches = None if embedder is None else SharedBatches(embedder)
+        storing = DocumentWriter(registry, index, grants, sweeping, embedder=embedder)
+        loader = Loader(roots, limits=limits)
         model = embedder.name if embedder is not None else None
         self._warming = CacheWarmup(registry, words, index, model=model)
-        search = HybridSearch(
-            registry,
-            words,
-            MetadataFilters(self._database),
-            index,
+        self._parts = LibraryParts(
             embedder=embedder,
-            min_score=min_score,
-            changes=sweeping.alone,
-            on_asked=self._warming.asked,
-        )
-        self._parts = assemble_library(
-            self._database,
-            index,
-            search,
             registry=registry,
+            grants=grants,
+            index=index,
             sweeping=sweeping,
-            embedder=embedder,
-            splitting=splitting or Splitting(),
-            loader=Loader(roots, limits=limits),
+            batches=batches,
+            storing=storing,
+            ingestion=Ingestion(
+                registry,
+                grants,
+                storing,
+                embedder=embedder,
+                batches=batches,
+                splitting=splitting or Splitting(),
+            ),
+            removal=DocumentRemoval(registry, grants, sweeping),
+            reindexing=Reindexing(registry, index, sweeping, embedder=embedder, batches=batches),
+            loader=loader,
+            files=FolderIngestion(loader),
+            search=HybridSearch(
+                registry,
+                words,
+                MetadataFilters(self._database),
+                index,
+                embedder=embedder,
+                min_score=min_score,
+                changes=sweeping.alone,
+                on_asked=self._warming.asked,
+            ),
         )
         self._opened = AsyncExitStack()
 
@@ -323,7 +304,10 @@ class DocumentLibrary:
             stack.push_async_callback(asyncio.to_thread, self._parts.loader.close)
             # Before the first use of the index: the names of collections depend on it.
             self._parts.index.belong_to(await self._parts.registry.library_id())
-            await self._tidy()
+            # What an interrupted change left behind; later if the vector store is unavailable.
+            async with self._parts.sweeping.alone:
+                await self._parts.sweeping.try_to_sweep()
+                await self._parts.registry.empty_log()
             stack.push_async_callback(self._parts.storing.close)
             stack.push_async_callback(self._warming.close)
             self._warming.start()
@@ -344,10 +328,3 @@ class DocumentLibrary:
         if not owner:
             raise InvalidArguments("owner must not be empty")
         return OwnedLibrary(owner, self._parts)
-
-    async def _tidy(self) -> None:
-        """Remove what an interrupted change left behind; if the vector store is unavailable,
-        later."""
-        async with self._parts.sweeping.alone:
-            await self._parts.sweeping.try_to_sweep()
-            await self._parts.registry.empty_log()

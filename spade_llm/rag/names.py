@@ -17,7 +17,7 @@ MAX_SOURCE_CHARS = 1024
 MAX_JID_CHARS = 1024
 
 PERSONAL_PATTERN = "person." + "[0-9a-f]" * 32
-"""Names of namespaces that are looked through only where they are named: a pattern for re, and for
+"""Pattern of personal namespaces, which are searched only if they are named; for `re` and SQLite's
 GLOB."""
 _NAMESPACE = re.compile(r"(?!\.+$)[\w.-]{1,64}")
 _BARE_JID = re.compile(r"[^@/\s]+@[^@/\s]+")
@@ -35,7 +35,7 @@ class NamespaceAddress:
     name: str
 
     def __str__(self) -> str:
-        """The same for every reader: `owner@domain/name`. No owner and no name has a `/`."""
+        """Format the address as `owner@domain/name`; neither part contains a `/`."""
         return f"{self.owner}/{self.name}"
 
     def seen_by(self, reader: str) -> str:
@@ -55,9 +55,9 @@ def parse_address(text: str, *, asker: str) -> NamespaceAddress:
         return NamespaceAddress(owner=asker, name=check_namespace(name))
     if not _BARE_JID.fullmatch(owner) or len(owner) > MAX_JID_CHARS:
         raise _invalid_name(text)
-    # Servers stamp JIDs in lower case (RFC 7622), people write them as they like.
-    whose = asker if owner.lower() == asker.lower() else owner.lower()
-    return NamespaceAddress(owner=whose, name=check_namespace(name))
+    # Servers stamp JIDs in lower case (RFC 7622); people may write them otherwise.
+    owner = asker if owner.lower() == asker.lower() else owner.lower()
+    return NamespaceAddress(owner=owner, name=check_namespace(name))
 
 
 def personal_namespace(jid: str) -> str:
@@ -94,7 +94,7 @@ def check_grantee(to: str, *, owner: str) -> str:
     if not is_one or len(to) > MAX_JID_CHARS:
         raise InvalidArguments(f"to: {to[:80]!r} is neither a bare JID nor a domain")
     if to.lower() == owner.lower():
-        raise InvalidArguments("to: this namespace is yours already")
+        raise InvalidArguments("to: you already own this namespace")
     return to.lower()
 
 
@@ -104,12 +104,12 @@ def grantee_names(asker: str) -> tuple[str, str]:
 
 
 def document_id(owner: str, namespace: str, source: str) -> str:
-    """Always the same for the same source in the same namespace."""
+    """Id of a document, determined by its namespace and source."""
     return str(uuid5(_DOCUMENT_ID_NAMESPACE, f"{owner}/{namespace}/{source}"))
 
 
 def _invalid_name(text: str) -> InvalidArguments:
     return InvalidArguments(
-        f"namespace {text[:80]!r} is not a name; use 1 to 64 letters, digits, '_', '-' or '.', "
-        "for another owner's with its bare JID and '/' before it"
+        f"namespace {text[:80]!r} is not valid; use 1 to 64 letters, digits, '_', '-' or '.', "
+        "for a namespace of another owner after its bare JID and '/'"
     )

@@ -21,7 +21,7 @@ ONTOLOGY = "spade-llm.rag/1"
 
 
 class OwnerDocuments(Library, Catalogue, Sharing, Protocol):
-    """All that one owner can do."""
+    """Documents of one owner, with all roles of rag/contract.py."""
 
 
 class LibraryBackend(Protocol):
@@ -37,24 +37,24 @@ class RagBody(Body):
 logger = logging.getLogger(__name__)
 
 MAX_TIME_S = 6 * 3600.0
-"""Of one request, its wait for its turn included; what it has done by then stays."""
+"""Maximum duration of one request, with its wait in the queue; its partial results are kept."""
 TIMEOUT_S = MAX_TIME_S + 60
-"""How long its asker waits."""
+"""Timeout of the caller."""
 MAX_RUNNING = 4
-"""At a time, of all owners, and one of each: the embedder is shared."""
+"""Maximum number of requests in one queue, running or waiting; more are refused (Busy)."""
 MAX_PER_QUEUE = 4
-"""Running or waiting in one line; one more is refused as busy."""
+"""Maximum number of requests in one queue, running or waiting; further ones are refused (Busy)."""
 MAX_PER_OWNER = 32
-"""Of one owner in all lines together."""
+"""Maximum number of requests in all queues of one owner."""
 MAX_TOTAL = 64
-"""Of all owners."""
+"""Maximum number of requests of all owners."""
 PROGRESS_EVERY_S = 0.5
-"""Least time between two reports of progress; the last one is always sent."""
+"""Minimum time between two progress reports; the last one is always sent."""
 HEARTBEAT_S = 30.0
 SILENCE_S = 300.0
-"""After so much of it the asker gives up: whoever serves it is gone, and not back."""
+"""Time without a report after which the caller gives up."""
 DISCONNECTED_S = 15.0
-"""Pause in the reports when the network is away: the work goes on."""
+"""Time between two reports while the network is down; the work goes on."""
 
 
 class ProgressPart(RagBody):
@@ -63,61 +63,62 @@ class ProgressPart(RagBody):
 
 @dataclass(slots=True)
 class _OwnerQueue:
-    """Those of one owner, or of one of the people that it keeps files for."""
+    """Queue of one owner, or of one person with a personal namespace."""
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     length: int = 0
 
 
 class IngestionQueue:
-    """In order for each owner and its people, a few of them at a time."""
+    """Fair queue of long requests: in order for each owner and person, some of them at a time."""
 
     def __init__(self) -> None:
-        self._lines: dict[tuple[str, str], _OwnerQueue] = {}
+        self._queues: dict[tuple[str, str], _OwnerQueue] = {}
         self._held: Counter[str] = Counter()
-        """By owner."""
+        """Number of requests by owner."""
         self._running = asyncio.Semaphore(MAX_RUNNING)
 
     @asynccontextmanager
     async def turn(self, request: Request, namespace: str = "") -> AsyncIterator[ProgressStream]:
-        """Agree, wait, and run the block. What goes into a personal `namespace` has a line of its
-        own: nobody waits for what another person shared.
+        """Agree, wait, and run the block. Each personal `namespace` has its own queue, so that the
+        files of one person do not delay those of another.
 
         Raises:
-            Busy: its line has MAX_OF_OWNER going on, its owner MAX_OF_PEOPLE, or all MAX_HELD.
+            Busy: MAX_PER_QUEUE, MAX_PER_OWNER or MAX_TOTAL is reached.
         """
         person = namespace if is_personal_namespace(namespace) else ""
-        with self._place(request.message.owner, person) as line:
-            # In this order: heartbeats while it waits, and no common place taken before its turn.
-            async with ProgressStream(request) as reporter, line.turn, self._running:
+        with self._place(request.message.owner, person) as queue:
+            # In this order: heartbeats while it waits, and no shared slot taken before its turn.
+            async with ProgressStream(request) as reporter, queue.turn, self._running:
                 yield reporter
 
     @contextmanager
     def _place(self, owner: str, person: str) -> Iterator[_OwnerQueue]:
-        line = self._lines.get((owner, person)) or _OwnerQueue()
-        if line.length >= MAX_PER_QUEUE or self._is_full(owner):
-            raise Busy("too many long requests wait here already; ask again when one has ended")
+        queue = self._queues.get((owner, person)) or _OwnerQueue()
+        if (
+            queue.length >= MAX_PER_QUEUE
+            or self._held[owner] >= MAX_PER_OWNER
+            or self._held.total() >= MAX_TOTAL
+        ):
+            raise Busy("too many long requests are waiting; try again when one has ended")
         # Only now, so that a refused request leaves no queue behind.
-        self._lines[owner, person] = line
-        line.length += 1
+        self._queues[owner, person] = queue
+        queue.length += 1
         self._held[owner] += 1
         try:
-            yield line
+            yield queue
         finally:
-            line.length -= 1
+            queue.length -= 1
             # In-place subtraction drops counts of 0, so that the table stays bounded.
             self._held -= Counter((owner,))
-            if not line.length:
-                del self._lines[owner, person]
-
-    def _is_full(self, owner: str) -> bool:
-        return self._held[owner] >= MAX_PER_OWNER or self._held.total() >= MAX_TOTAL
+            if not queue.length:
+                del self._queues[owner, person]
 
 
 class ProgressStream:
-    """Tells the asker how far its request is; a report that cannot be sent stops nothing.
+    """Progress reports to the caller of a request; a report that cannot be sent is skipped.
 
-    Within its block the last report is repeated every BEAT_S, as a sign of life.
+    Within its block, the last report is repeated every HEARTBEAT_S.
     """
 
     def __init__(self, request: Request) -> None:
@@ -125,28 +126,28 @@ class ProgressStream:
         self._last = Progress(done=0, total=0, chunks=0)
         self._has_news = asyncio.Event()
         self._pause_s = PROGRESS_EVERY_S
-        self._beating: asyncio.Task[None] | None = None
+        self._heartbeat: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        with self._forgiven():
+        with self._tolerate_errors():
             await self._request.agree()
-        self._beating = asyncio.create_task(self._beat())
+        self._heartbeat = asyncio.create_task(self._send_reports())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._beating is not None:
-            self._beating.cancel()
-            await asyncio.gather(self._beating, return_exceptions=True)
+        if self._heartbeat is not None:
+            self._heartbeat.cancel()
+            await asyncio.gather(self._heartbeat, return_exceptions=True)
 
     async def tell(self, progress: Progress) -> None:
-        """As OnProgress: to be called after each document."""
+        """Report progress (an OnProgress); call it after each document."""
         self._last = progress
         self._has_news.set()
         if progress.done >= progress.total:
             await self._send()
 
-    async def _beat(self) -> None:
-        """Many documents are done at one stroke: what is true after it is told, too."""
+    async def _send_reports(self) -> None:
+        """Send news, at most every PROGRESS_EVERY_S, and heartbeats."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(HEARTBEAT_S):
@@ -157,13 +158,15 @@ class ProgressStream:
     async def _send(self) -> None:
         self._has_news.clear()
         self._pause_s = PROGRESS_EVERY_S
-        with self._forgiven():
+        with self._tolerate_errors():
             await self._request.part(ProgressPart(progress=self._last).encode())
 
     @contextmanager
-    def _forgiven(self) -> Iterator[None]:
+    def _tolerate_errors(self) -> Iterator[None]:
         try:
             yield
         except RequestError as error:
             self._pause_s = DISCONNECTED_S
-            logger.info("%s was not told of progress: %s", self._request.message.sender, error)
+            logger.info(
+                "progress could not be reported to %s: %s", self._request.message.sender, error
+            )

@@ -73,14 +73,14 @@ def parse_content(kind: FileKind, content: bytes) -> LoadedText:
 
         return parse_html(content)
     if kind in (FileKind.CSV, FileKind.TSV):
-        from spade_llm.rag.loading.structured import parse_csv
+        from spade_llm.rag.loading.text import parse_csv
 
         return parse_csv(content, delimiter="\t" if kind is FileKind.TSV else None)
     if kind is FileKind.TEXT:
         from spade_llm.rag.loading.text import parse_text
 
         return parse_text(content)
-    from spade_llm.rag.loading.structured import parse_json, parse_json_lines
+    from spade_llm.rag.loading.text import parse_json, parse_json_lines
 
     return parse_json(content) if kind is FileKind.JSON else parse_json_lines(content)
 
