@@ -206,13 +206,19 @@ class MemoryBehaviour(Behaviour):
         return replace(recalled, memories=(*await self._noted(subject), *recalled.memories))
 
     async def recall_wished(
-        self, question: str, *, subject: str, wishes: ContextOptions
+        self, question: str, *, subject: str, context_options: ContextOptions
     ) -> RecallResult:
         """Recall only what the context options select."""
-        recalled = await self._recall.wished(question, subject=subject, wishes=wishes)
-        if not wishes.use_memory:
+        recalled = await self._recall.wished(
+            question, subject=subject, context_options=context_options
+        )
+        if not context_options.use_memory:
             return recalled
-        noted = [one for one in await self._noted(subject) if one.entry.type in wishes.memory_types]
+        noted = [
+            one
+            for one in await self._noted(subject)
+            if one.entry.type in context_options.memory_types
+        ]
         return replace(recalled, memories=(*noted, *recalled.memories))
 
     async def _noted(self, peer: str) -> Sequence[ScoredMemory]:

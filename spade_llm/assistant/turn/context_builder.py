@@ -195,24 +195,24 @@ class AssembledContext:
 
 
 def assemble_context(
-    wishes: ContextOptions, sources: ContextSources, *, count: Count
+    options: ContextOptions, sources: ContextSources, *, count: Count
 ) -> AssembledContext:
-    """`count` tells how many tokens a text has. Never more than `wishes.max_tokens`."""
-    allocator = _BudgetAllocator(wishes, sources, count)
-    allocator.fill(wishes.max_tokens)
-    return allocator.built(wishes.max_tokens)
+    """`count` tells how many tokens a text has. Never more than `options.max_tokens`."""
+    allocator = _BudgetAllocator(options, sources, count)
+    allocator.fill(options.max_tokens)
+    return allocator.built(options.max_tokens)
 
 
 class _BudgetAllocator:
     """Token budget allocation between tools, history, memories and documents; in each list, the
     least important entries are at the end."""
 
-    def __init__(self, wishes: ContextOptions, sources: ContextSources, count: Count) -> None:
-        headings = {name: texts[wishes.language] for name, texts in HEADINGS.items()}
+    def __init__(self, options: ContextOptions, sources: ContextSources, count: Count) -> None:
+        headings = {name: texts[options.language] for name, texts in HEADINGS.items()}
         self._sources = sources
         self._count = count
         self._headings = headings
-        self._memory_share = MEMORY_SHARE[wishes.priority]
+        self._memory_share = MEMORY_SHARE[options.priority]
         self._tools = BudgetedList(
             sorted(
                 sources.tools,

@@ -223,30 +223,32 @@ class LLMBehaviour(Behaviour):
         conversation: Conversation,
         attempt: _TurnAttempt,
         turn_input: ChatTurnInput,
-        wishes: ContextOptions,
+        context_options: ContextOptions,
     ) -> TurnOutcome:
         """Respond with the context that the options select, instead of the assistant's defaults."""
-        tool_wishes = turn_input.wishes
+        tool_options = turn_input.wishes
         toolbox = (
             self.toolbox_of(turn_input.peer, turn_input.kept_in)
-            if tool_wishes.are_any_wanted
+            if tool_options.are_any_wanted
             else CombinedToolbox([])  # Nobody waits for tools that are not to be called.
         )
-        check_namespace_access(wishes.namespaces, person=turn_input.peer)
+        check_namespace_access(context_options.namespaces, person=turn_input.peer)
         is_history_known, recalled, specs, count = await asyncio.gather(
-            self._is_known(conversation, wishes),
-            self._memory.recall_wished(turn_input.text, subject=turn_input.peer, wishes=wishes),
+            self._is_known(conversation, context_options),
+            self._memory.recall_wished(
+                turn_input.text, subject=turn_input.peer, context_options=context_options
+            ),
             toolbox.list(),
             self._token_counters.count_for(self.model.name),
         )
         available = ContextSources(
-            history=tuple(conversation.messages) if wishes.reads_history else (),
+            history=tuple(conversation.messages) if context_options.reads_history else (),
             recalled=replace(recalled, heard=turn_input.heard, replied_to=turn_input.replied_to),
-            tools=offered_tools(specs, tool_wishes),
-            named=tool_wishes.tools or (),
-            chosen=tool_wishes.tool_choice,
+            tools=offered_tools(specs, tool_options),
+            named=tool_options.tools or (),
+            chosen=tool_options.tool_choice,
         )
-        built = assemble_context(wishes, available, count=count)
+        built = assemble_context(context_options, available, count=count)
         attempt.question = user_message(turn_input.text, peer=turn_input.speaker)
         turn = self._turn(NoContextManagement(), toolbox)
         history = (*built.history, attempt.question)
@@ -254,7 +256,7 @@ class LLMBehaviour(Behaviour):
             turn, history, built.recalled, turn_input, attempt.result, built.tools
         )
         unknown = () if is_history_known else ("memory",)
-        no_tools = self._missing_tools() if tool_wishes.are_any_wanted else ()
+        no_tools = self._missing_tools() if tool_options.are_any_wanted else ()
         return TurnOutcome(
             question=turn_input.text,
             result=result,
@@ -263,9 +265,9 @@ class LLMBehaviour(Behaviour):
             missing=(*unknown, *recalled.missing, *no_tools),
         )
 
-    async def _is_known(self, conversation: Conversation, wishes: ContextOptions) -> bool:
+    async def _is_known(self, conversation: Conversation, context_options: ContextOptions) -> bool:
         """True if the history from before the process start is loaded, or is not needed."""
-        if not wishes.reads_history or self._memory.memory is None:
+        if not context_options.reads_history or self._memory.memory is None:
             return True
         await self._memory.load(conversation)
         return conversation.is_loaded

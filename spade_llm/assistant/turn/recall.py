@@ -188,18 +188,22 @@ class Recall:
         memories = self._memories_about(question, subject, limit=self._budget.memories)
         return await self._found(memories, passages)
 
-    async def wished(self, question: str, *, subject: str, wishes: ContextOptions) -> RecallResult:
+    async def wished(
+        self, question: str, *, subject: str, context_options: ContextOptions
+    ) -> RecallResult:
         """Recall what the context options select. Unlike in `about`, neighbouring chunks stay
         separate passages."""
         question = question[-MAX_QUESTION_CHARS:]
         memories: RecallQuery[ScoredMemory] = _nothing
-        if wishes.use_memory and wishes.memory_types:
-            types = wishes.memory_types
+        if context_options.use_memory and context_options.memory_types:
+            types = context_options.memory_types
             memories = self._memories_about(question, subject, types, limit=MAX_REQUESTED_MEMORIES)
         passages: RecallQuery[ScoredChunk] = _nothing
-        if wishes.use_documents:
-            options = RetrievalOptions(namespaces=wishes.namespaces, merge_neighbours=False)
-            passages = partial(self._passages, question, subject, wishes.top_k, options)
+        if context_options.use_documents:
+            options = RetrievalOptions(
+                namespaces=context_options.namespaces, merge_neighbours=False
+            )
+            passages = partial(self._passages, question, subject, context_options.top_k, options)
         return await self._found(memories, passages)
 
     async def _found(

@@ -114,7 +114,7 @@ async def test_talk_of_other_sessions_that_is_beside_the_point_is_not_recalled(
     async with _talkative(tmp_path, has_vectors=has_vectors) as recall:
         for question in ("Hola", "Hello!", "Thanks", "What can you do?", "Name a prime number"):
             chat = await recall.about(question, subject="ada@x")
-            built = await recall.wished(question, subject="ada@x", wishes=ContextOptions())
+            built = await recall.wished(question, subject="ada@x", context_options=ContextOptions())
 
             said = [one for one in (*chat.memories, *built.memories) if is_message(one)]
             assert [one.entry.content for one in said if "numbers" not in one.entry.content] == []
@@ -133,7 +133,7 @@ async def test_talk_of_other_sessions_that_a_question_is_about_is_recalled(
 ) -> None:
     async with _talkative(tmp_path, has_vectors=has_vectors) as recall:
         built = await recall.wished(
-            "Which marathon am I training for?", subject="ada@x", wishes=ContextOptions()
+            "Which marathon am I training for?", subject="ada@x", context_options=ContextOptions()
         )
 
     assert TALKS[1][0] in _contents(built)
@@ -229,7 +229,7 @@ async def test_an_invalid_question_of_one_person_does_not_disable_documents_for_
         another_s = personal_namespace("eve@x")
         wishes = ContextOptions(use_documents=True, namespaces=(another_s,))
 
-        wrong = await recall.wished("owls", subject="bob@x", wishes=wishes)
+        wrong = await recall.wished("owls", subject="bob@x", context_options=wishes)
         right = await recall.about("owls", subject="ada@x")
 
     assert (wrong.passages, wrong.missing) == ((), ())
