@@ -17,15 +17,15 @@ const t = texts({
   },
   es: {
     offline: "No se puede contactar con la pasarela. ¿Está en marcha?",
-    late: "No hubo respuesta a tiempo.",
-    away: "Ahora mismo no se puede contactar con un agente.",
+    late: "La pasarela no respondió a tiempo.",
+    away: "Un agente necesario no está disponible.",
     unknown: "Hace falta un token de la API.",
-    forbidden: "Eso no está permitido.",
-    missing: "Eso no existe (o ya no).",
-    invalid: "La pasarela no entendió la petición.",
-    large: "Es demasiado grande.",
-    busy: "Demasiado rápido: inténtalo de nuevo en un momento.",
-    broken: "Algo falló en la pasarela.",
+    forbidden: "Permiso denegado.",
+    missing: "No se encuentra; puede que se haya borrado.",
+    invalid: "La petición no es válida.",
+    large: "El contenido es demasiado grande.",
+    busy: "Límite alcanzado; inténtalo más tarde.",
+    broken: "Error interno de la pasarela.",
   },
 });
 

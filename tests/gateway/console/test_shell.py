@@ -45,7 +45,7 @@ async def test_every_module_loads_with_the_same_texts_in_both_languages(console:
         ("en-GB", "invalid", "text: it is empty", "text: it is empty."),
         ("en-GB", "away", "", "A required agent is unavailable."),
         ("en-GB", "unknown", "Authorization: say so", "An API token is needed."),
-        ("es-ES", "large", "2 MB at most", "Es demasiado grande. (2 MB at most)"),
+        ("es-ES", "large", "2 MB at most", "El contenido es demasiado grande. (2 MB at most)"),
     ],
 )
 async def test_errors_are_shown_once(

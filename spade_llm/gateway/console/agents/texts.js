@@ -39,7 +39,7 @@ export const t = texts({
     title: "Agentes",
     about: "Quién está en línea, qué hace cada uno y quién pregunta a quién.",
     picture: "La red",
-    away: "ausente",
+    away: "no disponible",
     quiet: "en calma",
     perMinute: (rate) => `${rate} / min`,
     doing: (running, queued) => `${running} en curso, ${queued} en espera`,

@@ -12,8 +12,8 @@ const t = texts({
     back: "Reconnected",
   },
   es: {
-    offline: "No se puede contactar con la pasarela. Reintentando…",
-    away: "La pasarela ha perdido su red de agentes. Reintentando…",
+    offline: "No se puede contactar con la pasarela. Reconectando…",
+    away: "La pasarela no está conectada al servidor XMPP. Reconectando…",
     back: "Conectado de nuevo",
   },
 });

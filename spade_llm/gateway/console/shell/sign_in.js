@@ -18,8 +18,8 @@ const t = texts({
     use: "Use this token",
   },
   es: {
-    title: "¿Quién eres?",
-    text: "Esta pasarela pide un token de la API. Quien la gestiona crea uno con:",
+    title: "Iniciar sesión",
+    text: "Esta pasarela requiere un token de la API. Su operador crea uno con:",
     example: "NOMBRE --principal PERSONA@DOMINIO",
     label: "Token de la API",
     hint: "Se guarda en esta pestaña hasta que la cierres.",
@@ -27,7 +27,7 @@ const t = texts({
   },
 });
 
-let refused = null; // the token that was asked about already; who says no is left in peace
+let refused = null; // the token for which the user has already declined to enter another
 
 export async function askForToken() {
   if (refused === store.token) return;
