@@ -31,7 +31,8 @@ PACKAGE = ROOT / "spade_llm"
 
 CORE = {"core", "old_names"}
 SEARCH = {"search"} | CORE
-PROVIDERS = {"providers"} | SEARCH
+UNDERSTANDING = {"understanding"} | SEARCH
+PROVIDERS = {"providers"} | UNDERSTANDING
 CONTEXT = {"context"} | PROVIDERS
 MESSAGING = {"messaging"} | CORE
 XMPP = {"xmpp"} | MESSAGING
@@ -50,6 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "messaging": MESSAGING,
     "providers": PROVIDERS,
     "search": SEARCH,
+    "understanding": UNDERSTANDING,
     "context": CONTEXT,
     "xmpp": XMPP,
     "memory": {"memory"} | SERVICE,

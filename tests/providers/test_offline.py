@@ -200,7 +200,7 @@ async def test_recalled_facts_answer_without_a_tool_call() -> None:
 
     text = await answer_to("¿cómo me llamo?", memories=[other, ADA])
 
-    assert text == "Esto es lo que recuerdo:\n- My name is Ada (2026-11-20)"
+    assert text == "«My name is Ada» (me lo dijiste el 2026-11-20)."
 
 
 async def test_everything_about_me_is_listed() -> None:
@@ -210,7 +210,7 @@ async def test_everything_about_me_is_listed() -> None:
         "No preference memories found",
     )
 
-    assert text == "This is what I remember:\n- My name is Ada\n  Context: chat"
+    assert text == "This is what I remember:\nAbout you:\n- your name is Ada"
 
 
 async def test_irrelevant_search_results_are_not_given_as_the_answer() -> None:
@@ -221,11 +221,8 @@ async def test_irrelevant_search_results_are_not_given_as_the_answer() -> None:
     embed_missing = await answer_to("Do you remember my surgery?", found)
     about = await answer_to("Do you remember my dog?", found)
 
-    assert embed_missing == (
-        "I remember nothing with these words. Perhaps one of these means it:\n"
-        "- [fact] I live in Lisbon\n- [fact] Toby is a dog\n- [fact] Ada rows"
-    )
-    assert about == "This is what I remember:\n- [fact] Toby is a dog"
+    assert embed_missing == "I remember nothing about that."
+    assert about == "Toby is a dog."
 
 
 async def test_a_search_that_finds_nothing_and_one_that_fails_are_told_apart() -> None:
@@ -271,7 +268,7 @@ async def test_results_become_answers() -> None:
         == "Tokio: 23:08, viernes 2026-11-20."
     )
     assert await answer_to("my name is Ada", "Stored fact memory: My name is Ada") == (
-        "I will remember: My name is Ada."
+        "I will remember: your name is Ada."
     )
     assert "disk full" in await answer_to("my name is Ada", "Failed to store memory: disk full")
 
@@ -291,8 +288,8 @@ async def test_without_memory_tools_the_conversation_itself_is_what_it_knows() -
     asked = await OfflineProvider().complete([*told, user("¿Cuál es mi lenguaje favorito?")])
     nothing = await OfflineProvider().complete([user("¿Cuál es mi lenguaje favorito?")])
 
-    assert "Anotado en esta conversación: Me gusta Python" in noted.text
-    assert "- Me gusta Python" in asked.text
+    assert "Anotado en esta conversación: te gusta Python; te llamas Juan." in noted.text
+    assert asked.text == "Te gusta Python."
     assert "No recuerdo nada" in nothing.text
 
 

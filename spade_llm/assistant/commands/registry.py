@@ -86,17 +86,26 @@ def help_text(lines: Iterable[str]) -> str:
 
 CommandHandler = Callable[[str, "ChatTurnInput"], Awaitable[str]]
 """Command handler: takes the argument and the turn's input, and returns the answer."""
+RequestHandler = Callable[["ChatTurnInput"], Awaitable[str | None]]
+
+
+UNREACHABLE = "My memory cannot be reached right now. Please try again in a moment."
 
 
 class CommandRegistry:
     def __init__(self) -> None:
         self._handlers: dict[str, CommandHandler] = {"help": self._help}
         self._lines = ["/help – this list"]
+        self._requests: list[RequestHandler] = []
 
     def add(self, name: str, handler: CommandHandler, *lines: str) -> None:
         """`lines` say in /help what it does, in the order in which commands are added."""
         self._handlers[name] = handler
         self._lines.extend(lines)
+
+    def add_request(self, handler: RequestHandler) -> None:
+        """`handler` answers requests in words; None: the message is none."""
+        self._requests.append(handler)
 
     def knows(self, text: str) -> bool:
         """True if the text is a registered command with a slash; rules for rooms are ignored."""
@@ -110,14 +119,24 @@ class CommandRegistry:
         """The answer to a command; None: this is none."""
         command = self._find(turn_input)
         if command is None:
-            return None
+            return await self._answer_request(turn_input)
         if turn_input.message.said.room and not is_allowed_in_rooms(command):
             return RoomNotices(bare(turn_input.message.receiver)).not_here(turn_input.text)
         try:
             return await self._handlers[command.name](command.argument, turn_input)
         except (RequestError, ServiceError) as error:
             logger.warning("/%s for %s: %s", command.name, turn_input.peer, error)
-            return "My memory cannot be reached right now. Please try again in a moment."
+            return UNREACHABLE
+
+    async def _answer_request(self, turn_input: ChatTurnInput) -> str | None:
+        for handler in self._requests:
+            try:
+                if (answer := await handler(turn_input)) is not None:
+                    return answer
+            except (RequestError, ServiceError, TimeoutError) as error:
+                logger.warning("a request of %s: %s", turn_input.peer, error)
+                return UNREACHABLE
+        return None
 
     def _find(self, turn_input: ChatTurnInput) -> Command | None:
         """The command that this message is; None: it is none."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat.messages import AnswerSource, BuiltContext, ToolRoundReport
 from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput, ToolCallReport
+from spade_llm.assistant.commands.forget_requests import ForgetRequests
 from spade_llm.assistant.commands.memory import LearningCommands, MemoryCommands
 from spade_llm.assistant.commands.registry import NOTHING_TO_STOP, STOP, CommandRegistry
 from spade_llm.assistant.history.conversations import IDLE_S, ConversationCache, ConversationLocks
@@ -24,6 +25,7 @@ from spade_llm.assistant.turn.context_builder import (
     assemble_context,
 )
 from spade_llm.assistant.turn.documents import check_namespace_access
+from spade_llm.assistant.turn.fact_revision import close_replaced
 from spade_llm.assistant.turn.memory_toolbox import MemoryToolbox
 from spade_llm.assistant.turn.options import TurnOptions
 from spade_llm.assistant.turn.prompt import (
@@ -123,6 +125,9 @@ class LLMBehaviour(Behaviour):
         self.memory_commands = MemoryCommands(memory, self.conversations)
         self.memory_commands.add_to(self.commands)
         LearningCommands(memory).add_to(self.commands)
+        forget_requests = ForgetRequests(memory, self.conversations)
+        forget_requests.add_to(self.commands)
+        self.commands.add_request(forget_requests.answer)
 
     async def run(self) -> None:
         """Turns begin with messages (assistant/chat/service.py); between them conversations
@@ -199,6 +204,7 @@ class LLMBehaviour(Behaviour):
         )
         # Before anything is stored: options that cannot be met leave no trace.
         tools = offered_tools(specs, turn_input.wishes)
+        recalled = await self._revised(recalled, conversation, turn_input)
         recalled = replace(recalled, heard=turn_input.heard, replied_to=turn_input.replied_to)
         attempt.question = user_message(turn_input.text, peer=turn_input.speaker)
         history = (*conversation.messages, attempt.question)
@@ -217,6 +223,21 @@ class LLMBehaviour(Behaviour):
             recalled=recalled,
             missing=(*recalled.missing, *self._missing_tools()),
         )
+
+    async def _revised(
+        self, recalled: RecallResult, conversation: Conversation, turn_input: ChatTurnInput
+    ) -> RecallResult:
+        """What was recalled, without the memories that the message itself says are outdated."""
+        if self._memory.memory is None or turn_input.message.said.is_passing:
+            return recalled
+        closed = await close_replaced(
+            self._memory.memory,
+            turn_input.text,
+            tuple(conversation.messages),
+            subject=turn_input.peer,
+        )
+        kept = tuple(one for one in recalled.memories if one.entry.id not in closed)
+        return replace(recalled, memories=kept)
 
     async def _respond_with_options(
         self,

@@ -6,45 +6,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.providers.offline.language import key_words, language_of, with_synonyms
-from spade_llm.providers.quoted_context import CONTEXT_NAME, MESSAGE, QuotedContext, read_context
-from spade_llm.search.sentences import split_sentences
+from spade_llm.providers.offline.language import key_words, language_of
+from spade_llm.providers.quoted_context import CONTEXT_NAME, QuotedContext, read_context
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from spade_llm.providers.model import ContextMessage
-    from spade_llm.providers.quoted_context import QuotedMemory, QuotedPassage
+    from spade_llm.providers.quoted_context import QuotedPassage
 
-MAX_MEMORIES = 5
 MAX_PASSAGES = 2
 EXCERPT_CHARS = 600
 CLOSE_SCORE = 0.5
 """A passage that shares no word with the question is taken only if it scored this much."""
-
-
-def relevant_memories(memories: Sequence[QuotedMemory], topic: str) -> list[QuotedMemory]:
-    """Select the memories that share words with the topic, most first; all of them if it has no
-    words.
-
-    Messages of conversations are used only if no other memory matches.
-    """
-    kept = [memory for memory in memories if memory.kind != MESSAGE]
-    wanted = with_synonyms(key_words(topic))
-    if not wanted:
-        return kept
-    return _shared_words(kept, wanted) or _shared_words(filter(_is_telling, memories), wanted)
-
-
-def _shared_words(memories: Iterable[QuotedMemory], wanted: frozenset[str]) -> list[QuotedMemory]:
-    scored = [(len(wanted & key_words(memory.text)), memory) for memory in memories]
-    scored = sorted((s for s in scored if s[0]), key=lambda s: -s[0])
-    return [memory for _, memory in scored][:MAX_MEMORIES]
-
-
-def _is_telling(memory: QuotedMemory) -> bool:
-    """Neither our own words nor a question."""
-    return not memory.text.startswith("assistant: ") and "?" not in memory.text
 
 
 def relevant_passages(passages: Sequence[QuotedPassage], question: str) -> list[QuotedPassage]:
@@ -117,24 +91,11 @@ def _context_before(messages: Sequence[ContextMessage], at: int) -> QuotedContex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoteToRemember:
-    """Note to store in memory."""
-
-    category: str
-    content: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RememberIntent:
-    notes: tuple[NoteToRemember, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RecallIntent:
+    """Request for everything that is known about a topic."""
+
     topic: str
     """Words to look for; empty: everything about the person."""
-    is_personal: bool = True
-    """It is about the person, so memory is the place to look; documents come after it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,25 +114,17 @@ class GreetingIntent:
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnmatchedIntent:
-    """No rule applies: look into what was recalled and retrieved."""
-
-    question: str
+Intent = RecallIntent | TimeIntent | CalculateIntent | GreetingIntent
 
 
-Intent = (
-    RememberIntent | RecallIntent | TimeIntent | CalculateIntent | GreetingIntent | UnmatchedIntent
-)
-
-
-def recognise_intent(text: str) -> Intent:
-    """The first rule that applies."""
+def recognise_intent(text: str) -> Intent | None:
+    """The first rule that applies. None: the message tells or asks something of its own
+    (spade_llm/understanding)."""
     text = " ".join(text[:MAX_MESSAGE_CHARS].split())
-    for rule in (_remember, _time, _calculation, _memory, _statements, _greeting):
-        if wish := rule(text):
-            return wish
-    return UnmatchedIntent(question=text)
+    for rule in (_time, _calculation, _recall, _greeting):
+        if intent := rule(text):
+            return intent
+    return None
 
 
 MAX_MESSAGE_CHARS = 4000
@@ -180,22 +133,12 @@ MAX_MESSAGE_CHARS = 4000
 _I = re.IGNORECASE
 _POLITE = r"^(?:(?:please|por favor|hi|hello|hey|hola|ok|and|y)\b[\s,.!]*)*"
 
-_REMEMBER = re.compile(
-    _POLITE + r"(?:can you |could you |puedes )?"
-    r"(?:remember|don'?t forget|note|recuerda|acu[eé]rdate(?: de)?|apunta|anota|no olvides"
-    r"|recordar)(?: that| que|:)? (?P<content>.+)$",
-    _I,
-)
-_NOT_A_NOTE = re.compile(
-    r"(?:me|my \w+|mi \w+|what|where|when|who|how|qu[eé]|d[oó]nde|cu[aá]ndo)\W*$"
-    r"|(?:what|where|when|who|how|qu[eé] |d[oó]nde|cu[aá]ndo|qui[eé]n|c[oó]mo)\b",
-    _I,
-)
-
 _TIME = re.compile(
-    r"\b(?:what(?:'s| is)? (?:the )?(?:current |local )?(?:time|date|day)\b|what time|what day"
-    r"|tell me the (?:time|date)|current (?:time|date)\b|which day|today'?s date|date today"
-    r"|qu[eé] horas? (?:es|son)|dime la (?:hora|fecha)|qu[eé] d[ií]a|qu[eé] fecha"
+    r"\b(?:what(?:'s| is)? (?:the )?(?:current |local )?(?:time|date|day)\b"
+    r"|what time(?! (?:do|does|did|is (?:my|the|our))\b)|what day(?= is (?:it|today))"
+    r"|tell me the (?:time|date)|current (?:time|date)\b|which day is (?:it|today)|today'?s date"
+    r"|date today|qu[eé] horas? (?:es|son)|dime la (?:hora|fecha)"
+    r"|qu[eé] (?:d[ií]a|fecha) (?:es|tenemos|estamos)\b"
     r"|a qu[eé] d[ií]a|cu[aá]l es la (?:hora|fecha))",
     _I,
 )
@@ -240,43 +183,7 @@ _KNOW = re.compile(
     r"(?: de| sobre| acerca de)+ (?P<de>.+)|recuerdas (?P<recuerdas>.+)",
     _I,
 )
-_ABOUT_ME = re.compile(
-    r"\b(?:what|where|when|who|how|which)\b.*\b(?:my|i|me|am i)\b|\bdo i\b|\bam i\b"
-    r"|[¿\b]?(?:qu[eé]|d[oó]nde|cu[aá]ndo|qui[eé]n|c[oó]mo|cu[aá]l(?:es)?|cu[aá]nt\w+)\b.*"
-    r"\b(?:mis?|me|vivo|soy|tengo|trabajo|prefiero)\b",
-    _I,
-)
-_MINE = re.compile(r"\b(?:my|i|me|mis?|m[ií])\b", _I)
 _SELF = re.compile(r"^(?:me|myself|m[ií]|m[ií] mismo|my self|i)$", _I)
-
-_STATEMENT_SPLIT = re.compile(
-    r"(?<=;)\s+|,?\s+(?:and|y|but|pero)\s+"
-    r"(?=(?:my|i|i'm|me|mi|vivo|soy|tengo|prefiero|trabajo|odio)\b)",
-    _I,
-)
-_STATEMENTS = (
-    (
-        "preference",
-        re.compile(
-            r"(?:i (?:really |also )?(?:like|love|prefer|hate|dislike|enjoy|don'?t like)"
-            r"|my favou?rite|(?:no )?me (?:gustan?|encantan?)|prefiero|odio|detesto"
-            r"|mis? \w+ (?:favorit|preferid)[oa]s?)\b.+",
-            _I,
-        ),
-    ),
-    (
-        "fact",
-        re.compile(
-            r"(?:my name(?:'s| is)|i(?:'m| am) called|call me|i live in|i come from"
-            r"|i(?:'m| am) from|i work (?:as|at|in|for|on)"
-            r"|i(?:'m| am) (?:an?|allergic|married|\d+ years)"
-            r"|i (?:was born|speak|study|have (?:an?|two|three|\d+))|my [\w' -]{1,40}? (?:is|are)"
-            r"|me llamo|ll[aá]mame|vivo en|trabajo (?:en|de|como|para)|soy|nac[ií] en|hablo|estudio"
-            r"|tengo|mis? [\w -]{1,40}? (?:es|son|est[aá]n?)|mi nombre es)\b.+",
-            _I,
-        ),
-    ),
-)
 
 _GREETING = re.compile(
     r"(?:hi|hello|hey|good (?:morning|afternoon|evening)|hola"
@@ -287,20 +194,6 @@ _GREETING = re.compile(
     r"(?: there)?[\s!.,?¡¿]*$",
     _I,
 )
-
-
-def _remember(text: str) -> RememberIntent | None:
-    found = _REMEMBER.match(text)
-    if not found or text.endswith("?") or _NOT_A_NOTE.match(found["content"]):
-        return None
-    return RememberIntent(notes=(_note(found["content"]),))
-
-
-def _note(content: str) -> NoteToRemember:
-    for category, pattern in _STATEMENTS:
-        if pattern.match(content):
-            return NoteToRemember(category=category, content=_sentence(content))
-    return NoteToRemember(category="fact", content=_sentence(content))
 
 
 def _time(text: str) -> TimeIntent | None:
@@ -329,53 +222,12 @@ def _calculation(text: str) -> CalculateIntent | None:
     return None
 
 
-def _memory(text: str) -> RecallIntent | None:
-    question = text.strip(" ¿?!.")
-    if found := _KNOW.search(question):
-        topic = next(filter(None, found.groups())).strip()
-        if _SELF.match(topic):
-            return RecallIntent(topic="")
-        return RecallIntent(topic=topic, is_personal=bool(_MINE.search(topic)))
-    if _is_question(text) and _ABOUT_ME.search(question):
-        return RecallIntent(topic=question)
-    return None
-
-
-def _is_question(text: str) -> bool:
-    return text.endswith("?") or bool(
-        re.match(
-            r"[¿\s]*(?:what|where|when|who|how|which|do|am|qu[eé]|d[oó]nde|cu[aá]l|c[oó]mo)\b",
-            text,
-            _I,
-        )
-    )
-
-
-def _statements(text: str) -> RememberIntent | None:
-    if _is_question(text):
+def _recall(text: str) -> RecallIntent | None:
+    found = _KNOW.fullmatch(text.strip(" ¿?!."))
+    if not found:
         return None
-    parts = (
-        part for sentence in split_sentences(text) for part in _STATEMENT_SPLIT.split(sentence)
-    )
-    clauses = [re.sub(_POLITE, "", part, flags=_I) for part in parts]
-    notes = [note for clause in clauses if (note := _statement(clause))]
-    return RememberIntent(notes=tuple(notes[:MAX_NOTES])) if notes else None
-
-
-MAX_NOTES = 5
-"""Maximum number of notes from one message."""
-
-
-def _statement(clause: str) -> NoteToRemember | None:
-    for category, pattern in _STATEMENTS:
-        if pattern.fullmatch(clause):
-            return NoteToRemember(category=category, content=_sentence(clause))
-    return None
-
-
-def _sentence(text: str) -> str:
-    text = text.strip().rstrip(" .!;,")
-    return text[:1].upper() + text[1:]
+    topic = next(filter(None, found.groups())).strip()
+    return RecallIntent(topic="" if _SELF.match(topic) else topic)
 
 
 def _greeting(text: str) -> GreetingIntent | None:

@@ -24,25 +24,36 @@ from spade_llm.providers.model import (
 from spade_llm.providers.offline.intents import (
     CalculateIntent,
     GreetingIntent,
-    Intent,
     RecallIntent,
-    RememberIntent,
     TimeIntent,
-    UnmatchedIntent,
     excerpt,
     read_turn,
     recognise_intent,
-    relevant_memories,
     relevant_passages,
 )
 from spade_llm.providers.offline.language import key_words, with_synonyms
 from spade_llm.providers.offline.time_zones import time_zone_of
+from spade_llm.providers.quoted_context import MESSAGE
+from spade_llm.understanding.answers import (
+    Candidate,
+    find_answers,
+    find_nearest,
+    group_statements,
+    is_about_speaker,
+    with_closed,
+)
+from spade_llm.understanding.clauses import ClauseKind
+from spade_llm.understanding.corrections import with_antecedent
+from spade_llm.understanding.statements import read_message, statements_of
+from spade_llm.understanding.vocabulary import concepts_of
+from spade_llm.understanding.wording import in_second_person
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spade_llm.providers.model import ContextMessage
-    from spade_llm.providers.offline.intents import OfflineTurn
+    from spade_llm.providers.offline.intents import Intent, OfflineTurn
+    from spade_llm.understanding.replacement import Statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +67,21 @@ class Phrases:
     greeting: str
     abilities: str
     stored: str
+    changed: str
     not_stored: str
     noted: str
     """Reply if there is no memory tool; the note remains in the conversation only."""
-    remembered: str
+    taken_back: str
+    understood: str
+    """Reply to what is neither a fact nor a question."""
+    welcome: str
+    dated: str
+    """An answer, and the date on which it was told."""
     perhaps: str
+    """An answer that only means something similar."""
+    remembered: str
+    groups: dict[str, str]
+    """Headings of the list of everything that is known."""
     nothing_remembered: str
     passage: str
     nothing_found: str
@@ -81,10 +102,21 @@ ENGLISH = Phrases(
         "(“what is 12*7+3?”) and quote from your documents."
     ),
     stored="I will remember: {}.",
+    changed="I have changed it: {}.",
     not_stored="I could not store that: {}",
     noted="Noted in this conversation: {}.",
+    taken_back="All right, I do not keep that.",
+    understood="All right.",
+    welcome="You are welcome.",
+    dated="{} (you told me on {}).",
+    perhaps="I am not sure; perhaps this: {}",
     remembered="This is what I remember:",
-    perhaps="I remember nothing with these words. Perhaps one of these means it:",
+    groups={
+        "you": "About you",
+        "people": "People and animals",
+        "tastes": "Likes and dislikes",
+        "plans": "Plans and dates",
+    },
     nothing_remembered="I remember nothing about that.",
     passage="From {}:",
     nothing_found="I found nothing about that in memory or documents.",
@@ -105,10 +137,21 @@ SPANISH = Phrases(
         "(«¿cuánto es 12*7+3?») y citar tus documentos."
     ),
     stored="Lo recordaré: {}.",
+    changed="Lo he cambiado: {}.",
     not_stored="No he podido guardarlo: {}",
     noted="Anotado en esta conversación: {}.",
+    taken_back="De acuerdo, no lo guardo.",
+    understood="De acuerdo.",
+    welcome="De nada.",
+    dated="{} (me lo dijiste el {}).",
+    perhaps="No estoy seguro; quizá esto: {}",
     remembered="Esto es lo que recuerdo:",
-    perhaps="No recuerdo nada con esas palabras. Quizá lo diga uno de estos:",
+    groups={
+        "you": "Sobre ti",
+        "people": "Personas y animales",
+        "tastes": "Gustos",
+        "plans": "Planes y fechas",
+    },
     nothing_remembered="No recuerdo nada sobre eso.",
     passage="De {}:",
     nothing_found="No he encontrado nada sobre eso en la memoria ni en los documentos.",
@@ -124,8 +167,10 @@ PHRASES = {"en": ENGLISH, "es": SPANISH}
 
 _IS_EMPTY = re.compile(r"No .*memor|Found 0|My \w+ memories \(0 ")
 """Pattern of an empty result of the memory tools."""
-NEAREST = 3
-"""Found by meaning alone, and shown."""
+_ENTRY = re.compile(r"^- (?:\[[\w ]+\] )?(?P<text>.*)$")
+_THANKS = re.compile(r"\b(?:thanks?|thank you|cheers|gracias)\b", re.IGNORECASE)
+KNOWLEDGE_KINDS = ("fact", "preference", "semantic", "profile", "procedural")
+"""Kinds of recalled memories that answer; episodes and patterns are about many things."""
 CHARS_PER_TOKEN = 4
 """Estimated characters per token, as used elsewhere; rules have no tokens."""
 LISTED_CATEGORIES = ("fact", "preference")
@@ -158,7 +203,7 @@ class OfflineProvider(NonStreamingModel):
     ) -> Completion:
         turn = read_turn(messages)
         rules = _Rules(turn, [] if tool_choice == "none" else tools)
-        step = await rules.next_step(recognise_intent(turn.question))
+        step = await rules.next_step()
         if isinstance(step, str):
             return _within_token_limit(
                 _with_notices(turn, step, is_stand_in=self._is_stand_in), sampling
@@ -173,124 +218,189 @@ class _Rules:
         self._turn = turn
         self._tools = {tool.name: tool for tool in tools}
         self._say: Phrases = PHRASES[turn.language]
+        quoted = sorted(turn.context.memories, key=lambda one: one.date)
+        self._by_relevance = [one for one in turn.context.memories if one.kind in KNOWLEDGE_KINDS]
+        self._recalled = [one for one in quoted if one.kind in KNOWLEDGE_KINDS]
+        self._told = statements_of(turn.earlier)
+        self._messages = [one for one in quoted if one.kind == MESSAGE]
+        self._reading = read_message(
+            turn.question, self._told, [one.text for one in self._recalled]
+        )
 
-    async def next_step(self, wish: Intent) -> OfflineStep:
-        if self._turn.results:
-            return self._from_results(wish)
-        match wish:
-            case RememberIntent():
-                return self._store(wish)
-            case RecallIntent():
-                return self._recall(wish)
+    async def next_step(self) -> OfflineStep:
+        """The next tool calls, or the answer."""
+        reading = self._reading
+        intent = recognise_intent(self._turn.question)
+        if intent is not None and not reading.statements:
+            return await self._follow(intent)
+        has_store = "store_memory" in self._tools
+        stored = len(reading.statements) if has_store else 0
+        results = self._turn.results
+        if stored and not results:
+            return self._calls("store_memory", [_note(one) for one in reading.statements])
+        replies = [self._acknowledge(results[:stored])] if reading.statements else []
+        if reading.takes_back:
+            replies.append(self._say.taken_back)
+        if asked := self._question():
+            may_search = is_about_speaker(asked)
+            answer = self._answer(asked, results[stored:], may_search=may_search)
+            if not isinstance(answer, str):
+                return answer
+            replies.append(answer)
+        return "\n".join(replies or results) or self._small_talk()
+
+    def _question(self) -> str:
+        """What the message asks, or asks for; empty if it only tells something."""
+        if self._reading.questions:
+            return with_antecedent(" ".join(self._reading.questions), self._turn.earlier)
+        is_open = self._reading.has(ClauseKind.REQUEST) or self._reading.has(ClauseKind.OTHER)
+        return self._turn.question if is_open and not self._reading.statements else ""
+
+    async def _follow(self, intent: Intent) -> OfflineStep:
+        results = self._turn.results
+        match intent:
             case TimeIntent():
-                return await self._clock(wish)
+                return (
+                    self._time(intent.place, results[-1]) if results else await self._clock(intent)
+                )
             case CalculateIntent():
-                return self._call("calculator", {"expression": wish.expression})
+                if results:
+                    return _sum_sentence(intent.expression, results[-1])
+                return self._calls("calculator", [{"expression": intent.expression}])
+            case RecallIntent():
+                return self._recall(intent, results)
             case GreetingIntent():
-                return f"{self._say.greeting} {self._say.abilities}"
-            case UnmatchedIntent():
-                return self._about(wish.question) or self._nothing()
+                return "\n".join(results) or self._greet()
 
-    def _store(self, wish: RememberIntent) -> OfflineStep:
-        if "store_memory" not in self._tools:
-            return "\n".join(self._say.noted.format(note.content) for note in wish.notes)
-        notes = [{"category": note.category, "content": note.content} for note in wish.notes]
-        return self._calls("store_memory", notes)
+    def _greet(self) -> str:
+        if _THANKS.search(self._turn.question):
+            return self._say.welcome
+        return f"{self._say.greeting} {self._say.abilities}"
 
-    def _recall(self, wish: RecallIntent) -> OfflineStep:
-        if found := self._memories(wish.topic):
-            return found if wish.is_personal else self._about(wish.topic)
-        if not wish.is_personal and (passages := self._passages(wish.topic)):
+    def _small_talk(self) -> str:
+        return self._say.understood if self._turn.question.strip() else self._nothing()
+
+    def _acknowledge(self, results: Sequence[str]) -> str:
+        """What was understood; or why it could not be stored."""
+        statements = self._reading.statements
+        for result in results:
+            if not result.startswith("Stored "):
+                return self._say.not_stored.format(result)
+        told = "; ".join(self._reworded(one.text) for one in statements)
+        if not results:
+            return self._say.noted.format(told)
+        is_changed = any(one.replaced for one in statements)
+        return (self._say.changed if is_changed else self._say.stored).format(told)
+
+    def _reworded(self, text: str) -> str:
+        return in_second_person(text, self._turn.language)
+
+    def _answer(self, asked: str, results: Sequence[str], *, may_search: bool) -> OfflineStep:
+        """The line that answers; else passages of documents; else tool calls that may find it."""
+        candidates = self._candidates(results)
+        passages = self._passages(asked)
+        is_own = is_about_speaker(asked)
+        found = find_answers(asked, candidates, is_certain=bool(passages) and not is_own)
+        if found:
+            return "\n".join(map(self._line, found))
+        if passages and not is_own:
             return passages
-        if not wish.topic and "list_memories" in self._tools:
-            return self._calls("list_memories", [{"category": name} for name in LISTED_CATEGORIES])
-        return self._search(wish.topic)
+        if not results and may_search and "search_memories" in self._tools:
+            wanted = " ".join(sorted(with_synonyms(key_words(asked))))
+            return self._calls("search_memories", [{"query": wanted or asked}])
+        if passages:
+            return passages
+        recalled = {one.text: one for one in candidates}
+        nearest = [recalled[one.text] for one in self._by_relevance if one.text in recalled]
+        if is_own and (near := find_nearest(asked, nearest)):
+            return self._say.perhaps.format(self._line(near))
+        if results and not any(map(_is_list, results)):
+            return "\n".join(results)
+        return self._say.nothing_remembered if may_search else self._nothing()
 
-    def _search(self, topic: str) -> OfflineStep:
-        if "search_memories" not in self._tools:
-            return self._passages(topic) or self._from_conversation(topic)
-        wanted = " ".join(sorted(with_synonyms(key_words(topic))))
-        return self._call("search_memories", {"query": wanted or self._turn.question})
-
-    def _from_conversation(self, topic: str) -> str:
-        """Answer from notes of earlier messages of the conversation, as if they had been stored."""
-        wishes = map(recognise_intent, self._turn.earlier)
-        told = [
-            note.content for one in wishes if isinstance(one, RememberIntent) for note in one.notes
+    def _candidates(self, results: Sequence[str]) -> list[Candidate]:
+        """Statements that may answer, oldest first: of old conversations, stored ones, and those
+        of this conversation."""
+        told = set(self._told)
+        found = [
+            match["text"]
+            for one in results
+            for match in map(_ENTRY.match, one.splitlines())
+            if match
         ]
-        lines = [f"- {content}" for content in told]
-        return self._listed(lines, topic) if lines else self._say.nothing_remembered
+        stored = [
+            Candidate(text=one.text, date=one.date)
+            for one in self._recalled
+            if one.text not in told
+        ]
+        known = {one.text for one in stored} | told
+        earlier = [
+            Candidate(text=statement, date=one.date, is_doubtful=True)
+            for one in self._messages
+            if not one.text.startswith("assistant: ")
+            for statement in statements_of([one.text.partition(": ")[2]])
+            if statement not in known
+        ]
+        searched = [Candidate(text=text) for text in found if text not in known]
+        said = [
+            Candidate(text=one.text, is_closed=True)
+            for message in self._turn.earlier
+            for one in read_message(message).statements
+            if one.text not in told
+        ]
+        return with_closed(
+            [*earlier, *searched, *stored, *said, *(Candidate(text=text) for text in self._told)]
+        )
 
-    async def _clock(self, wish: TimeIntent) -> OfflineStep:
-        zone = await asyncio.to_thread(time_zone_of, wish.place) if wish.place else "UTC"
+    def _line(self, found: Candidate) -> str:
+        text = self._reworded(found.text).rstrip(".")
+        text = text[:1].upper() + text[1:]
+        return self._say.dated.format(text, found.date) if found.date else f"{text}."
+
+    def _recall(self, intent: RecallIntent, results: Sequence[str]) -> OfflineStep:
+        if intent.topic:
+            return self._answer(intent.topic, results, may_search=True)
+        if not results and "list_memories" in self._tools:
+            return self._calls("list_memories", [{"category": name} for name in LISTED_CATEGORIES])
+        if results and all(map(_IS_EMPTY.match, results)):
+            return self._say.nothing_remembered
+        texts = [
+            match["text"]
+            for one in results
+            for match in map(_ENTRY.match, one.splitlines())
+            if match
+        ]
+        if results and not texts:
+            return "\n".join(results)
+        texts = texts[::-1] or self._told
+        if not texts:
+            return self._say.nothing_remembered
+        lines = [self._say.remembered]
+        for group, statements in group_statements(texts).items():
+            lines += [
+                f"{self._say.groups[group]}:",
+                *(f"- {self._reworded(one)}" for one in statements),
+            ]
+        return "\n".join(lines)
+
+    async def _clock(self, intent: TimeIntent) -> OfflineStep:
+        zone = await asyncio.to_thread(time_zone_of, intent.place) if intent.place else "UTC"
         if zone is None:
-            return self._say.unknown_place.format(wish.place)
-        return self._call("get_current_datetime", {"timezone": zone})
-
-    def _call(self, tool: str, arguments: Mapping[str, object]) -> OfflineStep:
-        return self._calls(tool, [arguments])
+            return self._say.unknown_place.format(intent.place)
+        return self._calls("get_current_datetime", [{"timezone": zone}])
 
     def _calls(self, tool: str, every: Sequence[Mapping[str, object]]) -> OfflineStep:
         if tool not in self._tools:
             return self._say.missing_tool.format(tool)
         return [_tool_call(tool, arguments) for arguments in every]
 
-    def _about(self, topic: str) -> str:
-        """Memories and passages that speak of the topic; empty if none does."""
-        if not key_words(topic):
-            return ""
-        return "\n\n".join(filter(None, [self._memories(topic), self._passages(topic)]))
-
-    def _memories(self, topic: str) -> str:
-        memories = relevant_memories(self._turn.context.memories, topic)
-        listed = [f"- {memory.text} ({memory.date})".replace(" ()", "") for memory in memories]
-        return "\n".join([self._say.remembered, *listed]) if listed else ""
-
     def _passages(self, topic: str) -> str:
-        chosen = relevant_passages(self._turn.context.documents, topic)
+        chosen = relevant_passages(self._turn.context.documents, topic) if key_words(topic) else []
         quotes = [(self._say.passage.format(p.source), excerpt(p.text, topic)) for p in chosen]
         return "\n\n".join(f"{source}\n{text}" for source, text in quotes)
 
     def _nothing(self) -> str:
         return f"{self._say.nothing_found} {self._say.abilities}"
-
-    def _from_results(self, wish: Intent) -> str:
-        """The tools' own words, with a few of ours around them."""
-        results = self._turn.results
-        match wish:
-            case RememberIntent():
-                return "\n".join(map(self._stored, results, (note.content for note in wish.notes)))
-            case RecallIntent():
-                return self._remembered(results, wish.topic)
-            case TimeIntent():
-                return self._time(wish.place, results[-1])
-            case CalculateIntent():
-                return _sum_sentence(wish.expression, results[-1])
-        return "\n".join(results)
-
-    def _stored(self, result: str, content: str) -> str:
-        is_stored = result.startswith("Stored ")
-        return (
-            self._say.stored.format(content) if is_stored else self._say.not_stored.format(result)
-        )
-
-    def _remembered(self, results: Sequence[str], topic: str) -> str:
-        lines = [line for result in results for line in result.splitlines()]
-        listed = [line for line in lines if line.startswith(("- ", "  "))]
-        if listed:
-            return self._listed(listed, topic)
-        if all(map(_IS_EMPTY.match, results)):
-            return self._passages(topic) or self._say.nothing_remembered
-        return "\n".join(results)
-
-    def _listed(self, lines: Sequence[str], topic: str) -> str:
-        """Those with words of the topic; else the nearest, which may mean it and may not."""
-        wanted = with_synonyms(key_words(topic))
-        entries = _list_entries(lines)
-        found = [entry for entry in entries if not wanted or wanted & key_words(entry)]
-        if not found:
-            return "\n".join([self._say.perhaps, *entries[:NEAREST]])
-        return "\n".join([self._say.remembered, *found])
 
     def _time(self, place: str, result: str) -> str:
         stamp = result.partition(" ")[0]
@@ -300,6 +410,17 @@ class _Rules:
             return result
         day = f"{self._say.weekdays[at.weekday()]} {at:%Y-%m-%d}"
         return f"{place or 'UTC'}: {at:%H:%M}, {day}."
+
+
+def _is_list(result: str) -> bool:
+    """Check whether a tool's result is a list of memories, maybe an empty one."""
+    return bool(_IS_EMPTY.match(result)) or any(map(_ENTRY.match, result.splitlines()))
+
+
+def _note(statement: Statement) -> dict[str, str]:
+    """Arguments of store_memory."""
+    is_taste = bool(concepts_of(statement.text) & {"like", "dislike"})
+    return {"category": "preference" if is_taste else "fact", "content": statement.text}
 
 
 def _with_notices(turn: OfflineTurn, text: str, *, is_stand_in: bool) -> str:
@@ -318,17 +439,6 @@ def _within_token_limit(text: str, sampling: Sampling | None) -> Completion:
     if most is None or len(text) <= most * CHARS_PER_TOKEN:
         return Completion(text=text)
     return Completion(text=text[: most * CHARS_PER_TOKEN], is_cut_off=True)
-
-
-def _list_entries(lines: Sequence[str]) -> list[str]:
-    """Each with the lines that belong to it."""
-    entries: list[str] = []
-    for line in lines:
-        if line.startswith("- ") or not entries:
-            entries.append(line)
-        else:
-            entries[-1] += f"\n{line}"
-    return entries
 
 
 def _sum_sentence(expression: str, result: str) -> str:

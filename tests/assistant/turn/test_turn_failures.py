@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.memory.contract import ObservedMessage, OwnedMemory
+    from spade_llm.providers.model import ChatModel
 
 
 def an_utterance(text: str, *, peer: str = "you@x", id: str = "1") -> ChatTurnInput:
@@ -37,7 +38,7 @@ def an_utterance(text: str, *, peer: str = "you@x", id: str = "1") -> ChatTurnIn
 
 
 def an_assistant(
-    model: ScriptedProvider,
+    model: ChatModel,
     memory: MemoryBehaviour,
     tools: MemoryToolSet = MemoryToolSet.BASE,
 ) -> LLMBehaviour:

@@ -1,0 +1,83 @@
+"""Fact revision: ends the validity of memories that a message says are no longer true.
+
+It works before the turn, so that the answer, with or without a model, already follows the change;
+learning would notice it only after the conversation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import RequestError, ServiceError
+from spade_llm.memory.contract import MemoryChange, OnError
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
+from spade_llm.understanding.features import related_words
+from spade_llm.understanding.replacement import replaces
+from spade_llm.understanding.statements import read_message, statements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.memory.contract import MemoryEntry, MemoryStore
+    from spade_llm.providers.model import ContextMessage
+
+logger = logging.getLogger(__name__)
+
+DEADLINE_S = 2.0
+"""Deadline for search and update together, in seconds; the same as for recall."""
+MAX_CANDIDATES = 30
+"""Memories that are compared with what a message says."""
+MAX_EARLIER_MESSAGES = 12
+"""The person's messages before it that a correction may refer to."""
+TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
+
+
+async def close_replaced(
+    memory: MemoryStore, text: str, history: Sequence[ContextMessage], *, subject: str
+) -> frozenset[str]:
+    """Close the memories about `subject` that `text`, said after `history`, replaces or takes back;
+    returns their ids.
+
+    If memory does not answer in time, nothing is closed: the learner compares them again later.
+    """
+    earlier = statements_of(
+        [one["content"] or "" for one in history if one["role"] == "user"][-MAX_EARLIER_MESSAGES:]
+    )
+    reading = read_message(text, earlier)
+    if not (reading.statements or reading.takes_back or reading.may_correct):
+        return frozenset()
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            entries = await _entries_about(memory, text, earlier, subject)
+            reading = read_message(text, earlier, [one.content for one in entries])
+            closed = [
+                one.id
+                for one in entries
+                if one.content == reading.takes_back
+                or any(replaces(statement, one.content) for statement in reading.statements)
+            ]
+            if closed:
+                now = datetime.now(UTC)
+                changes = [MemoryChange(id=id, invalid_at=now) for id in closed]
+                await memory.update_many(changes, on_error=OnError.CONTINUE)
+    except (RequestError, ServiceError, TimeoutError) as error:
+        logger.warning("memories of %s were not compared with a message: %s", subject, error)
+        return frozenset()
+    return frozenset(closed)
+
+
+async def _entries_about(
+    memory: MemoryStore, text: str, earlier: Sequence[str], subject: str
+) -> list[MemoryEntry]:
+    """Entries that share a word or a concept with the message, or with what it may correct."""
+    words = " ".join([text, *earlier[-1:]])
+    query = MemoryQuery(
+        text=f"{words} {related_words(words)}",
+        mode=SearchMode.KEYWORD,
+        limit=MAX_CANDIDATES,
+        which=MemoryFilter(subject=subject, types=TYPES),
+    )
+    return [hit.entry for hit in (await memory.search(query)).hits]

@@ -1,0 +1,1 @@
+"""Rule-based language understanding (English, Spanish): statements, questions, changes."""

@@ -1,0 +1,328 @@
+"""Choice of the statement that answers a question about the person who asks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.understanding.features import ends, features, is_changed
+from spade_llm.understanding.replacement import Statement, replaces
+from spade_llm.understanding.vocabulary import (
+    ValueType,
+    concepts_of,
+    general,
+    kin,
+    things,
+    typed_values,
+)
+from spade_llm.understanding.wording import SPANISH_FIRST_PERSON
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from spade_llm.understanding.features import Features
+
+_I = re.IGNORECASE
+
+MAX_ANSWERS = 3
+"""Maximum number of statements in an answer; several only for questions about several things."""
+MIN_SCORE = 1.5
+"""Minimum score of an answer: a shared relation with a value of the expected type, or a shared
+word that is rarer than that."""
+CERTAIN_SCORE = 3.5
+"""The same, if documents have an answer as well."""
+NAMED_SCORE = 2.0
+"""Score of a shared name, being or word without a concept."""
+RELATION_SCORE = 1.5
+GENERAL_SCORE = 0.75
+COVERED_SCORE = 0.5
+"""Score of a statement that has all concepts of the question, beside those of the concepts."""
+WHOLE_SCORE = 0.25
+CLASS_PENALTY = 0.5
+TYPE_SCORE = 0.5
+CHANGED_SCORE = 0.25
+"""What says that something has changed is newer than what does not."""
+PENALTY = 2.0
+SMALL_PENALTY = 1.0
+ASIDE_PENALTY = 0.5
+"""For another being that a statement about the speaker only mentions."""
+DOUBT_PENALTY = 0.25
+
+_WHEN = re.compile(
+    r"\b(?:when|what (?:day|date|time|year)|which (?:day|date|year)|cu[aá]ndo|qu[eé] (?:d[ií]a"
+    r"|fecha|hora|a[ñn]o)|a qu[eé] hora)\b",
+    _I,
+)
+_WHO = re.compile(
+    r"\b(?:who|what['’]?s? .*\bnames?|called|qui[eé]n(?:es)?|c[oó]mo se llaman?|nombres?)\b", _I
+)
+_WHERE = re.compile(
+    r"\b(?:where|which (?:city|country|town)|d[oó]nde|qu[eé] (?:ciudad|pa[ií]s))\b", _I
+)
+_HOW_MANY = re.compile(
+    r"\b(?:how (?:many|much|old|tall)|what (?:number|size)|cu[aá]nt[oa]s?|qu[eé] (?:n[uú]mero"
+    r"|talla))\b",
+    _I,
+)
+_COLOUR = re.compile(r"\bcolou?r|\bcolor", _I)
+_BEFORE = re.compile(
+    r"\b(?:before|previous(?:ly)?|used to|formerly|old(?:er)? (?=job|address|phone|car|boss"
+    r"|flat|house)|antes|anterior(?:mente)?|sol[ií]a)\b|\b(?:did|was|were) (?:i|my)\b.*\bbefore\b",
+    _I,
+)
+_OWN = re.compile(
+    r"\b(?:i|i['’]\w+|my|me|mine|we|our|us|mis?|m[ií]|nos|nuestr[oa]s?|"
+    + "|".join(sorted(SPANISH_FIRST_PERSON - {"sé"}))
+    + r")(?!\w)",
+    _I,
+)
+_FUTURE = re.compile(
+    r"\b(?:plan\w*|want\w*|going to|would|hope|will|quiero|voy|planes|pienso|gustar[ií]a"
+    r"|think\w*|next)\b",
+    _I,
+)
+_ALL = re.compile(
+    r"\b(?:all|every|list|things|names|pets|allergies|hobbies|languages|children|kids|siblings"
+    r"|plans|what (?:do|can['’]?t) i (?:like|hate|eat)|qu[eé] (?:me gusta|odio)|todos|todas"
+    r"|idiomas|mascotas|alergias|hijos|hermanos|planes|nombres)\b",
+    _I,
+)
+_DO_I = re.compile(
+    r"^(?:do|am|have|can|is|are|did|was|¿?(?:tengo|soy|estoy|puedo|he|es|est[aá]))\b", _I
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A statement that may answer a question."""
+
+    text: str
+    date: str = ""
+    """`2026-11-20`; empty if it was said in this conversation."""
+    is_closed: bool = False
+    """A later statement replaced it."""
+    is_doubtful: bool = False
+    """Found in an old conversation: it may not hold any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question and the features by which candidates are compared with it."""
+
+    text: str
+    concepts: frozenset[str]
+    expected: frozenset[ValueType]
+    wants_before: bool
+
+    @staticmethod
+    def read(text: str) -> Question:
+        expected: set[ValueType] = set()
+        if _WHEN.search(text):
+            expected |= {ValueType.DAY, ValueType.TIME}
+        elif _WHERE.search(text) or _WHO.search(text):
+            expected |= {ValueType.NAME}
+        elif _HOW_MANY.search(text):
+            expected |= {ValueType.NUMBER}
+        elif _COLOUR.search(text):
+            expected |= {ValueType.COLOUR}
+        return Question(
+            text=text,
+            concepts=concepts_of(_BEFORE.sub(" ", text)),
+            expected=frozenset(expected),
+            wants_before=bool(_BEFORE.search(text)),
+        )
+
+
+def with_closed(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates, oldest first, each marked if a later one replaces it."""
+    marked: list[Candidate] = []
+    for number, one in enumerate(candidates):
+        later = candidates[number + 1 :]
+        is_closed = one.is_closed or any(
+            replaces(Statement(text=new.text, is_change=is_changed(new.text)), one.text)
+            for new in later
+        )
+        marked.append(
+            Candidate(
+                text=one.text, date=one.date, is_closed=is_closed, is_doubtful=one.is_doubtful
+            )
+        )
+    return marked
+
+
+def find_answers(
+    question: str, candidates: Iterable[Candidate], *, is_certain: bool = False
+) -> list[Candidate]:
+    """The statements that answer the question, best first; none if no candidate is close enough.
+
+    `is_certain`: only those that are beyond doubt, because there is another source, too.
+    """
+    asked = Question.read(question)
+    if not asked.concepts:
+        return []
+    scored = [
+        (score(asked, one), number, one)
+        for number, one in enumerate(candidates)
+        if not (one.is_closed and not asked.wants_before)
+    ]
+    least = CERTAIN_SCORE if is_certain else MIN_SCORE
+    scored = sorted((one for one in scored if one[0] >= least), key=lambda one: (-one[0], -one[1]))
+    if not scored:
+        return []
+    best = scored[0][0]
+    count = MAX_ANSWERS if _ALL.search(question) else 1
+    return [one for points, _, one in scored if points >= best - SMALL_PENALTY][:count]
+
+
+def find_nearest(question: str, candidates: Sequence[Candidate]) -> Candidate | None:
+    """The first of the candidates, which are in the order of their meaning's similarity to the
+    question, if it can be an answer: with a value of the expected type, and about the same being.
+    """
+    asked = Question.read(question)
+    for one in candidates[:1]:
+        said = features(one.text)
+        has_type = not asked.expected or any(said.values_of(kind) for kind in asked.expected)
+        is_other = (
+            said.beings != features(asked.text).beings
+            or said.is_reported
+            or said.is_plan
+            or said.is_negated
+            or one.is_closed
+            or asked.wants_before
+            or _is_about_another(one.text, question)
+        )
+        if has_type and not is_other:
+            return one
+    return None
+
+
+def score(asked: Question, candidate: Candidate) -> float:
+    """How well a candidate answers: shared concepts, value of the expected type, same beings."""
+    said = features(candidate.text)
+    shared = asked.concepts & said.concepts
+    is_ended = ends(candidate.text, asked.concepts)
+    if not shared and not is_ended:
+        return 0.0
+    points = sum(map(_weight, shared)) + COVERED_SCORE * len(shared) / len(asked.concepts)
+    points += WHOLE_SCORE if shared == asked.concepts else 0.0
+    # A class that both name says little, if the question names a member of it that was not told.
+    if shared <= general() and not asked.concepts - shared <= general():
+        points -= CLASS_PENALTY
+    points += RELATION_SCORE if is_ended else -_other_being(asked, candidate, said)
+    points += _type_points(asked, candidate, said) + _time_points(asked, candidate, said)
+    if "like" in asked.concepts and said.concepts & {"like", "dislike"} == {"dislike"}:
+        points -= SMALL_PENALTY
+    return points
+
+
+def _other_being(asked: Question, candidate: Candidate, said: Features) -> float:
+    """Penalty: what is said of a sister is no answer to a question about oneself, and the other
+    way round."""
+    asked_beings = features(asked.text).beings
+    has_name = _names_shared(asked.text, candidate.text)
+    is_own = is_about_speaker(asked.text)
+    penalty = 0.0
+    if said.beings - asked_beings:
+        is_aside = _FIRST_PERSON.match(candidate.text) and "name" not in asked.concepts
+        penalty += ASIDE_PENALTY if is_aside or not is_own else PENALTY
+    if asked_beings - said.beings and not has_name:
+        penalty += PENALTY
+    is_asked = bool(said.beings & asked_beings)
+    if is_own and not is_asked and _is_about_another(candidate.text, asked.text):
+        penalty += PENALTY
+    if said.is_reported and not has_name:
+        penalty += PENALTY
+    return penalty
+
+
+def _type_points(asked: Question, candidate: Candidate, said: Features) -> float:
+    if not asked.expected:
+        return 0.0
+    has_type = any(said.values_of(kind) for kind in asked.expected)
+    is_place = _WHERE.search(asked.text) and _PLACE.search(candidate.text)
+    return TYPE_SCORE if has_type or is_place else -TYPE_SCORE
+
+
+def _time_points(asked: Question, candidate: Candidate, said: Features) -> float:
+    """Points for what holds now, or held before if that is asked."""
+    points = CHANGED_SCORE if is_changed(candidate.text) else 0.0
+    points -= DOUBT_PENALTY if candidate.is_doubtful else 0.0
+    used_to = bool(_USED_TO.search(candidate.text))
+    if asked.wants_before:
+        return points + (PENALTY if candidate.is_closed or used_to else -SMALL_PENALTY)
+    if used_to and not _PAST.search(asked.text):
+        points -= SMALL_PENALTY
+    is_state = asked.concepts & said.concepts & _STATES
+    if said.is_plan and is_state and not _FUTURE.search(asked.text):
+        points -= PENALTY
+    return points
+
+
+_STATES = frozenset({"home", "work", "study", "marital"})
+"""Relations of which a plan says nothing yet."""
+_PLACE = re.compile(
+    r"\b(?:in|on|at|under|behind|inside|next to|to|en|debajo|detr[aá]s|dentro|encima|sobre"
+    r"|junto a)\b",
+    _I,
+)
+_FIRST_PERSON = re.compile(
+    r"^(?:i|i['’]\w+|we|we['’]\w+|yo|nos|le|lo|la|me|\w+(?:o|é|í|amos|emos|imos))\b", _I
+)
+_PAST = re.compile(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez)\b|\w+[íaáé]ba\b", _I)
+_USED_TO = re.compile(r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b", _I)
+_OTHER_SUBJECT = re.compile(
+    r"^(?!I\b|I['’]|My\b|Our\b|We\b|The\b|Mi\b|Mis\b|Yo\b|Me\b|El\b|La\b|It\b|There\b|This\b"
+    r"|En\b|A\b|No\b)(?P<name>[A-ZÁÉÍÓÚÑ][\wáéíóúñ]+)(?:['’]s)? (?:is|was|has|lives|works|says"
+    r"|said|told|likes|loves|moved|went|got|wants|es|vive|dice|dijo|tiene|trabaja|se|est[aá])\b"
+)
+
+
+def _weight(concept: str) -> float:
+    if concept in general():
+        return GENERAL_SCORE
+    # Stems of words without a concept are written in hexadecimal digits.
+    is_relation = concept.isalpha() and not _HEX.fullmatch(concept) and concept not in things()
+    return RELATION_SCORE if is_relation else NAMED_SCORE
+
+
+_HEX = re.compile(r"[0-9a-f]{4,}")
+
+
+def is_about_speaker(question: str) -> bool:
+    """Check whether a question is about the person who asks it."""
+    return bool(_OWN.search(question))
+
+
+def _is_about_another(text: str, question: str) -> bool:
+    found = _OTHER_SUBJECT.match(text)
+    return found is not None and found["name"].lower() not in question.lower()
+
+
+def _names_shared(question: str, text: str) -> bool:
+    names = typed_values(f"· {question}").get(ValueType.NAME, ())
+    return any(question[start - 2 : end - 2].lower() in text.lower() for start, end in names)
+
+
+_TASTES = frozenset({"like", "dislike"})
+_DATED = frozenset({"appointment", "meeting", "trip", "plan", "exam", "surgery", "wedding"})
+
+
+def group_statements(texts: Iterable[str]) -> dict[str, list[str]]:
+    """Statements by group (`you`, `people`, `tastes`, `plans`), in this order, without empty
+    groups."""
+    groups: dict[str, list[str]] = {"you": [], "people": [], "tastes": [], "plans": []}
+    for text in dict.fromkeys(texts):
+        groups[_group(text)].append(text)
+    return {name: found for name, found in groups.items() if found}
+
+
+def _group(text: str) -> str:
+    of_text = features(text)
+    if of_text.concepts & _DATED or (of_text.is_plan and of_text.values_of(ValueType.DAY)):
+        return "plans"
+    if of_text.concepts & kin():
+        return "people"
+    if of_text.concepts & _TASTES:
+        return "tastes"
+    return "plans" if of_text.is_plan else "you"

@@ -1,0 +1,388 @@
+"""Clauses of a message and their kinds: statement, question, request, unreal, small talk."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from spade_llm.search.sentences import split_sentences
+
+MAX_CHARS = 4000
+"""Maximum length of a message in characters that is examined; the rest is ignored."""
+MAX_STATEMENT_CHARS = 300
+"""A longer sentence is more likely pasted than said."""
+
+_I = re.IGNORECASE
+
+
+class ClauseKind(StrEnum):
+    STATEMENT = "statement"
+    QUESTION = "question"
+    REQUEST = "request"
+    UNREAL = "unreal"
+    """Hypothetical, joke or quotation: it says nothing about the speaker."""
+    SMALL_TALK = "small talk"
+    OTHER = "other"
+    """No rule applies, for instance key words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clause:
+    text: str
+    """As it was said, without what leads in."""
+    kind: ClauseKind
+    is_change: bool = False
+    """The lead-in says that it corrects something: `no,`, `actually,`, `perdón,`."""
+
+
+_LEAD_IN = re.compile(
+    r"^(?:(?:hi|hello|hey|hola|buenas|well|so|also|anyway|btw|by the way|okay|ok|oh|ah|fyi|plus"
+    r"|please|and|but|bueno|pues|oye|mira|adem[aá]s|por cierto|por favor|vale|y|pero"
+    r"|buen[oa]s (?:d[ií]as|tardes|noches)|good (?:morning|afternoon|evening)"
+    r"|just so you know|for the record|para que lo sepas|que sepas que|te cuento(?: que)?"
+    r"|please note(?: that)?|it turns out(?: that)?|turns out(?: that)?|resulta que"
+    r"|al final resulta que|you should know(?: that)?|did you know(?: that)?|sabes,?|i(?:['’]d"
+    r"| would) like you to know(?: that)?"
+    r"|(?:thanks|thank you|gracias|yes|yeah|yep|s[ií]|claro|haha+|jaja+)(?=\s*[,.!:;–—-]))"
+    r"(?:\s*[,.!:;–—-]+\s*|\s+|$))+",
+    _I,
+)
+_CHANGE_LEAD_IN = re.compile(
+    r"^(?:(?:no|nope|nah|actually|sorry|wait|oops|in the end|al final|finalmente|correction"
+    r"|my mistake|my bad|i (?:meant|mean)"
+    r"|i made a mistake|i was wrong|scratch that|perd[oó]n(?:a)?|lo siento|quer[ií]a decir"
+    r"|quise decir|quiero decir|en realidad|mejor dicho|digo|espera|ay|me he equivocado"
+    r"|me equivoqu[eé]|rectifico|correcci[oó]n)\b(?:\s*[,.!:;–—-]+\s*|\s+(?=\S)))+",
+    _I,
+)
+_BARE_NO = re.compile(r"^no (?!,)", _I)
+_REMEMBER = re.compile(
+    r"^(?:can you |could you |please |puedes |por favor )*"
+    r"(?:remember|don['’]?t forget|keep in mind|note(?: down)?|take note|save this|recuerda"
+    r"|acu[eé]rdate(?: de)?|apunta|anota|no olvides|no te olvides(?: de)?|ten en cuenta|guarda)\b"
+    r"(?:[:,]| that\b| que\b| this:| esto:)*\s*(?P<content>.+)$",
+    _I,
+)
+_ASK_AGAIN = re.compile(
+    r"^(?:(?:can|could) you |please |puedes |me puedes )*(?:tell me|remind me|do you (?:know"
+    r"|remember)"
+    r"|i (?:can['’]?t|cannot|don['’]?t) remember|i forgot|i(?:['’]ve| have) forgotten|i wonder"
+    r"|dime|recu[eé]rdame|sabes|te acuerdas de|recuerdas|no (?:me acuerdo|recuerdo)(?: de)?"
+    r"|se me ha olvidado|he olvidado|olvid[eé])\b"
+    r"(?=.{0,40}\b(?:what|where|when|who|whose|which|how|if|whether|about|my|qu[eé]|d[oó]nde"
+    r"|cu[aá]ndo"
+    r"|qui[eé]n|cu[aá]l|c[oó]mo|cu[aá]nt\w+|si|mis?|de)\b)",
+    _I,
+)
+_QUESTION_WORD = re.compile(
+    r"^[¿\s]*(?:(?:and |so |but |y |pero |entonces )*)"
+    r"(?:what|where|who|whose|whom|which|how|why|what['’]s|where['’]s|who['’]s|when['’]s|how['’]s"
+    r"|whats|wheres|whos|when (?!i\b|we\b|my\b)|do (?:i|you|we|they)|does|did|is|are|am|was"
+    r"|were|can i"
+    r"|can you|could|will|would you|should|have (?:i|you|we)|has (?:my|he|she|it)"
+    r"|qu[eé]\b|d[oó]nde\b|adónde|cu[aá]ndo\b(?! (?:era|ten[ií]a|yo|viv[ií]a))|qui[eé]n(?:es)?"
+    r"|c[oó]mo (?!te\b)|cu[aá]l(?:es)?|cu[aá]nt[oa]s?"
+    r"|(?:a|de|en|con|por|para|desde|hasta) (?:qu[eé]|qui[eé]n|cu[aá]l|d[oó]nde|cu[aá]ndo"
+    r"|cu[aá]nt\w+))\b",
+    _I,
+)
+_EXCLAMATION = re.compile(
+    r"^(?:what an? |how (?:nice|cool|sad|funny|lovely|great)|qu[eé] (?!.*\?)\w+[!.]?$)", _I
+)
+_IMPERATIVE = re.compile(
+    r"^(?:please |por favor,? |(?:can|could|would|will) you (?:please )?|puedes |podr[ií]as )*"
+    r"(?:translate|write|tell|show|give|make|find|search|look up|list|explain|summari[sz]e"
+    r"|calculate"
+    r"|compute|play|open|send|book|help|let['’]?s|remind|recommend|suggest|draft|compose|rewrite"
+    r"|rephrase|paraphrase|proofread|correct|fix|act as|pretend|imagine|describe|compare|count"
+    r"|say|sing"
+    r"|repeat|answer|reply|stop|continue|read|check|turn|set|buy|create|generate|think"
+    r"|traduce|tradúceme|escribe|escríbeme|di|dime|cuéntame|muestra|muéstrame|dame|haz|hazme|busca"
+    r"|lista|explica|explícame|resume|calcula|pon|abre|manda|envía|ay[uú]dame|recu[eé]rdame"
+    r"|recomi[eé]ndame|sugiere|redacta|corrige|imagina|act[uú]a|finge|repite|canta|cuenta"
+    r"|describe|compara|responde|contesta)(?!\s+(?:is|es|are)\b)\b",
+    _I,
+)
+_TASK = re.compile(
+    r"\b(?:translat\w+|rewrite|rephrase|paraphrase|proofread|summari[sz]e|role-?play\w*|pretend\w*"
+    r"|act as|lyrics|poem|novel|fictional|my character|traduc\w+|reescrib\w+|corrig\w+|redact\w+"
+    r"|act[uú]a como|poema|novela|personaje|juego de rol)\b.*[:\"“«\n]",
+    _I | re.DOTALL,
+)
+"""Request to work on a text: the author of that text is unknown."""
+_JOKE = re.compile(
+    r"\b(?:kidding|joking|just a joke|sarcasm|es broma|de broma|bromeando|bromeaba|not true"
+    r"|no es (?:verdad|cierto)|es mentira)\b|/s\b",
+    _I,
+)
+_LAUGHTER = re.compile(r"\b(?:jk|lol|lmao|rofl|ha(?:ha)+|ja(?:ja)+|xd+)\b|😂|🤣|😜", _I)
+_IDENTITY = re.compile(
+    r"^(?:i(?:['’]m| am)|(?:yo )?soy) (?:actually )?(?:the|an?|el|la|un|una)\b", _I
+)
+"""What people claim to be in jokes."""
+TAKEN_BACK = re.compile(
+    r"^(?:(?:no|nah|oh|ok),? )?(?:(?:i(?:['’]m| am|['’]ve been| was) )?(?:just "
+    r"|only )?(?:kidding|joking)"
+    r"|just a joke|jk|that['’]?s (?:not true|a joke)|(?:era|es|estaba de) (?:una )?broma"
+    r"|(?:estaba |estoy )?bromeando|no es (?:verdad|cierto)|es mentira)\b[\s.!]*$",
+    _I,
+)
+"""A message that takes back what was said before it."""
+_UNREAL = re.compile(
+    r"\b(?:if (?!possible|needed)|unless|whether|suppose|supposing|imagine|let['’]?s say|as if"
+    r"|as though"
+    r"|i wish|wished|if only|in my dreams?|i dreamt|i dreamed|in (?:this|the|a) (?:game|story|book"
+    r"|movie|film|novel|scenario|dream|example|song)|for example|for instance|hypothetical\w*"
+    r"|someone|somebody|people say|would(?:n['’]t)? (?!like|love|prefer|rather)|could have|might be"
+    r"|maybe i|perhaps i|si (?:yo |no |me |fuera|tuvier|viv|trabaj|pudier|gan|tocar)|ojal[aá]"
+    r"|supon(?:gamos|te|iendo)|imag[ií]n\w+|como si|en (?:el|un|mi|este) (?:juego|cuento|libro"
+    r"|sue[ñn]o"
+    r"|ejemplo)|en la (?:pel[ií]cula|historia|novela)|so[ñn][eé] que|por ejemplo|alguien"
+    r"|tuviera|tuviese"
+    r"|fuera|fuese|viviera|viviese|pudiera|gustar[ií]a (?:haber|ser|tener)|ser[ií]a|vivir[ií]a"
+    r"|tendr[ií]a|habr[ií]a)\b",
+    _I,
+)
+_GENDER_SI = re.compile(r"^s[ií],", _I)
+_SMALL_TALK = re.compile(
+    r"^(?:(?:yes|yeah|yep|yup|no|nope|ok(?:ay)?|k|sure|right|exactly|indeed|great|nice|cool"
+    r"|awesome|perfect"
+    r"|good|fine|wow|oh|ah|hm+|haha+|jaja+|lol|thanks?(?: you)?(?: (?:so|very) much)?|thank you"
+    r"|cheers|bye"
+    r"|goodbye|see you(?: \w+)?|good ?night|you too|me too|same here|no problem|never ?mind|got it"
+    r"|i see|i know|i (?:think|guess|hope) so|i (?:don['’]t|do not) know|i agree|i understand"
+    r"|i(?:['’]m| am) (?:not )?(?:so |very |really |a bit |pretty )?(?:fine|ok(?:ay)?|good"
+    r"|great|well|tired|bored|hungry"
+    r"|thirsty|sad|happy|sleepy|busy|back|here|sorry|sure|ready|done|afraid|glad|confused|lost"
+    r"|cold|hot|late"
+    r"|listening|curious|excited)(?: (?:today|now|again|too|thanks))?"
+    r"|(?:that|this|it)(?:['’]s| is| was| sounds| looks) (?:so |very |really |a |not )*(?:great"
+    r"|nice|good|bad|cool|funny|right"
+    r"|true|wrong|interesting|amazing|awesome|all|fine|ok(?:ay)?|enough|perfect|helpful|correct"
+    r"|lovely|it|weird)"
+    r"|nice to meet you|pleased to meet you|how are you|what['’]?s up|not really|of course"
+    r"|s[ií]|claro|vale|bueno|bien|muy bien|genial|perfecto|estupendo|gracias|muchas gracias"
+    r"|de nada|adi[oó]s"
+    r"|hasta (?:luego|ma[ñn]ana|pronto)|buenas noches|igualmente|encantad[oa]|entiendo|ya veo|ya"
+    r"|lo s[eé]|no s[eé]|creo que s[ií]|de acuerdo|exacto|qu[eé] (?:bien|guay|pena|gracia"
+    r"|interesante|bonito)"
+    r"|estoy (?:muy )?(?:bien|cansad[oa]|aburrid[oa]|aqu[ií]|list[oa]|ocupad[oa]|content[oa]"
+    r"|triste)"
+    r"|tengo (?:mucha |mucho )?(?:hambre|sed|sue[ñn]o|fr[ií]o|calor|prisa)"
+    r"|mucho gusto|un placer|no pasa nada|da igual)\b[\s,.!…:)(]*)+$",
+    _I,
+)
+_OWN = re.compile(
+    r"^(?:(?:so |now |currently |today |tonight |tomorrow |yesterday |recently |lately "
+    r"|usually |sometimes"
+    r"|since (?:\w+ ){1,3}|when |every \w+,? |on (?:\w+ ?){1,3},? |in (?:\w+ ?){1,2},? "
+    r"|last \w+,? |next \w+,? "
+    r"|at (?:\w+ ?){1,3},? |these days,? )\s*)?"
+    r"(?:i|i['’](?:m|ve|d|ll)|im|ive|we|we['’](?:re|ve|d|ll)|my|our|mine|me and)\b(?!$)",
+    _I,
+)
+_OWN_SPANISH = re.compile(
+    r"^(?:(?:yo|nosotr[oa]s|ahora|hoy|ayer|ma[ñn]ana|ya|tambi[eé]n|siempre|nunca|normalmente"
+    r"|antes|no|a m[ií]"
+    r"|todos los \w+|los \w+|el \w+(?: de \w+)?|este \w+|esta \w+|desde \w+(?: \w+)?"
+    r"|en (?:\w+ ?){1,2}"
+    r"|de (?:peque[ñn][oa]|ni[ñn][oa]|joven)|cuando era \w+|[uú]ltimamente|actualmente"
+    r"|por las \w+|a las \w+),? )*"
+    r"(?:(?:me|nos|le|la|lo|se) )?"
+    r"(?:soy|estoy|tengo|vivo|voy|hago|s[eé]|he|hemos|somos|tenemos|vamos|estamos|fui|tuve"
+    r"|estuve|hice|puedo|quiero"
+    r"|mi|mis|nuestr[oa]s?|gustan?|encantan?|llamo|duele|duelen|toca|[a-záéíóúñ]{2,}(?:o|é|í"
+    r"|aba|ía|amos|emos|imos|ábamos|íamos))\b"
+    r"(?=[\s,]+\S)|^(?:me|nos) (?!gusta que|parece)\w+(?:n|[oó]|a|e)\b\s+\S"
+    r"|^¡?(?:por fin |al fin )?(?:he|hemos) \w+(?:ado|ido|to|cho) \S"
+    r"|^(?:los (?:lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bados|domingos))(?:(?:,"
+    r"| y) \w+)* \w+(?:o|oy|amos|emos|imos)\b",
+    _I,
+)
+_FINITE = (
+    r"(?:is|are|was|were|has|have|had|can|will|isn['’]t|aren['’]t|wasn['’]t|doesn['’]t|don['’]t"
+    r"|does|do|did|didn['’]t"
+    r"|go|live|work|need|cost|start|end|open|close|lives?|works?|due|likes?|loves?|hates?"
+    r"|wants?|needs?|plays?|studies|speaks?|means?|says?|said|told|comes?|goes|starts?|ends?"
+    r"|costs?|opens?|closes?|expires?|leaves?|arrives?|keeps?|stays?|moved|died|got|gave|broke"
+    r"|passed|became|went|came|made|took|bought"
+    r"|left|met|eats?|drinks?|drives?|wears?|calls?|called|named|turn(?:s|ed)|weighs?|prefers?"
+    r"|teaches|sleeps?|barks?|thinks?|\w+ed"
+    r"|es|son|est[aá]n?|era|eran|fue|fueron|tiene|tienen|vive|viven|trabaja|trabajan|se llaman?"
+    r"|llama|cumple|cumpli[oó]|sale|salen"
+    r"|llega|viene|empieza|abre|cierra|cuesta|juega|estudia|gustan?|encantan?|muri[oó]|naci[oó]"
+    r"|queda|hay|ha|han|va|van|caduca|vence"
+    r"|se \w+(?:a|e|an|en)|dice|dijo|prefiere|come|bebe|habla|quiere|mide|pesa|odia|conduce"
+    r"|ense[ñn]a|toca|lleva|guarda|duerme|\w{3,}(?:ó|aron|ieron))"
+)
+_OTHERS = re.compile(
+    r"^(?:no more |(?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+, (?:my|our|mi|nuestr[oa]) \w+,|he|she|it|they|his"
+    r"|her|their|its|this|that|these|those|there|someone|everyone|the|an?|both|all|one of|another"
+    r"|[eé]l|ell[ao]s?|su|sus|est[aeo]s?|es[aeo]s?|el|la|los|las|un[oa]?s?|hay|todos|la de"
+    r"|lo de|\w+ and|\w+ y"
+    r"|(?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)"
+    rf"(?:['’](?:s|re|ve|ll|d)\b|(?: [\w'’@./-]+){{0,7}}? {_FINITE}\b).*\s\S",
+    _I,
+)
+_NOUN_SUBJECT = re.compile(
+    rf"^(?:mum|mom|dad|mother|father|grandma|grandpa|gran|nan|mam[aá]|pap[aá]"
+    rf"|[a-záéíóúñ]{{3,}}(?: [a-záéíóúñ]{{3,}})?)(?:['’]s(?: \w+)?)? {_FINITE}\b.*\s\S",
+    _I,
+)
+_THIRD_SPANISH = re.compile(
+    r"^(?:no |ya no |tambi[eé]n |ahora |se )*(?:es|est[aá]|ha|se ha|han|se han|tiene|vive"
+    r"|trabaja|se llama|llama|estudia|juega|habla|cumple|naci[oó]"
+    r"|le gustan?|le encantan?|prefiere|odia|come|mide|pesa|son|tienen|viven|est[aá]n|era"
+    r"|fue)\b\s+\S",
+    _I,
+)
+_ELLIPTIC = re.compile(
+    r"^(?:just |finally |recently )?(?:got|had|went|bought|sold|lost|found|started|finished"
+    r"|moved|quit|broke|passed"
+    r"|met|became|stopped|gave up|left|switched|changed (?:jobs|my))\b \S",
+    _I,
+)
+"""A statement without its subject: `got a new job`."""
+_CALL_ME = re.compile(r"^(?:(?:you can|just|puedes) )*(?:call me|ll[aá]ma(?:me|rme)) \S", _I)
+_ANSWER_IN = re.compile(
+    r"^(?:always |from now on,? |siempre |a partir de ahora,? )(?:answer|reply|respond|write"
+    r"|speak|responde|contesta|h[aá]bla|escribe)",
+    _I,
+)
+_SPLIT = re.compile(
+    r"\s*;\s+|\s+[–—-]\s+|(?:,\s+|,?\s+(?:and|so|y)\s+)"
+    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|no me|i|i['’]m|i['’]ve|my (?!\w+,)|our|we|we['’]re"
+    r"|we['’]ve|call me|she|he|vivo|trabajo|prefiero|odio|soy|tengo|hablo"
+    r"|estudio|suelo|mi (?!\w+,)|mis|me (?:gusta|encanta|llamo)\w*|estoy)\b)",
+    _I,
+)
+_QUESTION_SPLIT = re.compile(
+    r"[,;]?\s+(?:and |but |so |y |pero )?(?=(?:what|where|when|who|which|how|can you|could you"
+    r"|do you|d[oó]nde|cu[aá]ndo"
+    r"|qui[eé]n|cu[aá]l|c[oó]mo|qu[eé]|cu[aá]nt\w+)\b.*[?？]$)|\s*(?=¿)",
+    _I,
+)
+_BARE_VERB = re.compile(r"(?:work|live|speak|study|love|like|hate|play|have)\b", _I)
+_QUOTED = re.compile(r"[\"“„«][^\"”“»]*(?:[\"”“»]|\Z)|```.*?(?:```|\Z)", re.DOTALL)
+_QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
+
+
+def split_clauses(text: str) -> list[Clause]:
+    """Split a message into clauses, in order, each with its kind."""
+    text = _QUOTED_LINE.sub("", text[:MAX_CHARS]).strip()
+    if not text:
+        return []
+    if TAKEN_BACK.match(text):
+        return [Clause(text=text, kind=ClauseKind.UNREAL)]
+    if _TASK.search(text) and _IMPERATIVE.match(_LEAD_IN.sub("", text)):
+        return [Clause(text=text, kind=ClauseKind.REQUEST)]
+    is_joke = bool(_JOKE.search(text))
+    is_laughing = bool(_LAUGHTER.search(text))
+    clauses = [
+        clause
+        for line in text.splitlines()
+        for sentence in split_sentences(line)
+        for clause in _clauses_of_sentence(sentence.strip())
+    ]
+    return [
+        Clause(text=one.text, kind=ClauseKind.UNREAL)
+        if one.kind is ClauseKind.STATEMENT
+        and (is_joke or (is_laughing and _IDENTITY.match(one.text)))
+        else one
+        for one in clauses
+    ]
+
+
+def _clauses_of_sentence(sentence: str) -> list[Clause]:
+    sentence = sentence.strip()
+    if not sentence:
+        return []
+    if sentence.endswith(("?", "？")) and (parts := _QUESTION_SPLIT.split(sentence, maxsplit=1)):
+        parts = [part for part in parts if part and part.strip()]
+        if len(parts) == 2 and _is_statement(_without_lead_in(parts[0])[0]):
+            return [*_clauses_of_sentence(parts[0]), *_clauses_of_sentence(parts[1])]
+    parts = [sentence] if is_question(sentence) else _SPLIT.split(sentence)
+    clauses: list[Clause] = []
+    for number, part in enumerate(one for one in parts if one and one.strip()):
+        if number and _BARE_VERB.match(part) and clauses[-1].text[:2].lower() == "i ":
+            part = f"I {part}"
+        clauses.append(_classify(part.strip()))
+    if any(one.kind is ClauseKind.UNREAL for one in clauses):
+        # "If I lived in Rome, I would …": what hangs on a condition is as unreal as the condition.
+        return [Clause(text=sentence, kind=ClauseKind.UNREAL)]
+    return clauses
+
+
+def lead_in_end(text: str) -> int:
+    """Index of the first character behind greetings and fillers."""
+    found = _LEAD_IN.match(text)
+    return found.end() if found and found.end() < len(text) else 0
+
+
+def _without_lead_in(text: str) -> tuple[str, bool]:
+    """The text without lead-ins, and whether one of them announces a change."""
+    is_change = False
+    while True:
+        shorter = _LEAD_IN.sub("", text)
+        found = _CHANGE_LEAD_IN.match(shorter)
+        # Spanish "no tengo" is a negation, "no, tengo" a correction.
+        if found and found[0].rstrip() != found[0] and found[0].strip().lower() == "no":
+            found = None
+        if found:
+            shorter, is_change = shorter[found.end() :], True
+        if shorter == text or not shorter:
+            return (shorter or text), is_change
+        text = shorter
+
+
+def _classify(part: str) -> Clause:
+    if _SMALL_TALK.match(part):
+        return Clause(text=part, kind=ClauseKind.SMALL_TALK)
+    if TAKEN_BACK.match(part):
+        return Clause(text=part, kind=ClauseKind.UNREAL)
+    text, is_change = _without_lead_in(part.lstrip("¡ "))
+    if _ELLIPTIC.match(text) and not is_question(text):
+        text = f"I {text[0].lower()}{text[1:]}"
+    found = _REMEMBER.match(text)
+    if found and not is_question(text) and not _QUESTION_WORD.match(found["content"]):
+        return Clause(
+            text=_trimmed(found["content"]), kind=ClauseKind.STATEMENT, is_change=is_change
+        )
+    return Clause(text=_trimmed(text), kind=_kind(text), is_change=is_change)
+
+
+def _kind(text: str) -> ClauseKind:
+    """The first that applies; the order matters."""
+    rules = (
+        (ClauseKind.QUESTION, is_question(text)),
+        (ClauseKind.STATEMENT, _CALL_ME.match(text) or _ANSWER_IN.match(text)),
+        (ClauseKind.SMALL_TALK, _SMALL_TALK.match(text) or _EXCLAMATION.match(text)),
+        (ClauseKind.REQUEST, _IMPERATIVE.match(text)),
+        (ClauseKind.UNREAL, _UNREAL.search(text) and not _GENDER_SI.match(text)),
+        (ClauseKind.STATEMENT, _is_statement(text)),
+    )
+    return next((kind for kind, applies in rules if applies), ClauseKind.OTHER)
+
+
+def is_question(text: str) -> bool:
+    """Check whether a sentence asks something, also without a question mark."""
+    bare = text.strip()
+    if bare.endswith(("?", "？")) or bare.startswith("¿"):
+        return True
+    return bool(
+        (_QUESTION_WORD.match(bare) and not _EXCLAMATION.match(bare)) or _ASK_AGAIN.match(bare)
+    )
+
+
+def _is_statement(text: str) -> bool:
+    if len(text) > MAX_STATEMENT_CHARS or _SMALL_TALK.match(text):
+        return False
+    bare = _QUOTED.sub('"', text)
+    return any(
+        one.match(bare) for one in (_OWN, _OWN_SPANISH, _OTHERS, _THIRD_SPANISH, _NOUN_SUBJECT)
+    ) and not is_question(text)
+
+
+def _trimmed(text: str) -> str:
+    return text.strip().rstrip(" .!;,…")

@@ -1,0 +1,153 @@
+"""Features of statements: concepts, values, beings, negation, tense."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from spade_llm.understanding.vocabulary import (
+    ValueType,
+    concepts_of,
+    general,
+    kin,
+    typed_values,
+    value_key,
+    words_of,
+)
+
+_I = re.IGNORECASE
+
+
+_NEGATED = re.compile(
+    r"\b(?:not|no longer|never|any ?more|\w+n['’]t|dont|doesnt|isnt|stopped|quit|gave up"
+    r"|given up|without|sold|lost|cancelled"
+    r"|no more|no|ya no|nunca|dej[eé] de|dejado de|sin|tampoco|vend[ií]|vendido|cancel\w+)\b",
+    _I,
+)
+_PAST_EVENT = re.compile(
+    r"\b(?:used to|ran|went|visited|saw|met|did|was (?!born)|were|ago|last (?:year|month|week"
+    r"|summer|winter)|fui|estuve|visit[eé]"
+    r"|corr[ií]|vi|conoc[ií]|hice|compr[eé]|antes|sol[ií]a|viv[ií]a|trabajaba|fumaba|era"
+    r"|hace \w+ a[ñn]os)\b",
+    _I,
+)
+_PLAN = re.compile(
+    r"\b(?:want to|would (?:like|love)|['’]d (?:like|love)|going to|gonna|plan(?:ning)? (?:to"
+    r"|on)|thinking (?:of|about)|hope to|might|will"
+    r"|next (?:week|month|year|summer)|quiero|quisiera|me gustar[ií]a|voy a|vamos a|pienso"
+    r"|estoy pensando|planeo)\b",
+    _I,
+)
+_REPORTED = re.compile(
+    r"^(?:(?!i\b|yo\b)[\w'’]+ ){1,4}?(?:said|says|told (?!me to)|tells|thinks|thought|claims"
+    r"|wrote|asked|dice[ns]?|dijo|dijeron"
+    r"|cuenta que|cree que|piensa que|me ha dicho|me dijo|escribi[oó])\b|^(?:according to"
+    r"|i heard that|seg[uú]n|he o[ií]do que)\b",
+    _I,
+)
+_CHANGE = re.compile(
+    r"\b(?:now|these days|nowadays|lately|from now on|[uú]ltimamente|a partir de ahora"
+    r"|turns out|spelled|spelt|actually|no longer|any ?more|instead|changed|moved|switched"
+    r"|rescheduled|postponed|brought forward"
+    r"|became|new|raised|went up|gone up|put (?:\w+ ){1,3}up|reduced|increased|subi\w+|baj\w+"
+    r"|aument\w+|stopped|quit|gave up|given up|broke up|split up|ahora|ya no|en realidad"
+    r"|cambi\w+|mudad\w+"
+    r"|mud[eé]|nuev[oa]|dej[eé]|dejado|aplaz\w+|retras\w+|adelant\w+|roto|rompimos)\b",
+    _I,
+)
+_EVENTS = (
+    (
+        re.compile(
+            r"\b(?:broke up|split up|broken up|divorced|hemos roto|lo hemos dejado|rompimos"
+            r"|divorciad[oa])\b",
+            _I,
+        ),
+        frozenset({"partner", "girlfriend", "boyfriend", "wife", "husband"}),
+    ),
+    (
+        re.compile(
+            r"\b(?:quit (?:my|the) job|left (?:my|the) (?:job|company)|got fired|was fired"
+            r"|laid off|retired|unemployed|out of work"
+            r"|dejado (?:mi|el) trabajo|dej[eé] (?:mi|el) trabajo|despid\w+|despedid[oa]"
+            r"|jubil\w+|en (?:el )?paro)\b",
+            _I,
+        ),
+        frozenset({"work"}),
+    ),
+    (
+        re.compile(
+            r"\b(?:dropped out|graduated|finished (?:my|the) (?:degree|studies)|left (?:school"
+            r"|university|college)"
+            r"|dej[eé] la carrera|dejado la carrera|me gradu[eé]|terminado la carrera)\b",
+            _I,
+        ),
+        frozenset({"study"}),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """Features of a statement that are compared."""
+
+    concepts: frozenset[str]
+    topic: frozenset[str]
+    """Concepts without those of values and of general classes."""
+    values: tuple[tuple[ValueType, frozenset[str]], ...]
+    beings: frozenset[str]
+    """People and animals that it is about, apart from the speaker."""
+    is_negated: bool
+    is_past: bool
+    is_plan: bool
+    is_reported: bool
+
+    def values_of(self, kind: ValueType) -> frozenset[str] | None:
+        return dict(self.values).get(kind)
+
+
+@lru_cache(maxsize=2000)
+def features(text: str) -> Features:
+    """Features of a statement; cached, since candidates are compared again and again."""
+    spans = typed_values(text)
+    values = tuple(
+        (kind, frozenset().union(*(value_key(text[start:end]) for start, end in of_kind)))
+        for kind, of_kind in spans.items()
+    )
+    bare = text
+    for start, end in sorted(
+        (span for of_kind in spans.values() for span in of_kind), reverse=True
+    ):
+        bare = f"{bare[:start]} {bare[end:]}"
+    concepts = concepts_of(text)
+    return Features(
+        concepts=concepts,
+        topic=concepts_of(bare) - general(),
+        values=values,
+        beings=(concepts & kin())
+        - {"doctor", "dentist", "teacher", "pet", "partner", "child", "boss", "ex"},
+        is_negated=bool(_NEGATED.search(text)),
+        is_past=bool(_PAST_EVENT.search(text)),
+        is_plan=bool(_PLAN.search(text)),
+        is_reported=bool(_REPORTED.search(text)),
+    )
+
+
+def is_negated(text: str) -> bool:
+    return bool(_NEGATED.search(text))
+
+
+def is_changed(text: str) -> bool:
+    """Check whether a statement says itself that something has changed: `now`, `no longer`."""
+    return bool(_CHANGE.search(text))
+
+
+def ends(text: str, concepts: frozenset[str]) -> bool:
+    """Check whether a statement tells an event that ends facts of these concepts: a separation."""
+    return any(event.search(text) and closed & concepts for event, closed in _EVENTS)
+
+
+def related_words(text: str) -> str:
+    """The words of all concepts that a text speaks of, for a search by words: `moved` finds
+    `live`."""
+    return " ".join(dict.fromkeys(words_of(features(text).concepts)))

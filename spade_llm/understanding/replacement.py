@@ -1,0 +1,178 @@
+"""Replacement: which earlier statements a new one makes outdated."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from spade_llm.understanding.features import Features, ends, features
+from spade_llm.understanding.vocabulary import ValueType, concepts_of, general, value_key
+
+_I = re.IGNORECASE
+
+
+TOPIC_SHARE = 0.6
+"""Minimum share of the smaller topic that two statements about the same thing have in common."""
+CHANGED_SHARE = 0.5
+"""The same for a statement that says that something has changed."""
+NEGATION_SHARE = 0.6
+"""Minimum share of a negation's concepts that the denied statement has."""
+_ADDITION = re.compile(
+    r"\b(?:another|also|too|as well|other|second|otr[oa]s?|tambi[eé]n|adem[aá]s)\b", _I
+)
+COPULA = re.compile(
+    r"^(?:my|our|the|his|her|mi|mis|nuestr[oa]s?|el|la|los|las|su|el usuario: su"
+    r"|the user['’]s)\s+(?P<noun>.{1,50}?)"
+    r"\s*(?:['’]s| is| are| was|\bes\b|\bson\b|\best[aá]n?\b| se llaman?| is now)\s+(?P<tail>.+)$",
+    _I,
+)
+_FIRST_NOUN = re.compile(r"^(?:my|our|the|mi|mis|la|el|los|las|nuestr[oa]s?) [\w-]+", _I)
+_PLACE_TAIL = re.compile(
+    r"\b(?:in|on|under|behind|at|inside|next to|above|below|beside|en|debajo|detr[aá]s|dentro"
+    r"|encima|sobre|junto a)\b (?!(?:the )?(?:morning|evening|\d))",
+    _I,
+)
+_PREFER = re.compile(r"\b(?:prefer|prefiero)\b", _I)
+EXCLUSIVE = frozenset(
+    [
+        "home",
+        "name",
+        "age",
+        "birthday",
+        "origin",
+        "address",
+        "phone",
+        "email",
+        "password",
+        "code",
+        "wifi",
+        "size",
+        "height",
+        "weight",
+        "team",
+        "marital",
+        "diet",
+        "blood",
+        "appointment",
+        "meeting",
+        "exam",
+        "surgery",
+        "wedding",
+    ]
+)
+"""Relations that hold a single value at a time."""
+_FAVOURITE = re.compile(r"\b(?:favou?rite|favorit[oa]s?|preferid[oa]s?)\b", _I)
+_SELF = re.compile(r"^(?:the user|el usuario|la usuaria)(?=['’:\s])", _I)
+_MARITAL = re.compile(
+    r"\b(?:single|married|engaged|separated|divorced|widowed|solter|casad|prometid|separad"
+    r"|divorciad|viud)",
+    _I,
+)
+_DIET = re.compile(r"\b(?:vegan[oa]?|vegetarian[oa]?|pescatarian|pescetarian[oa]|meat|carne)\b", _I)
+_COUPLE = frozenset({"girlfriend", "boyfriend", "wife", "husband"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """Something that a person said is so, understandable by itself."""
+
+    text: str
+    is_change: bool = False
+    """It says itself that something has changed."""
+    is_correction: bool = False
+    """It begins as a correction of what was said before: `no, …`, `actually, …`."""
+    replaced: str = ""
+    """Earlier statement that it corrects; empty if none is known."""
+
+
+def replaces(new: Statement, old: str) -> bool:
+    """Check whether a new statement ends the validity of an older one."""
+    if new.replaced:
+        return old == new.replaced
+    if value_key(new.text) == value_key(old) or _ADDITION.search(new.text):
+        return False
+    one, other = features(new.text), features(_SELF.sub("I", old))
+    if one.is_reported or one.is_plan or other.is_reported:
+        return False
+    if ends(new.text, other.concepts):
+        return not one.beings - _COUPLE
+    if one.is_negated != other.is_negated:
+        return _is_negation(one, other)
+    if new.is_correction and _has_same_noun(new.text, old):
+        return True
+    if one.beings != other.beings:
+        return False
+    return (
+        _is_other_taste(one, other)
+        or _has_other_word(new, old, one)
+        or (_is_same_topic(new, one, other) and _has_other_value(new, old, one, other))
+    )
+
+
+def _is_negation(one: Features, other: Features) -> bool:
+    core = one.concepts - general()
+    shared = core & other.concepts
+    return bool(shared) and len(shared) >= NEGATION_SHARE * len(core)
+
+
+def _is_other_taste(one: Features, other: Features) -> bool:
+    is_opposite = ("like" in one.concepts and "dislike" in other.concepts) or (
+        "dislike" in one.concepts and "like" in other.concepts
+    )
+    objects = one.concepts - {"like", "dislike"}, other.concepts - {"like", "dislike"}
+    return is_opposite and bool(objects[0]) and objects[0] == objects[1]
+
+
+def _has_other_word(new: Statement, old: str, one: Features) -> bool:
+    """Another word of a class of which one holds at a time: `single`, `married`."""
+    if new.is_change and _PREFER.search(new.text) and _PREFER.search(old):
+        return True
+    for pattern in (_MARITAL, _DIET):
+        before, after = pattern.search(old), pattern.search(new.text)
+        if before and after and before[0][:5].lower() != after[0][:5].lower():
+            return not one.beings
+    return False
+
+
+def _is_same_topic(new: Statement, one: Features, other: Features) -> bool:
+    shared = one.topic & other.topic
+    share = CHANGED_SHARE if new.is_change else TOPIC_SHARE
+    if not shared or len(shared) < share * min(len(one.topic), len(other.topic)):
+        return False
+    # What happened once is not undone by what happened at another time.
+    return new.is_change or bool(shared & EXCLUSIVE) or not (one.is_past or other.is_past)
+
+
+def _has_other_value(new: Statement, old: str, one: Features, other: Features) -> bool:
+    names = one.values_of(ValueType.NAME), other.values_of(ValueType.NAME)
+    has_other_name = bool(names[0] and names[1] and not names[0] & names[1])
+    is_exclusive = new.is_change or bool(one.topic & other.topic & EXCLUSIVE)
+    for kind, values in one.values:
+        before = other.values_of(kind)
+        if before is None or values & before:
+            continue
+        # "My cat Milo is 3" and "my cat Luna is 9" are about two cats.
+        if is_exclusive if kind is ValueType.NAME else not has_other_name:
+            return True
+    return _has_other_tail(new, old)
+
+
+def _has_same_noun(new: str, old: str) -> bool:
+    after, before = _FIRST_NOUN.match(new), _FIRST_NOUN.match(old)
+    return bool(after and before and concepts_of(after[0]) & concepts_of(before[0]))
+
+
+def _has_other_tail(new: Statement, old: str) -> bool:
+    """`My favourite food is …`, `the key is …`: the same noun with another complement."""
+    after, before = COPULA.match(new.text), COPULA.match(old)
+    if not after or not before or concepts_of(after["noun"]) != concepts_of(before["noun"]):
+        return False
+    noun = after["noun"]
+    is_same_kind = bool(_PLACE_TAIL.match(after["tail"])) and bool(
+        _PLACE_TAIL.match(before["tail"])
+    )
+    return (
+        new.is_change
+        or is_same_kind
+        or bool(_FAVOURITE.search(noun) or concepts_of(noun) & EXCLUSIVE)
+    )

@@ -1,0 +1,117 @@
+"""Statements of a message, resolved against earlier ones."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.understanding.clauses import TAKEN_BACK, ClauseKind, split_clauses
+from spade_llm.understanding.corrections import resolve_correction, with_subject
+from spade_llm.understanding.features import is_changed, is_negated
+from spade_llm.understanding.replacement import Statement, replaces
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.understanding.clauses import Clause
+
+_I = re.IGNORECASE
+
+
+MAX_STATEMENTS = 5
+"""Maximum number of statements from one message."""
+MAX_EARLIER = 12
+"""Number of earlier statements that a correction may refer to."""
+_NO_LONGER_BUT_NOW = re.compile(
+    r"^(?P<ended>(?:i (?:no longer|don['’]?t) (?P<en>\w+)|(?:yo )?ya no (?P<es>\w+)) .+?)"
+    r"(?: any ?more)?[,;]? (?:(?:and|but|y|sino|pero) )?(?:now|ahora),? (?:(?:it['’]?s|i"
+    r"|es) )?(?P<rest>.+)$",
+    _I,
+)
+_PREPOSITIONS = frozenset({"in", "at", "for", "as", "on", "to", "en", "de", "para", "como", "con"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a message says and asks."""
+
+    statements: tuple[Statement, ...]
+    questions: tuple[str, ...]
+    clauses: tuple[Clause, ...]
+    takes_back: str = ""
+    """Earlier statement that the message takes back as a joke or as untrue."""
+
+    @property
+    def may_correct(self) -> bool:
+        """True if a clause may be a correction of something said in another conversation."""
+        return any(one.is_change or is_negated(one.text) for one in self.clauses)
+
+    def has(self, kind: ClauseKind) -> bool:
+        return any(clause.kind is kind for clause in self.clauses)
+
+
+def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[str] = ()) -> Reading:
+    """Read a message.
+
+    `earlier`: the person's statements before it in this conversation, oldest first; elliptic
+    corrections (`no, green`) and pronouns are resolved with them. `remembered`: statements of other
+    conversations; only corrections that name the old value refer to them.
+    """
+    clauses = split_clauses(text)
+    known = list(earlier[-MAX_EARLIER:])
+    statements: list[Statement] = []
+    takes_back = ""
+    for clause in clauses:
+        if clause.kind is ClauseKind.UNREAL and known and TAKEN_BACK.match(clause.text):
+            takes_back = known[-1]
+        if clause.kind not in (ClauseKind.STATEMENT, ClauseKind.OTHER):
+            continue
+        for found in _statements_of_clause(clause, known, remembered):
+            statements.append(found)
+            known = [one for one in known if one != found.replaced] + [found.text]
+    return Reading(
+        statements=tuple(statements[:MAX_STATEMENTS]),
+        questions=tuple(one.text for one in clauses if one.kind is ClauseKind.QUESTION),
+        clauses=tuple(clauses),
+        takes_back=takes_back,
+    )
+
+
+def statements_of(messages: Sequence[str]) -> list[str]:
+    """Statements of several messages of one person that hold at the end, oldest first."""
+    known: list[str] = []
+    for message in messages:
+        reading = read_message(message, known)
+        known = [one for one in known if one != reading.takes_back]
+        for statement in reading.statements:
+            known = [one for one in known if not replaces(statement, one)]
+            known.append(statement.text)
+    return known
+
+
+def _statements_of_clause(
+    clause: Clause, known: Sequence[str], remembered: Sequence[str]
+) -> list[Statement]:
+    text = clause.text
+    if clause.kind is ClauseKind.STATEMENT and len(text.split()) < 2:
+        return []
+    if found := _NO_LONGER_BUT_NOW.match(text):
+        rest = str(found["rest"])
+        if rest.split()[0].lower() in _PREPOSITIONS:
+            rest = f"I now {found['en']} {rest}" if found["en"] else f"Ahora {found['es']} {rest}"
+        return [_plain_statement(found["ended"]), _plain_statement(rest, is_change=True)]
+    if corrected := resolve_correction(clause, known, remembered):
+        return [corrected]
+    if clause.kind is not ClauseKind.STATEMENT:
+        return []
+    return [_plain_statement(with_subject(text, known) if known else text, clause.is_change)]
+
+
+def _plain_statement(text: str, is_change: bool = False) -> Statement:
+    text = text.strip(" ,;")
+    return Statement(
+        text=text[:1].upper() + text[1:],
+        is_change=is_change or is_changed(text),
+        is_correction=is_change,
+    )

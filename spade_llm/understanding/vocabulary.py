@@ -1,0 +1,315 @@
+"""Vocabulary: concepts of everyday facts (synonyms in English and Spanish) and typed values."""
+
+# Patterns and lists of words are read best on long lines.
+# ruff: noqa: E501, SIM905
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING
+
+from spade_llm.search.terms import ENGLISH, STOP_WORDS, split_words, stem_hash, strip_accents
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SHOWN_WORDS = 40
+"""Maximum number of words of one concept in a search: the first ones are the usual ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """The contents of `concepts.toml`."""
+
+    words: Mapping[str, tuple[str, ...]]
+    concepts: Mapping[str, frozenset[str]]
+    """The concepts of each word."""
+    kin: frozenset[str]
+    general: frozenset[str]
+    classes: frozenset[str]
+    things: frozenset[str]
+
+
+@cache
+def _table() -> _Table:
+    # Imported here: importing the package must stay fast.
+    import tomllib
+    from importlib.resources import files
+
+    read = tomllib.loads(files(__package__).joinpath("concepts.toml").read_text("utf-8"))
+    kinds = ("relations", "actions", "classes", "beings", "things")
+    words = {
+        concept: tuple(dict.fromkeys(listed.split()))
+        for kind in kinds
+        for concept, listed in read[kind].items()
+    }
+    concepts: dict[str, set[str]] = {}
+    for concept, listed in words.items():
+        for word in listed:
+            concepts.setdefault(word, set()).add(concept)
+    return _Table(
+        words=words,
+        concepts={word: frozenset(found) for word, found in concepts.items()},
+        kin=frozenset(read["KIN"]),
+        general=frozenset(read["GENERAL"]),
+        classes=frozenset(read["classes"]),
+        things=frozenset(read["things"]),
+    )
+
+
+def kin() -> frozenset[str]:
+    """Concepts that name another being: a statement about one is not about the speaker."""
+    return _table().kin
+
+
+def general() -> frozenset[str]:
+    """Concepts that include others: they match, but do not tell two things apart."""
+    return _table().general
+
+
+def things() -> frozenset[str]:
+    """Concepts of single things, which tell as much as a name."""
+    return _table().things
+
+
+MIN_TYPO_CHARS = 6
+"""Minimum length of a word in which a missing or wrong letter is tolerated."""
+
+
+@cache
+def _typos() -> Mapping[str, frozenset[str]]:
+    """The known words with one letter missing."""
+    typos: dict[str, frozenset[str]] = {}
+    for word, found in _table().concepts.items():
+        if len(word) >= MIN_TYPO_CHARS:
+            for at in range(1, len(word)):
+                typos.setdefault(word[:at] + word[at + 1 :], found)
+    return typos
+
+
+_PHRASES = (
+    (r"\bfor a living\b|\ba qu[eé] (?:me|te|se) dedic[oa]s?\b|\bde qu[eé] trabaj[oa]\b", "work profession"),
+    (r"\bhow old\b|\bcu[aá]ntos a[ñn]os\b|\byears old\b|\b(?:turn(?:ed|s|ing)?|am|is) \d{1,3}$", "age"),
+    (r"\bi(?:['’]m| am) \d{1,3}\b(?! ?(?:kg|kilos|cm|min|%|pounds|lbs))", "age"),
+    (r"\b(?:live|vivo|house|flat) (?:at|on|en) (?:the )?(?:\d|.*\b(?:street|road|avenue|lane|calle|avenida|plaza)\b)", "address home"),
+    (r"^i(?:['’]m| am) (?-i:[A-Z][a-z]+)(?=$|,| and\b|\.)|^(?:yo )?soy (?-i:[A-ZÁÉÍÓÚÑ]\w+)(?=$|,| y\b)", "name"),
+    (r"\b(?:get|gets|got|getting|wake|wakes|woke|waking) up\b", "wake"),
+    (r"\b(?:go|goes|going|went) to (?:bed|sleep)\b|\b(?:voy|ir|vas|va) a (?:la cama|dormir)\b", "sleep"),
+    (r"\b(?:grew|grow|brought) up\b", "origin"),
+    (r"\b(?:pass(?:ed|es)? away|no longer with us)\b", "die"),
+    (r"\b(?:gave|give|giving) birth\b|\bdar a luz\b|\bdio a luz\b", "birth"),
+    (r"\bwork(?:s|ed|ing)? out\b|\b(?:do|did|doing) (?:any |some )?sports?\b|\bhacer? ejercicio\b|\bhag[oa] (?:ejercicio|deporte)\b", "exercise sport"),
+    (r"\bd(?:oy|ar|as|an|aba|ando) clases?\b", "teach work"),
+    (r"\bwork(?:s|ing)? (?:from|at) home\b|\bwfh\b|\btrabaj\w+ (?:desde|en) casa\b|\bhome office\b", "remote"),
+    (r"\bget(?:ting)? to (?:the )?(?:work|office|school|uni\w*)\b|\b(?:llegar|ir|voy|llego) (?:al? )(?:la )?(?:trabajo|curro|oficina|facultad)\b", "commute transport"),
+    (r"\b(?:day|days|morning|afternoon)s? off\b|\b(?:d[ií]as?|tardes?) libres?\b|\b(?:libro|libras|libra|librar) (?:el|los) \w+", "dayoff"),
+    (r"\b(?:free|spare) time\b|\btiempo libre\b|\bratos libres\b", "hobby"),
+    (r"\bhow often\b|\bcada cu[aá]nto\b|\b(?:once|twice|\w+ times) an? (?:day|week|month|year)\b|\b\w+ (?:vez|veces) (?:al|a la|por) \w+", "frequency"),
+    (r"\bhalf[- ](?:brother|sister)\b|\bmedio herman[oa]\b", "stepsibling"),
+    (r"\b(?:left|right)[- ]?handed\b|\bleftie\b", "handed"),
+    (r"\bstar sign\b|\bsigno del zod\w+", "zodiac"),
+    (r"\bblood pressure\b|\btensi[oó]n (?:alta|baja|arterial)\b", "bloodpressure health"),
+    (r"\bdate of birth\b|\bfecha de nacimiento\b", "birthday"),
+    (r"\b(?:number|licen[cs]e|registration) plates?\b", "numberplate"),
+    (r"\bdriv(?:ing|er['’]?s?) licen[cs]e\b|\b(?:carnet|carn[eé]|permiso) de conducir\b", "licence"),
+    (r"\b(?:credit|debit|bank) card\b|\btarjeta(?: de (?:cr[eé]dito|d[eé]bito))?\b", "card"),
+    (r"\bwashing machine\b", "washingmachine"),
+    (r"\bice[- ]?creams?\b|\bhelados?\b", "icecream"),
+    (r"\bsun ?glasses\b|\bgafas de sol\b", "sunglasses"),
+    (r"\bnew year['’]?s?(?: eve)?\b|\ba[ñn]o nuevo\b|\bfin de a[ñn]o\b", "newyear"),
+    (r"\bdue (?:date|in|on|to give)\b|\bsal(?:go|e) de cuentas\b|\bexpecting (?:a|our)\b", "due"),
+    (r"\bbank account\b|\bcuenta (?:del banco|bancaria|corriente)\b", "bank account"),
+    (r"\bi(?:['’]m| am|['’]ve been| have been| was) (?:an?|the) (?!bit\b|little\b|lot\b|fan\b)", "work role"),
+    (r"\b(?:he|she|\w+)(?:['’]s| is) an? \w+(?:er|or|ist|ian|nurse|chef|pilot)\b", "work role"),
+    (r"^(?:yo )?soy (?!de\b|al[eé]rg|muy\b|m[aá]s\b|el\b|la\b|vegan|vegetar|cel[ií]ac|diab|de\b)\w+", "work role"),
+    (r"\b(?:i(?:['’]m| am)|i come|where .* from|am i) (?:originally )?from\b|\bfrom\?$|\bsoy de\b|\bde d[oó]nde soy\b", "origin"),
+    (r"\bborn (?:in|at)\b|\bnac[ií] en\b", "origin"),
+    (r"\bcan(?:['’]t|not) stand\b|\bdo(?:es)?n['’]t (?:really )?like\b|\bno (?:me )?(?:gusta|soporto)n?\b", "dislike"),
+    (r"\bcan(?:['’]t|not)(?: i)? (?:eat|have)\b|\bno puedo (?:comer|tomar)\b", "allergy health food"),
+    (r"\ballerg\w+|\bal[eé]rgi\w+", "food"),
+    (r"\bphone number\b|\bn[uú]mero de tel[eé]fono\b", "phone"),
+    (r"\bwi-?fi\b", "wifi"),
+    (r"\b(?:broke up|split up|broken up|hemos roto|lo hemos dejado|rompimos)\b", "partner"),
+    (r"\bget married\b|\bcaso\b|\bcasamos\b|\bcasarme\b", "wedding marital"),
+)  # fmt: skip
+"""Patterns of expressions of several words, and their concepts."""
+
+
+@cache
+def _phrases() -> tuple[tuple[re.Pattern[str], frozenset[str]], ...]:
+    return tuple(
+        (re.compile(pattern, re.IGNORECASE), frozenset(concepts.split()))
+        for pattern, concepts in _PHRASES
+    )
+
+
+STOP = STOP_WORDS | frozenset(
+    "stopped stop stops quit gave given cancelled canceled changed change changes switched dropped up down out off turns"
+    " dejado deje dejo cancelado cancelada cancelaron cambiado cambiada cambiaron days these nowadays lately some about only"
+    " around into avoid avoiding trying try cut ever did called llama solo unos unas ultimo todos todas cada lado parte"
+    " also now still just really very actually currently recently please btw got get gets getting"
+    " going go goes went known remember tell told say know think one ones thing things last time"
+    " ago back new usually always anymore longer no not never yes ok okay sorry instead anyway"
+    " since every kind type sort much many long often own used mine yours theirs it s t m ve re d ll"
+    " ahora ya aun todavia tambien actualmente ultimamente recuerda recuerdas sabes dime digo dije"
+    " era eran fue fueron estaba estar vez cosa cosas nunca jamas siempre bastante gracias favor"
+    " estoy esta estan he ha hemos haber habia sera seria suelo suele perdon mejor realidad"
+    " cual cuales quien quienes donde cuando cuanto cuanta cuantos cuantas como que son mia mio mias"
+    " mios nuestro nuestra nuestros nuestras muy hay hoy esto eso ese esa este tengo tienes tiene"
+    " tenemos have has had having am is are was were been be being do does did done don i we"
+    " you he she they them him her his their our us me my your".split()
+)
+
+
+class ValueType(StrEnum):
+    """Kind of value in a statement; a value is replaced by another of the same kind."""
+
+    DAY = "day"
+    TIME = "time"
+    COLOUR = "colour"
+    NUMBER = "number"
+    NAME = "name"
+
+
+_MONTHS = (
+    "january|february|march|april|may|june|july|august|september|october|november|december"
+    "|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|enero|febrero|marzo|abril|mayo|junio|julio"
+    "|agosto|septiembre|octubre|noviembre|diciembre"
+)
+_WEEKDAYS = (
+    "mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?"
+    "|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bados?|domingos?"
+)
+_COLOURS = (
+    "red|green|blue|yellow|orange|purple|pink|black|white|gr[ae]y|brown|turquoise|violet|gold"
+    "|silver|beige|navy|teal|rojo|roja|verde|azul|amarill[oa]|naranja|morad[oa]|rosa|negr[oa]"
+    "|blanc[oa]|gris|marr[oó]n|turquesa|violeta|dorad[oa]|platead[oa]|granate"
+)
+_NUMBER_WORDS = (
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+    "|un[oa]?|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce"
+)
+TYPED: Mapping[ValueType, re.Pattern[str]] = {
+    ValueType.DAY: re.compile(
+        rf"\b(?:(?:{_WEEKDAYS})(?:,? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?)?"
+        rf"|(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:de )?(?:{_MONTHS})\b\.?(?:,? (?:de )?\d{{4}})?"
+        rf"|(?:{_MONTHS})\b\.? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}})?"
+        rf"|(?:{_MONTHS})(?:,? (?:de )?\d{{4}})?"
+        r"|\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{2,4})?|\d{4}-\d\d-\d\d|tomorrow|tonight|ma[ñn]ana"
+        r"|the \d{1,2}(?:st|nd|rd|th)|el (?:d[ií]a )?\d{1,2}|next (?:week|month|year)"
+        r"|la semana que viene|(?:(?<=in )|(?<=en )|(?<=since )|(?<=desde )|(?<=de )|(?<=del )|(?<=of )|(?<=until ))(?:19|20)\d\d)\b",
+        re.IGNORECASE,
+    ),
+    ValueType.TIME: re.compile(
+        rf"\b(?:\d{{1,2}}[:.]\d\d(?: ?[ap]\.?m\b\.?| ?h)?|\d{{1,2}} ?(?:[ap]\.?m\b\.?|h\b|o['’]clock)"
+        rf"|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?!\w)|half past \w+|noon|midnight"
+        rf"|a las? (?:\d{{1,2}}|{_NUMBER_WORDS})(?: y media| y cuarto)?)",
+        re.IGNORECASE,
+    ),
+    ValueType.COLOUR: re.compile(rf"\b(?:(?:dark|light) )?(?:{_COLOURS})\b", re.IGNORECASE),
+    ValueType.NUMBER: re.compile(
+        r"(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*[a-z]{0,3}\b|\b[A-Z]*\d+[A-Z\d]*\b"
+    ),
+    ValueType.NAME: re.compile(
+        r"(?<![.!?¿¡]\s)(?<!^)(?<!^[\"“«])\b(?!I\b|I['’]|OK\b)[A-ZÁÉÍÓÚÑÜ][\w'’-]*"
+        r"(?: (?:de |del |la |van |von |of |the )?[A-ZÁÉÍÓÚÑÜ][\w'’-]*)*"
+    ),
+}
+"""Patterns of values. Order matters: a date is no number, a weekday is no name."""
+
+
+def typed_values(text: str) -> dict[ValueType, tuple[tuple[int, int], ...]]:
+    """Spans of the typed values of a text; a span has one type only."""
+    taken: list[tuple[int, int]] = []
+    found: dict[ValueType, tuple[tuple[int, int], ...]] = {}
+    for kind, pattern in TYPED.items():
+        spans = [
+            (match.start(), match.start() + len(match[0].rstrip(" .,/-'’")))
+            for match in pattern.finditer(text)
+            if not any(match.start() < end and start < match.end() for start, end in taken)
+        ]
+        if spans:
+            taken += spans
+            found[kind] = tuple(spans)
+    return found
+
+
+def concepts_of(text: str) -> frozenset[str]:
+    """Concepts and stems of the words of a text that carry meaning."""
+    found: set[str] = set()
+    text = _NO_WORD.sub("", _QUOTED.sub(" ", text))
+    for pattern, concepts in _phrases():
+        if pattern.search(text):
+            found |= concepts
+    before = ""
+    for word in split_words(text):
+        folded = strip_accents(word)
+        found |= _concepts_of_word(folded, is_definite=before in _DEFINITE)
+        before = folded
+    return frozenset(found)
+
+
+def _concepts_of_word(word: str, *, is_definite: bool) -> frozenset[str]:
+    known = _table().concepts.get(word)
+    if known is None:
+        known = _typo(word)
+        if known is not None:
+            return known
+        is_empty = word in STOP or word.isspace() or (len(word) == 1 and not word.isdigit())
+        return frozenset() if is_empty else frozenset({_stem(word)})
+    if word in STOP:
+        return known
+    if is_definite:
+        # "My barber" says nothing about a profession, "a barber" does.
+        known -= {"profession"}
+    # "Milk" is food, but tells more than that.
+    return known | {_stem(word)} if known <= _table().classes else known
+
+
+_QUOTED = re.compile(r"«(?:[^\s»]+\s+){3,}[^»]*»|“(?:[^\s”]+\s+){3,}[^”]*”")
+"""A quoted sentence: others say it."""
+_NO_WORD = re.compile(
+    r"(?<=\bwi)-(?=fi\b)|(?<=\w)[- ](?=in[- ]law\b)|(?<=[- ]in)[- ](?=law\b)"
+    r"|\bson (?=\d|mis?\b|l[oa]s\b|un[oa]s\b|el\b|de\b)|(?<=[eé]nes |[aá]les |[nñ]tos )son\b",
+    re.IGNORECASE,
+)
+"""What stands between the parts of a single word (`wi-fi`, `mother-in-law`), and a Spanish verb."""
+_DEFINITE = frozenset("my our your the mi mis tu tus nuestro nuestra el la al del".split())
+
+_ENDING = re.compile(r"(?<=\w{4})[aeo]s?$")
+
+
+def _stem(word: str) -> str:
+    """Hash of the stem, the same for both genders and numbers of a Spanish noun."""
+    return f"{stem_hash(_ENDING.sub('', word), ENGLISH):x}"
+
+
+def _typo(word: str) -> frozenset[str] | None:
+    """Concepts of the word that was meant, if one letter is missing or too many."""
+    if len(word) < MIN_TYPO_CHARS - 1 or word in STOP:
+        return None
+    if found := _typos().get(word):
+        return found
+    concepts = _table().concepts
+    shorter = (word[:at] + word[at + 1 :] for at in range(1, len(word)))
+    return next(
+        (concepts[one] for one in shorter if len(one) >= MIN_TYPO_CHARS and one in concepts), None
+    )
+
+
+def value_key(text: str) -> frozenset[str]:
+    """Words of a value, for comparison: without case, accents, articles and prepositions."""
+    return frozenset(
+        folded
+        for word in split_words(text)
+        if (folded := strip_accents(word)) not in {"at", "the", "a", "las", "la", "el", "of", "de"}
+    )
+
+
+def words_of(concepts: frozenset[str]) -> list[str]:
+    """The usual words of these concepts; stems have none."""
+    words = _table().words
+    return [word for name in sorted(concepts & words.keys()) for word in words[name][:_SHOWN_WORDS]]

@@ -1,0 +1,216 @@
+"""Wording: a statement in the first person, told back in the second person."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ENGLISH: Mapping[str, str] = {
+    "i": "you", "i'm": "you're", "i've": "you've", "i'd": "you'd", "i'll": "you'll", "im": "you're",
+    "ive": "you've", "my": "your", "mine": "yours", "me": "you", "myself": "yourself", "am": "are",
+    "we": "you", "we're": "you're", "we've": "you've", "we'd": "you'd", "we'll": "you'll",
+    "our": "your", "ours": "yours", "us": "you",
+}  # fmt: skip
+_ENGLISH_WORDS = re.compile(
+    r"\b(?:(?:i|we)'(?:m|ve|d|ll|re)|" + "|".join(k for k in _ENGLISH if k.isalpha()) + r")\b", re.I
+)
+_WAS = re.compile(r"\byou was\b", re.I)
+
+_SPANISH: Mapping[str, str] = {
+    "yo": "tú", "mi": "tu", "mis": "tus", "me": "te", "mí": "ti", "conmigo": "contigo",
+    "mío": "tuyo", "mía": "tuya", "míos": "tuyos", "mías": "tuyas", "soy": "eres",
+    "estoy": "estás", "tengo": "tienes", "voy": "vas", "hago": "haces", "sé": "sabes", "he": "has",
+    "puedo": "puedes", "quiero": "quieres", "prefiero": "prefieres", "juego": "juegas",
+    "conduzco": "conduces", "conozco": "conoces", "salgo": "sales", "pongo": "pones",
+    "vengo": "vienes", "digo": "dices", "doy": "das", "suelo": "sueles", "duermo": "duermes",
+    "pienso": "piensas", "empiezo": "empiezas", "vivo": "vives", "bebo": "bebes", "como": "comes",
+    "leo": "lees", "corro": "corres", "aprendo": "aprendes", "escribo": "escribes",
+    "fui": "fuiste", "tuve": "tuviste", "estuve": "estuviste", "hice": "hiciste", "mido": "mides",
+    "nací": "naciste", "conocí": "conociste", "viví": "viviste", "vendí": "vendiste",
+    "rompí": "rompiste", "nuestro": "vuestro", "nuestra": "vuestra", "nuestros": "vuestros",
+    "nuestras": "vuestras", "tenemos": "tenéis", "somos": "sois", "hemos": "habéis",
+    "vamos": "vais", "estamos": "estáis", "nos": "os", "vivimos": "vivís", "debo": "debes",
+    "creo": "crees", "veo": "ves", "trabajo": "trabajas", "estudio": "estudias", "hablo": "hablas",
+    "toco": "tocas", "odio": "odias", "adoro": "adoras", "detesto": "detestas", "uso": "usas",
+    "llamo": "llamas", "levanto": "levantas", "acuesto": "acuestas", "dedico": "dedicas",
+    "caso": "casas", "peso": "pesas", "calzo": "calzas", "tomo": "tomas", "fumo": "fumas",
+    "cumplo": "cumples", "compro": "compras", "guardo": "guardas", "necesito": "necesitas",
+    "llevo": "llevas", "viajo": "viajas", "nado": "nadas", "practico": "practicas",
+    "entreno": "entrenas", "gano": "ganas", "cobro": "cobras", "aparco": "aparcas",
+    "soporto": "soportas", "mudé": "mudaste", "compré": "compraste", "dejé": "dejaste",
+    "empecé": "empezaste", "cambié": "cambiaste", "aparqué": "aparcaste", "guardé": "guardaste",
+    "era": "eras", "tenía": "tenías", "vivía": "vivías", "fumaba": "fumabas",
+    "trabajaba": "trabajabas", "solía": "solías", "jugaba": "jugabas", "estudiaba": "estudiabas",
+}  # fmt: skip
+SPANISH_FIRST_PERSON = frozenset(_SPANISH) - {"como", "he"}
+"""Spanish words that are about the speaker."""
+_SPANISH_NOUN_BEFORE = re.compile(
+    r"\b(?:mi|mis|el|la|los|las|un|una|de|del|al|en|por|con|su|tu)\s+$", re.I
+)
+_SPANISH_VERB = re.compile(
+    r"^(?:no |ya no |ya |también |siempre |ahora |hoy )*(?P<verb>[^\W\d_]+)(?=\s|$)", re.I
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_AMBIGUOUS = frozenset(
+    {"como", "era", "tenía", "vivía", "trabajo", "estudio", "caso", "peso", "uso", "juego", "cobro"}
+)
+_FIRST_PERSON = re.compile(r"(?:o|é|í)$")
+_ENGLISH_ONLY = frozenset({"i", "my", "am", "our", "we", "is", "are"})
+
+
+def in_second_person(text: str, language: str) -> str:
+    """`My name is Ada` → `your name is Ada`. Spanish text with a verb that is not in the table is
+    quoted as it was said: «…»; English text in a Spanish answer, too."""
+    words = {word.lower() for word in _WORD.findall(text)}
+    is_spanish = bool(words & SPANISH_FIRST_PERSON - _ENGLISH.keys() - {"era"})
+    if language == "es" and words & _ENGLISH_ONLY:
+        return f"«{text}»"
+    if language == "es" or is_spanish:
+        return _to_second_spanish(text)
+    return _to_second_english(text)
+
+
+def _to_second_english(text: str) -> str:
+    bare = text.replace("’", "'")
+    told = _ENGLISH_WORDS.sub(lambda found: _ENGLISH[found[0].lower()], bare)
+    return _lower_first(_WAS.sub("you were", told))
+
+
+def _to_second_spanish(text: str) -> str:
+    verb = _SPANISH_VERB.match(text)
+    if verb and _FIRST_PERSON.search(word := verb["verb"].lower()) and word not in _SPANISH:
+        return f"«{text}»"
+
+    def told(found: re.Match[str]) -> str:
+        word = found[0].lower()
+        is_name = found[0] != word and found.start() > 0
+        if word not in _SPANISH or is_name:
+            return found[0]
+        is_noun = bool(_SPANISH_NOUN_BEFORE.search(text[: found.start()])) and word not in (
+            "mi",
+            "mis",
+        )
+        if word in _AMBIGUOUS and (is_noun or found.start() > 0 and word in ("como", "era")):
+            return found[0]
+        return found[0] if is_noun and word not in ("mí", "mío", "mía") else _SPANISH[word]
+
+    return _lower_first(_WORD.sub(told, text))
+
+
+def _lower_first(text: str) -> str:
+    """Names keep their capital."""
+    first = text.split(" ", 1)[0]
+    is_plain = first.lower().strip("'’") in _LOWERED or first.lower().replace("’", "'") in _LOWERED
+    return text[:1].lower() + text[1:] if is_plain else text
+
+
+_LOWERED = frozenset(
+    [
+        "you",
+        "you're",
+        "you've",
+        "you'd",
+        "you'll",
+        "your",
+        "yours",
+        "the",
+        "a",
+        "an",
+        "there",
+        "it",
+        "it's",
+        "this",
+        "that",
+        "these",
+        "those",
+        "he",
+        "she",
+        "they",
+        "his",
+        "her",
+        "their",
+        "both",
+        "all",
+        "on",
+        "in",
+        "at",
+        "since",
+        "every",
+        "when",
+        "today",
+        "tomorrow",
+        "yesterday",
+        "next",
+        "last",
+        "one",
+        "two",
+        "some",
+        "and",
+        "also",
+        "now",
+        "currently",
+        "usually",
+        "sometimes",
+        "tu",
+        "tus",
+        "tú",
+        "te",
+        "eres",
+        "tienes",
+        "estás",
+        "vives",
+        "el",
+        "la",
+        "los",
+        "las",
+        "un",
+        "una",
+        "hay",
+        "es",
+        "son",
+        "está",
+        "su",
+        "sus",
+        "nuestro",
+        "vuestro",
+        "vuestra",
+        "no",
+        "ya",
+        "a",
+        "en",
+        "mañana",
+        "hoy",
+        "ayer",
+        "desde",
+        "cuando",
+        "todos",
+        "también",
+        "siempre",
+        "nunca",
+        "ahora",
+        "antes",
+        "trabajas",
+        "estudias",
+        "hablas",
+        "prefieres",
+        "odias",
+        "has",
+        "vas",
+        "haces",
+        "juegas",
+        "fuiste",
+        "naciste",
+        "mides",
+        "pesas",
+        "calzas",
+        "sueles",
+        "bebes",
+        "comes",
+        "sois",
+        "tenéis",
+        "vivís",
+    ]
+)

@@ -1,0 +1,79 @@
+"""Requests to forget in words: what is removed, what is asked, and /undo."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
+from spade_llm.assistant.history.memory_outbox import MemoryOutbox
+from spade_llm.memory import SQLiteMemoryBackend
+from spade_llm.providers import OfflineProvider
+from spade_llm.understanding.forgetting import read_forget_request
+from tests.assistant.turn.test_turn_failures import an_assistant, an_utterance
+from tests.memory.talks import ANA
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    Say = Callable[[str], Awaitable[str]]
+
+
+@asynccontextmanager
+async def a_dialogue() -> AsyncIterator[Say]:
+    """Says something to an assistant with a memory and no model, and returns the answer."""
+    async with SQLiteMemoryBackend(":memory:") as backend, MemoryOutbox(None) as outbox:
+        memory = MemoryBehaviour(memory=backend.for_owner("a@x"), retriever=None, outbox=outbox)
+        assistant = an_assistant(OfflineProvider(), memory)
+
+        async def say(text: str) -> str:
+            return (await assistant.answer(an_utterance(text, peer=ANA))).text
+
+        yield say
+
+
+async def test_a_fact_is_forgotten_in_words_and_comes_back_with_undo() -> None:
+    async with a_dialogue() as say:
+        await say("I live in Madrid")
+        await say("my hobby is pottery")
+
+        assert "forgotten it: you live in Madrid" in await say(
+            "Please forget that I live in Madrid"
+        )
+        assert "Madrid" not in await say("where do I live?")
+        assert "pottery" in await say("what's my hobby?")
+
+        assert "It is back" in await say("/undo")
+        assert "Madrid" in await say("where do I live?")
+        assert "nothing to undo" in await say("/undo")
+
+
+async def test_several_memories_that_fit_are_asked_about() -> None:
+    async with a_dialogue() as say:
+        await say("my brother Ben is in prison")
+        await say("my brother Luke is a chef")
+
+        asked = await say("forget what I said about my brother")
+        assert asked.startswith("Which one")
+        assert "Ben" in asked
+        assert "Luke" in asked
+        assert "prison" in await say("Ben")
+        assert "chef" in await say("what does my brother Luke do?")
+
+
+async def test_the_last_statement_is_forgotten_in_spanish() -> None:
+    async with a_dialogue() as say:
+        await say("mi PIN es 7733")
+
+        assert "olvidado" in await say("olvida lo que acabo de decir")
+        assert "7733" not in await say("¿cuál es mi PIN?")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Forget it", "don't forget that I live in Rome", "I forgot my keys", "can I forget you?"],
+)
+def test_what_is_no_request(text: str) -> None:
+    assert read_forget_request(text) is None

@@ -1,0 +1,172 @@
+"""Questions in other words than the statements that answer them."""
+
+from __future__ import annotations
+
+import pytest
+
+from spade_llm.understanding.answers import Candidate, find_answers
+from spade_llm.understanding.vocabulary import concepts_of, general, kin, things, words_of
+
+pytestmark = pytest.mark.quick
+
+ANSWERED = (
+    ("I'm a nurse", "what do I do for a living?"),
+    ("I'm a bricklayer", "what's my job?"),
+    ("My sister is a solicitor", "what does my sister do for a living?"),
+    ("My brother's a chef", "what is my brother's profession?"),
+    ("I lent my drill to Pete", "who has my drill?"),
+    ("I lent my ladder to Sam", "who borrowed my ladder?"),
+    ("The bins go out on Wednesdays", "when do I put the rubbish out?"),
+    ("I take the recycling out on Fridays", "what day is the trash?"),
+    ("I parked on level 3", "where's my car?"),
+    ("The car is on level 3", "where did I park?"),
+    ("I get up at 6", "what time do I wake up?"),
+    ("I go to bed at 11 pm", "what time do I fall asleep?"),
+    ("I grew up in Cardiff", "where am I from?"),
+    ("I was born on 4 July 1980", "what's my date of birth?"),
+    ("My flat is in Bristol", "where do I live?"),
+    ("I reside in Ghent", "which city do I live in?"),
+    ("My postcode is BS8 1TH", "what's my zip code?"),
+    ("My couch is green", "what colour is my sofa?"),
+    ("The fridge was made by Bosch", "what brand is my refrigerator?"),
+    ("The policy is with Aviva", "who is my insurance with?"),
+    ("My licence plate is LK21 ABC", "what's my number plate?"),
+    (
+        "My passport expires in May 2031",
+        "when does my passport run out, when is it no longer valid?",
+    ),
+    ("I earn 2300 euros a month", "what's my salary?"),
+    ("My landlady is called Mrs Hill", "what's my landlord's name?"),
+    ("I can't eat prawns", "am I allergic to shellfish?"),
+    ("I'm allergic to peanuts", "which foods can't I have?"),
+    ("I take 10 mg of ramipril", "what pills am I on?"),
+    ("My barber is Tony", "who is my hairdresser?"),
+    ("My GP is Dr Shaw", "what's my doctor called?"),
+    ("Our vet is Dr Lee", "who is the veterinarian?"),
+    ("I had an operation on 3 March", "when was my surgery?"),
+    ("My shrink is called Dora", "what's my therapist's name?"),
+    ("I play the cello", "which instrument do I play?"),
+    ("I go jogging on Mondays", "when do I run?"),
+    ("My workout is on Tuesdays", "when do I exercise?"),
+    ("I swim on Thursdays", "when do I go swimming?"),
+    ("My favourite movie is Alien", "which film do I like best?"),
+    ("I'm reading Dune", "what book am I on?"),
+    ("We fly on 3 May", "when is our flight?"),
+    ("We stay at the Ritz in June", "what's our hotel?"),
+    ("I met my wife in Rome", "where did I meet my spouse?"),
+    ("We tied the knot; we got married in 2009", "when was our wedding?"),
+    ("My mother-in-law is called Joan", "what's my mother-in-law's name?"),
+    ("My grandson is called Max", "what are my grandchildren called?"),
+    ("The twins are called Leo and Max", "what are my twins' names?"),
+    ("My puppy is called Rex", "what's my dog's name?"),
+    ("My bunny is called Snow", "what's my rabbit's name?"),
+    ("I'm terrified of heights", "what am I scared of?"),
+    ("I take a size 9 shoe", "what size are my boots?"),
+    ("I'm left-handed", "am I a leftie?"),
+    ("I'm a Catholic", "what's my religion?"),
+    ("I'm a Gemini", "what's my star sign?"),
+    ("I owe Marcus 40 pounds", "what debt do I have with Marcus?"),
+    ("The rent is 900 euros", "how much do I pay my landlord in rent?"),
+    ("My laptop is a ThinkPad", "what computer do I have?"),
+    ("The boiler code is 4411", "what's the code for the boiler?"),
+    ("My thesis is about bees", "what's my dissertation on?"),
+    ("My couch came from Ikea", "where is my sofa from?"),
+    ("I crashed the car on 2 May", "when was the accident?"),
+    ("Mi coche está en la planta -2", "¿dónde aparqué?"),
+    ("Le presté el taladro a Julio", "¿quién tiene mi taladradora?"),
+    ("Soy enfermera", "¿a qué me dedico?"),
+    ("Mi hermana es abogada", "¿en qué trabaja mi hermana?"),
+    ("Mi primo es fontanero", "¿a qué se dedica mi primo?"),
+    ("Me levanto a las 6", "¿a qué hora me despierto?"),
+    ("Me acuesto a las 11", "¿a qué hora me voy a dormir?"),
+    ("Me crié en Soria", "¿de dónde soy?"),
+    ("La basura se saca los martes", "¿cuándo toca el contenedor?"),
+    ("El contenedor de reciclaje pasa los viernes", "¿qué día es la basura?"),
+    ("Mi piso está en Vigo", "¿dónde vivo?"),
+    ("Mi suegra se llama Carmen", "¿cómo se llama mi suegra?"),
+    ("Mis mellizos se llaman Leo y Max", "¿cómo se llaman mis gemelos?"),
+    ("Mi perrita se llama Lola, es una perra buena", "¿cómo se llama mi perro?"),
+    ("La nevera es de Bosch", "¿de qué marca es el frigorífico?"),
+    ("El seguro lo tengo con Mapfre", "¿cuál es mi aseguradora?"),
+    ("La ITV caduca en mayo", "¿cuándo vence la ITV?"),
+    ("Mi peluquera es Ana", "¿quién es mi peluquero?"),
+    ("Mi médico de cabecera es la doctora Ruiz", "¿quién es mi doctora?"),
+    ("Toco el violín", "¿qué instrumento toco?"),
+    ("Entreno los martes en el gimnasio", "¿cuándo hago ejercicio?"),
+    ("Volamos el 3 de mayo", "¿cuándo es el vuelo?"),
+    ("Nos casamos en 2009", "¿cuándo fue la boda?"),
+    ("Me dan pánico las arañas", "¿a qué le tengo miedo?"),
+    ("Soy zurdo", "¿soy zurda o diestra?"),
+    ("Calzo un 43", "¿qué número de zapatos tengo?"),
+    ("Los viernes teletrabajo", "¿qué día trabajo desde casa?"),
+    ("Tengo dentista el 4 de mayo", "¿cuándo voy al odontólogo?"),
+    ("El alquiler son 700 euros", "¿cuánto pago de alquiler?"),
+    ("Le debo 20 euros a Luis", "¿qué deuda tengo con Luis?"),
+    ("No puedo tomar lactosa", "¿puedo beber leche?"),
+)
+
+NOT_ANSWERED = (
+    ("My sister's called Ana", "what's my brother's name?"),
+    ("My sister lives in Leeds", "where do I live?"),
+    ("My dog is called Rex", "what's my cat called?"),
+    ("My cat is called Tom", "what's my rabbit's name?"),
+    ("My mother-in-law is called Joan", "what's my mum's name?"),
+    ("My stepfather is called Bob", "what's my father called?"),
+    ("My grandson is called Max", "what's my son called?"),
+    ("My uncle is a baker", "what do I do for a living?"),
+    ("My aunt is a vet", "what's my cousin's job?"),
+    ("I lent my drill to Pete", "who has my ladder?"),
+    ("I lent my hammer to Pete", "who has my tent?"),
+    ("My passport expires in 2031", "what's my wifi password?"),
+    ("My laptop is a ThinkPad", "what car do I drive?"),
+    ("My sofa is green", "what's my shoe size?"),
+    ("I'm allergic to peanuts", "when is my appointment?"),
+    ("The bins go out on Wednesdays", "when is my flight?"),
+    ("I bought a sofa in May", "when did I sell the car?"),
+    ("The rent is 900 euros", "how much do I earn?"),
+    ("I play the cello", "which sport do I play?"),
+    ("My barber is Tony", "who is my dentist?"),
+    ("The plumber comes on Friday", "when does the electrician come?"),
+    ("I'm afraid of spiders", "what's my favourite colour?"),
+    ("My friend Ann was born in Rome", "where was I born?"),
+    ("My birthday is on 3 May", "when is our anniversary?"),
+    ("I take a size 9 shoe", "how tall am I?"),
+    ("We stay at the Ritz", "where do I work?"),
+    ("My boss is called Carl", "what's my neighbour called?"),
+    ("Mi hermana vive en Soria", "¿dónde vivo?"),
+    ("Mi perro se llama Toby", "¿cómo se llama mi gata?"),
+    ("Mi suegra se llama Carmen", "¿cómo se llama mi madre?"),
+    ("Mi tío es panadero", "¿a qué me dedico?"),
+    ("Le presté el taladro a Julio", "¿quién tiene mi escalera?"),
+    ("El alquiler son 700 euros", "¿cuánto gano?"),
+    ("Toco el violín", "¿qué número calzo?"),
+    ("Volamos el 3 de mayo", "¿cuándo es mi cumpleaños?"),
+    ("Soy zurdo", "¿cuánto peso?"),
+    ("Mi peluquera es Ana", "¿quién es mi dentista?"),
+    ("La nevera es de Bosch", "¿qué coche tengo?"),
+)
+
+
+def _answers(told: str, asked: str) -> list[str]:
+    return [one.text for one in find_answers(asked, [Candidate(text=told)])]
+
+
+@pytest.mark.parametrize(("told", "asked"), ANSWERED)
+def test_other_words_for_the_same_are_an_answer(told: str, asked: str) -> None:
+    assert _answers(told, asked) == [told]
+
+
+@pytest.mark.parametrize(("told", "asked"), NOT_ANSWERED)
+def test_what_is_said_of_another_is_no_answer(told: str, asked: str) -> None:
+    assert _answers(told, asked) == []
+
+
+def test_the_lists_of_the_table_name_concepts() -> None:
+    for listed in (kin(), general(), things()):
+        assert listed
+        assert not [one for one in listed if not words_of(frozenset({one}))]
+
+
+def test_a_quoted_sentence_is_not_what_a_person_says() -> None:
+    assert not concepts_of("«tengo una hermana que vive en Tejas»")
+    assert concepts_of("«Tejas»")

@@ -1,0 +1,148 @@
+"""Reading of messages: statements, questions, corrections and what is said of nobody."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spade_llm.understanding.clauses import ClauseKind, split_clauses
+from spade_llm.understanding.replacement import Statement, replaces
+from spade_llm.understanding.statements import read_message, statements_of
+from spade_llm.understanding.wording import in_second_person
+
+
+@pytest.mark.parametrize(
+    ("text", "statements"),
+    [
+        ("Hi! I'm Pedro and I live in Madrid.", ["I'm Pedro", "I live in Madrid"]),
+        ("btw my sister's called Ana", ["My sister's called Ana"]),
+        ("We've got two cats, Milo and Luna", ["We've got two cats, Milo and Luna"]),
+        ("Remember that the wifi password is hunter2", ["The wifi password is hunter2"]),
+        ("dad passed away in 2015", ["Dad passed away in 2015"]),
+        ("hola, me llamo Luis y trabajo en Siemens", ["Me llamo Luis", "Trabajo en Siemens"]),
+        ("me operaron de la rodilla en 2021", ["Me operaron de la rodilla en 2021"]),
+        (
+            "ya no vivo en Madrid, ahora en Valencia",
+            ["Ya no vivo en Madrid", "Ahora vivo en Valencia"],
+        ),
+        ("I'm allergic to nuts, what can I eat?", ["I'm allergic to nuts"]),
+    ],
+)
+def test_statements_are_found(text: str, statements: list[str]) -> None:
+    assert [one.text for one in read_message(text).statements] == statements
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Do I live in Rome?", ClauseKind.QUESTION),
+        ("where do I live", ClauseKind.QUESTION),
+        ("I can't remember where I parked", ClauseKind.QUESTION),
+        ("If I lived in Rome I would be happy", ClauseKind.UNREAL),
+        ("I wish I had a dog", ClauseKind.UNREAL),
+        ("I'm the king of Spain, haha", ClauseKind.UNREAL),
+        ("Translate this: I live in Rome", ClauseKind.REQUEST),
+        ("write a poem about living in Rome", ClauseKind.REQUEST),
+        ("ok thanks!", ClauseKind.SMALL_TALK),
+        ("I am tired", ClauseKind.SMALL_TALK),
+        ("deployment guide", ClauseKind.OTHER),
+    ],
+)
+def test_what_is_no_statement(text: str, kind: ClauseKind) -> None:
+    assert {one.kind for one in split_clauses(text)} == {kind}
+    assert not read_message(text).statements
+
+
+@pytest.mark.parametrize(
+    ("earlier", "text", "resolved"),
+    [
+        ("My favourite colour is blue", "No, green", "My favourite colour is green"),
+        ("My brother is called Carl", "Actually, Karl", "My brother is called Karl"),
+        ("My sister is called Ana", "she's not called Ana, it's Anna", "My sister is called Anna"),
+        ("Tengo cita el martes", "perdón, el martes no, el jueves", "Tengo cita el jueves"),
+        ("My rent is 950 a month", "they've put the rent up to 1020", "My rent is 1020 a month"),
+        ("Our meeting is on Monday", "we moved our meeting to Friday", "Our meeting is on Friday"),
+        ("La reunión es en la sala 3", "al final es en la sala 7", "La reunión es en la sala 7"),
+    ],
+)  # fmt: skip
+def test_corrections_are_resolved_against_what_was_said_before(
+    earlier: str, text: str, resolved: str
+) -> None:
+    (statement,) = read_message(text, [earlier]).statements
+
+    assert statement == Statement(text=resolved, is_change=True, replaced=earlier)
+
+
+def test_pronouns_mean_the_person_of_the_statement_before() -> None:
+    told = statements_of(["My sister is called Ana", "She lives in Paris"])
+
+    assert told == ["My sister is called Ana", "My sister lives in Paris"]
+
+
+def test_a_joke_takes_back_the_statement_before_it() -> None:
+    assert statements_of(["I'm 31", "I live on the moon", "just kidding"]) == ["I'm 31"]
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("I moved to Valencia last month", "I live in Madrid"),
+        ("I no longer work at Siemens", "I work at Siemens"),
+        ("I quit my job", "I work at Siemens"),
+        ("I've stopped smoking", "I smoke about ten a day"),
+        ("I'm married now", "I'm single"),
+        ("I hate onions", "I love onions"),
+        ("We broke up", "My girlfriend is called Marta"),
+        ("My phone number is 600 222 333", "My phone number is 600 111 222"),
+        ("The spare key is in the drawer", "The spare key is under the pot"),
+        ("Me he mudado a Sevilla", "Vivo en Cádiz"),
+        ("I live in Valencia", "The user lives in Madrid"),
+    ],
+)
+def test_a_change_ends_the_fact_before_it(new: str, old: str) -> None:
+    (statement,) = read_message(new).statements
+
+    assert replaces(statement, old)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("My sister lives in Paris", "I live in Madrid"),
+        ("My cat Shadow is 11", "My cat Whiskers is 3"),
+        ("I have another dog, Toby", "I have a dog called Rex"),
+        ("My passport expires in June", "My car insurance expires in May"),
+        ("I ran a marathon in 2021", "I ran a marathon in 2019"),
+        ("I love New York", "I live in York"),
+        ("Ana says she lives in Rome", "I live in Madrid"),
+        ("I want to live in Rome", "I live in Madrid"),
+        ("I don't eat meat", "I'm vegetarian"),
+        ("I live in Madrid", "I work in Toledo"),
+    ],
+)
+def test_other_facts_stay(new: str, old: str) -> None:
+    (statement,) = read_message(new).statements
+
+    assert not replaces(statement, old)
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "told"),
+    [
+        ("I'm Ada and we live in our boat", "en", "you're Ada and you live in your boat"),
+        ("My name is Ada", "en", "your name is Ada"),
+        ("Me llamo Luis", "es", "te llamas Luis"),
+        ("Tengo dos hijos, Leo y Max", "es", "tienes dos hijos, Leo y Max"),
+        ("Teletrabajo los viernes", "es", "«Teletrabajo los viernes»"),
+        ("My name is Ada", "es", "«My name is Ada»"),
+    ],
+)
+def test_statements_are_told_back_in_the_second_person(text: str, language: str, told: str) -> None:
+    assert in_second_person(text, language) == told
+
+
+@given(st.text(max_size=300), st.lists(st.text(max_size=80), max_size=3))
+def test_any_text_can_be_read(text: str, earlier: list[str]) -> None:
+    for statement in read_message(text, earlier, earlier).statements:
+        replaces(statement, text)
