@@ -127,7 +127,8 @@ class LLMBehaviour(Behaviour):
         LearningCommands(memory).add_to(self.commands)
         forget_requests = ForgetRequests(memory, self.conversations)
         forget_requests.add_to(self.commands)
-        self.commands.add_request(forget_requests.answer)
+        if memory.memory is not None:
+            self.commands.add_request(forget_requests.answer)
 
     async def run(self) -> None:
         """Turns begin with messages (assistant/chat/service.py); between them conversations

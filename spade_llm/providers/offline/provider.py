@@ -12,6 +12,7 @@ import re
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from spade_llm.providers.model import (
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ContextMessage
     from spade_llm.providers.offline.intents import Intent, OfflineTurn
     from spade_llm.understanding.replacement import Statement
+    from spade_llm.understanding.statements import Reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,18 +223,25 @@ class _Rules:
         quoted = sorted(turn.context.memories, key=lambda one: one.date)
         self._by_relevance = [one for one in turn.context.memories if one.kind in KNOWLEDGE_KINDS]
         self._recalled = [one for one in quoted if one.kind in KNOWLEDGE_KINDS]
-        self._told = statements_of(turn.earlier)
         self._messages = [one for one in quoted if one.kind == MESSAGE]
-        self._reading = read_message(
-            turn.question, self._told, [one.text for one in self._recalled]
-        )
+
+    @cached_property
+    def _told(self) -> list[str]:
+        """The person's statements of this conversation that still hold, oldest first."""
+        return statements_of(self._turn.earlier)
+
+    @cached_property
+    def _reading(self) -> Reading:
+        return read_message(self._turn.question, self._told, [one.text for one in self._recalled])
 
     async def next_step(self) -> OfflineStep:
         """The next tool calls, or the answer."""
-        reading = self._reading
         intent = recognise_intent(self._turn.question)
-        if intent is not None and not reading.statements:
+        # A question about the time may stand beside a statement; the others are the whole message.
+        is_whole = intent is not None and not isinstance(intent, TimeIntent)
+        if intent is not None and (is_whole or not self._reading.statements):
             return await self._follow(intent)
+        reading = self._reading
         has_store = "store_memory" in self._tools
         stored = len(reading.statements) if has_store else 0
         results = self._turn.results
