@@ -83,7 +83,7 @@ def test_agents_with_memory_need_no_extra(tmp_path: Path) -> None:
     )
 
     assert done.returncode == 0, done.stderr
-    assert "My name is Ada" in done.stdout.rpartition("What is my name?")[2]
+    assert "Your name is Ada" in done.stdout.rpartition("What is my name?")[2]
 
 
 @pytest.mark.parametrize(("extra", "program"), NEEDS_AN_EXTRA)

@@ -258,7 +258,7 @@ async def test_only_the_asker_approves_and_stops_a_turn(scene: Scene) -> None:
             scene.eve.node.requester, forged.receiver, timeout_s=PATIENCE_S
         )
         for other in (bob, ChatClient(scene.eve.node.requester, forged.receiver)):
-            with pytest.raises(RequestRefused, match="not asked"):
+            with pytest.raises(RequestRefused, match="no pending question"):
                 await other.approve(asked.question, is_approved=True)
         assert scene.sent == []
         await ada.approve(asked.question, is_approved=True)
