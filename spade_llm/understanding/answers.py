@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _I = re.IGNORECASE
 
+MAX_QUESTION_CHARS = 500
 MAX_ANSWERS = 3
 """Maximum number of statements in an answer; several only for questions about several things."""
 MIN_SCORE = 1.5
@@ -117,6 +118,8 @@ class Question:
 
     @staticmethod
     def read(text: str) -> Question:
+        """The features of a question; of a long text those of its end, where the question is."""
+        text = text[-MAX_QUESTION_CHARS:]
         expected: set[ValueType] = set()
         if _WHEN.search(text):
             expected |= {ValueType.DAY, ValueType.TIME}

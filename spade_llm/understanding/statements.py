@@ -43,9 +43,13 @@ class Reading:
     """Earlier statement that the message takes back as a joke or as untrue."""
 
     @property
-    def may_correct(self) -> bool:
-        """True if a clause may be a correction of something said in another conversation."""
-        return any(one.is_change or is_negated(one.text) for one in self.clauses)
+    def may_change(self) -> bool:
+        """True if the message may end the validity of something that was said before it."""
+        return bool(self.statements) or any(
+            one.is_change or one.kind is ClauseKind.UNREAL or is_negated(one.text)
+            for one in self.clauses
+            if one.kind is not ClauseKind.QUESTION
+        )
 
     def has(self, kind: ClauseKind) -> bool:
         return any(clause.kind is kind for clause in self.clauses)

@@ -30,6 +30,8 @@ DEADLINE_S = 2.0
 """Deadline for search and update together, in seconds; the same as for recall."""
 MAX_CANDIDATES = 30
 """Memories that are compared with what a message says."""
+MAX_CHARS = 1500
+"""Maximum length of a message in characters: a longer one is more likely pasted than said."""
 MAX_EARLIER_MESSAGES = 12
 """The person's messages before it that a correction may refer to."""
 TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
@@ -43,12 +45,11 @@ async def close_replaced(
 
     If memory does not answer in time, nothing is closed: the learner compares them again later.
     """
+    if len(text) > MAX_CHARS or not read_message(text).may_change:
+        return frozenset()
     earlier = statements_of(
         [one["content"] or "" for one in history if one["role"] == "user"][-MAX_EARLIER_MESSAGES:]
     )
-    reading = read_message(text, earlier)
-    if not (reading.statements or reading.takes_back or reading.may_correct):
-        return frozenset()
     try:
         async with asyncio.timeout(DEADLINE_S):
             entries = await _entries_about(memory, text, earlier, subject)
