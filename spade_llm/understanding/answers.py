@@ -42,6 +42,8 @@ COVERED_SCORE = 0.5
 WHOLE_SCORE = 0.25
 CLASS_PENALTY = 0.5
 TYPE_SCORE = 0.5
+ENDED_SCORE = 2.5
+"""Score of an event that ended what is asked: `we split up` for `do I have a girlfriend?`."""
 CHANGED_SCORE = 0.25
 """What says that something has changed is newer than what does not."""
 PENALTY = 2.0
@@ -50,6 +52,7 @@ ASIDE_PENALTY = 0.5
 """For another being that a statement about the speaker only mentions."""
 DOUBT_PENALTY = 0.25
 
+_WH = re.compile(r"^¿?(?:where|when|who|d[oó]nde|cu[aá]ndo|qui[eé]n)\b", _I)
 _WHEN = re.compile(
     r"\b(?:when|what (?:day|date|time|year)|which (?:day|date|year)|cu[aá]ndo|qu[eé] (?:d[ií]a"
     r"|fecha|hora|a[ñn]o)|a qu[eé] hora)\b",
@@ -62,7 +65,8 @@ _WHERE = re.compile(
     r"\b(?:where|which (?:city|country|town)|d[oó]nde|qu[eé] (?:ciudad|pa[ií]s))\b", _I
 )
 _HOW_MANY = re.compile(
-    r"\b(?:how (?:many|much|old|tall)|what (?:number|size)|cu[aá]nt[oa]s?|qu[eé] (?:n[uú]mero"
+    r"\b(?:how (?:many|much|old|tall)|what (?:number|size)|what(?:['’]s| is) (?:my|the"
+    r"|our) (?:\w+ )?number|cu[aá]nt[oa]s?|qu[eé] (?:n[uú]mero"
     r"|talla))\b",
     _I,
 )
@@ -190,6 +194,7 @@ def find_nearest(question: str, candidates: Sequence[Candidate]) -> Candidate | 
             said.beings != features(asked.text).beings
             or said.is_reported
             or said.is_plan
+            or said.is_past
             or said.is_negated
             or one.is_closed
             or asked.wants_before
@@ -212,8 +217,10 @@ def score(asked: Question, candidate: Candidate) -> float:
     # A class that both name says little, if the question names a member of it that was not told.
     if shared <= general() and not asked.concepts - shared <= general():
         points -= CLASS_PENALTY
-    points += RELATION_SCORE if is_ended else -_other_being(asked, candidate, said)
+    points += ENDED_SCORE if is_ended else -_other_being(asked, candidate, said)
     points += _type_points(asked, candidate, said) + _time_points(asked, candidate, said)
+    if said.is_negated and _WH.search(asked.text):
+        points -= SMALL_PENALTY
     if "like" in asked.concepts and said.concepts & {"like", "dislike"} == {"dislike"}:
         points -= SMALL_PENALTY
     return points
@@ -276,8 +283,8 @@ _PAST = re.compile(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez)\b|\w+
 _USED_TO = re.compile(r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b", _I)
 _OTHER_SUBJECT = re.compile(
     r"^(?!I\b|I['’]|My\b|Our\b|We\b|The\b|Mi\b|Mis\b|Yo\b|Me\b|El\b|La\b|It\b|There\b|This\b"
-    r"|En\b|A\b|No\b)(?P<name>[A-ZÁÉÍÓÚÑ][\wáéíóúñ]+)(?:['’]s)? (?:is|was|has|lives|works|says"
-    r"|said|told|likes|loves|moved|went|got|wants|es|vive|dice|dijo|tiene|trabaja|se|est[aá])\b"
+    r"|En\b|A\b|No\b)(?P<name>[A-ZÁÉÍÓÚÑ][\wáéíóúñ]+)(?:['’]s [a-z]| (?:is|was|has|lives|works|says"
+    r"|said|told|likes|loves|moved|went|got|wants|es|vive|dice|dijo|tiene|trabaja|se|est[aá])\b)"
 )
 
 

@@ -49,7 +49,8 @@ _LEAD_IN = re.compile(
     _I,
 )
 _CHANGE_LEAD_IN = re.compile(
-    r"^(?:(?:no|nope|nah|actually|sorry|wait|oops|in the end|al final|finalmente|correction"
+    r"^(?:(?:no|nope|nah|actually|sorry|wait|oops|make (?:that|it)|change (?:that|it) to"
+    r"|in the end|al final|finalmente|correction"
     r"|my mistake|my bad|i (?:meant|mean)"
     r"|i made a mistake|i was wrong|scratch that|perd[oó]n(?:a)?|lo siento|quer[ií]a decir"
     r"|quise decir|quiero decir|en realidad|mejor dicho|digo|espera|ay|me he equivocado"
@@ -134,7 +135,7 @@ _UNREAL = re.compile(
     r"|as though"
     r"|i wish|wished|if only|in my dreams?|i dreamt|i dreamed|in (?:this|the|a) (?:game|story|book"
     r"|movie|film|novel|scenario|dream|example|song)|for example|for instance|hypothetical\w*"
-    r"|someone|somebody|people say|would(?:n['’]t)? (?!like|love|prefer|rather)|could have|might be"
+    r"|people say|would(?:n['’]t)? (?!like|love|prefer|rather)|could have|might be"
     r"|maybe i|perhaps i|si (?:yo |no |me |fuera|tuvier|viv|trabaj|pudier|gan|tocar)|ojal[aá]"
     r"|supon(?:gamos|te|iendo)|imag[ií]n\w+|como si|en (?:el|un|mi|este) (?:juego|cuento|libro"
     r"|sue[ñn]o"
@@ -212,7 +213,7 @@ _FINITE = (
     r"|es|son|est[aá]n?|era|eran|fue|fueron|tiene|tienen|vive|viven|trabaja|trabajan|se llaman?"
     r"|llama|cumple|cumpli[oó]|sale|salen"
     r"|llega|viene|empieza|abre|cierra|cuesta|juega|estudia|gustan?|encantan?|muri[oó]|naci[oó]"
-    r"|queda|hay|ha|han|va|van|caduca|vence"
+    r"|queda|hay|ha|han|hemos|va|van|caduca|vence"
     r"|se \w+(?:a|e|an|en)|dice|dijo|prefiere|come|bebe|habla|quiere|mide|pesa|odia|conduce"
     r"|ense[ñn]a|toca|lleva|guarda|duerme|\w{3,}(?:ó|aron|ieron))"
 )
@@ -252,7 +253,8 @@ _ANSWER_IN = re.compile(
 )
 _SPLIT = re.compile(
     r"\s*;\s+|\s+[–—-]\s+|(?:,\s+|,?\s+(?:and|so|y)\s+)"
-    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|no me|i|i['’]m|i['’]ve|my (?!\w+,)|our|we|we['’]re"
+    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought |got (?:an?|the) |no me|i|i['’]m|i['’]ve"
+    r"|my (?!\w+,)|our|we|we['’]re"
     r"|we['’]ve|call me|she|he|vivo|trabajo|prefiero|odio|soy|tengo|hablo"
     r"|estudio|suelo|mi (?!\w+,)|mis|me (?:gusta|encanta|llamo)\w*|estoy)\b)",
     _I,
@@ -263,7 +265,7 @@ _QUESTION_SPLIT = re.compile(
     r"|qui[eé]n|cu[aá]l|c[oó]mo|qu[eé]|cu[aá]nt\w+)\b.*[?？]$)|\s*(?=¿)",
     _I,
 )
-_BARE_VERB = re.compile(r"(?:work|live|speak|study|love|like|hate|play|have)\b", _I)
+_BARE_VERB = re.compile(r"(?:bought|got|work|live|speak|study|love|like|hate|play|have)\b", _I)
 _QUOTED = re.compile(r"[\"“„«][^\"”“»]*(?:[\"”“»]|\Z)|```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
 

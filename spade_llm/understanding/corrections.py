@@ -58,6 +58,9 @@ _CHANGED_NOUN = re.compile(
     r"|las )?(?P<new3>.+)$",
     _I,
 )
+_SWITCHED = re.compile(
+    r"^i(?:['’]ve)? (?:have )?(?:switched|changed) (?:over )?to (?P<new>[\w ]{2,30})$", _I
+)
 _PRONOUN = re.compile(
     r"^(?:it|it['’]s|that|that['’]s|this|they['’](?:ve|re)|they (?:moved|changed|postponed"
     r"|rescheduled|put)"
@@ -90,7 +93,9 @@ def resolve_correction(
     if clause.kind is ClauseKind.OTHER and clause.is_change and is_short:
         return _with_value(known, clause.text)
     changed = _CHANGED_TO.match(clause.text) if _PRONOUN.match(clause.text) else None
-    if changed and typed_values(f"· {changed['new']}"):
+    if switched := _SWITCHED.match(clause.text):
+        return _with_value(known, switched["new"])
+    if changed and (clause.is_change or typed_values(f"· {changed['new']}")):
         return _with_value(known, changed["new"])
     return None
 
@@ -137,7 +142,7 @@ def _with_value(known: Sequence[str], value: str) -> Statement | None:
             is_bare = kind is ValueType.NUMBER and has_noun
             return _with_part(earlier, *spans[kind][-1], value[first:last] if is_bare else value)
     latest = known[-1]
-    tail = _TAIL.match(latest)
+    tail = COPULA.match(latest) or _TAIL.match(latest)
     is_named = ValueType.NAME not in types or "name" in features(latest).concepts
     if tail and is_named and len(tail["tail"].split()) <= MAX_TAIL_WORDS:
         return _with_part(latest, tail.start("tail"), len(latest), value)

@@ -20,13 +20,18 @@ _I = re.IGNORECASE
 
 
 _NEGATED = re.compile(
-    r"\b(?:not|no longer|never|any ?more|\w+n['’]t|dont|doesnt|isnt|stopped|quit|gave up"
-    r"|given up|without|sold|lost|cancelled"
-    r"|no more|no|ya no|nunca|dej[eé] de|dejado de|sin|tampoco|vend[ií]|vendido|cancel\w+)\b",
+    r"\b(?:not|no longer|no more|never|any ?more|\w+n['’]t|dont|doesnt|isnt|without|no|ya no|nunca"
+    r"|sin|tampoco)\b",
+    _I,
+)
+_ENDED = re.compile(
+    r"\b(?:stopped|quit|gave up|given up|sold|lost|left|leaving|resigned|cancelled|canceled"
+    r"|dej[eé](?: de)?|dejado(?: de)?|vend[ií]|vendido|cancel\w+|perd[ií]|perdido)\b",
     _I,
 )
 _PAST_EVENT = re.compile(
-    r"\b(?:used to|ran|went|visited|saw|met|did|was (?!born)|were|ago|last (?:year|month|week"
+    r"\b(?:used to|wanted to|quer[ií]a|ran|went|visited|saw|met|did|was (?!born)|were|ago"
+    r"|last (?:year|month|week"
     r"|summer|winter)|fui|estuve|visit[eé]"
     r"|corr[ií]|vi|conoc[ií]|hice|compr[eé]|antes|sol[ií]a|viv[ií]a|trabajaba|fumaba|era"
     r"|hace \w+ a[ñn]os)\b",
@@ -68,7 +73,8 @@ _EVENTS = (
     (
         re.compile(
             r"\b(?:quit (?:my|the) job|left (?:my|the) (?:job|company)|got fired|was fired"
-            r"|laid off|retired|unemployed|out of work"
+            r"|laid off|retired|made redundant|let go|sacked|lost my job|changed jobs"
+            r"|cambiado de trabajo|unemployed|out of work"
             r"|dejado (?:mi|el) trabajo|dej[eé] (?:mi|el) trabajo|despid\w+|despedid[oa]"
             r"|jubil\w+|en (?:el )?paro)\b",
             _I,
@@ -98,6 +104,8 @@ class Features:
     beings: frozenset[str]
     """People and animals that it is about, apart from the speaker."""
     is_negated: bool
+    is_ended: bool
+    """It says that something is over: `I sold …`, `I quit …`."""
     is_past: bool
     is_plan: bool
     is_reported: bool
@@ -127,6 +135,7 @@ def features(text: str) -> Features:
         beings=(concepts & kin())
         - {"doctor", "dentist", "teacher", "pet", "partner", "child", "boss", "ex"},
         is_negated=bool(_NEGATED.search(text)),
+        is_ended=bool(_ENDED.search(text)),
         is_past=bool(_PAST_EVENT.search(text)),
         is_plan=bool(_PLAN.search(text)),
         is_reported=bool(_REPORTED.search(text)),
@@ -134,7 +143,8 @@ def features(text: str) -> Features:
 
 
 def is_negated(text: str) -> bool:
-    return bool(_NEGATED.search(text))
+    """Check whether a statement denies something, or says that it is over."""
+    return bool(_NEGATED.search(text) or _ENDED.search(text))
 
 
 def is_changed(text: str) -> bool:

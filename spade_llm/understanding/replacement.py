@@ -32,6 +32,11 @@ _PLACE_TAIL = re.compile(
     r"|encima|sobre|junto a)\b (?!(?:the )?(?:morning|evening|\d))",
     _I,
 )
+_ROLE = re.compile(
+    r"^(?:i(?:['’]m| am)(?: now)? an? |i work as|i (?:got|was|['’]ve been) promoted|i became an? "
+    r"|(?:ahora )?soy \w+[oar]\b|trabajo (?:de|como)|me han ascendido)",
+    _I,
+)
 _PREFER = re.compile(r"\b(?:prefer|prefiero)\b", _I)
 EXCLUSIVE = frozenset(
     [
@@ -64,7 +69,8 @@ EXCLUSIVE = frozenset(
 _FAVOURITE = re.compile(r"\b(?:favou?rite|favorit[oa]s?|preferid[oa]s?)\b", _I)
 _SELF = re.compile(r"^(?:the user|el usuario|la usuaria)(?=['’:\s])", _I)
 _MARITAL = re.compile(
-    r"\b(?:single|married|engaged|separated|divorced|widowed|solter|casad|prometid|separad"
+    r"\b(?:single|seeing someone|dating|in a relationship|married|engaged|separated|divorced"
+    r"|widowed|solter|casad|prometid|separad"
     r"|divorciad|viud)",
     _I,
 )
@@ -96,7 +102,7 @@ def replaces(new: Statement, old: str) -> bool:
         return False
     if ends(new.text, other.concepts):
         return not one.beings - _COUPLE
-    if one.is_negated != other.is_negated:
+    if (one.is_negated or one.is_ended) != (other.is_negated or other.is_ended):
         return _is_negation(one, other)
     if new.is_correction and _has_same_noun(new.text, old):
         return True
@@ -125,8 +131,9 @@ def _is_other_taste(one: Features, other: Features) -> bool:
 
 def _has_other_word(new: Statement, old: str, one: Features) -> bool:
     """Another word of a class of which one holds at a time: `single`, `married`."""
-    if new.is_change and _PREFER.search(new.text) and _PREFER.search(old):
-        return True
+    for pattern in (_PREFER, _ROLE):
+        if new.is_change and pattern.search(new.text) and pattern.search(old):
+            return not one.beings
     for pattern in (_MARITAL, _DIET):
         before, after = pattern.search(old), pattern.search(new.text)
         if before and after and before[0][:5].lower() != after[0][:5].lower():

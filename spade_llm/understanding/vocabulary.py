@@ -92,6 +92,8 @@ def _typos() -> Mapping[str, frozenset[str]]:
 
 _PHRASES = (
     (r"\bfor a living\b|\ba qu[eé] (?:me|te|se) dedic[oa]s?\b|\bde qu[eé] trabaj[oa]\b", "work profession"),
+    (r"\bwhat do i do\b(?! \w)|\ben qu[eé] trabajo\b", "work profession role"),
+    (r"\bi(?:['’]m| am) (?:now |currently )?in (?-i:[A-Z])\w+|\bestoy (?:viviendo )?en (?-i:[A-Z])\w+", "home"),
     (r"\bhow old\b|\bcu[aá]ntos a[ñn]os\b|\byears old\b|\b(?:turn(?:ed|s|ing)?|am|is) \d{1,3}$", "age"),
     (r"\bi(?:['’]m| am) \d{1,3}\b(?! ?(?:kg|kilos|cm|min|%|pounds|lbs))", "age"),
     (r"\b(?:live|vivo|house|flat) (?:at|on|en) (?:the )?(?:\d|.*\b(?:street|road|avenue|lane|calle|avenida|plaza)\b)", "address home"),
