@@ -35,6 +35,12 @@ _REQUEST = re.compile(
     r"(?P<rest>.*)$",
     _I,
 )
+_EXPLICIT = re.compile(
+    r"\b(?:forget|remember\w*|unlearn|memor(?:y|ia)|(?:you|i) (?:know|told|said)|want you to"
+    r"|olvid\w+|recuerd\w+"
+    r"|recordar|sab[eé]s|sepas|dije|cont[eé])\b",
+    _I,
+)
 _NEVER_SAID = re.compile(
     r"^(?:scratch|strike|ignore|disregard|ignora|olvida)(?: (?:that|this|it|eso"
     r"|lo))?,? (?:i (?:never|didn['’]t)|no (?:he dicho|dije)|yo no)\b",
@@ -77,6 +83,8 @@ class ForgetRequest:
     """Everything that matches, instead of one thing."""
     is_everything: bool = False
     """It says so: `everything about …`."""
+    is_explicit: bool = True
+    """It can only mean the memory; `delete my last email` may also be meant for a tool."""
 
 
 def read_forget_request(text: str) -> ForgetRequest | None:

@@ -197,16 +197,19 @@ _NUMBER_WORDS = (
 TYPED: Mapping[ValueType, re.Pattern[str]] = {
     ValueType.DAY: re.compile(
         rf"\b(?:(?:{_WEEKDAYS})(?:,? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?)?"
-        rf"|(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:de )?(?:{_MONTHS})\b\.?(?:,? (?:de )?\d{{4}})?"
+        rf"|(?:the )?\d{{1,2}}(?:st|nd|rd"
+        rf"|th)?(?: of)? (?:de )?(?:{_MONTHS})\b\.?(?:,? (?:de )?\d{{4}})?"
         rf"|(?:{_MONTHS})\b\.? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}})?"
         rf"|(?:{_MONTHS})(?:,? (?:de )?\d{{4}})?"
         r"|\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{2,4})?|\d{4}-\d\d-\d\d|tomorrow|tonight|ma[ñn]ana"
         r"|the \d{1,2}(?:st|nd|rd|th)|el (?:d[ií]a )?\d{1,2}|next (?:week|month|year)"
-        r"|la semana que viene|(?:(?<=in )|(?<=en )|(?<=since )|(?<=desde )|(?<=de )|(?<=del )|(?<=of )|(?<=until ))(?:19|20)\d\d)\b",
+        r"|la semana que viene|(?:(?<=in )|(?<=en )|(?<=since )|(?<=desde )|(?<=de )|(?<=del )"
+        r"|(?<=of )|(?<=until ))(?:19|20)\d\d)\b",
         re.IGNORECASE,
     ),
     ValueType.TIME: re.compile(
-        rf"\b(?:\d{{1,2}}[:.]\d\d(?: ?[ap]\.?m\b\.?| ?h)?|\d{{1,2}} ?(?:[ap]\.?m\b\.?|h\b|o['’]clock)"
+        rf"\b(?:\d{{1,2}}[:.]\d\d(?: ?[ap]\.?m\b\.?| ?h)?|\d{{1,2}} ?(?:[ap]\.?m\b\.?|h\b"
+        rf"|o['’]clock)"
         rf"|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?!\w)|half past \w+|noon|midnight"
         rf"|a las? (?:\d{{1,2}}|{_NUMBER_WORDS})(?: y media| y cuarto)?)",
         re.IGNORECASE,

@@ -94,8 +94,12 @@ class ForgetRequests:
         memory: MemoryBehaviour,
         conversations: ConversationCache,
         *,
+        has_model: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`has_model`: a request that may be meant for the model or its tools (`delete my last
+        email`) is left to it."""
+        self._has_model = has_model
         self._memory = memory
         self._conversations = conversations
         self._clock = clock
@@ -117,7 +121,7 @@ class ForgetRequests:
         if (chosen := self._chosen(turn_input)) is not None:
             return await self._forget(memory, turn_input, chosen)
         request = read_forget_request(turn_input.text)
-        if request is None:
+        if request is None or (self._has_model and not request.is_explicit):
             return None
         await self._memory.hand_over(turn_input.peer)
         conversation = self._conversations.get(

@@ -42,6 +42,7 @@ from spade_llm.assistant.turn.turn import Turn, TurnOutcome, with_middleware
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import ContextTooLong, Failure, ModelError, RateLimited, StorageFailed
 from spade_llm.messaging import Encoding
+from spade_llm.providers.offline.provider import OfflineProvider
 from spade_llm.rag.answers import citation_label
 from spade_llm.tools.combined import CombinedToolbox
 from spade_llm.xmpp.spade_adapters import Behaviour
@@ -125,7 +126,9 @@ class LLMBehaviour(Behaviour):
         self.memory_commands = MemoryCommands(memory, self.conversations)
         self.memory_commands.add_to(self.commands)
         LearningCommands(memory).add_to(self.commands)
-        forget_requests = ForgetRequests(memory, self.conversations)
+        forget_requests = ForgetRequests(
+            memory, self.conversations, has_model=not isinstance(model, OfflineProvider)
+        )
         forget_requests.add_to(self.commands)
         if memory.memory is not None:
             self.commands.add_request(forget_requests.answer)
