@@ -176,6 +176,8 @@ KNOWLEDGE_KINDS = ("fact", "preference", "semantic", "profile", "procedural")
 CHARS_PER_TOKEN = 4
 """Estimated characters per token, as used elsewhere; rules have no tokens."""
 LISTED_CATEGORIES = ("fact", "preference")
+LISTED_MEMORIES = 50
+"""Memories of each category in a list of everything: as many as the tool gives."""
 OfflineStep = str | list[ToolCall]
 """Next step of a turn: an answer, or tool calls."""
 
@@ -370,7 +372,10 @@ class _Rules:
         if intent.topic:
             return self._answer(intent.topic, results, may_search=True)
         if not results and "list_memories" in self._tools:
-            return self._calls("list_memories", [{"category": name} for name in LISTED_CATEGORIES])
+            return self._calls(
+                "list_memories",
+                [{"category": name, "limit": LISTED_MEMORIES} for name in LISTED_CATEGORIES],
+            )
         if results and all(map(_IS_EMPTY.match, results)):
             return self._say.nothing_remembered
         texts = [
