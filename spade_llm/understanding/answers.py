@@ -73,7 +73,7 @@ _HOW_MANY = re.compile(
 _COLOUR = re.compile(r"\bcolou?r|\bcolor", _I)
 _BEFORE = re.compile(
     r"\b(?:before|previous(?:ly)?|used to|formerly|old(?:er)? (?=job|address|phone|car|boss"
-    r"|flat|house)|antes|anterior(?:mente)?|sol[ií]a)\b|\b(?:did|was|were) (?:i|my)\b.*\bbefore\b",
+    r"|flat|house)|antes|anterior(?:mente)?|sol[ií]a)\b",
     _I,
 )
 _OWN = re.compile(
