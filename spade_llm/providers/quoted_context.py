@@ -36,7 +36,10 @@ _ESCAPED = re.compile(r"&((?:amp;)*)lt;")
 _LIKE_HEADER = re.compile(r"^(\\*)(?=\[\d+\] )", re.MULTILINE)
 _ESCAPED_HEADER = re.compile(r"^\\(?=\\*\[\d+\] )", re.MULTILINE)
 _HEADER = re.compile(r"\[\d+\] (.*) \(score (-?\d+\.\d+)\)")
-_MEMORY = re.compile(rf"- \[([^\]\n]*)\] (.*) \((\d{{4}}-\d\d-\d\d|{UNDATED})\)", re.DOTALL)
+_MEMORY = re.compile(
+    rf"- \[([^\]\n]*)\] (.*) \((\d{{4}}-\d\d-\d\d|{UNDATED})(?: until (\d{{4}}-\d\d-\d\d))?\)",
+    re.DOTALL,
+)
 _LISTED = re.compile(rf"<{UNAVAILABLE}>([^\n]*)</{UNAVAILABLE}>$", re.MULTILINE)
 
 
@@ -49,6 +52,8 @@ class QuotedMemory:
     text: str
     date: str = ""
     """`2026-11-20`; empty if unknown."""
+    until: str = ""
+    """Date on which it ceased to be true; empty if it holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +130,8 @@ def _write_memory(memory: QuotedMemory) -> str:
     # Indented, so that none of its lines can begin another entry.
     text = _escape(memory.text).replace("\n", "\n  ")
     kind = _one_line(memory.kind).replace("]", ")")
-    return f"- [{kind}] {text} ({memory.date or UNDATED})"
+    until = f" until {memory.until}" if memory.until else ""
+    return f"- [{kind}] {text} ({memory.date or UNDATED}{until})"
 
 
 def _write_passage(passage: QuotedPassage, number: int) -> str:
@@ -157,10 +163,13 @@ def _section_of(text: str, name: str) -> str:
 def _read_memories(section: str) -> Iterable[QuotedMemory]:
     for entry in re.split(r"\n(?=- )", section):
         if found := _MEMORY.fullmatch(entry):
-            kind, text, date = found.groups()
+            kind, text, date, until = found.groups()
             text = _unescape(text.replace("\n  ", "\n"))
             yield QuotedMemory(
-                kind=_unescape(kind), text=text, date="" if date == UNDATED else date
+                kind=_unescape(kind),
+                text=text,
+                date="" if date == UNDATED else date,
+                until=until or "",
             )
 
 

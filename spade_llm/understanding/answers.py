@@ -137,7 +137,7 @@ class Question:
             text=text,
             concepts=concepts_of(_BEFORE.sub(" ", text)),
             expected=frozenset(expected),
-            wants_before=bool(_BEFORE.search(text)),
+            wants_before=asks_about_past(text),
         )
 
 
@@ -297,6 +297,11 @@ def _weight(concept: str) -> float:
 
 
 _HEX = re.compile(r"[0-9a-f]{4,}")
+
+
+def asks_about_past(question: str) -> bool:
+    """Check whether a question is about what was before: `where did I live before?`."""
+    return bool(_BEFORE.search(question))
 
 
 def is_about_speaker(question: str) -> bool:

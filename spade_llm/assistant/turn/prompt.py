@@ -156,7 +156,10 @@ def _quoted_memory(found: ScoredMemory) -> QuotedMemory:
     if is_message(found):
         said = f"{speaker_of(entry)}: {entry.content}"
         return QuotedMemory(kind=MESSAGE, text=said, date=date)
-    return QuotedMemory(kind=entry.category or entry.type, text=entry.content, date=date)
+    until = entry.invalid_at.date().isoformat() if entry.invalid_at else ""
+    return QuotedMemory(
+        kind=entry.category or entry.type, text=entry.content, date=date, until=until
+    )
 
 
 def is_message(memory: ScoredMemory) -> bool:

@@ -20,6 +20,7 @@ from spade_llm.memory.contract import SearchOutcome
 from spade_llm.providers.offline.language import key_words
 from spade_llm.rag.contract import RetrievalOptions
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
+from spade_llm.understanding.answers import asks_about_past
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -232,13 +233,18 @@ class Recall:
         limit: int,
     ) -> RecallQuery[ScoredMemory]:
         """Messages of conversations count as episodes. A question without a word of content
-        (a greeting) asks for none of them: only other greetings are near to it."""
+        (a greeting) asks for none of them: only other greetings are near to it. One about the past
+        (`before`) gets what is no longer true, too."""
         is_all = set(types) == set(ALL_TYPES)
         query = MemoryQuery(
             text=question,
             mode=SearchMode.RECALL,
             limit=limit,
-            which=MemoryFilter(subject=subject, types=() if is_all else types),
+            which=MemoryFilter(
+                subject=subject,
+                types=() if is_all else types,
+                with_invalid=asks_about_past(question),
+            ),
             with_messages=MemoryType.EPISODIC in types and bool(key_words(question)),
             with_patterns=MemoryType.PROCEDURAL in types,
         )

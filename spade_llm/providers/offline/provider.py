@@ -340,7 +340,7 @@ class _Rules:
             if match
         ]
         stored = [
-            Candidate(text=one.text, date=one.date)
+            Candidate(text=one.text, date=one.date, is_closed=bool(one.until))
             for one in self._recalled
             if one.text not in told
         ]
