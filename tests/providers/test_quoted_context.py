@@ -30,9 +30,8 @@ texts = st.lists(hostile | st.text("ab <>&;/\\\n\r[]()-1.\u2028ñ", max_size=12)
 words = st.text(alphabet="abcñ<>/&;.#-_ ", min_size=1, max_size=20).map(
     lambda text: " ".join(text.split()) or "x"
 )
-memories = st.builds(
-    QuotedMemory, kind=words, text=texts, date=st.just("") | st.dates().map(lambda d: d.isoformat())
-)
+dates = st.just("") | st.dates().map(lambda day: day.isoformat())
+memories = st.builds(QuotedMemory, kind=words, text=texts, date=dates, until=dates)
 passages = st.builds(
     QuotedPassage, source=words, text=texts, score=st.integers(-100, 100).map(lambda n: n / 100)
 )
