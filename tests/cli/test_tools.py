@@ -72,7 +72,7 @@ async def test_it_lists_what_the_person_may_call(program: Program) -> None:
     ("toml", "complaint"),
     [
         ('[python]\ntools = ["none.py"]', "python.tools: there is no file"),
-        ("[tools.calculater]\nallowed = []", "[tools.calculater]: there is no such tool"),
+        ("[tools.calculater]\nallowed = []", "[tools.calculater]: unknown tool"),
         ("[calls]\ntimeout_s = 0", "calls.timeout_s"),
         ('[calls]\napproval = "maybe"', "calls.approval"),
     ],
