@@ -31,7 +31,9 @@ MEMORIES_EACH = 20
 
 async def furnish(owner: Account, subjects: Sequence[Account], scale: Scale) -> None:
     """The project's own documents, and memories about each of these people, for this agent."""
-    paths = sorted(DOCUMENTS.rglob("*.md"), key=lambda path: (path != FIRST, path))
+    # The wire reference is generated, and too large for one request.
+    pages = (path for path in DOCUMENTS.rglob("*.md") if path.name != "wire-reference.md")
+    paths = sorted(pages, key=lambda path: (path != FIRST, path))
     agent = XmppAgent(owner.jid, owner.password, options=owner.options)
     async with running(agent):
         library = RagClient(agent.node.requester, RAG)
