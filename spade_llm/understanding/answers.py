@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spade_llm.understanding.features import ends, features, is_changed
@@ -93,9 +93,6 @@ _ALL = re.compile(
     r"|idiomas|mascotas|alergias|hijos|hermanos|planes|nombres)\b",
     _I,
 )
-_DO_I = re.compile(
-    r"^(?:do|am|have|can|is|are|did|was|¿?(?:tengo|soy|estoy|puedo|he|es|est[aá]))\b", _I
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,19 +140,13 @@ class Question:
 
 def with_closed(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates, oldest first, each marked if a later one replaces it."""
-    marked: list[Candidate] = []
-    for number, one in enumerate(candidates):
-        later = candidates[number + 1 :]
-        is_closed = one.is_closed or any(
-            replaces(Statement(text=new.text, is_change=is_changed(new.text)), one.text)
-            for new in later
-        )
-        marked.append(
-            Candidate(
-                text=one.text, date=one.date, is_closed=is_closed, is_doubtful=one.is_doubtful
-            )
-        )
-    return marked
+    statements = [Statement(text=one.text, is_change=is_changed(one.text)) for one in candidates]
+    return [
+        replace(one, is_closed=True)
+        if any(replaces(later, one.text) for later in statements[number:])
+        else one
+        for number, one in enumerate(candidates, 1)
+    ]
 
 
 def find_answers(
@@ -279,7 +270,7 @@ _PLACE = re.compile(
 _FIRST_PERSON = re.compile(
     r"^(?:i|i['’]\w+|we|we['’]\w+|yo|nos|le|lo|la|me|\w+(?:o|é|í|amos|emos|imos))\b", _I
 )
-_PAST = re.compile(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez)\b|\w+[íaáé]ba\b", _I)
+_PAST = re.compile(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez|\w+[íaáé]ba)\b", _I)
 _USED_TO = re.compile(r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b", _I)
 _OTHER_SUBJECT = re.compile(
     r"^(?!I\b|I['’]|My\b|Our\b|We\b|The\b|Mi\b|Mis\b|Yo\b|Me\b|El\b|La\b|It\b|There\b|This\b"

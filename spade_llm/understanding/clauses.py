@@ -57,7 +57,6 @@ _CHANGE_LEAD_IN = re.compile(
     r"|me equivoqu[eé]|rectifico|correcci[oó]n)\b(?:\s*[,.!:;–—-]+\s*|\s+(?=\S)))+",
     _I,
 )
-_BARE_NO = re.compile(r"^no (?!,)", _I)
 _REMEMBER = re.compile(
     r"^(?:can you |could you |please |puedes |por favor )*"
     r"(?:remember|don['’]?t forget|keep in mind|note(?: down)?|take note|save this|recuerda"
@@ -267,7 +266,7 @@ _QUESTION_SPLIT = re.compile(
 )
 _BARE_VERB = re.compile(r"(?:bought|got|work|live|speak|study|love|like|hate|play|have)\b", _I)
 _QUOTED = re.compile(r"[\"“„«][^\"”“»]*(?:[\"”“»]|\Z)|```.*?(?:```|\Z)", re.DOTALL)
-_QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
+_QUOTED_LINE = re.compile(r"^[^\S\n]*>.*$", re.MULTILINE)
 
 
 def split_clauses(text: str) -> list[Clause]:
@@ -284,8 +283,9 @@ def split_clauses(text: str) -> list[Clause]:
     clauses = [
         clause
         for line in text.splitlines()
-        for sentence in split_sentences(line)
-        for clause in _clauses_of_sentence(sentence.strip())
+        # Runs of spaces are one: the patterns below would try each of them.
+        for sentence in split_sentences(" ".join(line.split()))
+        for clause in _clauses_of_sentence(sentence)
     ]
     return [
         Clause(text=one.text, kind=ClauseKind.UNREAL)
@@ -297,9 +297,6 @@ def split_clauses(text: str) -> list[Clause]:
 
 
 def _clauses_of_sentence(sentence: str) -> list[Clause]:
-    sentence = sentence.strip()
-    if not sentence:
-        return []
     if sentence.endswith(("?", "？")) and (parts := _QUESTION_SPLIT.split(sentence, maxsplit=1)):
         parts = [part for part in parts if part and part.strip()]
         if len(parts) == 2 and _is_statement(_without_lead_in(parts[0])[0]):

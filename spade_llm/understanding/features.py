@@ -18,6 +18,8 @@ from spade_llm.understanding.vocabulary import (
 
 _I = re.IGNORECASE
 
+MAX_CHARS = 4000
+"""Maximum length of a text in characters that is compared; the rest is ignored."""
 
 _NEGATED = re.compile(
     r"\b(?:not|no longer|no more|never|any ?more|\w+n['’]t|dont|doesnt|isnt|without|no|ya no|nunca"
@@ -117,6 +119,7 @@ class Features:
 @lru_cache(maxsize=2000)
 def features(text: str) -> Features:
     """Features of a statement; cached, since candidates are compared again and again."""
+    text = text[:MAX_CHARS]
     spans = typed_values(text)
     values = tuple(
         (kind, frozenset().union(*(value_key(text[start:end]) for start, end in of_kind)))
@@ -154,7 +157,7 @@ def is_changed(text: str) -> bool:
 
 def ends(text: str, concepts: frozenset[str]) -> bool:
     """Check whether a statement tells an event that ends facts of these concepts: a separation."""
-    return any(event.search(text) and closed & concepts for event, closed in _EVENTS)
+    return any(closed & concepts and event.search(text) for event, closed in _EVENTS)
 
 
 def related_words(text: str) -> str:

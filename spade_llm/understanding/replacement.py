@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from spade_llm.understanding.features import Features, ends, features
 from spade_llm.understanding.vocabulary import ValueType, concepts_of, general, value_key
@@ -17,6 +18,8 @@ CHANGED_SHARE = 0.5
 """The same for a statement that says that something has changed."""
 NEGATION_SHARE = 0.6
 """Minimum share of a negation's concepts that the denied statement has."""
+STEM_CHARS = 5
+"""Characters by which two words of a class are told apart."""
 _ADDITION = re.compile(
     r"\b(?:another|also|too|as well|other|second|otr[oa]s?|tambi[eé]n|adem[aá]s)\b", _I
 )
@@ -131,14 +134,22 @@ def _is_other_taste(one: Features, other: Features) -> bool:
 
 def _has_other_word(new: Statement, old: str, one: Features) -> bool:
     """Another word of a class of which one holds at a time: `single`, `married`."""
+    after, before = _class_words(new.text), _class_words(old)
     for pattern in (_PREFER, _ROLE):
-        if new.is_change and pattern.search(new.text) and pattern.search(old):
+        if new.is_change and pattern in after and pattern in before:
             return not one.beings
     for pattern in (_MARITAL, _DIET):
-        before, after = pattern.search(old), pattern.search(new.text)
-        if before and after and before[0][:5].lower() != after[0][:5].lower():
+        if pattern in after and pattern in before and after[pattern] != before[pattern]:
             return not one.beings
     return False
+
+
+@lru_cache(maxsize=2000)
+def _class_words(text: str) -> dict[re.Pattern[str], str]:
+    """The beginning of the word of each class that a statement has: `vegan` and `vegana` are one.
+    Cached, since candidates are compared again and again."""
+    found = {one: one.search(text) for one in (_PREFER, _ROLE, _MARITAL, _DIET)}
+    return {one: match[0][:STEM_CHARS].lower() for one, match in found.items() if match}
 
 
 def _is_same_topic(new: Statement, one: Features, other: Features) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from spade_llm.search.terms import ENGLISH, STOP_WORDS, split_words, stem_hash, strip_accents
@@ -96,7 +96,7 @@ _PHRASES = (
     (r"\bi(?:['’]m| am) (?:now |currently )?in (?-i:[A-Z])\w+|\bestoy (?:viviendo )?en (?-i:[A-Z])\w+", "home"),
     (r"\bhow old\b|\bcu[aá]ntos a[ñn]os\b|\byears old\b|\b(?:turn(?:ed|s|ing)?|am|is) \d{1,3}$", "age"),
     (r"\bi(?:['’]m| am) \d{1,3}\b(?! ?(?:kg|kilos|cm|min|%|pounds|lbs))", "age"),
-    (r"\b(?:live|vivo|house|flat) (?:at|on|en) (?:the )?(?:\d|.*\b(?:street|road|avenue|lane|calle|avenida|plaza)\b)", "address home"),
+    (r"\b(?:live|vivo|house|flat) (?:at|on|en) (?:the )?(?:\d|[^,;]{0,40}\b(?:street|road|avenue|lane|calle|avenida|plaza)\b)", "address home"),
     (r"^i(?:['’]m| am) (?-i:[A-Z][a-z]+)(?=$|,| and\b|\.)|^(?:yo )?soy (?-i:[A-ZÁÉÍÓÚÑ]\w+)(?=$|,| y\b)", "name"),
     (r"\b(?:get|gets|got|getting|wake|wakes|woke|waking) up\b", "wake"),
     (r"\b(?:go|goes|going|went) to (?:bed|sleep)\b|\b(?:voy|ir|vas|va) a (?:la cama|dormir)\b", "sleep"),
@@ -274,8 +274,9 @@ def _concepts_of_word(word: str, *, is_definite: bool) -> frozenset[str]:
     return known | {_stem(word)} if known <= _table().classes else known
 
 
-_QUOTED = re.compile(r"«(?:[^\s»]+\s+){3,}[^»]*»|“(?:[^\s”]+\s+){3,}[^”]*”")
-"""A quoted sentence: others say it."""
+_QUOTED = re.compile(r"«(?:[^\s«»]+\s+){3}[^«»]*»|“(?:[^\s“”]+\s+){3}[^“”]*”")
+"""A quoted sentence of more than three words: others say it. A shorter quotation is a title or a
+name."""
 _NO_WORD = re.compile(
     r"(?<=\bwi)-(?=fi\b)|(?<=\w)[- ](?=in[- ]law\b)|(?<=[- ]in)[- ](?=law\b)"
     r"|\bson (?=\d|mis?\b|l[oa]s\b|un[oa]s\b|el\b|de\b)|(?<=[eé]nes |[aá]les |[nñ]tos )son\b",
@@ -305,6 +306,7 @@ def _typo(word: str) -> frozenset[str] | None:
     )
 
 
+@lru_cache(maxsize=2000)
 def value_key(text: str) -> frozenset[str]:
     """Words of a value, for comparison: without case, accents, articles and prepositions."""
     return frozenset(

@@ -50,6 +50,8 @@ SPANISH_FIRST_PERSON = frozenset(_SPANISH) - {"como", "he"}
 _SPANISH_NOUN_BEFORE = re.compile(
     r"\b(?:mi|mis|el|la|los|las|un|una|de|del|al|en|por|con|su|tu)\s+$", re.I
 )
+NEAR_CHARS = 8
+"""Characters before a word among which its article or preposition is looked for."""
 _SPANISH_VERB = re.compile(
     r"^(?:no |ya no |ya |también |siempre |ahora |hoy )*(?P<verb>[^\W\d_]+)(?=\s|$)", re.I
 )
@@ -89,10 +91,10 @@ def _to_second_spanish(text: str) -> str:
         is_name = found[0] != word and found.start() > 0
         if word not in _SPANISH or is_name:
             return found[0]
-        is_noun = bool(_SPANISH_NOUN_BEFORE.search(text[: found.start()])) and word not in (
-            "mi",
-            "mis",
-        )
+        start = found.start()
+        near = max(0, start - NEAR_CHARS)
+        has_article = bool(_SPANISH_NOUN_BEFORE.search(text, near, start))
+        is_noun = has_article and word not in ("mi", "mis")
         if word in _AMBIGUOUS and (is_noun or found.start() > 0 and word in ("como", "era")):
             return found[0]
         return found[0] if is_noun and word not in ("mí", "mío", "mía") else _SPANISH[word]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -146,3 +148,13 @@ def test_statements_are_told_back_in_the_second_person(text: str, language: str,
 def test_any_text_can_be_read(text: str, earlier: list[str]) -> None:
     for statement in read_message(text, earlier, earlier).statements:
         replaces(statement, text)
+
+
+@pytest.mark.parametrize("unit", [" ", "«a ", "“", "a", "live at ", "what ", "no ", "\n", "Ana "])
+def test_long_messages_are_read_in_linear_time(unit: str) -> None:
+    text = "I " + unit * (4000 // len(unit)) + "?"
+
+    started_s = time.perf_counter()
+    read_message(text)
+    replaces(Statement(text="I live in Rome"), text)
+    assert time.perf_counter() - started_s < 1.0
