@@ -370,3 +370,14 @@ def test_no_message_breaks_the_rules(text: str) -> None:
 def test_a_long_message_is_read_in_no_time() -> None:
     for piece in ("please ", "1+", "my a ", "what is ", "((((", "i like "):
         recognise_intent(piece * 100_000)
+
+
+async def test_in_a_room_nobody_gets_an_answer_from_what_another_said() -> None:
+    def said(text: str, name: str) -> ContextMessage:
+        return {"role": "user", "content": text, "name": name}
+
+    room = [*ANSWERED, said("I live in Madrid", "ana"), said("I live in Oslo", "bob")]
+
+    for name, city in (("ana", "Madrid"), ("bob", "Oslo")):
+        asked = [*room, said("where do I live?", name)]
+        assert (await OfflineProvider().complete(asked, [])).text == f"You live in {city}."

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.memory.contract import MemoryEntry, MemoryStore
-    from spade_llm.providers.model import ContextMessage
 
 logger = logging.getLogger(__name__)
 
@@ -38,18 +37,21 @@ TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
 
 
 async def close_replaced(
-    memory: MemoryStore, text: str, history: Sequence[ContextMessage], *, subject: str
+    memory: MemoryStore, text: str, said_before: Sequence[str], *, subject: str
 ) -> frozenset[str]:
-    """Close the memories about `subject` that `text`, said after `history`, replaces or takes back;
-    returns their ids.
+    """End the validity of the memories about a person that a message of theirs replaces or takes
+    back; returns their ids.
 
-    If memory does not answer in time, nothing is closed: the learner compares them again later.
+    `said_before`: that person's messages before it in the conversation, oldest first; the last
+    MAX_EARLIER_MESSAGES are read. `subject`: the person's bare JID. Only memories about them are
+    searched, so that nothing that is said changes what is known of another person.
+
+    Never raises for a memory that is away or does not answer in time: the turn goes on, and the
+    learner compares the memories again after the conversation.
     """
     if len(text) > MAX_CHARS or not read_message(text).may_change:
         return frozenset()
-    earlier = statements_of(
-        [one["content"] or "" for one in history if one["role"] == "user"][-MAX_EARLIER_MESSAGES:]
-    )
+    earlier = statements_of(said_before[-MAX_EARLIER_MESSAGES:])
     try:
         async with asyncio.timeout(DEADLINE_S):
             entries = await _entries_about(memory, text, earlier, subject)

@@ -42,6 +42,7 @@ from spade_llm.assistant.turn.turn import Turn, TurnOutcome, with_middleware
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import ContextTooLong, Failure, ModelError, RateLimited, StorageFailed
 from spade_llm.messaging import Encoding
+from spade_llm.providers.model import safe_name
 from spade_llm.providers.offline.provider import OfflineProvider
 from spade_llm.rag.answers import citation_label
 from spade_llm.tools.combined import CombinedToolbox
@@ -234,11 +235,15 @@ class LLMBehaviour(Behaviour):
         """What was recalled, without the memories that the message itself says are outdated."""
         if self._memory.memory is None or turn_input.message.said.is_passing:
             return recalled
+        # In a room, what another occupant said is not corrected by this one.
+        name = safe_name(turn_input.speaker)
+        said_before = [
+            one["content"]
+            for one in conversation.messages
+            if one["role"] == "user" and one.get("name") == name
+        ]
         closed = await close_replaced(
-            self._memory.memory,
-            turn_input.text,
-            tuple(conversation.messages),
-            subject=turn_input.peer,
+            self._memory.memory, turn_input.text, said_before, subject=turn_input.peer
         )
         kept = tuple(one for one in recalled.memories if one.entry.id not in closed)
         return replace(recalled, memories=kept)

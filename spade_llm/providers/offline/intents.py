@@ -45,13 +45,19 @@ LANGUAGE_MESSAGES = 10
 decide it."""
 
 
+MAX_EARLIER_MESSAGES = 100
+"""Maximum number of the person's earlier messages that are read: each statement is compared with
+all others. Those before them are in memory, if there is one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfflineTurn:
     """The person's latest message and what came with it."""
 
     question: str
     earlier: tuple[str, ...]
-    """The person's messages before it, oldest first, as far as they were given."""
+    """The same person's messages before it, oldest first, at most MAX_EARLIER_MESSAGES. In a room,
+    what other occupants said is not theirs."""
     context: QuotedContext
     results: tuple[str, ...]
     """Results of the tools that were called for this question, in order."""
@@ -67,7 +73,7 @@ def read_turn(messages: Sequence[ContextMessage]) -> OfflineTurn:
     said = [_content(messages[i]) for i in reversed(asked[-LANGUAGE_MESSAGES:])]
     return OfflineTurn(
         question=said[0] if said else "",
-        earlier=tuple(_content(messages[i]) for i in asked[:-1]),
+        earlier=tuple(_said_before(messages, asked)),
         context=_context_before(messages, at),
         results=tuple(_content(m) for m in messages[at:] if m["role"] == "tool"),
         is_first=not any(m["role"] == "assistant" and m["content"] for m in messages),
@@ -77,6 +83,15 @@ def read_turn(messages: Sequence[ContextMessage]) -> OfflineTurn:
 
 def _is_persons(message: ContextMessage) -> bool:
     return message["role"] == "user" and message.get("name") != CONTEXT_NAME
+
+
+def _said_before(messages: Sequence[ContextMessage], asked: Sequence[int]) -> list[str]:
+    """What the author of the last of the messages `asked` said before it."""
+    if not asked:
+        return []
+    author = messages[asked[-1]].get("name")
+    own = [_content(messages[i]) for i in asked[:-1] if messages[i].get("name") == author]
+    return own[-MAX_EARLIER_MESSAGES:]
 
 
 def _content(message: ContextMessage) -> str:
