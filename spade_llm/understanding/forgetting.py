@@ -15,18 +15,21 @@ if TYPE_CHECKING:
 
 _I = re.IGNORECASE
 
+MAX_CHARS = 500
+"""Maximum length of a request; the rest is ignored."""
 MIN_COVERAGE = 0.6
 """Minimum share of the request's concepts that a statement has."""
 
 _REQUEST = re.compile(
     r"^(?:please |actually,? |can you |could you |would you |you (?:can|should|may|could) "
     r"|i(?:['’]d| would)? "
-    r"(?:want|like|prefer|need|rather) (?:you to |that you |you )?|let['’]?s |por favor,? "
+    r"(?:want|like|prefer|need|rather)(?: not)? (?:you to |that you |you )?|let['’]?s |por favor,? "
     r"|puedes |podr[ií]as "
     r"|(?:quiero|prefiero|necesito|me gustar[ií]a) que |mejor |ya )*"
     r"(?:forget|delete|erase|remove|drop|wipe|get rid of|clear|do(?:n['’]t| not) (?:remember"
     r"|store|keep|save|know)"
-    r"|stop remembering|don['’]t want you to (?:know|remember|keep|store)|scratch|strike|unlearn"
+    r"|stop remembering|(?:i )?do(?:n['’]t| not) want you to (?:know|remember|keep|store)"
+    r"|scratch|strike|unlearn"
     r"|(?:que )?(?:te )?olvid(?:a|e|es|ar|arte|aras)(?:te)?(?: de)?|(?:que )?borr(?:a|e|es|ar|aras)"
     r"|(?:que )?elimin(?:a|e|es|ar)|quita|no (?:quiero que )?(?:recuerdes|guardes|sepas"
     r"|te acuerdes de)"
@@ -48,13 +51,16 @@ _NEVER_SAID = re.compile(
 )
 _ALL_ABOUT = re.compile(
     r"^ *(?:all|everything|anything|whatever|todo)\b"
+    r"|^ *(?:that )?i (?:ever )?(?:said|mentioned|told you about|brought up)\b"
+    r"|^ *que te (?:he hablado|hablé|he mencionado|mencioné) de\b"
     r"|^ *(?:about|what(?:ever)? (?:i|you)\b.*\babout|lo (?:de|que te (?:dije|cont[eé]"
     r"|he (?:dicho|contado)) (?:de|sobre))|the (?:thing|stuff)s? (?:i (?:said|told you) )?about)\b",
     _I,
 )
 _INTRODUCTION = re.compile(
     r"^ *(?:(?:all|everything|anything|whatever|todo|what|the (?:fact|part|thing|stuff|bit)s?"
-    r"|lo|eso|that|this|i|you|me|know|knew|said|told|mentioned"
+    r"|lo|eso|that|this|i|you|me|know|knew|said|told|mentioned|brought|up|hablado|hablé"
+    r"|mencionado|mencioné|nada|was"
     r"|just|have|['’]ve|ever|about|of|que|de|sobre|te|he|dicho|dije|cont[eé]|contado|sabes"
     r"|acabo|decir|me|from your memory|de tu memoria)\b[ ,:]*)+",
     _I,
@@ -68,6 +74,18 @@ _LAST = re.compile(
 _REASON = re.compile(
     r"(?:,| because| since| as i| porque| ya que)(?: .*)?$|(?: please| por favor"
     r"| from your memory| de tu memoria| for me)$",
+    _I,
+)
+_IT = re.compile(r"^(?:it|that|this|eso|esto|about it|eso da igual)?(?: (?:please|now))?$", _I)
+_THAT = re.compile(r"^(?: *(?:that|que|about|the|lo de(?: que)?|de que)\b)+ *", _I)
+_EVERYTHING = re.compile(r"(?:all|everything|anything|todo)\b", _I)
+_PARTS = re.compile(r"(?<=[.!?;])\s+|,\s+")
+_PRETEND = re.compile(
+    r"^(?:act|pretend|behave|haz|act[uú]a|finge)\b.{0,20}?\b(?:never|not|no|nunca"
+    r"|[\w]+n['’]t)\b.{0,30}?"
+    r"\b(?:told|said|mentioned|dicho|contado|mencionado|hablado)(?: (?:you|te))?(?: (?:anything"
+    r"|nada))?"
+    r"(?: (?:about|of|de|sobre))? (?P<topic>.+)$",
     _I,
 )
 _NAMED = re.compile(r"\b(?i:my|our|mi|nuestr[oa]) (?P<name>\w+ [A-ZÁÉÍÓÚÑ]\w+)")
@@ -89,25 +107,40 @@ class ForgetRequest:
 
 def read_forget_request(text: str) -> ForgetRequest | None:
     """The request that a message makes; None if it makes none, like `don't forget that …`."""
-    text = " ".join(text.split()).strip(" .!")
-    bare = text[lead_in_end(text) :]
-    if _NEVER_SAID.match(bare):
+    text = " ".join(text[:MAX_CHARS].split()).strip(" .!")
+    if text.endswith("?") and not re.match(r"can|could|puedes", text, _I):
+        return None
+    if _NEVER_SAID.match(text[lead_in_end(text) :]):
         return ForgetRequest(topic="", is_all=True)
-    found = _REQUEST.match(bare)
-    if found is None or text.endswith("?") and not re.match(r"can|could|puedes", text, _I):
-        return None
-    rest = found["rest"].strip(" .!?,")
-    if re.match(r"(?:it|eso da igual|about it)?$", rest, _I):
-        return None
+    if found := _PRETEND.match(text[lead_in_end(text) :]):
+        return ForgetRequest(topic=found["topic"], is_all=True)
+    parts = _PARTS.split(text)
+    for number, part in enumerate(parts):
+        bare = part[lead_in_end(part) :]
+        if found := _REQUEST.match(bare):
+            rest = ", ".join([found["rest"], *parts[number + 1 :]])
+            before = ", ".join(parts[:number])
+            return _request(rest.strip(" .!?,"), before, is_explicit=bool(_EXPLICIT.search(text)))
+    return None
+
+
+def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | None:
+    """The request with the words behind its verb, and those of the sentences before it."""
     rest = _REASON.sub("", rest)
+    if _IT.match(rest):
+        # "That about Kate was confidential, please wipe it"; "forget it" alone is an idiom.
+        topic = _INTRODUCTION.sub("", before)
+        return ForgetRequest(topic=topic, is_all=True, is_explicit=is_explicit) if topic else None
     if _LAST.match(rest):
         return ForgetRequest(topic="", is_all=True)
     is_all = bool(_ALL_ABOUT.match(rest))
-    is_everything = bool(re.match(r"(?:all|everything|anything|todo)\b", rest, _I))
-    topic = re.sub(r"^(?: *(?:that|que|about|the|lo de(?: que)?|de que)\b)+ *", "", rest, flags=_I)
-    if is_all:
-        topic = _INTRODUCTION.sub("", rest)
-    return ForgetRequest(topic=topic.strip() or rest, is_all=is_all, is_everything=is_everything)
+    topic = _INTRODUCTION.sub("", rest) if is_all else _THAT.sub("", rest)
+    return ForgetRequest(
+        topic=topic.strip() or rest,
+        is_all=is_all,
+        is_everything=bool(_EVERYTHING.match(rest)),
+        is_explicit=is_explicit,
+    )
 
 
 def matching(topic: str, statements: Sequence[str]) -> list[int]:

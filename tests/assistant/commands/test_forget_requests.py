@@ -72,6 +72,40 @@ async def test_the_last_statement_is_forgotten_in_spanish() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "is_explicit"),
+    [
+        ("forget my email address", True),
+        ("delete my last email", False),
+        ("delete what I told you about my email", True),
+        ("borra mi último correo", False),
+    ],
+)
+def test_a_request_that_may_be_meant_for_a_tool_is_told_apart(text: str, is_explicit: bool) -> None:
+    request = read_forget_request(text)
+
+    assert request is not None
+    assert request.is_explicit is is_explicit
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        ("I don't want you to know about my blood pressure", "my blood pressure"),
+        ("oh god, forget I ever mentioned Felipe", "Felipe"),
+        ("olvida que te he hablado de Felipe", "Felipe"),
+        ("pretend I never told you about Kate", "Kate"),
+        ("haz como si no te hubiera dicho nada de Sergio", "Sergio"),
+        ("that about Kate was confidential, please wipe it", "Kate was confidential"),
+    ],
+)
+def test_what_is_meant_by_a_request(text: str, topic: str) -> None:
+    request = read_forget_request(text)
+
+    assert request is not None
+    assert request.topic == topic
+
+
+@pytest.mark.parametrize(
     "text",
     ["Forget it", "don't forget that I live in Rome", "I forgot my keys", "can I forget you?"],
 )
