@@ -72,11 +72,14 @@ _LAST = re.compile(
     _I,
 )
 _REASON = re.compile(
-    r"(?:,| because| since| as i| porque| ya que)(?: .*)?$|(?: please| por favor"
+    r"(?:,| because| since| as i| que es| it['’]s| porque| ya que)(?: .*)?$|(?: please| por favor"
     r"| from your memory| de tu memoria| for me)$",
     _I,
 )
 _IT = re.compile(r"^(?:it|that|this|eso|esto|about it|eso da igual)?(?: (?:please|now))?$", _I)
+_IDIOM = re.compile(r"^(?:about )?(?:it)?$|^eso da igual$", _I)
+"""`Forget it` is not about memory."""
+_JUDGEMENT = re.compile(r"\b(?:was|is|were|era|es|fue)\b.*$", _I)
 _THAT = re.compile(r"^(?: *(?:that|que|about|the|lo de(?: que)?|de que)\b)+ *", _I)
 _EVERYTHING = re.compile(r"(?:all|everything|anything|todo)\b", _I)
 _PARTS = re.compile(r"(?<=[.!?;])\s+|,\s+")
@@ -127,10 +130,12 @@ def read_forget_request(text: str) -> ForgetRequest | None:
 def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | None:
     """The request with the words behind its verb, and those of the sentences before it."""
     rest = _REASON.sub("", rest)
-    if _IT.match(rest):
-        # "That about Kate was confidential, please wipe it"; "forget it" alone is an idiom.
-        topic = _INTRODUCTION.sub("", before)
-        return ForgetRequest(topic=topic, is_all=True, is_explicit=is_explicit) if topic else None
+    if _IT.match(rest) and before:
+        # "That about Kate was confidential, please wipe it".
+        topic = _JUDGEMENT.sub("", _INTRODUCTION.sub("", before)).strip()
+        return ForgetRequest(topic=topic, is_all=True, is_explicit=is_explicit)
+    if _IDIOM.match(rest):
+        return None
     if _LAST.match(rest):
         return ForgetRequest(topic="", is_all=True)
     is_all = bool(_ALL_ABOUT.match(rest))

@@ -43,7 +43,7 @@ from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import ContextTooLong, Failure, ModelError, RateLimited, StorageFailed
 from spade_llm.messaging import Encoding
 from spade_llm.providers.model import safe_name
-from spade_llm.providers.offline.provider import OfflineProvider
+from spade_llm.providers.offline.provider import OFFLINE
 from spade_llm.rag.answers import citation_label
 from spade_llm.tools.combined import CombinedToolbox
 from spade_llm.xmpp.spade_adapters import Behaviour
@@ -128,7 +128,7 @@ class LLMBehaviour(Behaviour):
         self.memory_commands.add_to(self.commands)
         LearningCommands(memory).add_to(self.commands)
         forget_requests = ForgetRequests(
-            memory, self.conversations, has_model=not isinstance(model, OfflineProvider)
+            memory, self.conversations, has_model=model.name != OFFLINE
         )
         forget_requests.add_to(self.commands)
         if memory.memory is not None:

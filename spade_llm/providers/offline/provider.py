@@ -167,6 +167,8 @@ SPANISH = Phrases(
 PHRASES = {"en": ENGLISH, "es": SPANISH}
 
 
+OFFLINE = "offline"
+"""Name of the provider, also behind wrappers that count or trace."""
 _IS_EMPTY = re.compile(r"No .*memor|Found 0|My \w+ memories \(0 ")
 """Pattern of an empty result of the memory tools."""
 _ENTRY = re.compile(r"^- (?:\[[\w ]+\] )?(?P<text>.*)$")
@@ -191,7 +193,7 @@ class OfflineProvider(NonStreamingModel):
 
     @property
     def name(self) -> str:
-        return "offline"
+        return OFFLINE
 
     async def aclose(self) -> None:
         """Nothing to close: here so that every provider can be closed alike."""

@@ -92,10 +92,11 @@ def test_a_request_that_may_be_meant_for_a_tool_is_told_apart(text: str, is_expl
     [
         ("I don't want you to know about my blood pressure", "my blood pressure"),
         ("oh god, forget I ever mentioned Felipe", "Felipe"),
+        ("no te acuerdes de esto, que es un secreto", ""),
         ("olvida que te he hablado de Felipe", "Felipe"),
         ("pretend I never told you about Kate", "Kate"),
         ("haz como si no te hubiera dicho nada de Sergio", "Sergio"),
-        ("that about Kate was confidential, please wipe it", "Kate was confidential"),
+        ("that about Kate was confidential, please wipe it", "Kate"),
     ],
 )
 def test_what_is_meant_by_a_request(text: str, topic: str) -> None:
