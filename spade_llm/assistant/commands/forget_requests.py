@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spade_llm.core.limits import LruDict
-from spade_llm.memory.contract import MemoryDraft
+from spade_llm.memory.contract import MemoryChange, MemoryDraft
 from spade_llm.providers.offline.language import language_of
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, Origin, SearchMode
+from spade_llm.understanding.clauses import is_question
 from spade_llm.understanding.features import related_words
 from spade_llm.understanding.forgetting import (
     are_about_different_beings,
     are_same,
     matching,
+    mentioning,
     mentions,
     read_forget_request,
 )
@@ -39,6 +43,9 @@ MAX_PEOPLE = 1000
 """Maximum number of people whose last request is kept in RAM (LRU)."""
 MAX_FOUND = 50
 """Entries, and messages, that are compared with a request."""
+MAX_CHOICE_CHARS = 100
+"""Maximum length of an answer to "which one?" in characters; a longer one is about something else.
+"""
 FORGOTTEN_TEXT = "[…]"
 """What stands in the conversation in RAM in the place of a forgotten message."""
 
@@ -80,13 +87,19 @@ class _PendingForget:
     """Memories of which the person has yet to say which are meant; or that were just forgotten."""
 
     entries: tuple[MemoryEntry, ...]
-    until: float
+    until_s: float
+    """Time until which it can be answered or undone, on the clock of ForgetRequests."""
+    language: str
+    """Language of the request: `/undo` has none."""
 
 
 class ForgetRequests:
-    """Finds what a person wants forgotten, asks if several memories fit, and removes every trace.
+    """Requests to forget in words: finds what is meant, asks if several memories fit, and removes
+    every trace.
 
-    The entries can be brought back for a minute; messages and episodes that said the same are gone.
+    Only the person's own chats and memories: not in rooms, where what one says is not only theirs
+    to delete. The entries can be brought back for a minute; messages and episodes that said the
+    same are gone.
     """
 
     def __init__(
@@ -98,7 +111,7 @@ class ForgetRequests:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`has_model`: a request that may be meant for the model or its tools (`delete my last
-        email`) is left to it."""
+        email`) is left to it. `clock`: monotonic, in seconds."""
         self._has_model = has_model
         self._memory = memory
         self._conversations = conversations
@@ -113,13 +126,20 @@ class ForgetRequests:
         """Carry out the request that a message makes. None: it makes none, or nothing that it
         could mean is known, so that it is answered like any other message.
 
-        Raises RequestError, ServiceError.
+        Raises RequestError, ServiceError, TimeoutError: memory is unavailable. The memories are
+        still there then, also as choices, so that the same request finds them again.
         """
         memory = self._memory.memory
-        if memory is None or turn_input.message.said.room or turn_input.message.said.is_passing:
+        # A program that requires an answer by a schema could not read ours.
+        if memory is None or turn_input.message.said.room or turn_input.answer_schema:
             return None
-        if (chosen := self._chosen(turn_input)) is not None:
-            return await self._forget(memory, turn_input, chosen)
+        self._drop_expired()
+        if pending := self._choices.get(turn_input.peer):
+            chosen = _chosen(turn_input.text, pending.entries)
+            answer = await self._forget(memory, turn_input, chosen) if chosen else None
+            self._choices.pop(turn_input.peer, None)
+            if answer is not None:
+                return answer
         request = read_forget_request(turn_input.text)
         if request is None or (self._has_model and not request.is_explicit):
             return None
@@ -143,54 +163,43 @@ class ForgetRequests:
         return await self._forget(memory, turn_input, found)
 
     def _ask(self, turn_input: ChatTurnInput, found: Sequence[MemoryEntry]) -> str:
-        until = self._clock() + CHOICE_S
-        self._choices[turn_input.peer] = _PendingForget(entries=tuple(found), until=until)
         language = language_of(turn_input.text)
+        self._choices[turn_input.peer] = _PendingForget(
+            entries=tuple(found), until_s=self._clock() + CHOICE_S, language=language
+        )
         lines = [
             f"{number}. {in_second_person(one, language)}"
             for number, one in enumerate(_distinct(found), 1)
         ]
         return "\n".join([_TEXTS[language].which, *lines])
 
-    def _chosen(self, turn_input: ChatTurnInput) -> list[MemoryEntry] | None:
-        """The entries that the message chooses among those that were asked about."""
-        pending = self._choices.pop(turn_input.peer, None)
-        if pending is None or pending.until < self._clock():
-            return None
-        answer = turn_input.text.casefold().strip(" .!#()")
-        texts = _distinct(pending.entries)
-        if answer in _ALL_WORDS:
-            return list(pending.entries)
-        numbers = [int(word) for word in answer.split() if word.isdecimal()]
-        numbers += [_ORDINALS[word] for word in answer.split() if word in _ORDINALS]
-        if len(numbers) == 1 and 1 <= numbers[0] <= len(texts):
-            places = [numbers[0] - 1]
-        else:
-            places = matching(turn_input.text, texts)
-        if len(places) != 1:
-            return None
-        return [one for one in pending.entries if are_same(one.content, texts[places[0]])]
-
     async def _forget(
         self, memory: OwnedMemory, turn_input: ChatTurnInput, entries: Sequence[MemoryEntry]
     ) -> str:
         texts = _distinct(entries)
-        await self._forget_repetitions(memory, turn_input, texts)
-        await memory.forget([one.id for one in entries], subject=turn_input.peer)
-        conversation = self._conversations.get(
-            turn_input.conversation, peer=turn_input.message.owner
-        )
-        _redact(conversation, texts)
-        until = self._clock() + UNDO_S
-        self._undoable[turn_input.peer] = _PendingForget(entries=tuple(entries), until=until)
+        ids = [one.id for one in entries]
+        # The entries last: if memory fails before, the same request finds them again.
+        await self._forget_repetitions(memory, turn_input, texts, but=ids)
+        await memory.forget(ids, subject=turn_input.peer)
         language = language_of(turn_input.text)
+        self._undoable[turn_input.peer] = _PendingForget(
+            entries=tuple(entries), until_s=self._clock() + UNDO_S, language=language
+        )
+        for conversation in self._conversations.of_peer(turn_input.message.owner):
+            await _redact(conversation, texts)
         told = "; ".join(in_second_person(one, language) for one in texts)
         return _TEXTS[language].forgotten.format(told)
 
     async def _forget_repetitions(
-        self, memory: OwnedMemory, turn_input: ChatTurnInput, texts: Sequence[str]
+        self,
+        memory: OwnedMemory,
+        turn_input: ChatTurnInput,
+        texts: Sequence[str],
+        *,
+        but: Sequence[str],
     ) -> None:
-        """Remove all else that says what these memories say: messages, episodes, learned facts."""
+        """Remove all else that says what these memories say: messages, episodes, learned facts.
+        `but`: ids of the memories themselves."""
         for text in texts:
             query = MemoryQuery(
                 text=f"{text} {related_words(text)}",
@@ -204,7 +213,8 @@ class ForgetRequests:
             entries = [
                 one.id
                 for one in said
-                if one.type is MemoryType.EPISODIC or are_same(text, one.content)
+                if one.id not in but
+                and (one.type is MemoryType.EPISODIC or are_same(text, one.content))
             ]
             if entries:
                 await memory.forget(entries, subject=turn_input.peer)
@@ -212,19 +222,66 @@ class ForgetRequests:
                 if one.origin is Origin.MESSAGE and one.session:
                     await memory.retract(one.session, [str(one.metadata["message_id"])])
 
+    def _drop_expired(self) -> None:
+        """What is forgotten does not stay in RAM. The first ones expire first."""
+        now_s = self._clock()
+        for waiting in (self._choices, self._undoable):
+            while waiting and next(iter(waiting.values())).until_s < now_s:
+                waiting.popitem(last=False)
+
     async def _undo(self, _argument: str, turn_input: ChatTurnInput) -> str:
-        texts = _TEXTS[language_of(turn_input.text)]
+        """Bring back the entries of the latest deletion. If memory fails, /undo can be repeated:
+        what is back already is merged, not stored twice."""
+        self._drop_expired()
         memory = self._memory.memory
-        pending = self._undoable.pop(turn_input.peer, None)
-        if memory is None or pending is None or pending.until < self._clock():
-            return texts.nothing_to_undo
+        pending = self._undoable.get(turn_input.peer)
+        if memory is None or pending is None:
+            return _TEXTS[language_of(turn_input.text)].nothing_to_undo
         for entry in pending.entries:
-            await memory.add(_draft_of(entry))
-        return texts.restored.format("; ".join(_distinct(pending.entries)))
+            await _restore(memory, entry)
+        if self._undoable.get(turn_input.peer) is pending:
+            del self._undoable[turn_input.peer]
+        told = [in_second_person(one, pending.language) for one in _distinct(pending.entries)]
+        return _TEXTS[pending.language].restored.format("; ".join(told))
+
+
+def _chosen(text: str, entries: Sequence[MemoryEntry]) -> list[MemoryEntry]:
+    """The entries that an answer to "which one?" chooses: all, by number, or by words that only one
+    of them has. Empty: it is no such answer, for instance a question about one of them."""
+    answer = text.casefold().strip(" .!#()")
+    if len(answer) > MAX_CHOICE_CHARS or is_question(text):
+        return []
+    if answer in _ALL_WORDS:
+        return list(entries)
+    texts = _distinct(entries)
+    numbers = [int(word) for word in answer.split() if word.isdecimal()]
+    numbers += [_ORDINALS[word] for word in answer.split() if word in _ORDINALS]
+    if len(numbers) == 1 and 1 <= numbers[0] <= len(texts):
+        places = [numbers[0] - 1]
+    else:
+        places = matching(text, texts)
+    if len(places) != 1:
+        return []
+    return [one for one in entries if are_same(one.content, texts[places[0]])]
+
+
+async def _restore(memory: OwnedMemory, entry: MemoryEntry) -> None:
+    """Add a forgotten entry again, with a new id; a former fact stays a former one."""
+    is_valid = entry.invalid_at is None
+    # If the person has meanwhile told it again, a valid one is merged; a former one stays apart.
+    restored = await memory.add(_draft_of(entry), merge=is_valid)
+    if not is_valid:
+        await memory.update(MemoryChange(id=restored.id, invalid_at=entry.invalid_at))
 
 
 def _draft_of(entry: MemoryEntry) -> MemoryDraft:
+    """The entry as it was, apart from its sources: they are gone."""
+    expires_in = entry.expires_at - datetime.now(UTC) if entry.expires_at else None
     return MemoryDraft(
+        tier=entry.tier,
+        content_type=entry.content_type,
+        ttl_s=max(0.0, expires_in.total_seconds()) if expires_in else None,
+        importance=entry.importance if entry.is_importance_set else None,
         content=entry.content,
         category=entry.category,
         type=entry.type,
@@ -266,21 +323,22 @@ async def _entries_about(memory: OwnedMemory, topic: str, subject: str) -> list[
     return [hit.entry for hit in hits if hit.entry.type is not MemoryType.EPISODIC]
 
 
-def _redact(conversation: Conversation, texts: Sequence[str]) -> None:
+async def _redact(conversation: Conversation, texts: Sequence[str]) -> None:
     """Replace messages in RAM that say what was forgotten. Their places stay: servers refuse a
     tool call without its result."""
-    kept: list[ContextMessage] = []
-    for message in conversation.messages:
-        said = str(message.get("content") or "") + str(message.get("tool_calls") or "")
-        if any(mentions(text, said) for text in texts):
-            kept.append(_redacted(message))
-        else:
-            kept.append(message)
+    messages = list(conversation.messages)
+    said = [f"{one.get('content') or ''} {one.get('tool_calls') or ''}" for one in messages]
+    # In a thread: a long conversation takes seconds.
+    found = await asyncio.to_thread(mentioning, texts, said)
+    # By identity, since another message may have come meanwhile.
+    meant = {id(messages[number]) for number in found}
+    kept = [_redacted(one) if id(one) in meant else one for one in conversation.messages]
     conversation.messages.clear()
     conversation.messages.extend(kept)
 
 
 def _redacted(message: ContextMessage) -> ContextMessage:
+    # One branch for each role: a dictionary of one type cannot be made of two.
     if message["role"] == "user":
         return {**message, "content": FORGOTTEN_TEXT}
     if message["role"] == "tool":

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
+from spade_llm.core.errors import PeerUnavailable
 from spade_llm.memory import SQLiteMemoryBackend
+from spade_llm.memory.contract import MemoryChange, MemoryDraft
 from spade_llm.providers import OfflineProvider
+from spade_llm.search.memory_query import MemoryFilter
 from spade_llm.understanding.forgetting import read_forget_request
 from tests.assistant.turn.test_turn_failures import an_assistant, an_utterance
 from tests.memory.talks import ANA
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from spade_llm.memory.contract import OwnedMemory
 
     Say = Callable[[str], Awaitable[str]]
 
@@ -112,3 +117,82 @@ def test_what_is_meant_by_a_request(text: str, topic: str) -> None:
 )
 def test_what_is_no_request(text: str) -> None:
     assert read_forget_request(text) is None
+
+
+class AwayOnce:
+    """A memory that is away for the next call of one method."""
+
+    def __init__(self, memory: OwnedMemory) -> None:
+        self._memory = memory
+        self.away_for = ""
+
+    def __getattr__(self, name: str) -> object:
+        if name != self.away_for:
+            return getattr(self._memory, name)
+        self.away_for = ""
+        raise PeerUnavailable("away", peer="memory@x")
+
+
+@pytest.mark.parametrize("step", ["search", "retract", "forget"])
+async def test_a_request_can_be_repeated_after_memory_was_away(step: str) -> None:
+    async with SQLiteMemoryBackend(":memory:") as backend, MemoryOutbox(None) as outbox:
+        away = AwayOnce(backend.for_owner("a@x"))
+        memory = MemoryBehaviour(memory=cast("OwnedMemory", away), retriever=None, outbox=outbox)
+        assistant = an_assistant(OfflineProvider(), memory)
+
+        async def say(text: str) -> str:
+            return (await assistant.answer(an_utterance(text, peer=ANA))).text
+
+        await say("my brother Ben is in prison")
+        await say("my brother Luke is a chef")
+        await say("forget what I said about my brother")
+        away.away_for = step
+        assert "cannot be reached" in await say("Ben")
+        assert "forgotten it: your brother Ben" in await say("Ben")
+
+        away.away_for = "add"
+        assert "cannot be reached" in await say("/undo")
+        assert "It is back: your brother Ben" in await say("/undo")
+
+
+async def test_a_question_chooses_nothing() -> None:
+    async with a_dialogue() as say:
+        await say("my brother Ben is in prison")
+        await say("my brother Luke is a chef")
+        await say("forget what I said about my brother")
+
+        assert "prison" in await say("where is my brother Ben?")
+
+
+async def test_what_was_no_longer_true_is_not_true_after_undo() -> None:
+    async with SQLiteMemoryBackend(":memory:") as backend, MemoryOutbox(None) as outbox:
+        store = backend.for_owner("a@x")
+        memory = MemoryBehaviour(memory=store, retriever=None, outbox=outbox)
+        assistant = an_assistant(OfflineProvider(), memory)
+        entry = await store.add(MemoryDraft(content="I live in Madrid", subject=ANA))
+        await store.update(MemoryChange(id=entry.id, invalid_at=entry.created_at))
+
+        forget = an_utterance("forget that I live in Madrid", peer=ANA)
+        assert "forgotten it" in (await assistant.answer(forget)).text
+        assert "is back" in (await assistant.answer(an_utterance("/undo", peer=ANA))).text
+
+        assert not (await store.list(MemoryFilter(subject=ANA))).entries
+        (former,) = (await store.list(MemoryFilter(subject=ANA, with_invalid=True))).entries
+        assert former.invalid_at == entry.created_at
+
+
+async def test_another_person_can_neither_choose_nor_undo() -> None:
+    async with SQLiteMemoryBackend(":memory:") as backend, MemoryOutbox(None) as outbox:
+        memory = MemoryBehaviour(memory=backend.for_owner("a@x"), retriever=None, outbox=outbox)
+        assistant = an_assistant(OfflineProvider(), memory)
+
+        async def say(text: str, *, peer: str = ANA) -> str:
+            return (await assistant.answer(an_utterance(text, peer=peer))).text
+
+        await say("I live in Madrid")
+        await say("I live in Madrid", peer="bob@x")
+        await say("forget that I live in Madrid")
+
+        assert "nothing to undo" in await say("/undo", peer="bob@x")
+        assert "Madrid" in await say("where do I live?", peer="bob@x")
+        assert "Madrid" not in await say("where do I live?")
