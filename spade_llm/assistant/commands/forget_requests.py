@@ -136,7 +136,10 @@ class ForgetRequests:
         self._drop_expired()
         if pending := self._choices.get(turn_input.peer):
             chosen = _chosen(turn_input.text, pending.entries)
-            answer = await self._forget(memory, turn_input, chosen) if chosen else None
+            # A number has no language: the answer is in that of the request.
+            language = pending.language
+            answer = await self._forget(memory, turn_input, chosen, language) if chosen else None
+            # Whatever else is said instead of a choice is answered as usual, and ends the question.
             self._choices.pop(turn_input.peer, None)
             if answer is not None:
                 return answer
@@ -160,7 +163,7 @@ class ForgetRequests:
         )
         if len(texts) > 1 and is_unclear:
             return self._ask(turn_input, found)
-        return await self._forget(memory, turn_input, found)
+        return await self._forget(memory, turn_input, found, language_of(turn_input.text))
 
     def _ask(self, turn_input: ChatTurnInput, found: Sequence[MemoryEntry]) -> str:
         language = language_of(turn_input.text)
@@ -174,14 +177,17 @@ class ForgetRequests:
         return "\n".join([_TEXTS[language].which, *lines])
 
     async def _forget(
-        self, memory: OwnedMemory, turn_input: ChatTurnInput, entries: Sequence[MemoryEntry]
+        self,
+        memory: OwnedMemory,
+        turn_input: ChatTurnInput,
+        entries: Sequence[MemoryEntry],
+        language: str,
     ) -> str:
         texts = _distinct(entries)
         ids = [one.id for one in entries]
         # The entries last: if memory fails before, the same request finds them again.
         await self._forget_repetitions(memory, turn_input, texts, but=ids)
         await memory.forget(ids, subject=turn_input.peer)
-        language = language_of(turn_input.text)
         self._undoable[turn_input.peer] = _PendingForget(
             entries=tuple(entries), until_s=self._clock() + UNDO_S, language=language
         )

@@ -155,6 +155,16 @@ async def test_a_request_can_be_repeated_after_memory_was_away(step: str) -> Non
         assert "It is back: your brother Ben" in await say("/undo")
 
 
+async def test_a_number_is_answered_in_the_language_of_the_request() -> None:
+    async with a_dialogue() as say:
+        await say("mi hermano Ben está en la cárcel")
+        await say("mi hermano Lucas es cocinero")
+        assert "¿Cuál" in await say("olvida lo que te dije de mi hermano")
+
+        assert "Lo he olvidado" in await say("2")
+        assert "Ha vuelto" in await say("/undo")
+
+
 async def test_a_question_chooses_nothing() -> None:
     async with a_dialogue() as say:
         await say("my brother Ben is in prison")
