@@ -49,7 +49,8 @@ _LEAD_IN = re.compile(
     _I,
 )
 _CHANGE_LEAD_IN = re.compile(
-    r"^(?:(?:no|nope|nah|actually|sorry|wait|oops|make (?:that|it)|change (?:that|it) to"
+    r"^(?:(?:no|nope|nah|actually|sorry|wait|oops|let['’]?s say|make (?:that|it)|change (?:that"
+    r"|it) to"
     r"|in the end|al final|finalmente|correction"
     r"|my mistake|my bad|i (?:meant|mean)"
     r"|i made a mistake|i was wrong|scratch that|perd[oó]n(?:a)?|lo siento|quer[ií]a decir"
@@ -183,7 +184,7 @@ _OWN = re.compile(
     _I,
 )
 _OWN_SPANISH = re.compile(
-    r"^(?:(?:yo|nosotr[oa]s|ahora|hoy|ayer|ma[ñn]ana|ya|tambi[eé]n|siempre|nunca|normalmente"
+    r"^(?:(?:yo|s[ií]|nosotr[oa]s|ahora|hoy|ayer|ma[ñn]ana|ya|tambi[eé]n|siempre|nunca|normalmente"
     r"|antes|no|a m[ií]"
     r"|todos los \w+|los \w+|el \w+(?: de \w+)?|este \w+|esta \w+|desde \w+(?: \w+)?"
     r"|en (?:\w+ ?){1,2}"
@@ -252,12 +253,16 @@ _ANSWER_IN = re.compile(
 )
 _SPLIT = re.compile(
     r"\s*;\s+|\s+[–—-]\s+|(?:,\s+|,?\s+(?:and|so|y)\s+)"
-    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought |got (?:an?|the) |no me|i|i['’]m|i['’]ve"
+    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought "
+    r"|got (?:an?|the) |no me|i|i['’]m"
+    r"|i['’]ve"
     r"|my (?!\w+,)|our|we|we['’]re"
     r"|we['’]ve|call me|she|he|vivo|trabajo|prefiero|odio|soy|tengo|hablo"
     r"|estudio|suelo|mi (?!\w+,)|mis|me (?:gusta|encanta|llamo)\w*|estoy)\b)",
     _I,
 )
+_TWO_SUBJECTS = re.compile(r"^(?:[A-ZÁÉÍÓÚÑ]\w+|my \w+|mi \w+) (?:and I|y yo)\b")
+"""`Lola and I broke up`: no clause ends before the second subject."""
 _QUESTION_SPLIT = re.compile(
     r"[,;]?\s+(?:and |but |so |y |pero )?(?=(?:what|where|when|who|which|how|can you|could you"
     r"|do you|d[oó]nde|cu[aá]ndo"
@@ -302,6 +307,8 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
         if len(parts) == 2 and _is_statement(_without_lead_in(parts[0])[0]):
             return [*_clauses_of_sentence(parts[0]), *_clauses_of_sentence(parts[1])]
     parts = [sentence] if is_question(sentence) else _SPLIT.split(sentence)
+    if _TWO_SUBJECTS.match(sentence):
+        parts = [sentence]
     clauses: list[Clause] = []
     for number, part in enumerate(one for one in parts if one and one.strip()):
         if number and _BARE_VERB.match(part) and clauses[-1].text[:2].lower() == "i ":

@@ -71,7 +71,7 @@ _BEFORE_VALUE = re.compile(
     r"^(?:it['’]?s|it is|es|on|in|at|el|la|en|an?|the|to|a|called)\s+(?=\S)", _I
 )
 _TAIL = re.compile(
-    r"^.*?\b(?:is|are|was|called|named|like|love|prefer|drink|eat|hate|play|study|speak|use"
+    r"^.*?\b(?:i['’]m|is|are|was|called|named|like|love|prefer|drink|eat|hate|play|study|speak|use"
     r"|drive|have|es|son|llamo|llama|gustan?"
     r"|encantan?|prefiero|bebo|como|odio|juego|estudio|hablo|tengo|in|at|on|en|with|con|for|a"
     r"|an|un|una|the|el|la)\s+(?P<tail>\S.*)$",

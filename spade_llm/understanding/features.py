@@ -27,7 +27,8 @@ _NEGATED = re.compile(
     _I,
 )
 _ENDED = re.compile(
-    r"\b(?:stopped|quit|gave up|given up|sold|lost|left|leaving|resigned|cancelled|canceled"
+    r"\b(?:got stolen|was stolen|been stolen|stopped|quit|gave up|given up|sold|lost|left"
+    r"|leaving|resigned|cancelled|canceled"
     r"|dej[eé](?: de)?|dejado(?: de)?|vend[ií]|vendido|cancel\w+|perd[ií]|perdido)\b",
     _I,
 )
@@ -54,7 +55,8 @@ _REPORTED = re.compile(
     _I,
 )
 _CHANGE = re.compile(
-    r"\b(?:now|these days|nowadays|lately|from now on|[uú]ltimamente|a partir de ahora"
+    r"\b(?:now|got (?:stolen|extended|renewed)|was stolen|extended|these days|nowadays|lately"
+    r"|from now on|[uú]ltimamente|a partir de ahora"
     r"|turns out|spelled|spelt|actually|no longer|any ?more|instead|changed|moved|switched"
     r"|rescheduled|postponed|brought forward"
     r"|became|new|raised|went up|gone up|put (?:\w+ ){1,3}up|reduced|increased|subi\w+|baj\w+"

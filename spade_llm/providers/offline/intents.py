@@ -150,8 +150,8 @@ _POLITE = r"^(?:(?:please|por favor|hi|hello|hey|hola|ok|and|y)\b[\s,.!]*)*"
 
 _TIME = re.compile(
     r"\b(?:what(?:'s| is)? (?:the )?(?:current |local )?(?:time|date|day)\b"
-    r"(?! (?:do|does|did|is (?:my|the|our|his|her)|are)\b)"
-    r"|what time(?! (?:do|does|did|is (?:my|the|our))\b)|what day(?= is (?:it|today))"
+    r"(?! (?:do|does|did|is (?!it\b|now\b|in\b)\w+|are)\b)"
+    r"|what time(?! (?:do|does|did|is (?!it\b|now\b|in\b)\w+)\b)|what day(?= is (?:it|today))"
     r"|tell me the (?:time|date)|current (?:time|date)\b|which day is (?:it|today)|today'?s date"
     r"|date today|qu[eé] horas? (?:es|son)|dime la (?:hora|fecha)"
     r"|qu[eé] (?:d[ií]a|fecha) (?:es|tenemos|estamos)\b"
