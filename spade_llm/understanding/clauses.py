@@ -29,12 +29,18 @@ class ClauseKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clause:
+    """A sentence, or a part of one that could stand alone."""
+
     text: str
-    """As it was said, without what leads in."""
+    """As it was said, without what leads in; a missing `I` is added."""
     kind: ClauseKind
     is_change: bool = False
     """The lead-in says that it corrects something: `no,`, `actually,`, `perdón,`."""
 
+
+# A message is acknowledged at once, so that a wrong reading can be corrected by the next one. The
+# learner (memory/learning/rule_extractor.py) asks nobody, and so has stricter patterns of its own
+# for jokes, hypotheses and reported speech: they are not meant to be the same.
 
 _LEAD_IN = re.compile(
     r"^(?:(?:hi|hello|hey|hola|buenas|well|so|also|anyway|btw|by the way|okay|ok|oh|ah|fyi|plus"
@@ -58,6 +64,7 @@ _CHANGE_LEAD_IN = re.compile(
     r"|me equivoqu[eé]|rectifico|correcci[oó]n)\b(?:\s*[,.!:;–—-]+\s*|\s+(?=\S)))+",
     _I,
 )
+"""Of these, `no` counts with a comma only (`_without_lead_in`)."""
 _REMEMBER = re.compile(
     r"^(?:can you |could you |please |puedes |por favor )*"
     r"(?:remember|don['’]?t forget|keep in mind|note(?: down)?|take note|save this|recuerda"
@@ -76,6 +83,7 @@ _ASK_AGAIN = re.compile(
     r"|qui[eé]n|cu[aá]l|c[oó]mo|cu[aá]nt\w+|si|mis?|de)\b)",
     _I,
 )
+"""A question without its form: `tell me where …`, `I can't remember where …`."""
 _QUESTION_WORD = re.compile(
     r"^[¿\s]*(?:(?:and |so |but |y |pero |entonces )*)"
     r"(?:what|where|who|whose|whom|which|how|why|what['’]s|where['’]s|who['’]s|when['’]s|how['’]s"
@@ -88,6 +96,7 @@ _QUESTION_WORD = re.compile(
     r"|cu[aá]nt\w+))\b",
     _I,
 )
+"""The beginning of a question, also without a question mark."""
 _EXCLAMATION = re.compile(
     r"^(?:what an? |how (?:nice|cool|sad|funny|lovely|great)|qu[eé] (?!.*\?)\w+[!.]?$)", _I
 )
@@ -117,7 +126,9 @@ _JOKE = re.compile(
     r"|no es (?:verdad|cierto)|es mentira)\b|/s\b",
     _I,
 )
+"""A joke, or the word for one: no statement of the message counts."""
 _LAUGHTER = re.compile(r"\b(?:jk|lol|lmao|rofl|ha(?:ha)+|ja(?:ja)+|xd+)\b|😂|🤣|😜", _I)
+"""Often only friendly: a statement with it is a joke only if it claims an identity, too."""
 _IDENTITY = re.compile(
     r"^(?:i(?:['’]m| am)|(?:yo )?soy) (?:actually )?(?:the|an?|el|la|un|una)\b", _I
 )
@@ -145,7 +156,9 @@ _UNREAL = re.compile(
     r"|tendr[ií]a|habr[ií]a)\b",
     _I,
 )
-_GENDER_SI = re.compile(r"^s[ií],", _I)
+"""What follows is imagined, wished, told in a story, or a condition."""
+_YES = re.compile(r"^s[ií],", _I)
+"""`Si, vivo en …`: written without its accent, `sí` looks like a condition."""
 _SMALL_TALK = re.compile(
     r"^(?:(?:yes|yeah|yep|yup|no|nope|ok(?:ay)?|k|sure|right|exactly|indeed|great|nice|cool"
     r"|awesome|perfect"
@@ -174,6 +187,7 @@ _SMALL_TALK = re.compile(
     r"|mucho gusto|un placer|no pasa nada|da igual)\b[\s,.!…:)(]*)+$",
     _I,
 )
+"""Whole messages that tell nothing worth keeping, moods of the moment too."""
 _OWN = re.compile(
     r"^(?:(?:so |now |currently |today |tonight |tomorrow |yesterday |recently |lately "
     r"|usually |sometimes"
@@ -183,6 +197,7 @@ _OWN = re.compile(
     r"(?:i|i['’](?:m|ve|d|ll)|im|ive|we|we['’](?:re|ve|d|ll)|my|our|mine|me and)\b(?!$)",
     _I,
 )
+"""A statement in the first person, maybe behind its time: `on Mondays I …`."""
 _OWN_SPANISH = re.compile(
     r"^(?:(?:yo|s[ií]|nosotr[oa]s|ahora|hoy|ayer|ma[ñn]ana|ya|tambi[eé]n|siempre|nunca|normalmente"
     r"|antes|no|a m[ií]"
@@ -201,6 +216,7 @@ _OWN_SPANISH = re.compile(
     r"| y) \w+)* \w+(?:o|oy|amos|emos|imos)\b",
     _I,
 )
+"""The same in Spanish, where the verb's ending says that it is about the speaker."""
 _FINITE = (
     r"(?:is|are|was|were|has|have|had|can|will|isn['’]t|aren['’]t|wasn['’]t|doesn['’]t|don['’]t"
     r"|does|do|did|didn['’]t"
@@ -217,6 +233,7 @@ _FINITE = (
     r"|se \w+(?:a|e|an|en)|dice|dijo|prefiere|come|bebe|habla|quiere|mide|pesa|odia|conduce"
     r"|ense[ñn]a|toca|lleva|guarda|duerme|\w{3,}(?:ó|aron|ieron))"
 )
+"""Verbs that make a clause a statement: a noun without one is a key word."""
 _OTHERS = re.compile(
     r"^(?:no more |(?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+, (?:my|our|mi|nuestr[oa]) \w+,|he|she|it|they|his"
     r"|her|their|its|this|that|these|those|there|someone|everyone|the|an?|both|all|one of|another"
@@ -226,11 +243,13 @@ _OTHERS = re.compile(
     rf"(?:['’](?:s|re|ve|ll|d)\b|(?: [\w'’@./-]+){{0,7}}? {_FINITE}\b).*\s\S",
     _I,
 )
+"""A statement about another being or a thing, with up to seven words before its verb."""
 _NOUN_SUBJECT = re.compile(
     rf"^(?:mum|mom|dad|mother|father|grandma|grandpa|gran|nan|mam[aá]|pap[aá]"
     rf"|[a-záéíóúñ]{{3,}}(?: [a-záéíóúñ]{{3,}})?)(?:['’]s(?: \w+)?)? {_FINITE}\b.*\s\S",
     _I,
 )
+"""The same with a subject without an article: `mum lives in …`."""
 _THIRD_SPANISH = re.compile(
     r"^(?:no |ya no |tambi[eé]n |ahora |se )*(?:es|est[aá]|ha|se ha|han|se han|tiene|vive"
     r"|trabaja|se llama|llama|estudia|juega|habla|cumple|naci[oó]"
@@ -238,6 +257,7 @@ _THIRD_SPANISH = re.compile(
     r"|fue)\b\s+\S",
     _I,
 )
+"""The same without a subject, as Spanish allows."""
 _ELLIPTIC = re.compile(
     r"^(?:just |finally |recently )?(?:got|had|went|bought|sold|lost|found|started|finished"
     r"|moved|quit|broke|passed"
@@ -246,11 +266,13 @@ _ELLIPTIC = re.compile(
 )
 """A statement without its subject: `got a new job`."""
 _CALL_ME = re.compile(r"^(?:(?:you can|just|puedes) )*(?:call me|ll[aá]ma(?:me|rme)) \S", _I)
+"""It has the form of a request, and is kept as a statement: it says the speaker's name."""
 _ANSWER_IN = re.compile(
     r"^(?:always |from now on,? |siempre |a partir de ahora,? )(?:answer|reply|respond|write"
     r"|speak|responde|contesta|h[aá]bla|escribe)",
     _I,
 )
+"""The same: it says how the speaker wants to be answered."""
 _SPLIT = re.compile(
     r"\s*;\s+|\s+[–—-]\s+|(?:,\s+|,?\s+(?:and|so|y)\s+)"
     r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought "
@@ -261,6 +283,8 @@ _SPLIT = re.compile(
     r"|estudio|suelo|mi (?!\w+,)|mis|me (?:gusta|encanta|llamo)\w*|estoy)\b)",
     _I,
 )
+"""Places where a new clause begins: only before words that begin one, since lists have commas and
+`and`, too."""
 _TWO_SUBJECTS = re.compile(r"^(?:[A-ZÁÉÍÓÚÑ]\w+|my \w+|mi \w+) (?:and I|y yo)\b")
 """`Lola and I broke up`: no clause ends before the second subject."""
 _QUESTION_SPLIT = re.compile(
@@ -269,13 +293,19 @@ _QUESTION_SPLIT = re.compile(
     r"|qui[eé]n|cu[aá]l|c[oó]mo|qu[eé]|cu[aá]nt\w+)\b.*[?？]$)|\s*(?=¿)",
     _I,
 )
+"""Places where a question follows a statement in one sentence: `I'm allergic to nuts, what …?`."""
 _BARE_VERB = re.compile(r"(?:bought|got|work|live|speak|study|love|like|hate|play|have)\b", _I)
+"""`I live in Rome and work …`: the second verb has the subject of the first."""
 _QUOTED = re.compile(r"[\"“„«][^\"”“»]*(?:[\"”“»]|\Z)|```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED_LINE = re.compile(r"^[^\S\n]*>.*$", re.MULTILINE)
 
 
 def split_clauses(text: str) -> list[Clause]:
-    """Split a message into clauses, in order, each with its kind."""
+    """Split a message into clauses, in order, each with its kind.
+
+    Reads the first MAX_CHARS; quoted lines (`> …`) are left out. A message that asks for work on a
+    text is one request: that text says nothing about the speaker.
+    """
     text = _QUOTED_LINE.sub("", text[:MAX_CHARS]).strip()
     if not text:
         return []
@@ -302,6 +332,7 @@ def split_clauses(text: str) -> list[Clause]:
 
 
 def _clauses_of_sentence(sentence: str) -> list[Clause]:
+    """Clauses of a sentence. If one of them is unreal, the whole sentence is."""
     if sentence.endswith(("?", "？")) and (parts := _QUESTION_SPLIT.split(sentence, maxsplit=1)):
         parts = [part for part in parts if part and part.strip()]
         if len(parts) == 2 and _is_statement(_without_lead_in(parts[0])[0]):
@@ -321,7 +352,8 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
 
 
 def lead_in_end(text: str) -> int:
-    """Index of the first character behind greetings and fillers."""
+    """Index of the first character behind greetings and fillers; 0 if there is nothing behind
+    them."""
     found = _LEAD_IN.match(text)
     return found.end() if found and found.end() < len(text) else 0
 
@@ -359,13 +391,14 @@ def _classify(part: str) -> Clause:
 
 
 def _kind(text: str) -> ClauseKind:
-    """The first that applies; the order matters."""
+    """The first that applies. The order matters: a question may look like any other kind (`can you
+    write …?`), `call me Al` like a request, and `if I lived in Rome` like a statement."""
     rules = (
         (ClauseKind.QUESTION, is_question(text)),
         (ClauseKind.STATEMENT, _CALL_ME.match(text) or _ANSWER_IN.match(text)),
         (ClauseKind.SMALL_TALK, _SMALL_TALK.match(text) or _EXCLAMATION.match(text)),
         (ClauseKind.REQUEST, _IMPERATIVE.match(text)),
-        (ClauseKind.UNREAL, _UNREAL.search(text) and not _GENDER_SI.match(text)),
+        (ClauseKind.UNREAL, _UNREAL.search(text) and not _YES.match(text)),
         (ClauseKind.STATEMENT, _is_statement(text)),
     )
     return next((kind for kind, applies in rules if applies), ClauseKind.OTHER)

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from spade_llm.understanding.clauses import ClauseKind
 from spade_llm.understanding.features import features
 from spade_llm.understanding.replacement import COPULA, Statement
-from spade_llm.understanding.vocabulary import ValueType, concepts_of, general, typed_values
+from spade_llm.understanding.vocabulary import (
+    ValueType,
+    concepts_of,
+    general,
+    typed_values,
+    values_of_part,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,9 +25,12 @@ _I = re.IGNORECASE
 
 
 MAX_FRAGMENT_WORDS = 6
+"""Maximum length in words of a correction that is only a value: `no, the blue one`."""
 MAX_BACK = 4
 """Number of earlier statements among which a corrected value is looked for."""
 MAX_TAIL_WORDS = 4
+"""Maximum length in words of a complement that is replaced as a whole: a longer one says more than
+the value that is corrected."""
 _CORRECTED = tuple(
     re.compile(pattern, _I)
     for pattern in (
@@ -40,12 +49,15 @@ _CORRECTED = tuple(
         r"|en )?(?P<old>.{1,40})$",
     )
 )
+"""Corrections that name the old value and the new one: `not Ana, Anna`, `Anna, not Ana`, and the
+same in Spanish."""
 _CHANGED_TO = re.compile(
     r"^(?:it|they|he|she|that|this|lo|la|eso)?\b.*(?:\b(?:to|a|al|para|on|at|is|es|por|en"
     r"|spelled|spelt|called)|['’]s)\s+(?:the |el |las? )?(?P<new>[^,;]{1,40}?)(?: (?:now"
     r"|instead|ahora|then))?(?:,.*)?$",
     _I,
 )
+"""A pronoun that gets a new value: `it's on Friday now`."""
 _CHANGED_NOUN = re.compile(
     r"^(?:(?:we|they|i|he|she)(?:['’]ve| have| has)? )?(?:changed|moved|rescheduled|postponed"
     r"|brought forward|pushed back|shifted)"
@@ -58,6 +70,8 @@ _CHANGED_NOUN = re.compile(
     r"|las )?(?P<new3>.+)$",
     _I,
 )
+"""A noun that gets a new value: `we moved the meeting to Friday`, `the meeting was moved …`, `han
+cambiado la cita …`."""
 _SWITCHED = re.compile(
     r"^i(?:['’]ve)? (?:have )?(?:switched|changed) (?:over )?to (?P<new>[\w ]{2,30})$", _I
 )
@@ -70,6 +84,7 @@ _PRONOUN = re.compile(
 _BEFORE_VALUE = re.compile(
     r"^(?:it['’]?s|it is|es|on|in|at|el|la|en|an?|the|to|a|called)\s+(?=\S)", _I
 )
+"""What stands before a value and is not part of it."""
 _TAIL = re.compile(
     r"^.*?\b(?:i['’]m|is|are|was|called|named|like|love|prefer|drink|eat|hate|play|study|speak|use"
     r"|drive|have|es|son|llamo|llama|gustan?"
@@ -79,11 +94,19 @@ _TAIL = re.compile(
 )
 
 
+"""The complement behind the last verb, article or preposition of a statement."""
+
+
 def resolve_correction(
     clause: Clause, known: Sequence[str], remembered: Sequence[str]
 ) -> Statement | None:
     """The earlier statement with the value that the clause puts in the place of another; None if
-    the clause corrects none."""
+    the clause corrects none.
+
+    `known`: the person's statements of this conversation, oldest first. `remembered`: those of
+    other conversations; only a correction that names the old value, or the noun, refers to them.
+    """
+    # Those of this conversation behind the others: the latest that fits is meant.
     every = [*remembered, *known]
     if found := _named_correction(clause.text, every) or _changed_noun(clause.text, every):
         return found
@@ -95,7 +118,7 @@ def resolve_correction(
     changed = _CHANGED_TO.match(clause.text) if _PRONOUN.match(clause.text) else None
     if switched := _SWITCHED.match(clause.text):
         return _with_value(known, switched["new"])
-    if changed and (clause.is_change or typed_values(f"· {changed['new']}")):
+    if changed and (clause.is_change or values_of_part(changed["new"])):
         return _with_value(known, changed["new"])
     return None
 
@@ -128,15 +151,14 @@ def _with_value(known: Sequence[str], value: str) -> Statement | None:
     """A recent statement that has a value of the same type, with this value instead; for a value
     without a type the latest statement, with this complement instead."""
     value = _BEFORE_VALUE.sub("", value.strip(" .!,"))
-    # Behind a mark, because a capital at the beginning of a sentence makes no name.
-    types = typed_values(f"· {value}")
+    types = values_of_part(value)
     for earlier in reversed(known[-MAX_BACK:]):
         spans = typed_values(earlier)
         tail = COPULA.match(earlier)
         if len(types) > 1 and tail and types.keys() & spans.keys():
             return _with_part(earlier, tail.start("tail"), len(earlier), value)
         if kind := next((one for one in types if one in spans), None):
-            first, last = (place - 2 for place in types[kind][0])
+            first, last = types[kind][0]
             # "room 7" after "room 3": the noun stands there already.
             has_noun = value[:first].strip().lower() in earlier.lower()
             is_bare = kind is ValueType.NUMBER and has_noun
@@ -178,7 +200,8 @@ _INTRODUCED = re.compile(
 
 
 def with_subject(text: str, known: Sequence[str]) -> str:
-    """The statement with a noun in the place of a pronoun, if the last one names it."""
+    """The statement with a noun in the place of a pronoun, if the last one of `known` (not empty)
+    names it; else behind that statement, so that it can be understood by itself."""
     pronoun = _PERSON_PRONOUN.match(text)
     if not pronoun and not _THIRD_VERB.match(text):
         return f"{known[-1]}; {text}" if _ABOUT_IT.match(text) else text
@@ -210,7 +233,8 @@ _OWN_NOUN = re.compile(r"\b(?:my|our|mi|nuestr[oa]) [\w-]+", _I)
 
 
 def with_antecedent(question: str, messages: Sequence[str]) -> str:
-    """The question, with the person that `she` or `he` means if the latest message names one."""
+    """The question, with what its pronoun means: behind it stands the latest of the person's
+    messages (for `it`), or the noun in it (for `she` and `he`)."""
     if not messages or features(question).beings:
         return question
     if _ASKED_IT.search(question) and not concepts_of(question) - general():

@@ -26,12 +26,14 @@ _NEGATED = re.compile(
     r"|sin|tampoco)\b",
     _I,
 )
+"""The statement denies something."""
 _ENDED = re.compile(
     r"\b(?:got stolen|was stolen|been stolen|stopped|quit|gave up|given up|sold|lost|left"
     r"|leaving|resigned|cancelled|canceled"
     r"|dej[eé](?: de)?|dejado(?: de)?|vend[ií]|vendido|cancel\w+|perd[ií]|perdido)\b",
     _I,
 )
+"""The statement says that something is over, which counts as a denial of it."""
 _PAST_EVENT = re.compile(
     r"\b(?:used to|wanted to|quer[ií]a|ran|went|visited|saw|met|did|was (?!born)|were|ago"
     r"|last (?:year|month|week"
@@ -40,6 +42,7 @@ _PAST_EVENT = re.compile(
     r"|hace \w+ a[ñn]os)\b",
     _I,
 )
+"""Something that happened once, or was so: it does not end what holds now."""
 _PLAN = re.compile(
     r"\b(?:want to|would (?:like|love)|['’]d (?:like|love)|going to|gonna|plan(?:ning)? (?:to"
     r"|on)|thinking (?:of|about)|hope to|might|will"
@@ -47,6 +50,7 @@ _PLAN = re.compile(
     r"|estoy pensando|planeo)\b",
     _I,
 )
+"""Something that is only wanted or intended: it does not end what holds now."""
 _REPORTED = re.compile(
     r"^(?:(?!i\b|yo\b)[\w'’]+ ){1,4}?(?:said|says|told (?!me to)|tells|thinks|thought|claims"
     r"|wrote|asked|dice[ns]?|dijo|dijeron"
@@ -54,6 +58,7 @@ _REPORTED = re.compile(
     r"|i heard that|seg[uú]n|he o[ií]do que)\b",
     _I,
 )
+"""Another person says it of themselves: `Ana says she lives in Rome`."""
 _CHANGE = re.compile(
     r"\b(?:now|got (?:stolen|extended|renewed)|was stolen|extended|these days|nowadays|lately"
     r"|from now on|[uú]ltimamente|a partir de ahora"
@@ -65,6 +70,8 @@ _CHANGE = re.compile(
     r"|mud[eé]|nuev[oa]|dej[eé]|dejado|aplaz\w+|retras\w+|adelant\w+|roto|rompimos)\b",
     _I,
 )
+"""The statement says itself that something is different now: less of the topic must be common to
+replace an older one then (replacement.py)."""
 _EVENTS = (
     (
         re.compile(
@@ -97,6 +104,12 @@ _EVENTS = (
 )
 
 
+"""Events that end facts, and the concepts of those facts."""
+_ROLES = frozenset({"doctor", "dentist", "teacher", "pet", "partner", "child", "boss", "ex"})
+"""Beings that statements about the speaker often name (`an appointment with the dentist`), and
+classes of several beings: they do not make a statement one about another being."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
     """Features of a statement that are compared."""
@@ -115,12 +128,14 @@ class Features:
     is_reported: bool
 
     def values_of(self, kind: ValueType) -> frozenset[str] | None:
+        """Words of the values of this type; None if there is none."""
         return dict(self.values).get(kind)
 
 
 @lru_cache(maxsize=2000)
 def features(text: str) -> Features:
-    """Features of a statement; cached, since candidates are compared again and again."""
+    """Features of a statement, of which the first MAX_CHARS are read; cached, since candidates are
+    compared again and again."""
     text = text[:MAX_CHARS]
     spans = typed_values(text)
     values = tuple(
@@ -137,8 +152,7 @@ def features(text: str) -> Features:
         concepts=concepts,
         topic=concepts_of(bare) - general(),
         values=values,
-        beings=(concepts & kin())
-        - {"doctor", "dentist", "teacher", "pet", "partner", "child", "boss", "ex"},
+        beings=(concepts & kin()) - _ROLES,
         is_negated=bool(_NEGATED.search(text)),
         is_ended=bool(_ENDED.search(text)),
         is_past=bool(_PAST_EVENT.search(text)),
@@ -158,7 +172,8 @@ def is_changed(text: str) -> bool:
 
 
 def ends(text: str, concepts: frozenset[str]) -> bool:
-    """Check whether a statement tells an event that ends facts of these concepts: a separation."""
+    """Check whether a statement tells an event that ends facts of these concepts, as a separation
+    those about a girlfriend."""
     return any(closed & concepts and event.search(text) for event, closed in _EVENTS)
 
 

@@ -23,12 +23,14 @@ STEM_CHARS = 5
 _ADDITION = re.compile(
     r"\b(?:another|also|too|as well|other|second|otr[oa]s?|tambi[eé]n|adem[aá]s)\b", _I
 )
+"""The statement adds something, and replaces nothing."""
 COPULA = re.compile(
     r"^(?:my|our|the|his|her|mi|mis|nuestr[oa]s?|el|la|los|las|su|el usuario: su"
     r"|the user['’]s)\s+(?P<noun>.{1,50}?)"
     r"\s*(?:['’]s| is| are| was|\bes\b|\bson\b|\best[aá]n?\b| se llaman?| is now)\s+(?P<tail>.+)$",
     _I,
 )
+"""`My dog is called Rex`: a noun (`noun`) and its complement (`tail`)."""
 _FIRST_NOUN = re.compile(r"^(?:my|our|the|mi|mis|la|el|los|las|nuestr[oa]s?) [\w-]+", _I)
 _PLACE_TAIL = re.compile(
     r"\b(?:in|on|under|behind|at|inside|next to|above|below|beside|en|debajo|detr[aá]s|dentro"
@@ -40,37 +42,19 @@ _ROLE = re.compile(
     r"|(?:ahora )?soy \w+[oar]\b|trabajo (?:de|como)|me han ascendido)",
     _I,
 )
+"""The speaker's profession: a later one ends the earlier one only if it says that it changed."""
 _PREFER = re.compile(r"\b(?:prefer|prefiero)\b", _I)
-EXCLUSIVE = frozenset(
-    [
-        "home",
-        "name",
-        "age",
-        "birthday",
-        "origin",
-        "address",
-        "phone",
-        "email",
-        "password",
-        "code",
-        "wifi",
-        "size",
-        "height",
-        "weight",
-        "team",
-        "marital",
-        "diet",
-        "blood",
-        "appointment",
-        "meeting",
-        "exam",
-        "surgery",
-        "wedding",
-    ]
-)
+"""A preference; the same holds for it."""
+EXCLUSIVE = frozenset({
+    "home", "name", "age", "birthday", "origin", "address", "phone", "email", "password",
+    "code", "wifi", "size", "height", "weight", "team", "marital", "diet", "blood",
+    "appointment", "meeting", "exam", "surgery", "wedding",
+})  # fmt: skip
 """Relations that hold a single value at a time."""
 _FAVOURITE = re.compile(r"\b(?:favou?rite|favorit[oa]s?|preferid[oa]s?)\b", _I)
+"""A noun with it holds one value, whatever it is."""
 _SELF = re.compile(r"^(?:the user|el usuario|la usuaria)(?=['’:\s])", _I)
+"""How memories that a model wrote, or the learner, name the speaker."""
 _MARITAL = re.compile(
     r"\b(?:single|seeing someone|dating|in a relationship|married|engaged|separated|divorced"
     r"|widowed|solter|casad|prometid|separad"
@@ -79,6 +63,7 @@ _MARITAL = re.compile(
 )
 _DIET = re.compile(r"\b(?:vegan[oa]?|vegetarian[oa]?|pescatarian|pescetarian[oa]|meat|carne)\b", _I)
 _COUPLE = frozenset({"girlfriend", "boyfriend", "wife", "husband"})
+"""Beings that the end of a relationship is about: `my girlfriend and I split up`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +80,15 @@ class Statement:
 
 
 def replaces(new: Statement, old: str) -> bool:
-    """Check whether a new statement ends the validity of an older one."""
+    """Check whether a new statement ends the validity of an older one.
+
+    The first rule that applies decides: it names the one that it corrects; it says the same, or
+    adds something; one of them is reported, or the new one a plan; an event ends the other (`we
+    broke up`); one denies what the other says; a correction has the same noun; they are about
+    different beings. Then the older one is replaced by an opposite taste, by another word of an
+    exclusive class, or by another value about the same topic. In doubt both stay: a second fact is
+    less harm than a lost one.
+    """
     if new.replaced:
         return old == new.replaced
     if value_key(new.text) == value_key(old) or _ADDITION.search(new.text):
@@ -119,6 +112,8 @@ def replaces(new: Statement, old: str) -> bool:
 
 
 def _is_negation(one: Features, other: Features) -> bool:
+    """Check whether one of two statements, of which one is negative, denies the other: the older
+    one has most concepts of the new one."""
     core = one.concepts - general()
     shared = core & other.concepts
     return bool(shared) and len(shared) >= NEGATION_SHARE * len(core)

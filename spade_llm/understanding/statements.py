@@ -29,6 +29,7 @@ _NO_LONGER_BUT_NOW = re.compile(
     r"|es) )?(?P<rest>.+)$",
     _I,
 )
+"""Two statements in one: `I no longer live in Rome, now in Oslo`."""
 _PREPOSITIONS = frozenset({"in", "at", "for", "as", "on", "to", "en", "de", "para", "como", "con"})
 
 
@@ -52,11 +53,13 @@ class Reading:
         )
 
     def has(self, kind: ClauseKind) -> bool:
+        """Check whether one of the clauses is of this kind."""
         return any(clause.kind is kind for clause in self.clauses)
 
 
 def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[str] = ()) -> Reading:
-    """Read a message.
+    """Read a message: what it states, what it asks, and what it takes back. Of a long message the
+    first clauses.MAX_CHARS are read, and at most MAX_STATEMENTS statements are returned.
 
     `earlier`: the person's statements before it in this conversation, oldest first; elliptic
     corrections (`no, green`) and pronouns are resolved with them. `remembered`: statements of other
@@ -83,7 +86,9 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
 
 
 def statements_of(messages: Sequence[str]) -> list[str]:
-    """Statements of several messages of one person that hold at the end, oldest first."""
+    """Statements of several messages of one person that hold at the end, oldest first. Each new one
+    is compared with all before it: the time grows with the square of the number of messages, which
+    callers bound."""
     known: list[str] = []
     for message in messages:
         reading = read_message(message, known)

@@ -164,6 +164,8 @@ STOP = STOP_WORDS | frozenset(
     " tenemos have has had having am is are was were been be being do does did done don i we"
     " you he she they them him her his their our us me my your".split()
 )
+"""Words that do not tell what a text is about, without accents; as part of a concept (`stopped`)
+they count."""
 
 
 class ValueType(StrEnum):
@@ -242,8 +244,20 @@ def typed_values(text: str) -> dict[ValueType, tuple[tuple[int, int], ...]]:
     return found
 
 
+def values_of_part(text: str) -> dict[ValueType, tuple[tuple[int, int], ...]]:
+    """Spans of the typed values of a part of a sentence. A capital at its beginning makes a name,
+    as it does not at the beginning of a sentence."""
+    mark = "· "
+    return {
+        kind: tuple((start - len(mark), end - len(mark)) for start, end in spans)
+        for kind, spans in typed_values(mark + text).items()
+    }
+
+
 def concepts_of(text: str) -> frozenset[str]:
-    """Concepts and stems of the words of a text that carry meaning."""
+    """Concepts of a text, and stems of its words that have none: `I live in Rome` gives `home` and
+    a stem of `rome`. Words of function (STOP) give none. Takes about two milliseconds for 1000
+    characters."""
     found: set[str] = set()
     text = _NO_WORD.sub("", _QUOTED.sub(" ", text))
     for pattern, concepts in _phrases():
@@ -294,7 +308,7 @@ def _stem(word: str) -> str:
 
 
 def _typo(word: str) -> frozenset[str] | None:
-    """Concepts of the word that was meant, if one letter is missing or too many."""
+    """Concepts of the word that was meant, if one letter is missing, wrong or too many."""
     if len(word) < MIN_TYPO_CHARS - 1 or word in STOP:
         return None
     if found := _typos().get(word):
@@ -308,7 +322,8 @@ def _typo(word: str) -> frozenset[str] | None:
 
 @lru_cache(maxsize=2000)
 def value_key(text: str) -> frozenset[str]:
-    """Words of a value, for comparison: without case, accents, articles and prepositions."""
+    """Words of a value, for comparison: without case, accents, articles and prepositions. Cached,
+    since statements are compared again and again."""
     return frozenset(
         folded
         for word in split_words(text)
@@ -317,6 +332,6 @@ def value_key(text: str) -> frozenset[str]:
 
 
 def words_of(concepts: frozenset[str]) -> list[str]:
-    """The usual words of these concepts; stems have none."""
+    """The usual words of these concepts, at most _SHOWN_WORDS of each; stems have none."""
     words = _table().words
     return [word for name in sorted(concepts & words.keys()) for word in words[name][:_SHOWN_WORDS]]
