@@ -285,7 +285,7 @@ _SPLIT = re.compile(
 )
 """Places where a new clause begins: only before words that begin one, since lists have commas and
 `and`, too."""
-_TWO_SUBJECTS = re.compile(r"^(?:[A-ZÁÉÍÓÚÑ]\w+|my \w+|mi \w+) (?:and I|y yo)\b")
+_TWO_SUBJECTS = re.compile(r"^(?:[A-ZÁÉÍÓÚÑ]\w+|my \w+|mi \w+) (?:and I|y yo)\b(?=\s+\S)")
 """`Lola and I broke up`: no clause ends before the second subject."""
 _QUESTION_SPLIT = re.compile(
     r"[,;]?\s+(?:and |but |so |y |pero )?(?=(?:what|where|when|who|which|how|can you|could you"
@@ -419,7 +419,8 @@ def _is_statement(text: str) -> bool:
         return False
     bare = _QUOTED.sub('"', text)
     return any(
-        one.match(bare) for one in (_OWN, _OWN_SPANISH, _OTHERS, _THIRD_SPANISH, _NOUN_SUBJECT)
+        one.match(bare)
+        for one in (_OWN, _OWN_SPANISH, _OTHERS, _THIRD_SPANISH, _NOUN_SUBJECT, _TWO_SUBJECTS)
     ) and not is_question(text)
 
 

@@ -96,6 +96,7 @@ def test_a_joke_takes_back_the_statement_before_it() -> None:
         ("I'm married now", "I'm single"),
         ("I hate onions", "I love onions"),
         ("We broke up", "My girlfriend is called Marta"),
+        ("Marta and I split up", "My girlfriend is called Marta"),
         ("My phone number is 600 222 333", "My phone number is 600 111 222"),
         ("The spare key is in the drawer", "The spare key is under the pot"),
         ("Me he mudado a Sevilla", "Vivo en Cádiz"),
