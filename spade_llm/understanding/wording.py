@@ -18,6 +18,7 @@ _ENGLISH_WORDS = re.compile(
     r"\b(?:(?:i|we)'(?:m|ve|d|ll|re)|" + "|".join(k for k in _ENGLISH if k.isalpha()) + r")\b", re.I
 )
 _WAS = re.compile(r"\byou was\b", re.I)
+"""What becomes of `I was`."""
 
 _SPANISH: Mapping[str, str] = {
     "yo": "tú", "mi": "tu", "mis": "tus", "me": "te", "mí": "ti", "conmigo": "contigo",
@@ -56,16 +57,21 @@ _SPANISH_VERB = re.compile(
     r"^(?:no |ya no |ya |también |siempre |ahora |hoy )*(?P<verb>[^\W\d_]+)(?=\s|$)", re.I
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_AMBIGUOUS = frozenset(
-    {"como", "era", "tenía", "vivía", "trabajo", "estudio", "caso", "peso", "uso", "juego", "cobro"}
-)
+_POSSESSIVES = frozenset({"mi", "mis", "mí", "mío", "mía"})
+_NOT_FIRST = frozenset({"como", "era"})
+"""Verbs at the beginning of a text only: behind it they mean `like` and `was`."""
 _FIRST_PERSON = re.compile(r"(?:o|é|í)$")
+"""The ending of a Spanish verb in the first person."""
 _ENGLISH_ONLY = frozenset({"i", "my", "am", "our", "we", "is", "are"})
+"""Words that no Spanish statement has."""
 
 
 def in_second_person(text: str, language: str) -> str:
-    """`My name is Ada` → `your name is Ada`. Spanish text with a verb that is not in the table is
-    quoted as it was said: «…»; English text in a Spanish answer, too."""
+    """A statement of a person, as it is told back to them: `My name is Ada` → `your name is Ada`.
+
+    `language`: of the answer, `en` or `es`. What cannot be reworded is quoted as it was said, «…»:
+    Spanish text with a verb that is not in the table, and English text in a Spanish answer.
+    """
     words = {word.lower() for word in _WORD.findall(text)}
     is_spanish = bool(words & SPANISH_FIRST_PERSON - _ENGLISH.keys() - {"era"})
     if language == "es" and words & _ENGLISH_ONLY:
@@ -92,12 +98,13 @@ def _to_second_spanish(text: str) -> str:
         if word not in _SPANISH or is_name:
             return found[0]
         start = found.start()
+        if start > 0 and word in _NOT_FIRST:
+            return found[0]
         near = max(0, start - NEAR_CHARS)
         has_article = bool(_SPANISH_NOUN_BEFORE.search(text, near, start))
-        is_noun = has_article and word not in ("mi", "mis")
-        if word in _AMBIGUOUS and (is_noun or found.start() > 0 and word in ("como", "era")):
-            return found[0]
-        return found[0] if is_noun and word not in ("mí", "mío", "mía") else _SPANISH[word]
+        # Behind an article it is a noun (`el trabajo`); possessives stand there as well.
+        is_noun = has_article and word not in _POSSESSIVES
+        return found[0] if is_noun else _SPANISH[word]
 
     return _lower_first(_WORD.sub(told, text))
 
