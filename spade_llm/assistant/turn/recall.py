@@ -235,6 +235,8 @@ class Recall:
         """Messages of conversations count as episodes. A question without a word of content
         (a greeting) asks for none of them: only other greetings are near to it. One about the past
         (`before`) gets what is no longer true, too."""
+        if self._memory is None:
+            return _nothing
         is_all = set(types) == set(ALL_TYPES)
         query = MemoryQuery(
             text=question,
@@ -248,14 +250,13 @@ class Recall:
             with_messages=MemoryType.EPISODIC in types and bool(key_words(question)),
             with_patterns=MemoryType.PROCEDURAL in types,
         )
-        return partial(self._memories, query)
+        return partial(self._memories, self._memory, query)
 
-    async def _memories(self, query: MemoryQuery) -> tuple[ScoredMemory, ...]:
+    @staticmethod
+    async def _memories(memory: MemoryStore, query: MemoryQuery) -> tuple[ScoredMemory, ...]:
         """Search memory and apply the relevance floor. A search without vectors (`degraded`) has
         lower scores, and so no fixed minimum; denied searches return nothing."""
-        if self._memory is None:
-            return ()
-        found = await self._memory.search(query)
+        found = await memory.search(query)
         if found.outcome is SearchOutcome.DEGRADED:
             _note_degraded("memory: by words only")
             return above_relevance_floor(found.hits, least=0.0)
