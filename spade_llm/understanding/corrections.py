@@ -200,14 +200,15 @@ _INTRODUCED = re.compile(
 
 
 def with_subject(text: str, known: Sequence[str]) -> str:
-    """The statement with a noun in the place of a pronoun, if the last one of `known` (not empty)
-    names it; else behind that statement, so that it can be understood by itself."""
+    """The statement with a noun in the place of a pronoun, if one of the latest of `known` (not
+    empty) names it; what is said of a thing (`it's red`) behind the latest one, so that it can be
+    understood by itself."""
     pronoun = _PERSON_PRONOUN.match(text)
     if not pronoun and not _THIRD_VERB.match(text):
         return f"{known[-1]}; {text}" if _ABOUT_IT.match(text) else text
-    noun = _noun(known[-1])
+    noun = next(filter(None, map(_noun, reversed(known[-MAX_BACK:]))), "")
     if not noun:
-        return f"{known[-1]}; {text}" if pronoun else text
+        return text
     if not pronoun:
         return f"{noun} {text[0].lower()}{text[1:]}"
     if pronoun["pronoun"].lower() in ("his", "her"):

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from spade_llm.understanding.clauses import lead_in_end
 from spade_llm.understanding.features import features
+from spade_llm.understanding.replacement import Statement, replaces
+from spade_llm.understanding.statements import read_message
 from spade_llm.understanding.vocabulary import concepts_of, general
 
 if TYPE_CHECKING:
@@ -21,6 +23,10 @@ MIN_COVERAGE = 0.6
 """Minimum share of the request's concepts that a statement has."""
 MIN_MENTIONED = 0.8
 """Minimum share of a statement's concepts that a text has that says the same."""
+MIN_REPEATED = 0.6
+"""The same for messages, which may correct a part of it only."""
+MAX_MESSAGE_CHARS = 1500
+"""Maximum length of a message whose statements are compared; a longer one is more likely pasted."""
 
 _REQUEST = re.compile(
     r"^(?:please |actually,? |can you |could you |would you |you (?:can|should|may|could) "
@@ -174,17 +180,39 @@ def mentions(statement: str, text: str) -> bool:
     return bool(mentioning([statement], [text]))
 
 
-def mentioning(statements: Sequence[str], texts: Sequence[str]) -> list[int]:
-    """Indices of the texts that say what one of the statements says. Texts of any length are read
-    completely, in about two milliseconds for 1000 characters."""
+def mentioning(
+    statements: Sequence[str], texts: Sequence[str], *, least: float | None = None
+) -> list[int]:
+    """Indices of the texts that say what one of the statements says: a share of its concepts of at
+    least `least` (MIN_MENTIONED). Texts of any length are read completely, in about two
+    milliseconds for 1000 characters."""
+    share = MIN_MENTIONED if least is None else least
     wanted = [concepts_of(_THIRD_PERSON.sub(" ", one)) - general() for one in statements]
     wanted = [one for one in wanted if one]
     found: list[int] = []
     for number, text in enumerate(texts):
         said = concepts_of(text)
-        if any(len(one & said) >= MIN_MENTIONED * len(one) for one in wanted):
+        if any(len(one & said) >= share * len(one) for one in wanted):
             found.append(number)
     return found
+
+
+def repeating(statements: Sequence[str], messages: Sequence[str]) -> list[int]:
+    """Indices of the messages of a person that say what one of the statements says, correct it
+    (`it's Anna, not Ana`), or say what it has replaced, which would be believed again."""
+    told = [Statement(text=one, is_change=True) for one in statements]
+    found = set(mentioning(statements, messages, least=MIN_REPEATED))
+    for number, message in enumerate(messages):
+        if number not in found and len(message) <= MAX_MESSAGE_CHARS:
+            earlier = read_message(message).statements
+            if any(replaces(new, old.text) for new in told for old in earlier):
+                found.add(number)
+    return sorted(found)
+
+
+def replaced_by(statement: str, other: str) -> bool:
+    """Check whether `other` is a former value of the fact that a statement tells."""
+    return replaces(Statement(text=statement, is_change=True), other)
 
 
 def are_same(statement: str, other: str) -> bool:

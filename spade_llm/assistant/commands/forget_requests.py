@@ -21,6 +21,8 @@ from spade_llm.understanding.forgetting import (
     mentioning,
     mentions,
     read_forget_request,
+    repeating,
+    replaced_by,
 )
 from spade_llm.understanding.statements import statements_of
 from spade_llm.understanding.wording import in_second_person
@@ -215,18 +217,17 @@ class ForgetRequests:
                 with_messages=True,
             )
             found = [hit.entry for hit in (await memory.search(query)).hits]
-            said = [one for one in found if mentions(text, one.content)]
+            messages = [one for one in found if one.origin is Origin.MESSAGE and one.session]
             entries = [
                 one.id
-                for one in said
-                if one.id not in but
-                and (one.type is MemoryType.EPISODIC or are_same(text, one.content))
+                for one in found
+                if one not in messages and one.id not in but and _is_repetition(text, one)
             ]
             if entries:
                 await memory.forget(entries, subject=turn_input.peer)
-            for one in said:
-                if one.origin is Origin.MESSAGE and one.session:
-                    await memory.retract(one.session, [str(one.metadata["message_id"])])
+            for number in repeating([text], [one.content for one in messages]):
+                one = messages[number]
+                await memory.retract(one.session or "", [str(one.metadata["message_id"])])
 
     def _drop_expired(self) -> None:
         """What is forgotten does not stay in RAM. The first ones expire first."""
@@ -334,13 +335,30 @@ async def _redact(conversation: Conversation, texts: Sequence[str]) -> None:
     tool call without its result."""
     messages = list(conversation.messages)
     said = [f"{one.get('content') or ''} {one.get('tool_calls') or ''}" for one in messages]
-    # In a thread: a long conversation takes seconds.
-    found = await asyncio.to_thread(mentioning, texts, said)
+    asked = [number for number, one in enumerate(messages) if one["role"] == "user"]
+    # In threads: a long conversation takes seconds.
+    found = set(await asyncio.to_thread(mentioning, texts, said))
+    repeated = await asyncio.to_thread(repeating, texts, [said[number] for number in asked])
+    for number in (asked[place] for place in repeated):
+        found.add(number)
+        # The answer to it, and the tool calls between them, tell it again.
+        for later in range(number + 1, len(messages)):
+            if messages[later]["role"] == "user":
+                break
+            found.add(later)
     # By identity, since another message may have come meanwhile.
     meant = {id(messages[number]) for number in found}
     kept = [_redacted(one) if id(one) in meant else one for one in conversation.messages]
     conversation.messages.clear()
     conversation.messages.extend(kept)
+
+
+def _is_repetition(text: str, entry: MemoryEntry) -> bool:
+    """True for episodes that tell it, learned forms of it, and its former values."""
+    if entry.type is MemoryType.EPISODIC:
+        return mentions(text, entry.content)
+    is_former = entry.invalid_at is not None and replaced_by(text, entry.content)
+    return is_former or are_same(text, entry.content)
 
 
 def _redacted(message: ContextMessage) -> ContextMessage:

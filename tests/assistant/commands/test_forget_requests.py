@@ -55,6 +55,19 @@ async def test_a_fact_is_forgotten_in_words_and_comes_back_with_undo() -> None:
         assert "nothing to undo" in await say("/undo")
 
 
+async def test_a_corrected_fact_is_forgotten_with_its_former_values() -> None:
+    async with a_dialogue() as say:
+        await say("Hi! I'm Pedro, and my sister's called Ana")
+        await say("I moved to Valencia last month")
+        assert "Anna" in await say("she's not called Ana, it's Anna")
+
+        assert "forgotten" in await say("forget that my sister is called Anna")
+        answer = await say("what's my sister's name?")
+        assert "Ana" not in answer
+        assert "Anna" not in answer
+        assert "Valencia" in await say("where do I live?")
+
+
 async def test_several_memories_that_fit_are_asked_about() -> None:
     async with a_dialogue() as say:
         await say("my brother Ben is in prison")
