@@ -67,6 +67,13 @@ ASIDE_PENALTY = 0.5
 DOUBT_PENALTY = 0.25
 """For what was found in an old conversation only."""
 
+_HOW_TO = re.compile(
+    r"^[¿\s]*(?:how (?:do|can|should|would)|why|(?:can|could|would) you|c[oó]mo (?!me |se llama"
+    r"|te )"
+    r"|por qu[eé])\b",
+    _I,
+)
+"""Questions for instructions and reasons, which a fact about the person seldom answers."""
 _WH = re.compile(r"^¿?(?:where|when|who|d[oó]nde|cu[aá]ndo|qui[eé]n)\b", _I)
 _WHEN = re.compile(
     r"\b(?:when|what (?:day|date|time|year)|which (?:day|date|year)|cu[aá]ndo|qu[eé] (?:d[ií]a"
@@ -197,7 +204,7 @@ def find_nearest(question: str, candidates: Sequence[Candidate]) -> Candidate | 
     question, if it can be an answer: with a value of the expected type, and about the same being.
     """
     asked = Question.read(question)
-    if not candidates:
+    if not candidates or _HOW_TO.search(question):
         return None
     # Only the first: similarity of meaning alone is weak evidence, and weaker for the next.
     nearest = candidates[0]

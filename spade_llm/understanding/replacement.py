@@ -53,6 +53,12 @@ EXCLUSIVE = frozenset({
 """Relations that hold a single value at a time."""
 _FAVOURITE = re.compile(r"\b(?:favou?rite|favorit[oa]s?|preferid[oa]s?)\b", _I)
 """A noun with it holds one value, whatever it is."""
+_OWN_HOME = re.compile(
+    r"^(?:i|we|i['’]\w+|we['’]\w+) (?:\w+ ){0,2}?(?:live|living|moved|based)\b"
+    r"|^(?:(?:yo|ahora|ya|me|nos|he|hemos|acabo de) )*(?:vivo|vivimos|mud\w+)\b",
+    _I,
+)
+"""Where the speaker lives, whoever lives there, too."""
 _SELF = re.compile(r"^(?:the user|el usuario|la usuaria)(?=['’:\s])", _I)
 """How memories that a model wrote, or the learner, name the speaker."""
 _MARITAL = re.compile(
@@ -102,7 +108,8 @@ def replaces(new: Statement, old: str) -> bool:
         return _is_negation(one, other)
     if new.is_correction and _has_same_noun(new.text, old):
         return True
-    if one.beings != other.beings:
+    is_own_home = _OWN_HOME.match(new.text) and _OWN_HOME.match(_SELF.sub("I", old))
+    if one.beings != other.beings and not is_own_home:
         return False
     return (
         _is_other_taste(one, other)

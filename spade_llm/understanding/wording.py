@@ -46,6 +46,7 @@ _SPANISH: Mapping[str, str] = {
     "era": "eras", "tenía": "tenías", "vivía": "vivías", "fumaba": "fumabas",
     "trabajaba": "trabajabas", "solía": "solías", "jugaba": "jugabas", "estudiaba": "estudiabas",
 }  # fmt: skip
+_SPANISH_PERFECT = re.compile(r"\b(?:he|has|ha|hemos|han) \w+(?:ado|ido|cho|sto|to)\b", re.I)
 SPANISH_FIRST_PERSON = frozenset(_SPANISH) - {"como", "he"}
 """Spanish words that are about the speaker."""
 _SPANISH_NOUN_BEFORE = re.compile(
@@ -74,6 +75,7 @@ def in_second_person(text: str, language: str) -> str:
     """
     words = {word.lower() for word in _WORD.findall(text)}
     is_spanish = bool(words & SPANISH_FIRST_PERSON - _ENGLISH.keys() - {"era"})
+    is_spanish = is_spanish or bool(_SPANISH_PERFECT.search(text))
     if language == "es" and words & _ENGLISH_ONLY:
         return f"«{text}»"
     if language == "es" or is_spanish:

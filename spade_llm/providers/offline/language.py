@@ -24,6 +24,11 @@ SPANISH = _word_set(
     "muy mas este esto estos estas ese eso esa sabes dime puedes recuerdas recuerda favor soy "
     "hola gracias vivo llamo nombre"
 )
+SPANISH_MARKS = _word_set(
+    "he ha han hemos tengo tenemos trabajo gusta gustan tambien ahora todavia ayer hoy manana "
+    "mucho nuestro nuestra nada estoy voy fui soy somos mi mis olvida"
+)
+"""Further words that tell the language, and mean something."""
 STOP_WORDS = (ENGLISH | SPANISH) - {"name", "nombre", "vivo", "llamo"}
 
 SYNONYMS = (
@@ -39,11 +44,15 @@ SYNONYMS = (
 )
 
 
+_SPANISH_SIGN = re.compile(r"[¿¡ñ]|\b(?:he|ha|hemos|han) \w+(?:ado|ido)\b", re.IGNORECASE)
+
+
 def language_of(*texts: str) -> str:
     """`es` or `en`, by the first text that tells; English if none does."""
     for text in texts:
         words = re.findall(r"\w+", fold_accents(text))
-        spanish = sum(word in SPANISH for word in words) + 2 * bool(re.search("[¿¡ñ]", text))
+        spanish = sum(word in SPANISH or word in SPANISH_MARKS for word in words)
+        spanish += 2 * bool(_SPANISH_SIGN.search(text))
         english = sum(word in ENGLISH for word in words)
         if spanish != english:
             return "es" if spanish > english else "en"
