@@ -203,6 +203,17 @@ async def test_recalled_facts_answer_without_a_tool_call() -> None:
     assert text == "«My name is Ada» (me lo dijiste el 2026-11-20)."
 
 
+async def test_a_former_fact_is_told_as_such() -> None:
+    former = QuotedMemory(kind="fact", text="I live in Rome", date="2026-11-01", until="2026-11-20")
+    current = QuotedMemory(kind="fact", text="I moved to Oslo", date="2026-11-20")
+
+    before = await answer_to("where did I live before?", memories=[former, current])
+    now = await answer_to("where do I live?", memories=[former, current])
+
+    assert before == "You live in Rome (no longer true)."
+    assert now == "You moved to Oslo (you told me on 2026-11-20)."
+
+
 async def test_everything_about_me_is_listed() -> None:
     text = await answer_to(
         "What do you know about me?",

@@ -79,6 +79,8 @@ class Phrases:
     welcome: str
     dated: str
     """An answer, and the date on which it was told."""
+    former: str
+    """An answer that does not hold any more."""
     perhaps: str
     """An answer that only means something similar."""
     remembered: str
@@ -111,6 +113,7 @@ ENGLISH = Phrases(
     understood="All right.",
     welcome="You are welcome.",
     dated="{} (you told me on {}).",
+    former="{} (no longer true).",
     perhaps="I am not sure; perhaps this: {}",
     remembered="This is what I remember:",
     groups={
@@ -146,6 +149,7 @@ SPANISH = Phrases(
     understood="De acuerdo.",
     welcome="De nada.",
     dated="{} (me lo dijiste el {}).",
+    former="{} (ya no es así).",
     perhaps="No estoy seguro; quizá esto: {}",
     remembered="Esto es lo que recuerdo:",
     groups={
@@ -368,6 +372,8 @@ class _Rules:
     def _line(self, found: Candidate) -> str:
         text = self._reworded(found.text).rstrip(".")
         text = text[:1].upper() + text[1:]
+        if found.is_closed:
+            return self._say.former.format(text)
         return self._say.dated.format(text, found.date) if found.date else f"{text}."
 
     def _recall(self, intent: RecallIntent, results: Sequence[str]) -> OfflineStep:
