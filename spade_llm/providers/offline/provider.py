@@ -229,7 +229,6 @@ class _Rules:
         self._tools = {tool.name: tool for tool in tools}
         self._say: Phrases = PHRASES[turn.language]
         quoted = sorted(turn.context.memories, key=lambda one: one.date)
-        self._by_relevance = [one for one in turn.context.memories if one.kind in KNOWLEDGE_KINDS]
         self._recalled = [one for one in quoted if one.kind in KNOWLEDGE_KINDS]
         self._messages = [one for one in quoted if one.kind == MESSAGE]
 
@@ -327,8 +326,12 @@ class _Rules:
             return self._calls("search_memories", [{"query": wanted or asked}])
         if passages:
             return passages
-        recalled = {one.text: one for one in candidates}
-        nearest = [recalled[one.text] for one in self._by_relevance if one.text in recalled]
+        by_text = {one.text: one for one in candidates}
+        nearest = [
+            by_text[one.text]
+            for one in self._turn.context.memories
+            if one.kind in KNOWLEDGE_KINDS and one.text in by_text
+        ]
         if is_own and (near := find_nearest(asked, nearest)):
             return self._say.perhaps.format(self._line(near))
         if results and not any(map(_is_list, results)):
@@ -339,12 +342,6 @@ class _Rules:
         """Statements that may answer, oldest first: of old conversations, stored ones, and those
         of this conversation."""
         told = set(self._told)
-        found = [
-            match["text"]
-            for one in results
-            for match in map(_ENTRY.match, one.splitlines())
-            if match
-        ]
         stored = [
             Candidate(text=one.text, date=one.date, is_closed=bool(one.until))
             for one in self._recalled
@@ -358,7 +355,7 @@ class _Rules:
             for statement in statements_of([one.text.partition(": ")[2]])
             if statement not in known
         ]
-        searched = [Candidate(text=text) for text in found if text not in known]
+        searched = [Candidate(text=text) for text in _listed(results) if text not in known]
         said = [
             Candidate(text=one.text, is_closed=True)
             for message in self._turn.earlier
@@ -386,12 +383,7 @@ class _Rules:
             )
         if results and all(map(_IS_EMPTY.match, results)):
             return self._say.nothing_remembered
-        texts = [
-            match["text"]
-            for one in results
-            for match in map(_ENTRY.match, one.splitlines())
-            if match
-        ]
+        texts = _listed(results)
         if results and not texts:
             return "\n".join(results)
         texts = texts[::-1] or self._told
@@ -436,7 +428,13 @@ class _Rules:
 
 def _is_list(result: str) -> bool:
     """Check whether a tool's result is a list of memories, maybe an empty one."""
-    return bool(_IS_EMPTY.match(result)) or any(map(_ENTRY.match, result.splitlines()))
+    return bool(_IS_EMPTY.match(result)) or bool(_listed([result]))
+
+
+def _listed(results: Sequence[str]) -> list[str]:
+    """The memories that tools' results list, without the lines that belong to them."""
+    lines = (line for result in results for line in result.splitlines())
+    return [found["text"] for found in map(_ENTRY.match, lines) if found]
 
 
 def _note(statement: Statement) -> dict[str, str]:
