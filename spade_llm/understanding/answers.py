@@ -12,6 +12,7 @@ from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
     general,
+    is_concept,
     kin,
     things,
     values_of_part,
@@ -309,12 +310,8 @@ _OTHER_SUBJECT = re.compile(
 def _weight(concept: str) -> float:
     if concept in general():
         return GENERAL_SCORE
-    # Stems of words without a concept are written in hexadecimal digits.
-    is_relation = concept.isalpha() and not _HEX.fullmatch(concept) and concept not in things()
+    is_relation = is_concept(concept) and concept not in things()
     return RELATION_SCORE if is_relation else NAMED_SCORE
-
-
-_HEX = re.compile(r"[0-9a-f]{4,}")
 
 
 def asks_about_past(question: str) -> bool:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _I = re.IGNORECASE
 
-
 MAX_FRAGMENT_WORDS = 6
 """Maximum length in words of a correction that is only a value: `no, the blue one`."""
 MAX_BACK = 4
@@ -92,8 +91,6 @@ _TAIL = re.compile(
     r"|an|un|una|the|el|la)\s+(?P<tail>\S.*)$",
     _I,
 )
-
-
 """The complement behind the last verb, article or preposition of a statement."""
 
 

@@ -102,8 +102,6 @@ _EVENTS = (
         frozenset({"study"}),
     ),
 )
-
-
 """Events that end facts, and the concepts of those facts."""
 _ROLES = frozenset({"doctor", "dentist", "teacher", "pet", "partner", "child", "boss", "ex"})
 """Beings that statements about the speaker often name (`an appointment with the dentist`), and
@@ -126,6 +124,11 @@ class Features:
     is_past: bool
     is_plan: bool
     is_reported: bool
+
+    @property
+    def is_denial(self) -> bool:
+        """True if it denies something, or says that it is over."""
+        return self.is_negated or self.is_ended
 
     def values_of(self, kind: ValueType) -> frozenset[str] | None:
         """Words of the values of this type; None if there is none."""
@@ -161,8 +164,8 @@ def features(text: str) -> Features:
     )
 
 
-def is_negated(text: str) -> bool:
-    """Check whether a statement denies something, or says that it is over."""
+def is_denial(text: str) -> bool:
+    """Check whether a clause denies something, or says that it is over."""
     return bool(_NEGATED.search(text) or _ENDED.search(text))
 
 

@@ -11,7 +11,6 @@ from spade_llm.understanding.vocabulary import ValueType, concepts_of, general, 
 
 _I = re.IGNORECASE
 
-
 TOPIC_SHARE = 0.6
 """Minimum share of the smaller topic that two statements about the same thing have in common."""
 CHANGED_SHARE = 0.5
@@ -104,7 +103,7 @@ def replaces(new: Statement, old: str) -> bool:
         return False
     if ends(new.text, other.concepts):
         return not one.beings - _COUPLE
-    if (one.is_negated or one.is_ended) != (other.is_negated or other.is_ended):
+    if one.is_denial != other.is_denial:
         return _is_negation(one, other)
     if new.is_correction and _has_same_noun(new.text, old):
         return True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.understanding.clauses import TAKEN_BACK, ClauseKind, split_clauses
 from spade_llm.understanding.corrections import resolve_correction, with_subject
-from spade_llm.understanding.features import is_changed, is_negated
+from spade_llm.understanding.features import is_changed, is_denial
 from spade_llm.understanding.replacement import Statement, replaces
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from spade_llm.understanding.clauses import Clause
 
 _I = re.IGNORECASE
-
 
 MAX_STATEMENTS = 5
 """Maximum number of statements from one message."""
@@ -47,7 +46,7 @@ class Reading:
     def may_change(self) -> bool:
         """True if the message may end the validity of something that was said before it."""
         return bool(self.statements) or any(
-            one.is_change or one.kind is ClauseKind.UNREAL or is_negated(one.text)
+            one.is_change or one.kind is ClauseKind.UNREAL or is_denial(one.text)
             for one in self.clauses
             if one.kind is not ClauseKind.QUESTION
         )

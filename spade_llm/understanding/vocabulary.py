@@ -70,6 +70,11 @@ def general() -> frozenset[str]:
     return _table().general
 
 
+def is_concept(found: str) -> bool:
+    """Check whether a member of `concepts_of` is a concept, not the stem of a word without one."""
+    return found in _table().words
+
+
 def things() -> frozenset[str]:
     """Concepts of single things, which tell as much as a name."""
     return _table().things
