@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.terminal import progress_bar, sanitize_line
+from spade_llm.core.concurrency import for_each
 from spade_llm.core.errors import InvalidArguments, RequestFailed, RequestRefused
 from spade_llm.core.text import pluralize
 from spade_llm.rag.contract import Ingested
@@ -150,24 +151,15 @@ class _DocumentAdder:
         show: Callable[[int, int], None],
     ) -> None:
         """Send several files concurrently, so that one travels while another is embedded."""
-        # One iterator for all workers: each takes the next file when it is free.
-        entries = iter(found)
         done = 0
 
-        async def work() -> None:
+        async def send(entry: FoundFile | SkippedFile) -> None:
             nonlocal done
-            for entry in entries:
-                await self._send(loader, entry)
-                done += 1
-                show(done, len(found))
+            await self._send(loader, entry)
+            done += 1
+            show(done, len(found))
 
-        workers = [asyncio.create_task(work()) for _ in range(MAX_IN_FLIGHT)]
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+        await for_each(found, send, max_concurrent=MAX_IN_FLIGHT)
 
     async def _send(self, loader: Loader, file: FoundFile | SkippedFile) -> None:
         if isinstance(file, SkippedFile):

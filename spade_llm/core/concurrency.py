@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
     from types import TracebackType
 
 T = TypeVar("T")
@@ -143,6 +143,28 @@ class BackgroundTask:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
+
+
+async def for_each(
+    items: Iterable[T], work: Callable[[T], Awaitable[None]], *, max_concurrent: int
+) -> None:
+    """Do the work for each item, at most `max_concurrent` at once. The first failure ends all and
+    is raised; no task is left behind, also by a cancelled call."""
+    # One iterator for all workers: each takes the next item when it is free.
+    waiting = iter(items)
+
+    async def run() -> None:
+        for item in waiting:
+            await work(item)
+
+    workers = [asyncio.create_task(run()) for _ in range(max_concurrent)]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        # If one task fails, gather lets the others run on.
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
 
 
 def run_event_loop(main: Coroutine[object, object, T]) -> T:

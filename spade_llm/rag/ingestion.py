@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from spade_llm.core.concurrency import for_each
 from spade_llm.core.errors import InvalidArguments, ModelUnavailable
 from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.rag.contract import Access, Ingested, Progress
@@ -241,23 +242,12 @@ class FolderIngestion:
         """Ingest the files concurrently and return the results in the order of `found`. A cancelled
         call leaves no partial document and no task."""
         results: dict[int, Ingested] = {}
-        # Shared by all workers: each takes the next file.
-        entries = iter(enumerate(found))
 
-        async def work() -> None:
-            for number, entry in entries:
-                results[number] = await told.tell(await self._tried(entry, take, namespace))
+        async def ingest(numbered: tuple[int, FoundFile | SkippedFile]) -> None:
+            number, entry = numbered
+            results[number] = await told.tell(await self._tried(entry, take, namespace))
 
-        workers = [
-            asyncio.create_task(work()) for _ in range(min(MAX_CONCURRENT_FILES, len(found)))
-        ]
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            # If one task fails, gather lets the others run on.
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+        await for_each(enumerate(found), ingest, max_concurrent=MAX_CONCURRENT_FILES)
         return [results[number] for number in sorted(results)]
 
     async def ingest_one(
