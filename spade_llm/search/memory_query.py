@@ -63,6 +63,10 @@ TYPE_OF_CATEGORY = {
 }
 
 
+FACT_TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
+"""Types of single facts, which another fact may replace; episodes are about many things."""
+
+
 class SearchMode(StrEnum):
     SEMANTIC = "semantic"
     """Vector search."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from spade_llm.assistant.turn.recall import find_related
 from spade_llm.core.limits import LruDict
 from spade_llm.memory.contract import MemoryChange, MemoryDraft
 from spade_llm.providers.offline.language import language_of
-from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, Origin, SearchMode
+from spade_llm.search.memory_query import FACT_TYPES, MemoryFilter, MemoryType, Origin
 from spade_llm.understanding.clauses import is_question
-from spade_llm.understanding.features import related_words
 from spade_llm.understanding.forgetting import (
     are_about_different_beings,
     are_same,
@@ -155,7 +155,8 @@ class ForgetRequests:
         topic = request.topic or _last_statement(conversation.messages)
         if not topic:
             return None
-        entries = await _entries_about(memory, topic, turn_input.peer)
+        which = MemoryFilter(subject=turn_input.peer, types=FACT_TYPES, with_invalid=True)
+        entries = await find_related(memory, topic, which=which, limit=MAX_FOUND)
         found = [entries[number] for number in matching(topic, [one.content for one in entries])]
         if not found:
             return None
@@ -208,15 +209,11 @@ class ForgetRequests:
     ) -> None:
         """Remove all else that says what these memories say: messages, episodes, learned facts.
         `but`: ids of the memories themselves."""
+        which = MemoryFilter(subject=turn_input.peer, with_invalid=True)
         for text in texts:
-            query = MemoryQuery(
-                text=f"{text} {related_words(text)}",
-                mode=SearchMode.KEYWORD,
-                limit=MAX_FOUND,
-                which=MemoryFilter(subject=turn_input.peer, with_invalid=True),
-                with_messages=True,
+            found = await find_related(
+                memory, text, which=which, limit=MAX_FOUND, with_messages=True
             )
-            found = [hit.entry for hit in (await memory.search(query)).hits]
             messages = [one for one in found if one.origin is Origin.MESSAGE and one.session]
             entries = [
                 one.id
@@ -317,17 +314,6 @@ def _last_statement(messages: Sequence[ContextMessage]) -> str:
     said = [one["content"] or "" for one in messages if one["role"] == "user"]
     told = statements_of(said[-1:])
     return told[-1] if told else ""
-
-
-async def _entries_about(memory: OwnedMemory, topic: str, subject: str) -> list[MemoryEntry]:
-    query = MemoryQuery(
-        text=f"{topic} {related_words(topic)}",
-        mode=SearchMode.KEYWORD,
-        limit=MAX_FOUND,
-        which=MemoryFilter(subject=subject, with_invalid=True),
-    )
-    hits = (await memory.search(query)).hits
-    return [hit.entry for hit in hits if hit.entry.type is not MemoryType.EPISODIC]
 
 
 async def _redact(conversation: Conversation, texts: Sequence[str]) -> None:

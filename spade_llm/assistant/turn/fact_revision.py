@@ -11,17 +11,17 @@ import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from spade_llm.assistant.turn.recall import find_related
 from spade_llm.core.errors import RequestError, ServiceError
 from spade_llm.memory.contract import MemoryChange, OnError
-from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
-from spade_llm.understanding.features import related_words
+from spade_llm.search.memory_query import FACT_TYPES, MemoryFilter
 from spade_llm.understanding.replacement import replaces
 from spade_llm.understanding.statements import read_message, statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.memory.contract import MemoryEntry, MemoryStore
+    from spade_llm.memory.contract import MemoryStore
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,6 @@ MAX_CHARS = 1500
 """Maximum length of a message in characters: a longer one is more likely pasted than said."""
 MAX_EARLIER_MESSAGES = 12
 """The person's messages before it that a correction may refer to."""
-TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
 
 
 async def close_replaced(
@@ -54,7 +53,10 @@ async def close_replaced(
     earlier = statements_of(said_before[-MAX_EARLIER_MESSAGES:])
     try:
         async with asyncio.timeout(DEADLINE_S):
-            entries = await _entries_about(memory, text, earlier, subject)
+            # With the statement before it, which it may correct without naming it.
+            words = " ".join([text, *earlier[-1:]])
+            which = MemoryFilter(subject=subject, types=FACT_TYPES)
+            entries = await find_related(memory, words, which=which, limit=MAX_CANDIDATES)
             reading = read_message(text, earlier, [one.content for one in entries])
             closed = [
                 one.id
@@ -70,17 +72,3 @@ async def close_replaced(
         logger.warning("memories of %s were not compared with a message: %s", subject, error)
         return frozenset()
     return frozenset(closed)
-
-
-async def _entries_about(
-    memory: MemoryStore, text: str, earlier: Sequence[str], subject: str
-) -> list[MemoryEntry]:
-    """Entries that share a word or a concept with the message, or with what it may correct."""
-    words = " ".join([text, *earlier[-1:]])
-    query = MemoryQuery(
-        text=f"{words} {related_words(words)}",
-        mode=SearchMode.KEYWORD,
-        limit=MAX_CANDIDATES,
-        which=MemoryFilter(subject=subject, types=TYPES),
-    )
-    return [hit.entry for hit in (await memory.search(query)).hits]

@@ -21,12 +21,13 @@ from spade_llm.providers.offline.language import key_words
 from spade_llm.rag.contract import RetrievalOptions
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
 from spade_llm.understanding.answers import asks_about_past
+from spade_llm.understanding.features import related_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from spade_llm.assistant.turn.options import ContextOptions
-    from spade_llm.memory.contract import MemoryStore, ScoredMemory
+    from spade_llm.memory.contract import MemoryEntry, MemoryStore, ScoredMemory
     from spade_llm.rag.contract import Retriever, ScoredChunk
 
 logger = logging.getLogger(__name__)
@@ -303,6 +304,26 @@ class Recall:
             )
             self._away_until[name] = self._clock() + CIRCUIT_BREAKER_S
             return None
+
+
+async def find_related(
+    memory: MemoryStore,
+    text: str,
+    *,
+    which: MemoryFilter,
+    limit: int,
+    with_messages: bool = False,
+) -> list[MemoryEntry]:
+    """Memories that share a word or a concept with a text (`moved` finds `live`), for a comparison
+    by rules. Raises RequestError, ServiceError."""
+    query = MemoryQuery(
+        text=f"{text} {related_words(text)}",
+        mode=SearchMode.KEYWORD,
+        limit=limit,
+        which=which,
+        with_messages=with_messages,
+    )
+    return [hit.entry for hit in (await memory.search(query)).hits]
 
 
 async def _nothing() -> tuple[()]:

@@ -14,10 +14,10 @@ from spade_llm.memory.learning.extractor import ExtractedFacts, current_about_su
 from spade_llm.memory.learning.structured_answer import StructuredAnswer
 from spade_llm.providers.model import ToolSpec
 from spade_llm.search.memory_query import (
+    FACT_TYPES,
     Category,
     MemoryFilter,
     MemoryQuery,
-    MemoryType,
     Origin,
     SearchMode,
 )
@@ -103,7 +103,6 @@ DEADLINE_S = 120.0
 """Deadline for both model calls of an episode, in seconds."""
 MAX_KNOWN = 15
 MAX_QUERY_CHARS = 2000
-TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
 
 
 def build_extraction_prompt(
@@ -184,7 +183,7 @@ def _conversation(reading: EpisodeReading) -> list[dict[str, str]]:
 
 async def _related_known(reading: EpisodeReading, known: KnownMemories) -> list[MemoryEntry]:
     """Existing memories about the same person that are similar to the episode."""
-    which = MemoryFilter(subject=reading.episode.subject, types=TYPES)
+    which = MemoryFilter(subject=reading.episode.subject, types=FACT_TYPES)
     text = reading.episode.content[:MAX_QUERY_CHARS]
     found = await known.search(
         MemoryQuery(text=text, mode=SearchMode.RECALL, limit=MAX_KNOWN, which=which)

@@ -22,7 +22,13 @@ from spade_llm.memory.learning.fact_rules import (
     ValueForm,
 )
 from spade_llm.memory.learning.novelty import strip_quotes
-from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, Origin, SearchMode
+from spade_llm.search.memory_query import (
+    FACT_TYPES,
+    MemoryFilter,
+    MemoryQuery,
+    Origin,
+    SearchMode,
+)
 from spade_llm.search.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -109,7 +115,6 @@ MAX_FACTS = 20
 """Maximum number of facts per episode; the first ones are kept."""
 MAX_CANDIDATES = 10
 """Known memories that one new fact is compared with."""
-TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
 
 _VALUE_END = re.compile(
     r"\s+(?:because|since|although|though|but|so|which|who|whom|when|while|until|till|unless|btw"
@@ -288,7 +293,7 @@ async def _superseded_by(
     if fact.exclusive_value is None:
         return []
     names = _names(fact, reading)
-    which = MemoryFilter(subject=reading.episode.subject, types=TYPES)
+    which = MemoryFilter(subject=reading.episode.subject, types=FACT_TYPES)
     query = MemoryQuery(
         text=f"{fact.content} {exclusive_search_words(fact.exclusive_value.slot)}",
         mode=SearchMode.KEYWORD,
