@@ -84,18 +84,35 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
     )
 
 
-def statements_of(messages: Sequence[str]) -> list[str]:
-    """Statements of several messages of one person that hold at the end, oldest first. Each new one
-    is compared with all before it: the time grows with the square of the number of messages, which
-    callers bound."""
-    known: list[str] = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementHistory:
+    """Statements of several messages of one person, oldest first."""
+
+    current: list[str]
+    """Those that hold at the end."""
+    former: list[str]
+    """Those that a later one replaced; not what was taken back, which never held."""
+
+
+def read_history(messages: Sequence[str]) -> StatementHistory:
+    """Read the messages of one person. Each new statement is compared with all before it: the time
+    grows with the square of the number of messages, which callers bound."""
+    current: list[str] = []
+    former: list[str] = []
     for message in messages:
-        reading = read_message(message, known)
-        known = [one for one in known if one != reading.takes_back]
+        reading = read_message(message, current)
+        current = [one for one in current if one != reading.takes_back]
         for statement in reading.statements:
-            known = [one for one in known if not replaces(statement, one)]
-            known.append(statement.text)
-    return known
+            ended = [one for one in current if replaces(statement, one)]
+            former += ended
+            current = [one for one in current if one not in ended]
+            current.append(statement.text)
+    return StatementHistory(current=current, former=former)
+
+
+def statements_of(messages: Sequence[str]) -> list[str]:
+    """Statements of several messages of one person that hold at the end, oldest first."""
+    return read_history(messages).current
 
 
 def _statements_of_clause(

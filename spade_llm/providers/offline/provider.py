@@ -45,7 +45,7 @@ from spade_llm.understanding.answers import (
 )
 from spade_llm.understanding.clauses import ClauseKind
 from spade_llm.understanding.corrections import with_antecedent
-from spade_llm.understanding.statements import read_message, statements_of
+from spade_llm.understanding.statements import read_history, read_message, statements_of
 from spade_llm.understanding.vocabulary import concepts_of
 from spade_llm.understanding.wording import in_second_person
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ContextMessage
     from spade_llm.providers.offline.intents import Intent, OfflineTurn
     from spade_llm.understanding.replacement import Statement
-    from spade_llm.understanding.statements import Reading
+    from spade_llm.understanding.statements import Reading, StatementHistory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,13 +233,14 @@ class _Rules:
         self._messages = [one for one in quoted if one.kind == MESSAGE]
 
     @cached_property
-    def _told(self) -> list[str]:
-        """The person's statements of this conversation that still hold, oldest first."""
-        return statements_of(self._turn.earlier)
+    def _told(self) -> StatementHistory:
+        """The person's statements of this conversation."""
+        return read_history(self._turn.earlier)
 
     @cached_property
     def _reading(self) -> Reading:
-        return read_message(self._turn.question, self._told, [one.text for one in self._recalled])
+        remembered = [one.text for one in self._recalled]
+        return read_message(self._turn.question, self._told.current, remembered)
 
     async def next_step(self) -> OfflineStep:
         """The next tool calls, or the answer."""
@@ -341,7 +342,7 @@ class _Rules:
     def _candidates(self, results: Sequence[str]) -> list[Candidate]:
         """Statements that may answer, oldest first: of old conversations, stored ones, and those
         of this conversation."""
-        told = set(self._told)
+        told = set(self._told.current)
         stored = [
             Candidate(text=one.text, date=one.date, is_closed=bool(one.until))
             for one in self._recalled
@@ -356,15 +357,11 @@ class _Rules:
             if statement not in known
         ]
         searched = [Candidate(text=text) for text in _listed(results) if text not in known]
-        said = [
-            Candidate(text=one.text, is_closed=True)
-            for message in self._turn.earlier
-            for one in read_message(message).statements
-            if one.text not in told
+        former = [
+            Candidate(text=text, is_closed=True) for text in self._told.former if text not in told
         ]
-        return with_closed(
-            [*earlier, *searched, *stored, *said, *(Candidate(text=text) for text in self._told)]
-        )
+        current = [Candidate(text=text) for text in self._told.current]
+        return with_closed([*earlier, *searched, *stored, *former, *current])
 
     def _line(self, found: Candidate) -> str:
         text = self._reworded(found.text).rstrip(".")
@@ -386,7 +383,7 @@ class _Rules:
         texts = _listed(results)
         if results and not texts:
             return "\n".join(results)
-        texts = texts[::-1] or self._told
+        texts = texts[::-1] or self._told.current
         if not texts:
             return self._say.nothing_remembered
         lines = [self._say.remembered]
