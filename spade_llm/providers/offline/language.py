@@ -1,4 +1,4 @@
-"""Language detection (English or Spanish), stop words, synonyms and accents."""
+"""Language detection (English or Spanish), stop words and accents."""
 
 from __future__ import annotations
 
@@ -31,19 +31,6 @@ SPANISH_MARKS = _word_set(
 """Further words that tell the language, and mean something."""
 STOP_WORDS = (ENGLISH | SPANISH) - {"name", "nombre", "vivo", "llamo"}
 
-SYNONYMS = (
-    _word_set("name called nombre llamo llama llaman"),
-    _word_set("live home city vivo vive ciudad"),
-    _word_set("work job trabajo trabaja profession profesion"),
-    _word_set("old age year edad ano"),
-    _word_set("born birthday nacimiento nacido naci cumpleano"),
-    _word_set("like love prefer favourite favorite enjoy")
-    | _word_set("gusta gustan prefiero favorito favorita"),
-    _word_set("hate dislike odio detesto"),
-    _word_set("colour color"),
-)
-
-
 _SPANISH_SIGN = re.compile(r"[¿¡ñ]|\b(?:he|ha|hemos|han) \w+(?:ado|ido)\b", re.IGNORECASE)
 
 
@@ -62,11 +49,6 @@ def language_of(*texts: str) -> str:
 def key_words(text: str) -> frozenset[str]:
     """Folded, in the singular, without stop words."""
     return frozenset(map(_singular, set(re.findall(r"\w+", fold_accents(text))) - STOP_WORDS))
-
-
-def with_synonyms(words: frozenset[str]) -> frozenset[str]:
-    """Add the words of the same meaning, in both languages."""
-    return words.union(*(group for group in SYNONYMS if group & words))
 
 
 def _singular(word: str) -> str:

@@ -32,7 +32,7 @@ from spade_llm.providers.offline.intents import (
     recognise_intent,
     relevant_passages,
 )
-from spade_llm.providers.offline.language import key_words, with_synonyms
+from spade_llm.providers.offline.language import key_words
 from spade_llm.providers.offline.time_zones import time_zone_of
 from spade_llm.providers.quoted_context import MESSAGE
 from spade_llm.understanding.answers import (
@@ -45,6 +45,7 @@ from spade_llm.understanding.answers import (
 )
 from spade_llm.understanding.clauses import ClauseKind
 from spade_llm.understanding.corrections import with_antecedent
+from spade_llm.understanding.features import related_words
 from spade_llm.understanding.statements import read_history, read_message, statements_of
 from spade_llm.understanding.vocabulary import concepts_of
 from spade_llm.understanding.wording import in_second_person
@@ -323,8 +324,9 @@ class _Rules:
         if passages and not is_own:
             return passages
         if not results and may_search and "search_memories" in self._tools:
-            wanted = " ".join(sorted(with_synonyms(key_words(asked))))
-            return self._calls("search_memories", [{"query": wanted or asked}])
+            words = " ".join(sorted(key_words(asked)))
+            query = f"{words} {related_words(asked)}".strip() or asked
+            return self._calls("search_memories", [{"query": query}])
         if passages:
             return passages
         by_text = {one.text: one for one in candidates}
