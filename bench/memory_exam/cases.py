@@ -76,11 +76,15 @@ class Case:
         return tuple(line for line in self.lines if line.kind in ASKED_LATER)
 
 
-def load(half: Half, groups: tuple[Group, ...] = tuple(Group)) -> list[Case]:
+def load(source: Half | Path, groups: tuple[Group, ...] = tuple(Group)) -> list[Case]:
+    """The cases of a half, or of a folder with at least one `GROUP.txt`."""
+    folder = FOLDER / source if isinstance(source, Half) else source
+    files = {group: folder / f"{group}.txt" for group in groups}
     return [
         case
-        for group in groups
-        for case in parse((FOLDER / half / f"{group}.txt").read_text(encoding="utf-8"), group)
+        for group, file in files.items()
+        if isinstance(source, Half) or file.exists()
+        for case in parse(file.read_text(encoding="utf-8"), group)
     ]
 
 

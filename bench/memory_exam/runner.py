@@ -1,4 +1,4 @@
-"""Memory exam: `python -m bench exam [--half held_out] [--failures] [WORD …]`.
+"""Memory exam: `python -m bench exam [--half held_out | --folder PATH] [--failures] [WORD …]`.
 
 Each case is a dialogue of a person with an account of their own, over a local network with an
 assistant by rules and a memory agent. First all cases are played; then, when the memory has learned
@@ -232,12 +232,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench exam", description=__doc__)
     parser.add_argument("words", nargs="*", metavar="WORD", help="only cases with one in their id")
     parser.add_argument("--half", type=Half, choices=list(Half), default=Half.DEV)
+    parser.add_argument("--folder", type=Path, help="cases of your own instead of a half")
     parser.add_argument("--failures", action="store_true", help="the failing cases; of dev only")
     parser.add_argument("--keywords", action="store_true", help="a memory without embeddings")
     chosen = parser.parse_args(arguments)
-    if chosen.half is Half.HELD_OUT and (chosen.failures or chosen.words):
+    source = chosen.folder or chosen.half
+    if source is Half.HELD_OUT and (chosen.failures or chosen.words):
         parser.error("held_out shows figures only")
-    cases = load(chosen.half)
+    cases = load(source)
     if chosen.words:
         cases = [one for one in cases if any(word in one.id for word in chosen.words)]
     if not cases:
@@ -248,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_failures(exchanges)
         print()
     print_figures(exchanges)
-    print(f"{len(cases)} cases of {chosen.half}, {time.perf_counter() - began:.0f} s")
+    print(f"{len(cases)} cases of {source}, {time.perf_counter() - began:.0f} s")
     return 0
 
 
