@@ -20,7 +20,7 @@ from spade_llm.cli.terminal import progress_bar
 from spade_llm.core import directory_lock
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.memory.transfer import legacy_files, memory_file
+from spade_llm.memory.transfer import legacy_files, memory_file, records
 from spade_llm.memory.transfer.memory_file import verify_memory_file
 
 if TYPE_CHECKING:
@@ -119,10 +119,10 @@ def _import(home: Path, source: Path, options: argparse.Namespace) -> int:
 
 def _imported(path: Path, source: Path, options: argparse.Namespace) -> memory_file.ImportSummary:
     """Import an export, or a file of spade_llm 0.2 or 0.3; the file's content tells which."""
-    target = legacy_files.ImportTarget(owner=options.owner, subject=options.about)
-    records = legacy_files.read_legacy_file(source, target)
-    if records is not None:
-        return memory_file.import_legacy_records(path, records, is_dry_run=options.dry_run)
+    target = records.ImportTarget(owner=options.owner, subject=options.about)
+    found = legacy_files.read_legacy_file(source, target)
+    if found is not None:
+        return memory_file.import_records(path, found, is_dry_run=options.dry_run)
     if options.owner or options.about:
         raise ConfigurationError(
             f"{str(source)!r} names the owner and subject of each memory itself:"

@@ -6,25 +6,28 @@ import json
 import logging
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
-from uuid import UUID
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.memory import validation
 from spade_llm.memory.contract import MemoryDraft
 from spade_llm.memory.sqlite.connection import BlockingMemory
-from spade_llm.memory.sqlite.rows import new_id
-from spade_llm.memory.transfer.memory_file import import_legacy_records
+from spade_llm.memory.transfer.memory_file import import_records
+from spade_llm.memory.transfer.records import (
+    ImportedRecord,
+    ImportTarget,
+    entry_fields,
+    read_record,
+)
 from spade_llm.memory.validation import normalize_subject
-from spade_llm.search.memory_query import Category, Origin, Tier
+from spade_llm.search.memory_query import Category
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 logger = logging.getLogger(__name__)
@@ -45,27 +48,6 @@ MIGRATED_SUFFIX = ".memory"
 """Suffix that is appended to the name of the old file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportTarget:
-    """Owner and subject of the imported memories."""
-
-    owner: str | None = None
-    """Owner of the memories. None: the agent that the file names."""
-    subject: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LegacyRecord:
-    """Memory in a legacy file."""
-
-    name: str
-    """Location in the file, for messages."""
-    fields: Mapping[str, object]
-    """A record of the export's kind `entry` (memory/transfer/json_lines.py), empty if there is
-    a fault."""
-    fault: str = ""
-
-
 class _LegacyRow(BaseModel):
     id: str
     agent_id: str
@@ -83,7 +65,7 @@ class _LegacyNote(BaseModel):
     timestamp: str
 
 
-def read_legacy_file(path: Path, target: ImportTarget) -> Iterator[LegacyRecord] | None:
+def read_legacy_file(path: Path, target: ImportTarget) -> Iterator[ImportedRecord] | None:
     """Read the records of a legacy file; None if it is not one (it may be an export of this
     program).
 
@@ -103,7 +85,7 @@ def is_legacy_database(path: Path) -> bool:
     return path.is_file() and _is_sqlite(path) and _has_table(path)
 
 
-def read_legacy_database(path: Path, target: ImportTarget) -> Iterator[LegacyRecord]:
+def read_legacy_database(path: Path, target: ImportTarget) -> Iterator[ImportedRecord]:
     """Read the rows of a legacy database, in order.
 
     Raises:
@@ -117,12 +99,12 @@ def read_legacy_database(path: Path, target: ImportTarget) -> Iterator[LegacyRec
             # Invalid UTF-8 becomes surrogates: only its row is rejected, not the file.
             file.text_factory = partial(bytes.decode, errors="surrogateescape")
             for number, row in enumerate(file.execute(SELECT_LEGACY_ROWS), start=1):
-                yield _record(f"row {number}", partial(_record_of_row, dict(row), target))
+                yield read_record(f"row {number}", partial(_record_of_row, dict(row), target))
     except sqlite3.Error as error:
         raise InvalidArguments(f"its table agent_memories cannot be read: {error}") from error
 
 
-def read_legacy_interactions(path: Path, target: ImportTarget) -> Iterator[LegacyRecord]:
+def read_legacy_interactions(path: Path, target: ImportTarget) -> Iterator[ImportedRecord]:
     """Read the notes of a legacy JSON file, conversation by conversation.
 
     Raises:
@@ -132,7 +114,7 @@ def read_legacy_interactions(path: Path, target: ImportTarget) -> Iterator[Legac
     agent, conversations = _interactions(path)
     for conversation, notes in conversations.items():
         for number, note in enumerate(notes if isinstance(notes, list) else [notes], start=1):
-            yield _record(
+            yield read_record(
                 f"{conversation[:80]!r} note {number}",
                 partial(
                     _record_of_note, note, target=target, agent=agent, conversation=conversation
@@ -206,17 +188,6 @@ def _interactions(path: Path) -> tuple[str, Mapping[str, object]]:
     raise InvalidArguments('it is not {"agent_id": …, "interactions": {…}}')
 
 
-def _record(name: str, read: Callable[[], Mapping[str, object]]) -> LegacyRecord:
-    try:
-        return LegacyRecord(name=name, fields=read())
-    except InvalidArguments as error:
-        return LegacyRecord(name=name, fields={}, fault=str(error))
-    except ValidationError as error:
-        wrong = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(map(str, wrong["loc"])) or "it"
-        return LegacyRecord(name=name, fields={}, fault=f"{where}: {wrong['msg']}")
-
-
 def _record_of_row(row: Mapping[str, object], target: ImportTarget) -> Mapping[str, object]:
     """Raises InvalidArguments, ValidationError."""
     old = _LegacyRow.model_validate(row)
@@ -231,9 +202,9 @@ def _record_of_row(row: Mapping[str, object], target: ImportTarget) -> Mapping[s
     )
     created_at = _parse_time("created_at", old.created_at)
     used_at = _parse_time("last_accessed", old.last_accessed) if old.last_accessed else None
+    owner, key = _owner(target, old.agent_id), f"spade_llm\0agent_memories\0{old.id}"
     return {
-        **_entry_values(draft, target=target, agent=old.agent_id, key=f"agent_memories\0{old.id}"),
-        **_dates(created_at),
+        **entry_fields(draft, owner=owner, key=key, created_at=created_at),
         "access_count": old.access_count or 0,
         "last_accessed_at": used_at.isoformat() if used_at and old.access_count else None,
     }
@@ -252,42 +223,14 @@ def _record_of_note(
         session=conversation,
         tags=(INTERACTION,),
     )
-    key = f"interactions\0{conversation}\0{old.timestamp}\0{old.content}"
-    return {
-        **_entry_values(draft, target=target, agent=agent, key=key),
-        **_dates(at),
-        "access_count": 0,
-    }
+    key = f"spade_llm\0interactions\0{conversation}\0{old.timestamp}\0{old.content}"
+    return entry_fields(draft, owner=_owner(target, agent), key=key, created_at=at)
 
 
-def _entry_values(
-    draft: MemoryDraft, *, target: ImportTarget, agent: str, key: str
-) -> Mapping[str, object]:
-    """Fields of an entry record; the same row gets the same id each time. Raises
-    InvalidArguments."""
-    validation.check_draft(draft)
+def _owner(target: ImportTarget, agent: str) -> str:
     owner = target.owner or str(normalize_subject(agent))
     validation.check_name("agent_id", owner)
-    return {
-        "kind": "entry",
-        "id": str(UUID(bytes=new_id(owner, f"spade_llm\0{key}"))),
-        "owner": owner,
-        "content": draft.content,
-        "type": draft.effective_type,
-        "category": draft.category,
-        "tier": Tier.LONG_TERM,
-        "content_type": draft.content_type,
-        "origin": Origin.TOLD,
-        "context": draft.context,
-        "confidence": draft.confidence,
-        "subject": normalize_subject(draft.subject),
-        "session": draft.session,
-        "tags": list(draft.tags),
-    }
-
-
-def _dates(created_at: datetime) -> Mapping[str, object]:
-    return {"created_at": created_at.isoformat(), "updated_at": created_at.isoformat()}
+    return owner
 
 
 def _parse_time(field: str, text: str) -> datetime:
@@ -304,7 +247,7 @@ def _import_into(path: Path, source: Path) -> None:
     records = read_legacy_file(source, ImportTarget())
     if records is None:
         raise InvalidArguments("not a memory file of spade_llm 0.2 or 0.3")
-    done = import_legacy_records(path, records)
+    done = import_records(path, records)
     logger.info("%s: %d memories migrated to %s", source, done.added, path.name)
     for fault in done.faults:
         logger.warning("%s: skipped: %s", source, fault)

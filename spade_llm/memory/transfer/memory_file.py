@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.memory.sqlite.connection import SqlValue
-    from spade_llm.memory.transfer.legacy_files import LegacyRecord
+    from spade_llm.memory.transfer.records import ImportedRecord
 
 ENTRY_COLUMNS = [name for name in json_lines.RECORD_FIELDS["entry"] if name != "owner"]
 
@@ -271,8 +271,8 @@ def import_lines(path: Path, lines: Iterable[str], *, is_dry_run: bool = False) 
         return _import_records(connection, lines)
 
 
-def import_legacy_records(
-    path: Path, records: Iterable[LegacyRecord], *, is_dry_run: bool = False
+def import_records(
+    path: Path, records: Iterable[ImportedRecord], *, is_dry_run: bool = False
 ) -> ImportSummary:
     """Import records of a spade_llm file; wrong records are left out and named.
 

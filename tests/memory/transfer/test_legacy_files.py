@@ -9,8 +9,9 @@ import pytest
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory import Category, MemoryType, SQLiteMemoryBackend
-from spade_llm.memory.transfer.legacy_files import ImportTarget, LegacyRecord, read_legacy_file
-from spade_llm.memory.transfer.memory_file import import_legacy_records, verify_memory_file
+from spade_llm.memory.transfer.legacy_files import read_legacy_file
+from spade_llm.memory.transfer.memory_file import import_records, verify_memory_file
+from spade_llm.memory.transfer.records import ImportedRecord, ImportTarget
 from spade_llm.search.memory_query import MemoryQuery
 from tests.memory.old_files import AGENT, a_note, a_row, write_database, write_interactions
 
@@ -26,7 +27,7 @@ async def memory(tmp_path: Path) -> Path:
         return path
 
 
-def _records(path: Path, target: ImportTarget | None = None) -> Iterator[LegacyRecord]:
+def _records(path: Path, target: ImportTarget | None = None) -> Iterator[ImportedRecord]:
     found = read_legacy_file(path, target or ImportTarget())
     assert found is not None
     return found
@@ -41,7 +42,7 @@ async def test_a_table_keeps_its_dates_and_categories(memory: Path, tmp_path: Pa
     old = write_database(tmp_path / "old.db", rows)
     before = old.read_bytes()
 
-    done = import_legacy_records(memory, _records(old))
+    done = import_records(memory, _records(old))
 
     assert (done.added, done.present, done.faults) == (3, 0, ())
     assert old.read_bytes() == before
@@ -67,9 +68,7 @@ async def test_interactions_are_facts_of_their_conversation(memory: Path, tmp_pa
     notes = {"a@x_b@y": [a_note("The API wants JSON"), a_note("It is slow")], "t-1": []}
     old = write_interactions(tmp_path / "old.json", notes)
 
-    done = import_legacy_records(
-        memory, _records(old, ImportTarget(owner="me@x", subject="Ada@X/phone"))
-    )
+    done = import_records(memory, _records(old, ImportTarget(owner="me@x", subject="Ada@X/phone")))
 
     assert done.added == 2
     async with SQLiteMemoryBackend(memory) as backend:
@@ -85,9 +84,9 @@ async def test_the_same_file_again_changes_nothing(memory: Path, tmp_path: Path)
     table = write_database(tmp_path / "old.db", [a_row("1"), a_row("2", "Bob rows")])
     notes = write_interactions(tmp_path / "old.json", {"c": [a_note("x"), a_note("x")]})
     for file in (table, notes):
-        import_legacy_records(memory, _records(file))
+        import_records(memory, _records(file))
 
-    again = [import_legacy_records(memory, _records(file)) for file in (table, notes)]
+    again = [import_records(memory, _records(file)) for file in (table, notes)]
 
     assert [(done.added, done.present) for done in again] == [(0, 2), (0, 2)]
 
@@ -97,10 +96,10 @@ async def test_a_dry_run_says_what_it_would_do_and_does_nothing(
 ) -> None:
     old = write_database(tmp_path / "old.db", [a_row("1"), a_row("2", category="thought")])
 
-    done = import_legacy_records(memory, _records(old), is_dry_run=True)
+    done = import_records(memory, _records(old), is_dry_run=True)
 
     assert (done.added, done.left_out) == (1, 1)
-    assert import_legacy_records(memory, _records(old)).added == 1
+    assert import_records(memory, _records(old)).added == 1
 
 
 async def test_bad_rows_are_named_and_the_rest_is_done(memory: Path, tmp_path: Path) -> None:
@@ -116,7 +115,7 @@ async def test_bad_rows_are_named_and_the_rest_is_done(memory: Path, tmp_path: P
     ]
     old = write_database(tmp_path / "old.db", rows)
 
-    done = import_legacy_records(memory, _records(old))
+    done = import_records(memory, _records(old))
 
     assert (done.added, done.left_out) == (2, 6)
     assert [fault.partition(":")[0] for fault in done.faults] == [f"row {n}" for n in range(2, 8)]
@@ -135,7 +134,7 @@ async def test_bad_notes_are_named_and_the_rest_is_done(memory: Path, tmp_path: 
     }
     old = write_interactions(tmp_path / "old.json", notes)
 
-    done = import_legacy_records(memory, _records(old))
+    done = import_records(memory, _records(old))
 
     assert (done.added, done.left_out) == (1, 4)
     assert done.faults[0].startswith("'c' note 1: content")
@@ -150,4 +149,4 @@ def test_what_is_no_such_file_is_left_to_others(tmp_path: Path, begin: str) -> N
 
 async def test_another_programs_database_is_refused(memory: Path) -> None:
     with pytest.raises(InvalidArguments, match="no table agent_memories"):
-        import_legacy_records(memory, _records(memory))
+        import_records(memory, _records(memory))

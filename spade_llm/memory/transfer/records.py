@@ -1,0 +1,152 @@
+"""Records of imported files: target of an import, fields of entries and messages, faults."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from pydantic import ValidationError
+
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.memory import validation
+from spade_llm.memory.sqlite.rows import new_id
+from spade_llm.memory.validation import normalize_subject
+from spade_llm.search.memory_query import Tier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from spade_llm.memory.contract import MemoryDraft, ObservedMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportTarget:
+    """Owner and subject of the imported memories."""
+
+    owner: str | None = None
+    """Owner of the memories. None: the agent that the file names (only files of spade_llm)."""
+    subject: str | None = None
+    file_time: datetime = field(default_factory=lambda: datetime.now(UTC))
+    """Date of records without one: the file's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedRecord:
+    """One record of an imported file: with `fields`, or the reason why it has none."""
+
+    name: str
+    """Location in the file, for messages."""
+    fields: Mapping[str, object] = field(default_factory=dict)
+    """A record of the export (memory/transfer/json_lines.py)."""
+    fault: str = ""
+    """Error in the record."""
+    omitted: str = ""
+    """Kind of a record that is not imported on purpose, in the singular: `tool message`."""
+
+
+def read_record(name: str, read: Callable[[], Mapping[str, object]]) -> ImportedRecord:
+    """Call `read`; its InvalidArguments or ValidationError becomes the fault of the record."""
+    try:
+        return ImportedRecord(name=name, fields=read())
+    except InvalidArguments as error:
+        return ImportedRecord(name=name, fault=str(error))
+    except ValidationError as error:
+        return ImportedRecord(name=name, fault=explain_validation(error))
+
+
+def explain_validation(error: ValidationError) -> str:
+    """Name of the first invalid field, and the reason."""
+    wrong = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return f"{'.'.join(map(str, wrong['loc'])) or 'it'}: {wrong['msg']}"
+
+
+def entry_fields(
+    draft: MemoryDraft,
+    *,
+    owner: str,
+    key: str,
+    created_at: datetime,
+    updated_at: datetime | None = None,
+    expires_at: datetime | None = None,
+) -> Mapping[str, object]:
+    """Fields of an entry record; the same owner and key give the same id each time. Raises
+    InvalidArguments."""
+    validation.check_draft(draft)
+    fields: dict[str, object] = {
+        "kind": "entry",
+        "id": str(UUID(bytes=new_id(owner, key))),
+        "owner": owner,
+        "content": draft.content,
+        "type": draft.effective_type,
+        "category": draft.category,
+        "tier": Tier.LONG_TERM,
+        "content_type": draft.content_type,
+        "origin": draft.origin,
+        "context": draft.context,
+        "confidence": draft.confidence,
+        "subject": normalize_subject(draft.subject),
+        "session": draft.session,
+        "tags": list(draft.tags),
+        "created_at": created_at.isoformat(),
+        "updated_at": max(created_at, updated_at or created_at).isoformat(),
+        "access_count": 0,
+    }
+    if draft.metadata:
+        fields["metadata"] = dict(draft.metadata)
+    if expires_at is not None:
+        fields["expires_at"] = expires_at.isoformat()
+    return fields
+
+
+def message_fields(
+    message: ObservedMessage, *, owner: str, conversation: str, subject: str | None
+) -> Mapping[str, object]:
+    """Fields of a message record. Raises InvalidArguments."""
+    validation.check_messages([message])
+    validation.check_name("conversation", conversation)
+    if not message.content.strip():
+        raise InvalidArguments("content must not be empty")
+    return {
+        "kind": "message",
+        "owner": owner,
+        "conversation": conversation,
+        "id": message.id,
+        "subject": normalize_subject(subject),
+        "role": message.role,
+        "content": message.content,
+        "at": message.at.isoformat(),
+        "is_left_out": False,
+    }
+
+
+def parse_time(name: str, value: object) -> datetime | None:
+    """Parse a time: ISO 8601 (UTC if it has no offset), or seconds, milliseconds, microseconds or
+    nanoseconds since 1970; None and "" are none. Raises InvalidArguments, naming the field."""
+    if value is None or value == "":
+        return None
+    try:
+        if isinstance(value, str):
+            at = datetime.fromisoformat(value)
+            at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            at = datetime.fromtimestamp(_seconds(value), UTC)
+        else:
+            raise TypeError
+    except (TypeError, ValueError, OverflowError, OSError):
+        raise InvalidArguments(f"{name}: {str(value)[:40]!r} is not a date and time") from None
+    if at.timestamp() <= 0:
+        raise InvalidArguments(f"{name}: {str(value)[:40]!r} is not after 1970")
+    return at
+
+
+def _seconds(value: float) -> float:
+    """Seconds of a number in any of the usual units: today has 10 digits in seconds."""
+    if not math.isfinite(value):
+        raise ValueError
+    for unit in (1e9, 1e6, 1e3):
+        if abs(value) >= 1e8 * unit:
+            return value / unit
+    return value
