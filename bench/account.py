@@ -10,6 +10,8 @@ from spade_llm.agents import AgentOptions, ConnectionSettings
 
 DOMAIN = "localhost"
 MEMORY, RAG, TOOLS = f"memory@{DOMAIN}", f"rag@{DOMAIN}", f"tools@{DOMAIN}"
+KEEPER = f"keeper@{DOMAIN}"
+"""A second memory agent."""
 GATEWAY = f"gateway@{DOMAIN}"
 
 

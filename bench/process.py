@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bench.account import MEMORY, RAG, TOOLS, Part
+from bench.account import KEEPER, MEMORY, RAG, TOOLS, Part
 from spade_llm.core.concurrency import freeze_gc, gc_paused, run_event_loop
 
 if TYPE_CHECKING:
@@ -175,6 +175,24 @@ async def assistant(part: Part) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
+async def rules(part: Part) -> AsyncIterator[None]:
+    """An assistant without a model, with a memory of its own."""
+    from spade_llm.agents import LLMAgent, Services
+    from spade_llm.providers import OfflineProvider
+
+    account = part.account
+    agent = LLMAgent(
+        account.jid,
+        account.password,
+        OfflineProvider(),
+        services=Services(memory=KEEPER),
+        options=account.options,
+    )
+    async with running(agent):
+        yield
+
+
+@asynccontextmanager
 async def limited(part: Part) -> AsyncIterator[None]:
     """An assistant with the limits of an agent.toml that says nothing of them."""
     from spade_llm.agents import LLMAgent
@@ -264,6 +282,7 @@ KINDS: dict[str, Callable[[Part], AbstractAsyncContextManager[None]]] = {
     "mcp-tools": mcp_tools,
     "rag": rag,
     "assistant": assistant,
+    "rules": rules,
     "limited": limited,
     "guarded": guarded,
     "gateway": gateway,
