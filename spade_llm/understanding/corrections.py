@@ -183,6 +183,13 @@ _THIRD_VERB = re.compile(
     r"|juega|habla|cumple|naci[oó]|le gustan?|le encantan?|prefiere|odia|come|mide|pesa)\b",
     _I,
 )
+_IMPERSONAL = re.compile(
+    r"^(?:no |tambi[eé]n |ahora )?(?:ha|est[aá]|es) (?:muy |ya |todo )*(?:llov|nev|granizad|tronad"
+    r"|hech|habid|sid|nublad|oscur|tarde|temprano|pronto|hora|verdad|cierto|igual|mejor|que|lunes"
+    r"|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)",
+    _I,
+)
+"""`Ha llovido`: a verb without a subject, which is not said of what was spoken of before."""
 _SUBJECT = re.compile(
     r"^(?P<noun>(?:my|our|mi|nuestr[oa]) (?:[\w-]+ ){0,2}?[\w-]+?)(?:['’]s\b(?! (?:name"
     r"|birthday))| (?:is|was|has|lives|works|are|se llama|es|vive|tiene|trabaja|est[aá])\b"
@@ -201,7 +208,8 @@ def with_subject(text: str, known: Sequence[str]) -> str:
     empty) names it; what is said of a thing (`it's red`) behind the latest one, so that it can be
     understood by itself."""
     pronoun = _PERSON_PRONOUN.match(text)
-    if not pronoun and not _THIRD_VERB.match(text):
+    has_subject_before = _THIRD_VERB.match(text) and not _IMPERSONAL.match(text)
+    if not pronoun and not has_subject_before:
         return f"{known[-1]}; {text}" if _ABOUT_IT.match(text) else text
     noun = next(filter(None, map(_noun, reversed(known[-MAX_BACK:]))), "")
     if not noun:

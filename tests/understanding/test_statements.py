@@ -76,6 +76,13 @@ def test_corrections_are_resolved_against_what_was_said_before(
     assert statement == Statement(text=resolved, is_change=True, replaced=earlier)
 
 
+@pytest.mark.parametrize("weather", ["Ha llovido todo el día", "Es muy tarde"])
+def test_an_impersonal_verb_is_not_said_of_the_statement_before(weather: str) -> None:
+    (statement,) = read_message(weather, ["Mi dentista es la doctora Ruiz"]).statements
+
+    assert statement.text == weather
+
+
 def test_pronouns_mean_the_person_of_the_statement_before() -> None:
     told = statements_of(["My sister is called Ana", "She lives in Paris"])
 

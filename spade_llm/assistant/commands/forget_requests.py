@@ -160,6 +160,8 @@ class ForgetRequests:
         found = [entries[number] for number in matching(topic, [one.content for one in entries])]
         if not found:
             return None
+        # Former values go along with the one that holds (_forget_repetitions): no choice.
+        found = [one for one in found if one.invalid_at is None] or found
         texts = _distinct(found)
         is_unclear = not request.is_all or (
             not request.is_everything and are_about_different_beings(texts)

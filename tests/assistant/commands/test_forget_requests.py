@@ -68,6 +68,16 @@ async def test_a_corrected_fact_is_forgotten_with_its_former_values() -> None:
         assert "Valencia" in await say("where do I live?")
 
 
+async def test_former_values_of_the_fact_are_no_choice() -> None:
+    async with a_dialogue() as say:
+        await say("my phone number is 612345678")
+        await say("my new phone number is 699999999")
+
+        assert "forgotten" in await say("forget my phone number")
+        assert "6" not in await say("what is my phone number?")
+        assert "6" not in await say("what was my old phone number?")
+
+
 async def test_several_memories_that_fit_are_asked_about() -> None:
     async with a_dialogue() as say:
         await say("my brother Ben is in prison")
