@@ -267,7 +267,9 @@ class Month:
             counts.right += life.facts[name] in reply
         if former and phrases.asked_before:
             counts.former_asked += 1
-            counts.former_right += former[-1] in await talk.say(phrases.asked_before)
+            # All changes happen on one day, and memories have dates without a time.
+            reply = await talk.say(phrases.asked_before)
+            counts.former_right += any(value in reply for value in former)
 
 
 @dataclass(slots=True, kw_only=True)

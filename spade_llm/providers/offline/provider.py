@@ -229,8 +229,8 @@ class _Rules:
         self._turn = turn
         self._tools = {tool.name: tool for tool in tools}
         self._say: Phrases = PHRASES[turn.language]
-        # Oldest first; of former ones the last to end is the latest.
-        quoted = sorted(turn.context.memories, key=lambda one: (one.date, one.until))
+        # Oldest first. Dates are days: of one day, what still holds is the latest.
+        quoted = sorted(turn.context.memories, key=lambda one: (one.date, one.until or "~"))
         self._recalled = [one for one in quoted if one.kind in KNOWLEDGE_KINDS]
         self._messages = [one for one in quoted if one.kind == MESSAGE]
 
