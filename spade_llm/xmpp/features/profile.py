@@ -18,8 +18,8 @@ from xml.etree import ElementTree as ET
 
 from slixmpp.exceptions import IqError, IqTimeout
 
+from spade_llm.xmpp.features.pep import PepItems
 from spade_llm.xmpp.spade_adapters import Behaviour
-from spade_llm.xmpp.stanzas.forms import typed_form
 from spade_llm.xmpp.stanzas.message import xml_safe_text
 from spade_llm.xmpp.stanzas.vcard import VCARD, is_same_vcard, vcard4, vcard_lines, vcard_temp
 
@@ -31,14 +31,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-TIMEOUT_S = 10.0
 UPDATE = "vcard-temp:x:update"
 NICK = "http://jabber.org/protocol/nick"
-PUBSUB = "http://jabber.org/protocol/pubsub"
 AVATAR_DATA = "urn:xmpp:avatar:data"
 AVATAR_METADATA = "urn:xmpp:avatar:metadata"
 VCARD4_NODE = "urn:xmpp:vcard4"
-PUBLISH_OPTIONS = f"{PUBSUB}#publish-options"
 POLL_EVERY_S = 4.0
 """Interval of load checks in seconds, while requests come and go; peaks between them are not shown.
 """
@@ -47,11 +44,6 @@ MAX_POLL_PAUSE_S = 60.0
 MAX_CHARS = 200
 
 _CLIENT = "{jabber:client}"
-_OPTIONS = {
-    "pubsub#persist_items": "true",
-    # An agent is known by its face before anybody subscribes to it, as it is by its vcard-temp.
-    "pubsub#access_model": "open",
-}
 
 
 class Profile:
@@ -60,6 +52,7 @@ class Profile:
     def __init__(self, agent: XmppAgent, identity: Identity) -> None:
         self._agent = agent
         self._identity = identity
+        self._items = PepItems(agent)
         self._is_done = False
         """True once the profile is published or rejected; reconnections do not repeat it."""
         if identity.is_published:
@@ -74,9 +67,9 @@ class Profile:
         try:
             jid, identity = str(self._agent.jid), self._identity
             card = vcard_lines(identity, jid=jid)
-            answer = await self._ask("get", ET.Element(f"{{{VCARD}}}vCard"))
+            answer = await self._items.ask("get", ET.Element(f"{{{VCARD}}}vCard"))
             if not is_same_vcard(answer.find(f"{{{VCARD}}}vCard"), card, identity.avatar):
-                await self._ask("set", vcard_temp(card, identity.avatar))
+                await self._items.ask("set", vcard_temp(card, identity.avatar))
             await self._publish_items(card)
             self._is_done = True
         except IqTimeout:
@@ -90,7 +83,7 @@ class Profile:
         if (avatar := self._identity.avatar) is not None:
             data = ET.Element(f"{{{AVATAR_DATA}}}data")
             data.text = avatar.base64
-            if await self._keep(AVATAR_DATA, avatar.hash, data):
+            if await self._items.publish(AVATAR_DATA, avatar.hash, data):
                 metadata = ET.Element(f"{{{AVATAR_METADATA}}}metadata")
                 facts = {
                     "bytes": str(len(avatar.content)),
@@ -100,47 +93,11 @@ class Profile:
                     "height": str(avatar.height),
                 }
                 ET.SubElement(metadata, f"{{{AVATAR_METADATA}}}info", facts)
-                await self._put(AVATAR_METADATA, avatar.hash, metadata)
-        await self._keep(VCARD4_NODE, "current", vcard4(card))
+                await self._items.publish(AVATAR_METADATA, avatar.hash, metadata)
+        await self._items.publish(VCARD4_NODE, "current", vcard4(card))
         nick = ET.Element(f"{{{NICK}}}nick")
         nick.text = card["FN"]
-        await self._keep(NICK, "current", nick)
-
-    async def _keep(self, node: str, id: str, payload: ET.Element) -> bool:
-        """Publish an item unless the server has it already; False if it had."""
-        if _texts(await self._item(node, id)) == _texts(payload):
-            return False
-        await self._put(node, id, payload)
-        return True
-
-    async def _item(self, node: str, id: str) -> ET.Element | None:
-        query = ET.Element(f"{{{PUBSUB}}}pubsub")
-        items = ET.SubElement(query, f"{{{PUBSUB}}}items", {"node": node})
-        ET.SubElement(items, f"{{{PUBSUB}}}item", {"id": id})
-        try:
-            answer = await self._ask("get", query)
-        except IqError:
-            return None
-        item = answer.find(f"{{{PUBSUB}}}pubsub/{{{PUBSUB}}}items/{{{PUBSUB}}}item")
-        return item[0] if item is not None and len(item) else None
-
-    async def _put(self, node: str, id: str, payload: ET.Element) -> None:
-        """Publish an item; an existing node keeps its options."""
-        try:
-            await self._ask("set", _publication(node, id, payload, with_options=True))
-        except IqError as error:
-            # XEP-0060 §7.1.5: the node exists with other options than those of `publish-options`.
-            if error.condition != "conflict":
-                raise
-            await self._ask("set", _publication(node, id, payload, with_options=False))
-
-    async def _ask(self, kind: str, payload: ET.Element) -> ET.Element:
-        """Send an IQ and return the answer. Raises IqError, IqTimeout."""
-        iq = self._agent.client.Iq()
-        iq["type"] = kind
-        iq.xml.append(payload)
-        answer: ET.Element = (await iq.send(timeout=TIMEOUT_S)).xml
-        return answer
+        await self._items.publish(NICK, "current", nick)
 
     def _show(self, presence: ET.Element) -> None:
         """Add the avatar hash (XEP-0153): contacts fetch the picture when they see a new hash."""
@@ -149,20 +106,6 @@ class Profile:
             avatar = self._identity.avatar
             # An empty `<photo/>` says that there is no picture (XEP-0153).
             ET.SubElement(update, f"{{{UPDATE}}}photo").text = avatar.hash if avatar else ""
-
-
-def _texts(element: ET.Element | None) -> list[tuple[str, str]]:
-    return [] if element is None else [(one.tag, one.text or "") for one in element.iter()]
-
-
-def _publication(node: str, id: str, payload: ET.Element, *, with_options: bool) -> ET.Element:
-    query = ET.Element(f"{{{PUBSUB}}}pubsub")
-    publish = ET.SubElement(query, f"{{{PUBSUB}}}publish", {"node": node})
-    ET.SubElement(publish, f"{{{PUBSUB}}}item", {"id": id}).append(payload)
-    if with_options:
-        options = ET.SubElement(query, f"{{{PUBSUB}}}publish-options")
-        options.append(typed_form("submit", PUBLISH_OPTIONS, _OPTIONS))
-    return query
 
 
 class LoadState(StrEnum):
