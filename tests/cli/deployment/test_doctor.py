@@ -140,6 +140,25 @@ async def test_open_registration_is_a_failure(tmp_path: Path) -> None:
     assert failed(checks) == ["registration"]
 
 
+@pytest.mark.server
+async def test_a_server_that_reads_in_small_pieces_is_reported(tmp_path: Path) -> None:
+    hosted = new_deployment(tmp_path, "memory")
+    hosted.prepare()
+    config = hosted.config.read_text(encoding="utf-8")
+    slow = config.replace("network_default_read_size = 65536", "network_default_read_size = 512")
+    assert slow != config
+    hosted.config.write_text(slow, encoding="utf-8")
+
+    async with hosted.serving():
+        assert await hosted.make_accounts() == ""
+        checks = await check_accounts(hosted.place)
+
+    assert failed(checks) == []
+    # On a machine that is too busy for a fast link, nothing is said of the reads.
+    reads = [one for one in checks if one.name == "server's reads"]
+    assert all("network_default_read_size" in one.remedy for one in reads)
+
+
 async def test_an_unreachable_address_is_reported_with_a_fix(tmp_path: Path) -> None:
     nowhere = CliContext(data=tmp_path, host="127.0.0.1", port=1, domain=DOMAIN)
 
