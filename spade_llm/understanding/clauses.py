@@ -50,7 +50,11 @@ _LEAD_IN = re.compile(
     r"|please note(?: that)?|it turns out(?: that)?|turns out(?: that)?|resulta que"
     r"|al final resulta que|you should know(?: that)?|did you know(?: that)?|sabes,?|i(?:['’]d"
     r"| would) like you to know(?: that)?"
-    r"|(?:thanks|thank you|gracias|yes|yeah|yep|s[ií]|claro|haha+|jaja+)(?=\s*[,.!:;–—-]))"
+    r"|lol|omg|ugh|argh|phew|yay|wow|uh|um|er|aw+|che|uy|uf+|jo|jope|guau|haha+|jaja+|(?:to be )?honest"
+    r"|tbh|(?:the )?(?:thing|fact|truth) is(?: that)?|fun fact|guess what|believe it or not"
+    r"|on top of (?:all )?that|what['’]?s more|la verdad(?: es que)?|lo cierto es que|en fin|o sea"
+    r"|a ver|total que|encima(?! de)|es que|f[ií]jate|(?:\w{4,}ly|then)(?=,? (?:i|we|my|our)\b)"
+    r"|(?:thanks|thank you|gracias|yes|yeah|yep|s[ií]|claro)(?=\s*[,.!:;–—-]))"
     r"(?:\s*[,.!:;–—-]+\s*|\s+|$))+",
     _I,
 )
@@ -67,8 +71,10 @@ _CHANGE_LEAD_IN = re.compile(
 """Of these, `no` counts with a comma only (`_without_lead_in`)."""
 _REMEMBER = re.compile(
     r"^(?:can you |could you |please |puedes |por favor )*"
-    r"(?:remember|don['’]?t forget|keep in mind|note(?: down)?|take note|save this|recuerda"
-    r"|acu[eé]rdate(?: de)?|apunta|anota|no olvides|no te olvides(?: de)?|ten en cuenta|guarda)\b"
+    r"(?:remember|don['’]?t forget|keep in mind|bear in mind|note(?: down)?|take note|make a note|jot down"
+    r"|write down|save this|recu[eé]rd[aá]|recuerde|acu[eé]rdate(?: de)?|acordate(?: de)?|ap[uú]nt[aá](?:te|me)?"
+    r"|an[oó]t[aá](?:te|me)?|apunte|anote|no (?:te )?olvid(?:es|[eé]s|e)(?: de)?|ten(?:[eé]|ga)? en cuenta"
+    r"|guard[aá](?:te|me)?|toma nota(?: de)?)(?!\w)"
     r"(?:[:,]| that\b| que\b| this:| esto:)*\s*(?P<content>.+)$",
     _I,
 )
@@ -217,6 +223,12 @@ _OWN_SPANISH = re.compile(
     _I,
 )
 """The same in Spanish, where the verb's ending says that it is about the speaker."""
+_OF_SPEAKER = re.compile(
+    r"(?=(?:\S+\s+){2})(?:[\w'’@/.-]+[,:]?\s+)*?(?:i|i['’](?:m|ve|d|ll)|im|ive|we|we['’](?:re|ve|d|ll)|my|our|me|us"
+    r"|mine|myself|mis?|m[ií]|yo|nos|nuestr[oa]s?|conmigo)(?![\w'’])(?<!\bUS)",
+    _I,
+)
+"""Three words or more, one of which means the speaker: `penicillin gives me a rash`."""
 _FINITE = (
     r"(?:is|are|was|were|has|have|had|can|will|isn['’]t|aren['’]t|wasn['’]t|doesn['’]t|don['’]t"
     r"|does|do|did|didn['’]t"
@@ -231,25 +243,16 @@ _FINITE = (
     r"|llega|viene|empieza|abre|cierra|cuesta|juega|estudia|gustan?|encantan?|muri[oó]|naci[oó]"
     r"|queda|hay|ha|han|hemos|va|van|caduca|vence"
     r"|se \w+(?:a|e|an|en)|dice|dijo|prefiere|come|bebe|habla|quiere|mide|pesa|odia|conduce"
-    r"|ense[ñn]a|toca|lleva|guarda|duerme|\w{3,}(?:ó|aron|ieron))"
+    r"|ense[ñn]a|toca|lleva|guarda|duerme|\w{3,}(?:ó|aron|ieron|é|aba[ns]?|ían?))"
 )
 """Verbs that make a clause a statement: a noun without one is a key word."""
 _OTHERS = re.compile(
-    r"^(?:no more |(?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+, (?:my|our|mi|nuestr[oa]) \w+,|he|she|it|they|his"
-    r"|her|their|its|this|that|these|those|there|someone|everyone|the|an?|both|all|one of|another"
-    r"|[eé]l|ell[ao]s?|su|sus|est[aeo]s?|es[aeo]s?|el|la|los|las|un[oa]?s?|hay|todos|la de"
-    r"|lo de|\w+ and|\w+ y"
-    r"|(?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)"
-    rf"(?:['’](?:s|re|ve|ll|d)\b|(?: [\w'’@./-]+){{0,7}}? {_FINITE}\b).*\s\S",
+    r"^(?:(?:he|she|it|they|[eé]l|ell[ao]s?)(?: \S|['’])"
+    r"|(?=\S*[^\W\d_]{3}|\S+ \S*[^\W\d_]{3})[\w'’./-]+(?:['’](?:s|re|ve|ll|d)\b|,? [\w'’@./-]+){0,8}?"
+    rf"(?:['’](?:s|re|ve|ll|d)\b| {_FINITE}\b)).*\s\S",
     _I,
 )
-"""A statement about another being or a thing, with up to seven words before its verb."""
-_NOUN_SUBJECT = re.compile(
-    rf"^(?:mum|mom|dad|mother|father|grandma|grandpa|gran|nan|mam[aá]|pap[aá]"
-    rf"|[a-záéíóúñ]{{3,}}(?: [a-záéíóúñ]{{3,}})?)(?:['’]s(?: \w+)?)? {_FINITE}\b.*\s\S",
-    _I,
-)
-"""The same with a subject without an article: `mum lives in …`."""
+"""A statement about another being or a thing, with up to nine words before its verb."""
 _THIRD_SPANISH = re.compile(
     r"^(?:no |ya no |tambi[eé]n |ahora |se )*(?:es|est[aá]|ha|se ha|han|se han|tiene|vive"
     r"|trabaja|se llama|llama|estudia|juega|habla|cumple|naci[oó]"
@@ -258,13 +261,38 @@ _THIRD_SPANISH = re.compile(
     _I,
 )
 """The same without a subject, as Spanish allows."""
-_ELLIPTIC = re.compile(
-    r"^(?:just |finally |recently )?(?:got|had|went|bought|sold|lost|found|started|finished"
-    r"|moved|quit|broke|passed"
-    r"|met|became|stopped|gave up|left|switched|changed (?:jobs|my))\b \S",
+_ELLIPTIC = (
+    (
+        re.compile(
+            r"^(?:just |finally |recently |also |still |never |only )*(?:got|had|went|bought|sold|lost|found"
+            r"|started|finished|moved|quit|broke|met|became|stopped|gave|left|made|took|ate|saw|ran"
+            r"|won|grew|used to|live|lives|hate|love|like|prefer|want|need|work|speak|have|play|study"
+            r"|(?:ca|do|did|wo|have|had|could)n['’]?t|cannot|\w+ed (?:my|the|an?|our|out|up|off|in|to|from|on"
+            r"|jobs))\b \S",
+            _I,
+        ),
+        "I",
+    ),
+    (
+        re.compile(
+            r"^(?:just |recently |also |still |not |now |currently |originally |happily )*(?:allergic|married"
+            r"|divorced|engaged|single|widowed|retired|pregnant|born|based|vegan|vegetarian|coeliac"
+            r"|diabetic|scared|terrified|afraid|into|from|off to|living|working|studying|learning"
+            r"|training|moving|going|flying|getting|having|seeing|trying|saving|thinking"
+            r"|planning|looking|reading|taking|starting|expecting)\b \S",
+            _I,
+        ),
+        "I'm",
+    ),
+    (re.compile(r"^(?:just |never |always |also )*been \S", _I), "I've"),
+)
+"""Statements without their subject, and what is missing: `got a new job`, `allergic to nuts`."""
+_NOTE = re.compile(
+    r"^[^\W\d_]{3,}(?: [\w'’.-]+){0,4} (?:on|el|this|next|este) (?:(?:next |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)\b.*\d",
     _I,
 )
-"""A statement without its subject: `got a new job`."""
+"""A note of a date: `dentist on Monday at 3`."""
 _CALL_ME = re.compile(r"^(?:(?:you can|just|puedes) )*(?:call me|ll[aá]ma(?:me|rme)) \S", _I)
 """It has the form of a request, and is kept as a statement: it says the speaker's name."""
 _ANSWER_IN = re.compile(
@@ -274,13 +302,14 @@ _ANSWER_IN = re.compile(
 )
 """The same: it says how the speaker wants to be answered."""
 _SPLIT = re.compile(
-    r"\s*;\s+|\s+[–—-]\s+|(?:,\s+|,?\s+(?:and|so|y)\s+)"
-    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought "
-    r"|got (?:an?|the) |no me|i|i['’]m"
-    r"|i['’]ve"
-    r"|my (?!\w+,)|our|we|we['’]re"
-    r"|we['’]ve|call me|she|he|vivo|trabajo|prefiero|odio|soy|tengo|hablo"
-    r"|estudio|suelo|mi (?!\w+,)|mis|me (?:gusta|encanta|llamo)\w*|estoy)\b)",
+    r"\s*;\s+|\s+[–—-]\s+|(?:,\s+(?:and |so |then |y |e )?"
+    r"|\s+(?:and|so|then|y)\s+|,?\s(?:but|pero)\s(?=my|our|mis?\b|she|he|they))"
+    r"(?:(?:then|also|now|on top of (?:all )?that|as well|plus|tambi[eé]n|encima|adem[aá]s|luego|ahora"
+    r"|al final|resulta que|it turns out),? )*"
+    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought |got (?:an?|the) |i|i['’](?:m|ve)|my (?!\w+,)|our"
+    r"|we|we['’](?:re|ve)|call me|she|he|they"
+    r"|mi (?!\w+,)|mis|no me|(?:se )?me \w{3,}(?<!r)|nos \w{3,}(?<!r)|(?:he|hemos) \w+[dt]o"
+    r"|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo|estoy|voy|vamos|tenemos|\w{2,}[éí])(?!\w))",
     _I,
 )
 """Places where a new clause begins: only before words that begin one, since lists have commas and
@@ -380,8 +409,9 @@ def _classify(part: str) -> Clause:
     if TAKEN_BACK.match(part):
         return Clause(text=part, kind=ClauseKind.UNREAL)
     text, is_change = _without_lead_in(part.lstrip("¡ "))
-    if _ELLIPTIC.match(text) and not is_question(text):
-        text = f"I {text[0].lower()}{text[1:]}"
+    subject = next((subject for start, subject in _ELLIPTIC if start.match(text)), "")
+    if subject and not is_question(text):
+        text = f"{subject} {text[0].lower()}{text[1:]}"
     found = _REMEMBER.match(text)
     if found and not is_question(text) and not _QUESTION_WORD.match(found["content"]):
         return Clause(
@@ -419,8 +449,7 @@ def _is_statement(text: str) -> bool:
         return False
     bare = _QUOTED.sub('"', text)
     return any(
-        one.match(bare)
-        for one in (_OWN, _OWN_SPANISH, _OTHERS, _THIRD_SPANISH, _NOUN_SUBJECT, _TWO_SUBJECTS)
+        one.match(bare) for one in (_OWN, _OWN_SPANISH, _OF_SPEAKER, _OTHERS, _THIRD_SPANISH, _NOTE)
     ) and not is_question(text)
 
 

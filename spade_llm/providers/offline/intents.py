@@ -149,20 +149,17 @@ _I = re.IGNORECASE
 _POLITE = r"^(?:(?:please|por favor|hi|hello|hey|hola|ok|and|y)\b[\s,.!]*)*"
 
 _TIME = re.compile(
-    r"\b(?:what(?:'s| is)? (?:the )?(?:current |local )?(?:time|date|day)\b"
-    r"(?! (?:do|does|did|is (?!it\b|now\b|in\b)\w+|are)\b)"
-    r"|what time(?! (?:do|does|did|is (?!it\b|now\b|in\b)\w+)\b)|what day(?= is (?:it|today))"
-    r"|tell me the (?:time|date)|current (?:time|date)\b|which day is (?:it|today)|today'?s date"
-    r"|date today|qu[eé] horas? (?:es|son)|dime la (?:hora|fecha)"
-    r"|qu[eé] (?:d[ií]a|fecha) (?:es|tenemos|estamos)\b"
-    r"|a qu[eé] d[ií]a|cu[aá]l es la (?:hora|fecha))",
+    r"\b(?:what(?:['’]?s| is)? (?:the )?(?:current |local )?(?:time|date|day)\b(?: of the week)?"
+    r"|tell me the (?:time|date)|current (?:time|date)\b|which day\b|today['’]?s date|date today"
+    r"|qu[eé] horas?\b|dime la (?:hora|fecha)|qu[eé] (?:d[ií]a|fecha)\b|cu[aá]l es la (?:hora|fecha))",
     _I,
 )
-_NOT_TIME = re.compile(
-    r"\b(?:does|do|did|was|will|should|of the|del? (?:la|el|los|las|mi)|open|abre|fue|ser[aá]"
-    r"|tomorrow|yesterday|next|last|ma[ñn]ana|ayer|pr[oó]xim[oa]|pasado)\b",
+_NOW = re.compile(
+    r"(?:[\s,]*(?:is|it|es|son|tenemos|estamos|right now|now|today|please|ahora(?: mismo)?|hoy"
+    r"|por favor|de la semana|de hoy|over there|all[ií])\b)*(?:\s*(?:in|at|en)\s[^?!]+)?[\s?!.,;:]*",
     _I,
 )
+"""What may stand behind that: `what time is my train?` does not ask for the present time."""
 _PLACE = re.compile(r"\b(?:in|at|en)\s+(?:the city of |la ciudad de )?(?P<place>[^?!]+)", _I)
 _NOT_PLACE = re.compile(
     r"\b(?:right now|now|today|please|ahora(?: mismo)?|hoy|por favor)\b|[.,;:\s]+$", _I
@@ -214,7 +211,7 @@ _GREETING = re.compile(
 
 def _time(text: str) -> TimeIntent | None:
     found = _TIME.search(text)
-    if not found or _NOT_TIME.search(text[found.end() :]):
+    if not found or not _NOW.fullmatch(text[found.end() :]):
         return None
     place = _PLACE.search(text[found.end() :])
     if not place:
