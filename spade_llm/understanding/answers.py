@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.features import ends, features, is_changed
 from spade_llm.understanding.replacement import Statement, replaces
 from spade_llm.understanding.vocabulary import (
@@ -15,12 +16,13 @@ from spade_llm.understanding.vocabulary import (
     is_concept,
     kin,
     things,
+    typed_values,
     values_of_part,
 )
 from spade_llm.understanding.wording import SPANISH_FIRST_PERSON
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from spade_llm.understanding.features import Features
 
@@ -77,8 +79,8 @@ _HOW_TO = re.compile(
 """Questions for instructions and reasons, which a fact about the person seldom answers."""
 _WH = re.compile(r"^¿?(?:where|when|who|d[oó]nde|cu[aá]ndo|qui[eé]n)\b", _I)
 _WHEN = re.compile(
-    r"\b(?:when|what (?:day|date|time|year)|which (?:day|date|year)|cu[aá]ndo|qu[eé] (?:d[ií]a"
-    r"|fecha|hora|a[ñn]o)|a qu[eé] hora)\b",
+    r"\b(?:when(?:['’]?s)?|(?:what|which) (?:day|date|time|year|month)(?:['’]?s)?|cu[aá]ndo"
+    r"|qu[eé] (?:d[ií]as?|fecha|horas?|a[ñn]o|mes))\b",
     _I,
 )
 _WHO = re.compile(
@@ -88,9 +90,16 @@ _WHERE = re.compile(
     r"\b(?:where|which (?:city|country|town)|d[oó]nde|qu[eé] (?:ciudad|pa[ií]s))\b", _I
 )
 _HOW_MANY = re.compile(
-    r"\b(?:how (?:many|much|old|tall)|what (?:number|size)|what(?:['’]s| is) (?:my|the"
+    r"\b(?:how (?:many|much|old|tall|long|far|often)|(?:what|which) (?:number|size|age)"
+    r"|what(?:['’]s| is) (?:my|the"
     r"|our) (?:\w+ )?number|cu[aá]nt[oa]s?|qu[eé] (?:n[uú]mero"
-    r"|talla))\b",
+    r"|talla|edad))\b",
+    _I,
+)
+_FOR_VALUE = re.compile(
+    r"\b(?:wh(?:at|ich|o|ose|en|ere)(?:['’]?s)?|how|qu[eé]|cu[aá]l(?:es)?|qui[eé]n(?:es)?|d[oó]nde"
+    r"|ad[oó]nde"
+    r"|cu[aá]ndo|c[oó]mo|cu[aá]nt[oa]s?)\b",
     _I,
 )
 _COLOUR = re.compile(r"\bcolou?r|\bcolor", _I)
@@ -100,8 +109,12 @@ _BEFORE = re.compile(
     _I,
 )
 _OWN = re.compile(
-    r"\b(?:i|i['’]\w+|my|me|mine|we|our|us|mis?|m[ií]|nos|nuestr[oa]s?|"
-    + "|".join(sorted(SPANISH_FIRST_PERSON - {"sé"}))
+    r"\b(?:i|i['’]\w+|my|me|mine|we|we['’]\w+|our|us|mis?|m[ií]|nos|nuestr[oa]s?|"
+    + "|".join(
+        sorted(
+            {form for one in SPANISH_FIRST_PERSON - {"sé"} for form in (one, strip_accents(one))}
+        )
+    )
     + r")(?!\w)",
     _I,
 )
@@ -137,6 +150,8 @@ class Question:
 
     text: str
     concepts: frozenset[str]
+    names: frozenset[str]
+    """Words of its names, in lower case."""
     expected: frozenset[ValueType]
     wants_before: bool
 
@@ -156,6 +171,7 @@ class Question:
         return Question(
             text=text,
             concepts=concepts_of(_BEFORE.sub(" ", text)),
+            names=_names(text),
             expected=frozenset(expected),
             wants_before=asks_about_past(text),
         )
@@ -183,8 +199,9 @@ def find_answers(
     is another source, too. At most MAX_ANSWERS, and one only unless the question is about several
     things.
     """
-    asked = Question.read(question)
-    if not asked.concepts:
+    candidates = list(candidates)
+    asked = Question.read(_with_being(question, candidates))
+    if not asked.concepts and not asked.names:
         return []
     scored = [
         (score(asked, one), number, one)
@@ -209,29 +226,80 @@ def find_nearest(question: str, candidates: Sequence[Candidate]) -> Candidate | 
         return None
     # Only the first: similarity of meaning alone is weak evidence, and weaker for the next.
     nearest = candidates[0]
-    said = features(nearest.text)
-    has_type = not asked.expected or any(said.values_of(kind) for kind in asked.expected)
-    is_other = (
-        said.beings != features(asked.text).beings
+    return nearest if _may_answer(asked, nearest) else None
+
+
+def find_possible(
+    question: str, candidates: Sequence[Candidate], recent: Collection[str]
+) -> Candidate | None:
+    """The candidate that may answer although the vocabulary has no sufficient link: with a value of
+    the expected type, about the same being, and not known to be about something else.
+
+    `recent`: texts of the latest statements of the conversation. A question for a value (`which`,
+    `who`) that has no link to any candidate may mean one of them; the latest is returned.
+    """
+    asked = Question.read(_with_being(question, candidates))
+    if _HOW_TO.search(question):
+        return None
+    is_open = bool(_FOR_VALUE.search(question))
+    possible = [
+        (points, number)
+        for number, one in enumerate(candidates)
+        if _may_answer(asked, one)
+        and ((points := score(asked, one)) > 0.0 or (is_open and one.text in recent))
+        and not _is_unrelated(asked, one)
+    ]
+    return candidates[max(possible)[1]] if possible else None
+
+
+def _may_answer(asked: Question, candidate: Candidate) -> bool:
+    """Check whether nothing but the missing words in common is against this candidate."""
+    said = features(candidate.text)
+    is_against = (
+        candidate.is_closed
+        or asked.wants_before
         or said.is_reported
         or said.is_plan
-        or said.is_past
         or said.is_negated
-        or nearest.is_closed
-        or asked.wants_before
-        or _is_about_another(nearest.text, question)
+        or said.beings != features(asked.text).beings
+        or _is_about_another(candidate.text, asked.text)
     )
-    return nearest if has_type and not is_other else None
+    return not is_against and (
+        not asked.expected
+        or _has_expected(asked, candidate, said)
+        or _may_have_name(asked, candidate)
+    )
+
+
+def _is_unrelated(asked: Question, candidate: Candidate) -> bool:
+    """Check whether both are about known relations, but not about the same: `what is my religion?`
+    and `I live in Rome`. Of a word without a concept it is not known."""
+    said = features(candidate.text).concepts
+    return not asked.concepts & said and all(
+        any(is_concept(one) and one not in general() for one in concepts)
+        for concepts in (asked.concepts, said)
+    )
 
 
 def score(asked: Question, candidate: Candidate) -> float:
     """How well a candidate answers: shared concepts, value of the expected type, same beings."""
     said = features(candidate.text)
     shared = asked.concepts & said.concepts
+    named = asked.names & set(split_words(candidate.text))
     is_ended = ends(candidate.text, asked.concepts)
-    if not shared and not is_ended:
+    if not shared and not is_ended and not named:
         return 0.0
-    points = sum(map(_weight, shared)) + COVERED_SCORE * len(shared) / len(asked.concepts)
+    points = sum(map(_weight, shared)) + COVERED_SCORE * len(shared) / max(1, len(asked.concepts))
+    if asked.names:
+        # A stem is the same for `Lucho` and `Lucha`, and `Ella` has none.
+        has_stem = bool(named and concepts_of(" ".join(named)) & shared)
+        points += -SMALL_PENALTY if not named else 0.0 if has_stem else NAMED_SCORE
+        is_introduction = said.concepts <= concepts_of(" ".join(asked.names)) | said.beings | {
+            "name",
+            "pet",
+        }
+        if is_introduction and "name" not in asked.concepts and not _WHO.search(asked.text):
+            points -= PENALTY
     points += WHOLE_SCORE if shared == asked.concepts else 0.0
     # A class that both name says little, if the question names a member of it that was not told.
     if shared <= general() and not asked.concepts - shared <= general():
@@ -251,13 +319,13 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     asked_beings = features(asked.text).beings
     has_name = _names_shared(asked.text, candidate.text)
     is_own = is_about_speaker(asked.text)
-    penalty = 0.0
-    if said.beings - asked_beings:
-        is_aside = _FIRST_PERSON.match(candidate.text) and "name" not in asked.concepts
-        penalty += ASIDE_PENALTY if is_aside or not is_own else PENALTY
-    if asked_beings - said.beings and not has_name:
-        penalty += PENALTY
     is_asked = bool(said.beings & asked_beings)
+    penalty = 0.0
+    if said.beings - asked_beings and not has_name:
+        is_aside = _FIRST_PERSON.match(candidate.text) and "name" not in asked.concepts
+        penalty += ASIDE_PENALTY if is_aside or is_asked or not is_own else PENALTY
+    if asked_beings and not is_asked and not has_name:
+        penalty += PENALTY
     if is_own and not is_asked and _is_about_another(candidate.text, asked.text):
         penalty += PENALTY
     if said.is_reported and not has_name:
@@ -268,9 +336,26 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
 def _type_points(asked: Question, candidate: Candidate, said: Features) -> float:
     if not asked.expected:
         return 0.0
-    has_type = any(said.values_of(kind) for kind in asked.expected)
-    is_place = _WHERE.search(asked.text) and _PLACE.search(candidate.text)
-    return TYPE_SCORE if has_type or is_place else -TYPE_SCORE
+    if _has_expected(asked, candidate, said):
+        return TYPE_SCORE
+    return 0.0 if _may_have_name(asked, candidate) else -TYPE_SCORE
+
+
+def _may_have_name(asked: Question, candidate: Candidate) -> bool:
+    """Check whether a name is expected, and the text has no capitals: any word may be one."""
+    told = candidate.text[1:]
+    return ValueType.NAME in asked.expected and told == told.lower()
+
+
+def _has_expected(asked: Question, candidate: Candidate, said: Features) -> bool:
+    """Check whether a candidate has a value of a type that the question expects."""
+    text = candidate.text
+    return (
+        any(said.values_of(kind) for kind in asked.expected)
+        or bool(ValueType.NUMBER in asked.expected and _COUNT.search(text))
+        or bool(ValueType.DAY in asked.expected and _PERIOD.search(text))
+        or bool(_WHERE.search(asked.text) and _PLACE.search(text))
+    )
 
 
 def _time_points(asked: Question, candidate: Candidate, said: Features) -> float:
@@ -290,6 +375,28 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
 
 _STATES = frozenset({"home", "work", "study", "marital"})
 """Relations of which a plan says nothing yet."""
+_COUNT = re.compile(
+    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thir\w+|fif\w+|twenty|forty"
+    r"|sixty"
+    r"|seventy|eighty|ninety|hundred|thousand|dozen|couple|half|quarter|once|twice|an? (?:day|week"
+    r"|month"
+    r"|year)|every|each|only|no|never|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|doce|trece"
+    r"|catorce"
+    r"|quince|veint\w+|treinta|cuarenta|cincuenta|sesenta|setenta|ochenta|noventa|cien\w*|mil"
+    r"|media|par"
+    r"|docena|cada|ningun[oa]?|nunca|vez|veces)\b",
+    _I,
+)
+_PERIOD = re.compile(
+    r"\b(?:ago|spring|summer|autumn|fall|winter|christmas|easter|morning|afternoon|evening|night"
+    r"|noon"
+    r"|week(?:end)?s?|days?|months?|years?|weekdays?|every|daily|quarter (?:past|to)|half past"
+    r"|since|until"
+    r"|primavera|verano|oto[ñn]o|invierno|navidad|semana|noches?|tardes?|mes|meses|a[ñn]os?"
+    r"|d[ií]as?"
+    r"|hace|desde|cada|finde|y media|y cuarto|menos cuarto)\b",
+    _I,
+)
 _PLACE = re.compile(
     r"\b(?:in|on|at|under|behind|inside|next to|to|en|debajo|detr[aá]s|dentro|encima|sobre"
     r"|junto a)\b",
@@ -301,7 +408,8 @@ _FIRST_PERSON = re.compile(
 _PAST = re.compile(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez|\w+[íaáé]ba)\b", _I)
 _USED_TO = re.compile(r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b", _I)
 _OTHER_SUBJECT = re.compile(
-    r"^(?!I\b|I['’]|My\b|Our\b|We\b|The\b|Mi\b|Mis\b|Yo\b|Me\b|El\b|La\b|It\b|There\b|This\b"
+    r"^(?!.*\b(?:me|us|nos)\b)(?!I\b|I['’]|My\b|Our\b|We\b|The\b|Mi\b|Mis\b|Yo\b|Me\b|El\b|La\b"
+    r"|It\b|There\b|This\b"
     r"|En\b|A\b|No\b)(?P<name>[A-ZÁÉÍÓÚÑ][\wáéíóúñ]+)(?:['’]s [a-z]| (?:is|was|has|lives|works|says"
     r"|said|told|likes|loves|moved|went|got|wants|es|vive|dice|dijo|tiene|trabaja|se|est[aá])\b)"
 )
@@ -327,6 +435,36 @@ def is_about_speaker(question: str) -> bool:
 def _is_about_another(text: str, question: str) -> bool:
     found = _OTHER_SUBJECT.match(text)
     return found is not None and found["name"].lower() not in question.lower()
+
+
+_INTRODUCTION = re.compile(
+    r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>(?:[\w-]+ )??[\w-]+?)(?:['’]s name is|['’]s (?:called"
+    r"|named)"
+    r"| is (?:called|named)| called| named| se llama| llamad[oa]"
+    r"|,)? (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)",
+    _I,
+)
+"""What tells the name of a being: `my stepfather is called Winston`, `my sister Ana`."""
+
+
+def _with_being(question: str, candidates: Sequence[Candidate]) -> str:
+    """The question, and behind it what the beings are that it calls by their names."""
+    names = _names(question)
+    if not names:
+        return question
+    found = (one for candidate in candidates for one in _INTRODUCTION.finditer(candidate.text))
+    nouns = (one["noun"] for one in found if one["name"].lower() in names)
+    beings = [
+        one for one in dict.fromkeys(nouns) if concepts_of(one) & kin() and one not in question
+    ]
+    return " ".join([question, *(f"my {one}" for one in beings[:1])])
+
+
+def _names(question: str) -> frozenset[str]:
+    # The first word has a capital anyway.
+    question = question.lstrip("¿¡ \"'")
+    spans = typed_values(question).get(ValueType.NAME, ())
+    return frozenset(word for start, end in spans for word in split_words(question[start:end]))
 
 
 def _names_shared(question: str, text: str) -> bool:

@@ -50,7 +50,8 @@ _LEAD_IN = re.compile(
     r"|please note(?: that)?|it turns out(?: that)?|turns out(?: that)?|resulta que"
     r"|al final resulta que|you should know(?: that)?|did you know(?: that)?|sabes,?|i(?:['’]d"
     r"| would) like you to know(?: that)?"
-    r"|lol|omg|ugh|argh|phew|yay|wow|uh|um|er|aw+|che|uy|uf+|jo|jope|guau|haha+|jaja+|(?:to be )?honest"
+    r"|lol|omg|ugh|argh|phew|yay|wow|uh|um|er|aw+|che|uy|uf+|jo|jope|guau|haha+|jaja+"
+    r"|(?:to be )?honest"
     r"|tbh|(?:the )?(?:thing|fact|truth) is(?: that)?|fun fact|guess what|believe it or not"
     r"|on top of (?:all )?that|what['’]?s more|la verdad(?: es que)?|lo cierto es que|en fin|o sea"
     r"|a ver|total que|encima(?! de)|es que|f[ií]jate|(?:\w{4,}ly|then)(?=,? (?:i|we|my|our)\b)"
@@ -71,9 +72,12 @@ _CHANGE_LEAD_IN = re.compile(
 """Of these, `no` counts with a comma only (`_without_lead_in`)."""
 _REMEMBER = re.compile(
     r"^(?:can you |could you |please |puedes |por favor )*"
-    r"(?:remember|don['’]?t forget|keep in mind|bear in mind|note(?: down)?|take note|make a note|jot down"
-    r"|write down|save this|recu[eé]rd[aá]|recuerde|acu[eé]rdate(?: de)?|acordate(?: de)?|ap[uú]nt[aá](?:te|me)?"
-    r"|an[oó]t[aá](?:te|me)?|apunte|anote|no (?:te )?olvid(?:es|[eé]s|e)(?: de)?|ten(?:[eé]|ga)? en cuenta"
+    r"(?:remember|don['’]?t forget|keep in mind|bear in mind|note(?: down)?|take note|make a note"
+    r"|jot down"
+    r"|write down|save this|recu[eé]rd[aá]|recuerde|acu[eé]rdate(?: de)?|acordate(?: de)?"
+    r"|ap[uú]nt[aá](?:te|me)?"
+    r"|an[oó]t[aá](?:te|me)?|apunte|anote|no (?:te )?olvid(?:es|[eé]s|e)(?: de)?|ten(?:[eé]"
+    r"|ga)? en cuenta"
     r"|guard[aá](?:te|me)?|toma nota(?: de)?)(?!\w)"
     r"(?:[:,]| that\b| que\b| this:| esto:)*\s*(?P<content>.+)$",
     _I,
@@ -98,7 +102,8 @@ _QUESTION_WORD = re.compile(
     r"|can you|could|will|would you|should|have (?:i|you|we)|has (?:my|he|she|it)"
     r"|qu[eé]\b|d[oó]nde\b|adónde|cu[aá]ndo\b(?! (?:era|ten[ií]a|yo|viv[ií]a))|qui[eé]n(?:es)?"
     r"|c[oó]mo (?!te\b)|cu[aá]l(?:es)?|cu[aá]nt[oa]s?"
-    r"|(?:a|de|en|con|por|para|desde|hasta) (?:qu[eé]|qui[eé]n|cu[aá]l|d[oó]nde|cu[aá]ndo"
+    r"|(?:a|de|en|con|por|para|desde|hasta) (?:qué|que (?=hora|d[ií]a|a[ñn]o|mes)|qui[eé]n|cu[aá]l"
+    r"|d[oó]nde|cu[aá]ndo"
     r"|cu[aá]nt\w+))\b",
     _I,
 )
@@ -148,7 +153,8 @@ TAKEN_BACK = re.compile(
 )
 """A message that takes back what was said before it."""
 _UNREAL = re.compile(
-    r"\b(?:if (?!possible|needed)|unless|whether|suppose|supposing|imagine|let['’]?s say|as if"
+    r"\b(?:if (?!possible|needed|you\b|that helps|i remember|i recall|memory)|unless|whether"
+    r"|suppose|supposing|imagine|let['’]?s say|as if"
     r"|as though"
     r"|i wish|wished|if only|in my dreams?|i dreamt|i dreamed|in (?:this|the|a) (?:game|story|book"
     r"|movie|film|novel|scenario|dream|example|song)|for example|for instance|hypothetical\w*"
@@ -224,8 +230,11 @@ _OWN_SPANISH = re.compile(
 )
 """The same in Spanish, where the verb's ending says that it is about the speaker."""
 _OF_SPEAKER = re.compile(
-    r"(?=(?:\S+\s+){2})(?:[\w'’@/.-]+[,:]?\s+)*?(?:i|i['’](?:m|ve|d|ll)|im|ive|we|we['’](?:re|ve|d|ll)|my|our|me|us"
-    r"|mine|myself|mis?|m[ií]|yo|nos|nuestr[oa]s?|conmigo)(?![\w'’])(?<!\bUS)",
+    r"(?=(?:\S+\s+){2})(?:[\w'’@/.-]+[,:]?\s+)*?(?:i|i['’](?:m|ve|d|ll)|im|ive|we|we['’](?:re|ve|d"
+    r"|ll)|my|our|me|us"
+    r"|mine|myself|soy|tengo|estoy|vivo|voy|hago|llevo|suelo|prefiero|odio|quiero|fui|tuve|hemos"
+    r"|somos"
+    r"|tenemos|vamos|estamos|mis?|m[ií]|yo|nos|nuestr[oa]s?|conmigo)(?![\w'’])(?<!\bUS)",
     _I,
 )
 """Three words or more, one of which means the speaker: `penicillin gives me a rash`."""
@@ -248,7 +257,8 @@ _FINITE = (
 """Verbs that make a clause a statement: a noun without one is a key word."""
 _OTHERS = re.compile(
     r"^(?:(?:he|she|it|they|[eé]l|ell[ao]s?)(?: \S|['’])"
-    r"|(?=\S*[^\W\d_]{3}|\S+ \S*[^\W\d_]{3})[\w'’./-]+(?:['’](?:s|re|ve|ll|d)\b|,? [\w'’@./-]+){0,8}?"
+    r"|(?=\S*[^\W\d_]{3}|\S+ \S*[^\W\d_]{3})[\w'’./-]+(?:['’](?:s|re|ve|ll|d)\b"
+    r"|,? [\w'’@./-]+){0,8}?"
     rf"(?:['’](?:s|re|ve|ll|d)\b| {_FINITE}\b)).*\s\S",
     _I,
 )
@@ -257,17 +267,23 @@ _THIRD_SPANISH = re.compile(
     r"^(?:no |ya no |tambi[eé]n |ahora |se )*(?:es|est[aá]|ha|se ha|han|se han|tiene|vive"
     r"|trabaja|se llama|llama|estudia|juega|habla|cumple|naci[oó]"
     r"|le gustan?|le encantan?|prefiere|odia|come|mide|pesa|son|tienen|viven|est[aá]n|era"
-    r"|fue)\b\s+\S",
+    r"|fue|sale|viene|llega|empieza|termina|acaba|cuesta|queda|va|lleva|hace|quiere|necesita|sabe"
+    r"|toca|nace"
+    r"|duerme|cuida|ense[ñn]a|conduce|maneja|estudian|juegan|van|vienen|hay|hab[ií]a|me"
+    r"|nos)\b\s+\S",
     _I,
 )
 """The same without a subject, as Spanish allows."""
 _ELLIPTIC = (
     (
         re.compile(
-            r"^(?:just |finally |recently |also |still |never |only )*(?:got|had|went|bought|sold|lost|found"
+            r"^(?:just |finally |recently |also |still |never |only )*(?:got|had|went|bought|sold"
+            r"|lost|found"
             r"|started|finished|moved|quit|broke|met|became|stopped|gave|left|made|took|ate|saw|ran"
-            r"|won|grew|used to|live|lives|hate|love|like|prefer|want|need|work|speak|have|play|study"
-            r"|(?:ca|do|did|wo|have|had|could)n['’]?t|cannot|\w+ed (?:my|the|an?|our|out|up|off|in|to|from|on"
+            r"|won|grew|used to|live|lives|hate|love|like|prefer|want|need|work|speak|have|play"
+            r"|study"
+            r"|(?:ca|do|did|wo|have|had|could)n['’]?t|cannot|\w+ed (?:my|the|an?|our|out|up|off|in"
+            r"|to|from|on"
             r"|jobs))\b \S",
             _I,
         ),
@@ -275,7 +291,8 @@ _ELLIPTIC = (
     ),
     (
         re.compile(
-            r"^(?:just |recently |also |still |not |now |currently |originally |happily )*(?:allergic|married"
+            r"^(?:just |recently |also |still |not |now |currently |originally "
+            r"|happily )*(?:allergic|married"
             r"|divorced|engaged|single|widowed|retired|pregnant|born|based|vegan|vegetarian|coeliac"
             r"|diabetic|scared|terrified|afraid|into|from|off to|living|working|studying|learning"
             r"|training|moving|going|flying|getting|having|seeing|trying|saving|thinking"
@@ -288,7 +305,8 @@ _ELLIPTIC = (
 )
 """Statements without their subject, and what is missing: `got a new job`, `allergic to nuts`."""
 _NOTE = re.compile(
-    r"^[^\W\d_]{3,}(?: [\w'’.-]+){0,4} (?:on|el|this|next|este) (?:(?:next |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"^[^\W\d_]{3,}(?: [\w'’.-]+){0,4} (?:on|el|this|next|este) (?:(?:next |this )?(?:mon|tues"
+    r"|wednes|thurs|fri|satur|sun)day"
     r"|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)\b.*\d",
     _I,
 )
@@ -304,12 +322,14 @@ _ANSWER_IN = re.compile(
 _SPLIT = re.compile(
     r"\s*;\s+|\s+[–—-]\s+|(?:,\s+(?:and |so |then |y |e )?"
     r"|\s+(?:and|so|then|y)\s+|,?\s(?:but|pero)\s(?=my|our|mis?\b|she|he|they))"
-    r"(?:(?:then|also|now|on top of (?:all )?that|as well|plus|tambi[eé]n|encima|adem[aá]s|luego|ahora"
+    r"(?:(?:then|also|now|on top of (?:all )?that|as well|plus|tambi[eé]n|encima|adem[aá]s|luego"
+    r"|ahora"
     r"|al final|resulta que|it turns out),? )*"
     r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought |got (?:an?|the) |i|i['’](?:m|ve)|my (?!\w+,)|our"
     r"|we|we['’](?:re|ve)|call me|she|he|they"
     r"|mi (?!\w+,)|mis|no me|(?:se )?me \w{3,}(?<!r)|nos \w{3,}(?<!r)|(?:he|hemos) \w+[dt]o"
-    r"|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo|estoy|voy|vamos|tenemos|\w{2,}[éí])(?!\w))",
+    r"|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo|estoy|voy|vamos|tenemos"
+    r"|\w{2,}[éí])(?!\w))",
     _I,
 )
 """Places where a new clause begins: only before words that begin one, since lists have commas and

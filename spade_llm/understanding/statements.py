@@ -22,6 +22,9 @@ MAX_STATEMENTS = 5
 """Maximum number of statements from one message."""
 MAX_EARLIER = 12
 """Number of earlier statements that a correction may refer to."""
+MAX_ANTECEDENT_CHARS = 150
+"""Maximum length in characters of a statement that is repeated before what refers to it."""
+_PRONOUN = re.compile(r"^(?:he|she|they|his|her|their|él|ell[ao]s?|sus?)(?:\s|['’])", _I)
 _NO_LONGER_BUT_NOW = re.compile(
     r"^(?P<ended>(?:i (?:no longer|don['’]?t) (?P<en>\w+)|(?:yo )?ya no (?P<es>\w+)) .+?)"
     r"(?: any ?more)?[,;]? (?:(?:and|but|y|sino|pero) )?(?:now|ahora),? (?:(?:it['’]?s|i"
@@ -130,7 +133,19 @@ def _statements_of_clause(
         return [corrected]
     if clause.kind is not ClauseKind.STATEMENT:
         return []
-    return [_plain_statement(with_subject(text, known) if known else text, clause.is_change)]
+    return [_plain_statement(_with_antecedent(text, known), clause.is_change)]
+
+
+def _with_antecedent(text: str, known: Sequence[str]) -> str:
+    """The statement with what its pronoun means; behind the statement before it, if that does not
+    name it in words that can be put in the pronoun's place."""
+    if not known:
+        return text
+    resolved = with_subject(text, known)
+    is_open = resolved == text and _PRONOUN.match(text) and not is_changed(text)
+    if is_open and ";" not in known[-1] and len(known[-1]) <= MAX_ANTECEDENT_CHARS:
+        return f"{known[-1]}; {text}"
+    return resolved
 
 
 def _plain_statement(text: str, is_change: bool = False) -> Statement:

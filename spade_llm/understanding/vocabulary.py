@@ -132,7 +132,7 @@ _PHRASES = (
     (r"\bi(?:['’]m| am|['’]ve been| have been| was) (?:an?|the) (?!bit\b|little\b|lot\b|fan\b)", "work role"),
     (r"\b(?:he|she|\w+)(?:['’]s| is) an? \w+(?:er|or|ist|ian|nurse|chef|pilot)\b", "work role"),
     (r"^(?:yo )?soy (?!de\b|al[eé]rg|muy\b|m[aá]s\b|el\b|la\b|vegan|vegetar|cel[ií]ac|diab|de\b)\w+", "work role"),
-    (r"\b(?:i(?:['’]m| am)|i come|where .* from|am i) (?:originally )?from\b|\bfrom\?$|\bsoy de\b|\bde d[oó]nde soy\b", "origin"),
+    (r"(?:['’](?:m|s|re)|\b(?:am|is|are|comes?|came)) (?:originally )?from\b|\bwhere .* from\b|\bam i from\b|\bfrom\?$|\bsoy de\b|\bde d[oó]nde soy\b", "origin"),
     (r"\bborn (?:in|at)\b|\bnac[ií] en\b", "origin"),
     (r"\bcan(?:['’]t|not) stand\b|\bdo(?:es)?n['’]t (?:really )?like\b|\bno (?:me )?(?:gusta|soporto)n?\b", "dislike"),
     (r"\bcan(?:['’]t|not)(?: i)? (?:eat|have)\b|\bno puedo (?:comer|tomar)\b", "allergy health food"),
@@ -297,11 +297,16 @@ _QUOTED = re.compile(r"«(?:[^\s«»]+\s+){3}[^«»]*»|“(?:[^\s“”]+\s+){3
 """A quoted sentence of more than three words: others say it. A shorter quotation is a title or a
 name."""
 _NO_WORD = re.compile(
-    r"(?<=\bwi)-(?=fi\b)|(?<=\w)[- ](?=in[- ]law\b)|(?<=[- ]in)[- ](?=law\b)"
-    r"|\bson (?=\d|mis?\b|l[oa]s\b|un[oa]s\b|el\b|de\b)|(?<=[eé]nes |[aá]les |[nñ]tos )son\b",
+    r"(?<=\bwi)-(?=fi\b)|(?<=\bstep)[- ](?=\w{3})|(?<=\w)[- ](?=in[- ]law\b)"
+    r"|(?<=[- ]in)[- ](?=law\b)"
+    r"|\bson (?=\d|mis?\b|l[oa]s\b|un[oa]s\b|el\b|de\b)|(?<=[eé]nes |[aá]les |[nñ]tos )son\b"
+    r"|\b(?:as an?|when i was an?|de|desde|cuando era) (?:little |young |small )?(?:kid|child|boy"
+    r"|girl|lad|lass"
+    r"|teenager|ni[ñn][oa]|chic[oa]|peque[ñn][oa]|joven|cr[ií][oa])\b",
     re.IGNORECASE,
 )
-"""What stands between the parts of a single word (`wi-fi`, `mother-in-law`), and a Spanish verb."""
+"""What stands between the parts of a single word (`wi-fi`, `mother-in-law`), a Spanish verb, and
+the speaker's childhood, which is no child's."""
 _DEFINITE = frozenset("my our your the mi mis tu tus nuestro nuestra el la al del".split())
 
 _ENDING = re.compile(r"(?<=\w{4})[aeo]s?$")

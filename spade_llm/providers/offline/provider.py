@@ -39,6 +39,7 @@ from spade_llm.understanding.answers import (
     Candidate,
     find_answers,
     find_nearest,
+    find_possible,
     group_statements,
     is_about_speaker,
     with_closed,
@@ -182,6 +183,9 @@ KNOWLEDGE_KINDS = ("fact", "preference", "semantic", "profile", "procedural")
 """Kinds of recalled memories that answer; episodes and patterns are about many things."""
 CHARS_PER_TOKEN = 4
 """Estimated characters per token, as used elsewhere; rules have no tokens."""
+RECENT_STATEMENTS = 2
+"""Latest statements of the conversation that a question may mean without a known link: vectors of
+what has just been said are not there yet."""
 LISTED_CATEGORIES = ("fact", "preference")
 LISTED_MEMORIES = 50
 """Memories of each category in a list of everything: as many as the tool gives."""
@@ -336,7 +340,10 @@ class _Rules:
             for one in self._turn.context.memories
             if one.kind in KNOWLEDGE_KINDS and one.text in by_text
         ]
-        if is_own and (near := find_nearest(asked, nearest)):
+        recent = self._told.current[-RECENT_STATEMENTS:]
+        if is_own and (
+            near := find_nearest(asked, nearest) or find_possible(asked, candidates, recent)
+        ):
             return self._say.perhaps.format(self._line(near))
         if results and not any(map(_is_list, results)):
             return "\n".join(results)
