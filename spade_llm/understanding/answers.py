@@ -219,14 +219,16 @@ def find_answers(
 
 def find_nearest(question: str, candidates: Sequence[Candidate]) -> Candidate | None:
     """The first of the candidates, which are in the order of their meaning's similarity to the
-    question, if it can be an answer: with a value of the expected type, and about the same being.
+    question, if it can be an answer: with a value of the expected type, about the same being, and
+    not known to be about something else.
     """
     asked = Question.read(question)
     if not candidates or _HOW_TO.search(question):
         return None
     # Only the first: similarity of meaning alone is weak evidence, and weaker for the next.
     nearest = candidates[0]
-    return nearest if _may_answer(asked, nearest) else None
+    is_possible = _may_answer(asked, nearest) and not _is_unrelated(asked, nearest)
+    return nearest if is_possible else None
 
 
 def find_possible(
@@ -326,7 +328,9 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
         penalty += ASIDE_PENALTY if is_aside or is_asked or not is_own else PENALTY
     if asked_beings and not is_asked and not has_name:
         penalty += PENALTY
-    if is_own and not is_asked and _is_about_another(candidate.text, asked.text):
+    is_subject_asked = not said.subject or bool(said.subject & asked.concepts) or has_name
+    is_about_another = _is_about_another(candidate.text, asked.text)
+    if is_own and not is_asked and (is_about_another or not is_subject_asked):
         penalty += PENALTY
     if said.is_reported and not has_name:
         penalty += PENALTY

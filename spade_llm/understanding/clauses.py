@@ -230,7 +230,8 @@ _OWN_SPANISH = re.compile(
 )
 """The same in Spanish, where the verb's ending says that it is about the speaker."""
 _OF_SPEAKER = re.compile(
-    r"(?=(?:\S+\s+){2})(?:[\w'’@/.-]+[,:]?\s+)*?(?:i|i['’](?:m|ve|d|ll)|im|ive|we|we['’](?:re|ve|d"
+    r"(?=(?:\S+\s+){2})(?:[\w'’@/.-]+[,:]?\s+)*?(?<!\bwhat )(?:i|i['’](?:m|ve|d|ll)|im|ive|we"
+    r"|we['’](?:re|ve|d"
     r"|ll)|my|our|me|us"
     r"|mine|myself|soy|tengo|estoy|vivo|voy|hago|llevo|suelo|prefiero|odio|quiero|fui|tuve|hemos"
     r"|somos"
@@ -245,6 +246,17 @@ _FINITE = (
     r"|wants?|needs?|plays?|studies|speaks?|means?|says?|said|told|comes?|goes|starts?|ends?"
     r"|costs?|opens?|closes?|expires?|leaves?|arrives?|keeps?|stays?|moved|died|got|gave|broke"
     r"|passed|became|went|came|made|took|bought"
+    r"|gets?|takes?|makes?|gives?|brings?|runs?|puts?|sits?|hangs?|holds?|pays?|feels?|smells?"
+    r"|tastes?"
+    r"|rides?|brings?|collects|picks?|drops?|visits|helps|walks|talks|cooks?|bakes?|writes?|reads?"
+    r"|sings?"
+    r"|suffers?|snores?|knows?|owns?|sells?|buys?|builds?|manages|hurts?|aches?|contains?|belongs?"
+    r"|begins?"
+    r"|finishes|happens?|falls?|lasts?|lets|sends?|shares?|breaks?|sees?|sounds?|becomes|used to"
+    r"|shut|fell"
+    r"|grew|sent|paid|won|ran|began|built|chose|drove|flew|forgot|held|hit|hurt|knew|let|rang|sang"
+    r"|sat|saw"
+    r"|slept|spent|spoke|stole|taught|thought|wore|wrote|might|must|should|shall"
     r"|left|met|eats?|drinks?|drives?|wears?|calls?|called|named|turn(?:s|ed)|weighs?|prefers?"
     r"|teaches|sleeps?|barks?|thinks?|\w+ed"
     r"|es|son|est[aá]n?|era|eran|fue|fueron|tiene|tienen|vive|viven|trabaja|trabajan|se llaman?"
@@ -294,7 +306,8 @@ _ELLIPTIC = (
             r"^(?:just |recently |also |still |not |now |currently |originally "
             r"|happily )*(?:allergic|married"
             r"|divorced|engaged|single|widowed|retired|pregnant|born|based|vegan|vegetarian|coeliac"
-            r"|diabetic|scared|terrified|afraid|into|from|off to|living|working|studying|learning"
+            r"|diabetic|scared|terrified|afraid|into|from|off to|gonna|going to|about to"
+            r"|supposed to|due to|on|living|working|studying|learning"
             r"|training|moving|going|flying|getting|having|seeing|trying|saving|thinking"
             r"|planning|looking|reading|taking|starting|expecting)\b \S",
             _I,
@@ -306,11 +319,14 @@ _ELLIPTIC = (
 """Statements without their subject, and what is missing: `got a new job`, `allergic to nuts`."""
 _NOTE = re.compile(
     r"^[^\W\d_]{3,}(?: [\w'’.-]+){0,4} (?:on|el|this|next|este) (?:(?:next |this )?(?:mon|tues"
-    r"|wednes|thurs|fri|satur|sun)day"
-    r"|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)\b.*\d",
+    r"|wednes|thurs"
+    r"|fri|satur|sun)day|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)\b.*\d"
+    r"|^(?:[\w'’-]+ ){0,4}(?:code|pin|passw\w+|combination|number|plate|size|c[oó]digo|clave"
+    r"|contrase[ñn]a"
+    r"|n[uú]mero|matr[ií]cula|talla):? (?:de )?\S*\d",
     _I,
 )
-"""A note of a date: `dentist on Monday at 3`."""
+"""A note of a date or a code: `dentist on Monday at 3`, `gate code 4471`."""
 _CALL_ME = re.compile(r"^(?:(?:you can|just|puedes) )*(?:call me|ll[aá]ma(?:me|rme)) \S", _I)
 """It has the form of a request, and is kept as a statement: it says the speaker's name."""
 _ANSWER_IN = re.compile(

@@ -103,6 +103,12 @@ _EVENTS = (
     ),
 )
 """Events that end facts, and the concepts of those facts."""
+_SUBJECT = re.compile(
+    r"^(?:and |but |y |pero )?((?:my|our|the|mi|nuestr[oa]|el|la) (?:(?:best|old|new|own|elder"
+    r"|older|younger|little"
+    r"|big|mejor) )?[\w-]+)(?! (?:de|del)\b)(?!['’]s [a-z]+ (?:is|was|are))",
+    _I,
+)
 _ROLES = frozenset({"doctor", "dentist", "teacher", "pet", "partner", "child", "boss", "ex"})
 """Beings that statements about the speaker often name (`an appointment with the dentist`), and
 classes of several beings: they do not make a statement one about another being."""
@@ -118,6 +124,8 @@ class Features:
     values: tuple[tuple[ValueType, frozenset[str]], ...]
     beings: frozenset[str]
     """People and animals that it is about, apart from the speaker."""
+    subject: frozenset[str]
+    """The one of them that is its subject: `my dentist is …`."""
     is_negated: bool
     is_ended: bool
     """It says that something is over: `I sold …`, `I quit …`."""
@@ -151,11 +159,13 @@ def features(text: str) -> Features:
     ):
         bare = f"{bare[:start]} {bare[end:]}"
     concepts = concepts_of(text)
+    subject = _SUBJECT.match(text)
     return Features(
         concepts=concepts,
         topic=concepts_of(bare) - general(),
         values=values,
         beings=(concepts & kin()) - _ROLES,
+        subject=concepts_of(subject[1]) & kin() if subject else frozenset(),
         is_negated=bool(_NEGATED.search(text)),
         is_ended=bool(_ENDED.search(text)),
         is_past=bool(_PAST_EVENT.search(text)),

@@ -117,6 +117,7 @@ _PHRASES = (
     (r"\bhow often\b|\bcada cu[aá]nto\b|\b(?:once|twice|\w+ times) an? (?:day|week|month|year)\b|\b\w+ (?:vez|veces) (?:al|a la|por) \w+", "frequency"),
     (r"\bhalf[- ](?:brother|sister)\b|\bmedio herman[oa]\b", "stepsibling"),
     (r"\b(?:left|right)[- ]?handed\b|\bleftie\b", "handed"),
+    (r"\b\d['’′]\s?\d{1,2}\b|\b\d (?:ft|foot|feet)\b|\b[12][.,]\d\d ?m\b", "height"),
     (r"\bstar sign\b|\bsigno del zod\w+", "zodiac"),
     (r"\bblood pressure\b|\btensi[oó]n (?:alta|baja|arterial)\b", "bloodpressure health"),
     (r"\bdate of birth\b|\bfecha de nacimiento\b", "birthday"),

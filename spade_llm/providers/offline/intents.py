@@ -151,12 +151,14 @@ _POLITE = r"^(?:(?:please|por favor|hi|hello|hey|hola|ok|and|y)\b[\s,.!]*)*"
 _TIME = re.compile(
     r"\b(?:what(?:['’]?s| is)? (?:the )?(?:current |local )?(?:time|date|day)\b(?: of the week)?"
     r"|tell me the (?:time|date)|current (?:time|date)\b|which day\b|today['’]?s date|date today"
-    r"|qu[eé] horas?\b|dime la (?:hora|fecha)|qu[eé] (?:d[ií]a|fecha)\b|cu[aá]l es la (?:hora|fecha))",
+    r"|qu[eé] horas?\b|dime la (?:hora|fecha)|qu[eé] (?:d[ií]a|fecha)\b|cu[aá]l es la (?:hora"
+    r"|fecha))",
     _I,
 )
 _NOW = re.compile(
     r"(?:[\s,]*(?:is|it|es|son|tenemos|estamos|right now|now|today|please|ahora(?: mismo)?|hoy"
-    r"|por favor|de la semana|de hoy|over there|all[ií])\b)*(?:\s*(?:in|at|en)\s[^?!]+)?[\s?!.,;:]*",
+    r"|por favor|de la semana|de hoy|over there|all[ií])\b)*(?:\s*(?:in|at"
+    r"|en)\s[^?!]+)?[\s?!.,;:]*",
     _I,
 )
 """What may stand behind that: `what time is my train?` does not ask for the present time."""

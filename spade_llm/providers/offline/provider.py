@@ -335,11 +335,8 @@ class _Rules:
         if passages:
             return passages
         by_text = {one.text: one for one in candidates}
-        nearest = [
-            by_text[one.text]
-            for one in self._turn.context.memories
-            if one.kind in KNOWLEDGE_KINDS and one.text in by_text
-        ]
+        recalled = (m.text for m in self._turn.context.memories if m.kind in KNOWLEDGE_KINDS)
+        nearest = [by_text[text] for text in (*recalled, *_listed(results)) if text in by_text]
         recent = self._told.current[-RECENT_STATEMENTS:]
         if is_own and (
             near := find_nearest(asked, nearest) or find_possible(asked, candidates, recent)
