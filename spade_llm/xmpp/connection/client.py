@@ -163,8 +163,9 @@ class XmppClient(ClientXMPP):
         on_due: Callable[[float], None],
     ) -> None:
         self._prologue = PrologueCheck()
-        self._pending_iq_ids: set[str] = set()
-        """Ids of our requests that wait for their answer."""
+        self._pending_iqs: dict[str, BaseHandler] = {}
+        """Handlers of our requests that wait for their answer, by id. They are not registered with
+        slixmpp before it arrives: it would ask each of them about each stanza."""
         use_fast_scram()
         super().__init__(jid, password, ssl_context=tls_context(connection.ca_path))
         self._write_buffer = WriteBuffer(self.loop, super().send_raw)
@@ -286,12 +287,15 @@ class XmppClient(ClientXMPP):
         after: BaseHandler | None = None,
     ) -> None:
         if handler.name.startswith(_PENDING_IQ_PREFIX):
-            self._pending_iq_ids.add(handler.name.removeprefix(_PENDING_IQ_PREFIX))
-        super().register_handler(handler, before, after)
+            self._pending_iqs[handler.name.removeprefix(_PENDING_IQ_PREFIX)] = handler
+        else:
+            super().register_handler(handler, before, after)
 
     def remove_handler(self, name: str) -> bool:
-        """Forget a pending IQ, too: slixmpp calls this for each request that timed out."""
-        self._pending_iq_ids.discard(name.removeprefix(_PENDING_IQ_PREFIX))
+        """Remove a handler or a pending IQ: slixmpp calls this for each request that timed out."""
+        id = name.removeprefix(_PENDING_IQ_PREFIX)
+        if id != name and self._pending_iqs.pop(id, None) is not None:
+            return True
         return bool(super().remove_handler(name))
 
     def _spawn_event(self, xml: Element) -> None:
@@ -301,17 +305,29 @@ class XmppClient(ClientXMPP):
         elif xml.tag == _MESSAGE and self.on_acl is not None and xml.find(ACL_TAG) is not None:
             self.management.note_received(xml)
             self.on_acl(xml)
+        elif xml.tag == _IQ and xml.get("type") in _ANSWERS:
+            self._answer_pending_iq(xml)
         else:
             super()._spawn_event(xml)
+
+    def _answer_pending_iq(self, xml: Element) -> None:
+        """Give an IQ response to the handler of its request, which compares the sender as well: a
+        response of somebody else leaves the request pending."""
+        id = xml.get("id", "")
+        handler = self._pending_iqs[id]
+        super().register_handler(handler)
+        super()._spawn_event(xml)
+        if handler.check_delete():
+            self._pending_iqs.pop(id, None)
+        else:
+            super().remove_handler(handler.name)
+            handler.stream = None
 
     def _is_dropped(self, xml: Element) -> bool:
         """True for a stanza that is dropped: an IQ response that no request waits for, or a refused
         stanza. slixmpp takes 0.1 to 0.3 ms for each, this check 0.01 ms."""
         if xml.tag == _IQ and xml.get("type") in _ANSWERS:
-            id = xml.get("id", "")
-            is_awaited = id in self._pending_iq_ids
-            self._pending_iq_ids.discard(id)
-            return not is_awaited
+            return xml.get("id", "") not in self._pending_iqs
         is_stanza = xml.tag in (_IQ, _MESSAGE, _PRESENCE)
         return is_stanza and self.is_refused is not None and self.is_refused(xml)
 
