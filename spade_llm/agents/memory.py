@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat.service import ChatReply, ChatService
 from spade_llm.assistant.commands.adhoc_menus import offer_personal_memory_menu
+from spade_llm.assistant.commands.memory_passport import PassportCommands
 from spade_llm.assistant.commands.personal_memory import (
     PersonalMemoryCommands,
     parse_personal_command,
@@ -17,10 +21,15 @@ from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.remote import MemoryService
 from spade_llm.memory.remote_endpoint import ENTRY_SUBJECT
 from spade_llm.memory.sqlite.maintenance import DailyPurge
+from spade_llm.memory.transfer.passport import KEY_NODE, MAX_PASSPORT_BYTES, PassportKey
+from spade_llm.memory.transfer.passport_store import PassportStore
 from spade_llm.messaging import agent_status
+from spade_llm.rag.loading.fetcher import Fetcher, FetchLimits
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
+from spade_llm.xmpp.connection.settings import tls_context
 from spade_llm.xmpp.features.encryption_hint import EncryptionHint
-from spade_llm.xmpp.features.uploads import send_file
+from spade_llm.xmpp.features.public_key import PublicKeyNode
+from spade_llm.xmpp.features.uploads import allowed_upload_hosts, send_file
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -28,6 +37,9 @@ if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.providers.embedder import Embedder
     from spade_llm.providers.model import ChatModel
+
+PASSPORT_NAME = "passport.jsonl"
+"""Name under which a shared file is stored while it is read, whatever its sender calls it."""
 
 
 class MemoryAgent(XmppAgent):
@@ -59,6 +71,15 @@ class MemoryAgent(XmppAgent):
         self._own_memories = PersonalMemoryCommands(self._backend)
         service = MemoryService(self._backend, on_observed=self._learner.wake)
         service.attach(self.node.dispatcher)
+        key = PassportKey.load_or_create(data) if data else PassportKey.generate()
+        self._fetcher: Fetcher | None = None
+        self.passport_key = PublicKeyNode(self, node=KEY_NODE, key=key.public)
+        self._passports = PassportCommands(
+            PassportStore(self._backend, key, issuer=str(self.jid)),
+            send=partial(send_file, self),
+            fetch=self._fetch,
+            key_of=self.passport_key.key_of,
+        )
         self._sending = LongAnswerSender(
             partial(send_file, self),
             long_answer_chars=0,
@@ -74,6 +95,14 @@ class MemoryAgent(XmppAgent):
         )
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
+        folder = self.options.data or Path(stack.enter_context(TemporaryDirectory()))
+        self._fetcher = Fetcher(
+            folder / "fetched",
+            partial(allowed_upload_hosts, self),
+            context=tls_context(self.options.connection.ca_path),
+            limits=FetchLimits(max_bytes=MAX_PASSPORT_BYTES),
+        )
+        await self._fetcher.clear()
         # First in, last out: purge and learner use it until they have ended.
         await stack.enter_async_context(self._backend)
         await stack.enter_async_context(DailyPurge(self._backend))
@@ -84,14 +113,28 @@ class MemoryAgent(XmppAgent):
         return await self._sending.answer(turn_input, self._answer_person)
 
     async def _answer_person(self, turn_input: ChatTurnInput) -> ChatReply:
-        return ChatReply(text=await self._answer_text(turn_input.text, turn_input.peer))
+        answer = await self._passports.answer(turn_input)
+        if answer is None:
+            return ChatReply(text=await self._answer_text(turn_input.text, turn_input.peer))
+        await self._scrub_answers(turn_input.text, turn_input.peer)
+        return ChatReply(text=answer)
 
     async def _answer_text(self, text: str, peer: str) -> str:
         answer = await self._own_memories.answer(text, subject=peer)
-        # Answers to agents are remembered for repeated requests, and may quote what was changed.
-        if parse_personal_command(text).verb in ("correct", "forget", "learn"):
-            await self.node.dispatcher.scrub(ENTRY_SUBJECT, [peer])
+        await self._scrub_answers(text, peer)
         return answer
+
+    async def _scrub_answers(self, text: str, peer: str) -> None:
+        # Answers to agents are remembered for repeated requests, and may quote what was changed.
+        if parse_personal_command(text).verb in ("correct", "forget", "import", "learn"):
+            await self.node.dispatcher.scrub(ENTRY_SUBJECT, [peer])
+
+    async def _fetch(self, url: str) -> bytes:
+        """Content of a file on our own server's uploads. Raises ServiceError."""
+        if self._fetcher is None:
+            raise RuntimeError(f"{self.jid} is not started")
+        async with self._fetcher.fetched(url, name=PASSPORT_NAME) as file:
+            return await asyncio.to_thread(file.path.read_bytes)
 
     async def _summary(self) -> str:
         return (

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.core.errors import ConfigurationError, RequestError
+from spade_llm.core.errors import ConfigurationError
 from spade_llm.messaging import agent_status
 from spade_llm.rag import DocumentLibrary
 from spade_llm.rag.loading.fetcher import FetchedDocuments, Fetcher, FetchLimits
@@ -14,7 +13,7 @@ from spade_llm.rag.loading.loader import MAX_BINARY_BYTES
 from spade_llm.rag.remote import RagService
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 from spade_llm.xmpp.connection.settings import tls_context
-from spade_llm.xmpp.features.uploads import upload_host
+from spade_llm.xmpp.features.uploads import allowed_upload_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 
     from spade_llm.providers.embedder import Embedder
     from spade_llm.providers.model import ChatModel
-
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +91,7 @@ class RAGAgent(XmppAgent):
         if self._upload_hosts:
             return self._upload_hosts
         # At each fetch: a server that was restarted may take uploads at another port.
-        try:
-            return frozenset({await upload_host(self)})
-        except RequestError as error:
-            logger.info("the server of %s offers no file upload: %s", self.jid, error)
-            return frozenset()
+        return await allowed_upload_hosts(self)
 
     async def _summary(self) -> str:
         return f"{self._vectors}, embeddings {self._embeddings}, answers {self._answers}"

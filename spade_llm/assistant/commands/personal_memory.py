@@ -59,6 +59,7 @@ I keep what agents remember. To you ({}) I show what is about you, and whose mem
 /forget NUMBER – remove one memory, and the messages that say it in these words
 /forget all – remove everything about you, conversations too
 /export – everything about you as JSON, one memory per line
+/passport – a signed file of it, to take to another server; /import – how to bring one here
 /learn – who may compare your conversations; /learn off – nobody any more
 All of it works without the / too. También en español: ayuda""",
     items=ENGLISH_ITEMS,
@@ -104,6 +105,7 @@ Guardo lo que los agentes recuerdan. A ti ({}) te muestro lo que trata de ti, y 
 /olvidar NÚMERO – borra un recuerdo, y los mensajes que lo dicen con estas palabras
 /olvidar todo – borra todo sobre ti, también las conversaciones
 /exportar – todo sobre ti en JSON, un recuerdo por línea
+/pasaporte – un archivo firmado con ello, para llevarlo a otro servidor; /importar – cómo traerlo
 /aprender – quién puede comparar tus conversaciones; /aprender no – ya nadie
 Todo funciona también sin la /.""",
     items=SPANISH_ITEMS,
@@ -147,6 +149,7 @@ MAX_SCANNED = 2000
 """A person's newest memories: those that words and numbers can mean."""
 PAGE = 200
 
+# `passport` and `import` are answered by memory_passport.py.
 VERBS = {
     "memories": ("list", ENGLISH),
     "recuerdos": ("list", SPANISH),
@@ -159,6 +162,10 @@ VERBS = {
     "olvida": ("forget", SPANISH),
     "export": ("export", ENGLISH),
     "exportar": ("export", SPANISH),
+    "passport": ("passport", ENGLISH),
+    "pasaporte": ("passport", SPANISH),
+    "import": ("import", ENGLISH),
+    "importar": ("import", SPANISH),
     "learn": ("learn", ENGLISH),
     "aprender": ("learn", SPANISH),
     "help": ("help", ENGLISH),
@@ -178,6 +185,10 @@ class PersonalCommand:
     verb: str
     argument: str
     say: PersonalMemoryTexts
+
+    @property
+    def language(self) -> str:
+        return "es" if self.say is SPANISH else "en"
 
 
 def parse_personal_command(text: str) -> PersonalCommand:

@@ -53,6 +53,8 @@ MAX_LINE_BYTES = 1_000_000
 MAX_CLOCK_SKEW_S = 86_400.0
 """Dates may be this much, in seconds, after the date of the passport."""
 KEY_FILE = "passport.key"
+KEY_NODE = "urn:spade-llm:passport-key:1"
+"""PEP node in which a memory agent publishes its public key."""
 KEY_BYTES = 32
 FINGERPRINT_GROUPS = 5
 """Groups of four hexadecimal digits: 80 bits, few enough to compare by eye."""

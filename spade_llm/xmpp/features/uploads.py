@@ -6,6 +6,7 @@ Every holder of the URL can fetch the file until the server deletes it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import mimetypes
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     from spade_llm.messaging import AclMessage
     from spade_llm.xmpp.agent import XmppAgent
+
+logger = logging.getLogger(__name__)
 
 NAMESPACE = "urn:xmpp:http:upload:0"
 HEADERS = ("authorization", "cookie", "expires")
@@ -105,6 +108,15 @@ async def upload_host(agent: XmppAgent) -> str:
     slot = await request_slot(agent, service, name="nothing.txt", size=1)
     url = httpx.URL(slot.get_url)
     return f"{url.host}:{url.port or (443 if url.scheme == 'https' else 80)}"
+
+
+async def allowed_upload_hosts(agent: XmppAgent) -> frozenset[str]:
+    """Hosts that shared files may be fetched from: our server's uploads; none if it takes none."""
+    try:
+        return frozenset({await upload_host(agent)})
+    except RequestError as error:
+        logger.info("the server of %s offers no file upload: %s", agent.jid, error)
+        return frozenset()
 
 
 async def find_upload_service(agent: XmppAgent) -> UploadService:
