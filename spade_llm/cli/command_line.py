@@ -276,13 +276,21 @@ def _add_memory(commands: Commands[argparse.ArgumentParser]) -> None:
         action = _add(actions, name, help)
         if name in ("export", "import", "backup"):
             action.add_argument("file", metavar="FILE")
+        if name == "export":
+            action.add_argument(
+                "--about", metavar="JID", help="only this person, as a signed passport"
+            )
         if name == "import":
             action.add_argument("--dry-run", action="store_true", help="only show the effect")
             action.add_argument(
-                "--owner", metavar="JID", help="for a file of spade_llm: owner of the memories"
+                "--owner",
+                metavar="JID",
+                help="for a passport or a file of spade_llm: owner of the memories",
             )
             action.add_argument(
-                "--about", metavar="JID", help="for a file of spade_llm: person they are about"
+                "--about",
+                metavar="JID",
+                help="for a passport or a file of spade_llm: person they are about",
             )
         if name == "reindex":
             action.add_argument("--agents", metavar="DIR", help=AGENTS_HELP)

@@ -9,6 +9,7 @@ import asyncio
 import os
 import sys
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,17 +20,30 @@ from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.terminal import progress_bar
 from spade_llm.core import directory_lock
 from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.text import pluralize
 from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.memory.transfer import legacy_files, memory_file, records
+from spade_llm.memory.sqlite.connection import Transaction
+from spade_llm.memory.transfer import legacy_files, memory_file, passport_store, records
 from spade_llm.memory.transfer.memory_file import verify_memory_file
+from spade_llm.memory.transfer.passport import (
+    MAX_PASSPORT_BYTES,
+    PassportKey,
+    is_passport,
+    read_passport,
+)
+from spade_llm.memory.transfer.passport_store import PassportStore
+from spade_llm.memory.validation import normalize_subject
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
+    from spade_llm.memory.transfer.passport import Passport, PassportHeader
 
 MEMORY_FILE = "memory.db"
+MAX_HEADER_BYTES = 16_384
+"""Beginning of a file that tells whether it is a passport."""
 
 
 def main(options: argparse.Namespace) -> int:
@@ -42,6 +56,8 @@ def main(options: argparse.Namespace) -> int:
         case "verify":
             return _verify(home / MEMORY_FILE)
         case "export":
+            if options.about:
+                return _export_passport(home, options.file, options.about)
             return _export(home / MEMORY_FILE, options.file)
         case "backup":
             target = Path(options.file)
@@ -50,7 +66,9 @@ def main(options: argparse.Namespace) -> int:
             print(f"copied      {target.stat().st_size} bytes to {target}")
             return 0
         case "import":
-            return _import(home, Path(options.file), options)
+            source = Path(options.file)
+            is_signed = _is_passport(source)
+            return (_import_passport if is_signed else _import)(home, source, options)
         case _:
             return run_until_stopped(_reindex(home, options))
 
@@ -99,6 +117,76 @@ def _export(path: Path, target: str) -> int:
         os.fsync(file.fileno())
     print(f"exported    {count} records to {target}")
     return 0
+
+
+def _export_passport(home: Path, target: str, about: str) -> int:
+    """Export the memories about one person as a passport, to a file or standard output (`-`)."""
+    key, now = PassportKey.load_or_create(home), datetime.now(UTC)
+    with memory_file.open_memory_file(home / MEMORY_FILE, is_read_only=True) as connection:
+        connection.execute("BEGIN")
+        content = passport_store.collect_records(Transaction(connection), about, now=now)
+    if not content.lines:
+        raise ConfigurationError(f"--about: nothing is remembered about {about!r}")
+    header, passport = passport_store.issue_passport(
+        content, about, issuer=home.name, key=key, now=now
+    )
+    if target == "-":
+        sys.stdout.buffer.write(passport)
+        return 0
+    with _new_file(Path(target)) as unfinished, unfinished.open("wb") as file:
+        file.write(passport)
+        file.flush()
+        os.fsync(file.fileno())
+    print(f"exported    {_counts(header)} about {header.subject} to {target}")
+    if header.left_out:
+        print(f"left out    {header.left_out} older ones, which do not fit")
+    print(f"signed      by {header.issuer}, key {header.fingerprint}")
+    return 0
+
+
+def _is_passport(source: Path) -> bool:
+    try:
+        with source.open("rb") as file:
+            return is_passport(file.read(MAX_HEADER_BYTES))
+    except OSError as error:
+        raise ConfigurationError(f"{str(source)!r} cannot be read: {error.strerror}") from None
+
+
+def _import_passport(home: Path, source: Path, options: argparse.Namespace) -> int:
+    """Import a passport as memories of --owner about --about. Its issuer is not asked."""
+    with source.open("rb") as file:
+        passport = read_passport(file.read(MAX_PASSPORT_BYTES + 1))
+    header = passport.header
+    made_at = f"made {header.made_at:%Y-%m-%d %H:%M} UTC"
+    print(f"passport    of {header.subject} by {header.issuer}, {made_at}: {_counts(header)}")
+    print(f"signature   intact, key {header.fingerprint}: compare it with the one shown there")
+    for option, jid in (("--owner", options.owner), ("--about", options.about)):
+        if normalize_subject(jid) != jid or "@" not in (jid or ""):
+            raise ConfigurationError(
+                f"{option}: a passport needs the JID of the"
+                f" {'agent' if option == '--owner' else 'person'} here, bare and in lower case"
+            )
+    if options.dry_run:
+        print(f"would be imported: at most {len(passport.records)} records")
+        return 0
+    with _agent_stopped(home):
+        done = asyncio.run(_load_passport(home, passport, options))
+    print(f"imported    {done.added} records; {done.present} were there already")
+    return 0
+
+
+async def _load_passport(
+    home: Path, passport: Passport, options: argparse.Namespace
+) -> memory_file.ImportSummary:
+    key = PassportKey.load_or_create(home)
+    async with SQLiteMemoryBackend(home / MEMORY_FILE) as backend:
+        store = PassportStore(backend, key, issuer=home.name)
+        return await store.load(passport, subject=options.about, owner=options.owner)
+
+
+def _counts(header: PassportHeader) -> str:
+    memories = pluralize(header.entries, "memory", "memories")
+    return f"{memories} and {pluralize(header.messages, 'message')}"
 
 
 def _import(home: Path, source: Path, options: argparse.Namespace) -> int:

@@ -147,3 +147,55 @@ def _text(path: str) -> str:
 
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
+
+
+async def test_a_passport_is_exported_and_imported_for_another_address(tmp_path: Path) -> None:
+    one, two = program_in(tmp_path / "one"), program_in(tmp_path / "two")
+    await filled(one)
+    await filled(two, jid="memory@two.test")
+    async with SQLiteMemoryBackend(one.data / "agents/memory@localhost/memory.db") as backend:
+        store = backend.for_owner("assistant@localhost")
+        await store.add(MemoryDraft(content="Ada rows", subject="ada@localhost"))
+        await store.add(MemoryDraft(content="Bob rows", subject="bob@localhost"))
+    file = tmp_path / "ada.jsonl"
+    to = ("--owner", "assistant@two.test", "--about", "ada@two.test")
+
+    exported = await one.run("memory", "export", str(file), "--about", "ada@localhost")
+    unnamed = await two.run("memory", "import", str(file))
+    tried = await two.run("memory", "import", str(file), *to, "--dry-run")
+    done = await two.run("memory", "import", str(file), *to)
+    again = await two.run("memory", "import", str(file), *to)
+    stats = await two.run("memory", "stats")
+
+    shown = exported.output.splitlines()
+    assert shown[0] == f"exported    1 memory and 0 messages about ada@localhost to {file}"
+    assert shown[1].startswith("signed      by memory@localhost, key ")
+    assert "Bob" not in _text(str(file))
+    assert "--owner: a passport needs the JID of the agent here" in unnamed.errors
+    assert "passport    of ada@localhost by memory@localhost, made " in tried.output
+    assert shown[1].partition("key ")[2] in tried.output
+    assert "would be imported: at most 1 records" in tried.output
+    assert done.output.endswith("imported    1 records; 0 were there already\n")
+    assert again.output.endswith("imported    0 records; 1 were there already\n")
+    assert "assistant@two.test: 1 memory" in stats.output
+
+
+async def test_a_changed_passport_is_refused(tmp_path: Path) -> None:
+    program = program_in(tmp_path)
+    await filled(program)
+    async with SQLiteMemoryBackend(program.data / "agents/memory@localhost/memory.db") as backend:
+        store = backend.for_owner("assistant@localhost")
+        await store.add(MemoryDraft(content="Ada rows", subject="ada@localhost"))
+    file = tmp_path / "ada.jsonl"
+    await program.run("memory", "export", str(file), "--about", "ada@localhost")
+    _write(file, _text(str(file)).replace("rows", "owes"))
+
+    outcome = await program.run("memory", "import", str(file))
+    nobody = await program.run("memory", "export", "-", "--about", "eve@localhost")
+
+    assert outcome.status == 1
+    assert outcome.errors == (
+        "spade-llm memory: the signature does not fit: it was changed after memory@localhost had"
+        " made it\n"
+    )
+    assert "--about: nothing is remembered about 'eve@localhost'" in nobody.errors

@@ -31,7 +31,7 @@ from spade_llm.memory.transfer.passport import (
     fingerprint,
     read_passport,
 )
-from spade_llm.memory.transfer.passport_store import MAX_IMPORTED
+from spade_llm.memory.transfer.passport_import import MAX_IMPORTED
 from spade_llm.messaging import Encoding
 from spade_llm.providers.offline.language import fold_accents
 
