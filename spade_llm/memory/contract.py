@@ -625,11 +625,19 @@ class LearningStore(Protocol):
         ...
 
     async def save_facts(
-        self, episode: MemoryEntry, drafts: Sequence[MemoryDraft], *, invalid: Sequence[str] = ()
+        self,
+        episode: MemoryEntry,
+        drafts: Sequence[MemoryDraft],
+        *,
+        invalid: Sequence[str] = (),
+        confirmed: Sequence[str] = (),
     ) -> Sequence[str]:
         """Add the facts of an episode (an equal entry is reinforced), end the validity of the
-        entries `invalid` at the time of the episode, and mark the episode as read; return the
-        ids of the entries."""
+        entries `invalid` at the time of the episode, add the episode to the sources of the entries
+        `confirmed`, and mark the episode as read; return the ids of the added entries.
+
+        Nothing is stored if the episode is gone, or some of its messages were excluded from
+        learning since it was listed; in that case it stays unread."""
         ...
 
     async def consenting_people(self, *, limit: int = 4) -> Sequence[ConsentingPerson]:

@@ -39,8 +39,8 @@ class Clause:
 
 
 # A message is acknowledged at once, so that a wrong reading can be corrected by the next one. The
-# learner (memory/learning/rule_extractor.py) asks nobody, and so has stricter patterns of its own
-# for jokes, hypotheses and reported speech: they are not meant to be the same.
+# learner (memory/learning/rule_extractor.py) asks nobody. It reads these clauses, too, and leaves
+# out more of them, by stricter patterns for jokes, hypotheses and reported speech.
 
 _LEAD_IN = re.compile(
     r"^(?:(?:hi|hello|hey|hola|buenas|well|so|also|anyway|btw|by the way|okay|ok|oh|ah|fyi|plus"

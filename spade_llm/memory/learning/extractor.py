@@ -32,6 +32,8 @@ class ExtractedFacts:
     drafts: tuple[MemoryDraft, ...] = ()
     invalid: tuple[str, ...] = ()
     """Ids of entries that are true no longer."""
+    confirmed: tuple[str, ...] = ()
+    """Ids of entries that say, in other words, what the episode says, too."""
 
 
 class Extractor(Protocol):

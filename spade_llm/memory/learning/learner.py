@@ -24,6 +24,7 @@ from spade_llm.memory.learning.model_extractor import ModelExtractor
 from spade_llm.memory.learning.novelty import novel_messages, recalled_texts
 from spade_llm.memory.learning.pattern_model import find_patterns_with_model
 from spade_llm.memory.learning.pattern_rules import find_patterns, group_talk_sessions
+from spade_llm.memory.learning.repeated_facts import without_known
 from spade_llm.memory.learning.rule_extractor import RuleExtractor
 
 if TYPE_CHECKING:
@@ -266,6 +267,7 @@ class Learner:
         try:
             reading = await self._reading(memory, episode)
             learned = await self._extract(reading, memory)
+            learned = await without_known(learned, reading, memory)
         except NotFound:
             # Forgotten since it was listed.
             return 0
@@ -292,7 +294,9 @@ class Learner:
 
     async def _save(self, episode: MemoryEntry, learned: ExtractedFacts) -> None:
         try:
-            await self._store.save_facts(episode, learned.drafts, invalid=learned.invalid)
+            await self._store.save_facts(
+                episode, learned.drafts, invalid=learned.invalid, confirmed=learned.confirmed
+            )
         except InvalidArguments as error:
             logger.error("facts of episode %s cannot be stored: %s", episode.id, error)
             # Read all the same: tried for ever, it would hold up all episodes behind it.

@@ -30,6 +30,7 @@ from spade_llm.search.memory_query import (
     SearchMode,
 )
 from spade_llm.search.sentences import split_sentences
+from spade_llm.understanding.clauses import ClauseKind, split_clauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -91,24 +92,15 @@ _HYPOTHETICAL = re.compile(
     r"|alguien|antes (?:viv|trabaj)\w+)\b",
     _I,
 )
-_QUESTION = re.compile(r"[?？¿؟]")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _QUOTATION = re.compile(r"[\"“„«‹][^\"”“»›]*(?:[\"”“»›]|\Z)|(?<!\w)['‘][^'’]*['’](?!\w)")
 
-_OPENER = re.compile(
-    r"^(?:(?:hi|hello|hey|hola|buenas|well|so|also|actually|anyway|btw|by the way|okay|ok|oh|fyi"
-    r"|plus|please|and|but|bueno|pues|adem[aá]s|por cierto|por favor|vale|y|pero)\b[\s,.!:–—-]*"
-    r"|(?:yes|yeah|yep|no|nope|s[ií]|claro|nah|thanks|thank you|gracias)\s*[,.!:–—-]+\s*)+",
-    _I,
+_PARTS = re.compile(
+    r",?\s+(?:but|pero)\s+(?=\S+\s+\S)|(?:,\s+|,?\s+(?:and|y)\s+)(?=(?:my|mi)\s)", _I
 )
-_SPLIT = re.compile(
-    r"\s*;\s*|(?:,\s+|,?\s+(?:and|but|so|y|pero|e)\s+)"
-    r"(?=(?:no me|i|i'm|i’m|i've|i’ve|my|call me|(?:work|live) (?:at|for|as|in)|speak|study"
-    r"|me|mi|mis|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo)\b)",
-    _I,
-)
-_BARE_VERB = re.compile(r"(?:work|live|speak|study)\b", _I)
-_FIRST_PERSON = re.compile(r"i\b", _I)
+"""Two facts in one sentence: `I'm from Spain, but I live in Rome`."""
+_SECOND_VERB = re.compile(r"^(I .+?),? and (?=(?:work|live) (?:at|for|as|in)|speak|study)\b", _I)
+"""The same, of which the second has the subject of the first: `I live in Rome and work at …`."""
 
 CONFIDENCE = 0.8
 MAX_FACTS = 20
@@ -149,11 +141,15 @@ def first_person_statements(text: str) -> list[str]:
     if len(text) > MAX_MESSAGE_CHARS or _TASK.search(text) or _NOT_SERIOUS.search(text):
         return []
     return [
-        clause
+        said
         for sentence in split_sentences(_without_quotations(text))
-        if not any(one.search(sentence) for one in (_QUESTION, _HYPOTHETICAL, _REPORTED_SPEECH))
-        for clause in _split_clauses(sentence)
-        if len(clause) <= MAX_CLAUSE_CHARS
+        if not _HYPOTHETICAL.search(sentence) and not _REPORTED_SPEECH.search(sentence)
+        for part in _PARTS.split(sentence)
+        for clause in split_clauses(part)
+        # Not only statements: `háblame en inglés` says how to answer.
+        if clause.kind not in (ClauseKind.QUESTION, ClauseKind.UNREAL) and '"' not in clause.text
+        for said in _SECOND_VERB.sub(r"\1\nI ", clause.text).splitlines()
+        if len(said) <= MAX_CLAUSE_CHARS
     ]
 
 
@@ -200,17 +196,6 @@ def extract_stated_facts(messages: Sequence[ObservedMessage]) -> list[StatedFact
 def _without_quotations(text: str) -> str:
     """A quotation leaves a mark behind, so that what stands around it does not run together."""
     return _QUOTATION.sub('"', _CODE.sub('"', strip_quotes(text)))
-
-
-def _split_clauses(sentence: str) -> list[str]:
-    parts = [_OPENER.sub("", part).strip() for part in _SPLIT.split(sentence)]
-    is_own = bool(_FIRST_PERSON.match(parts[0]))
-    return [_with_person(part, is_own) for part in parts if part and '"' not in part]
-
-
-def _with_person(clause: str, is_own: bool) -> str:
-    """`I live in Rome and work at a bank`: both are about the same person."""
-    return f"I {clause}" if is_own and _BARE_VERB.match(clause) else clause
 
 
 def _is_replaced(old: StatedFact, new: StatedFact) -> bool:

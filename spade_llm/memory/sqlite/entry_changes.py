@@ -11,6 +11,7 @@ from spade_llm.core.errors import InvalidArguments, ServiceError
 from spade_llm.memory.contract import BatchError, BatchResult, MemoryAccess, OnError
 from spade_llm.memory.sqlite import entries, queries, removal
 from spade_llm.memory.sqlite.entries import record_action
+from spade_llm.memory.sqlite.learning_exclusion import exclude_from_learning
 from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VISIBLE
 from spade_llm.memory.sqlite.relations import accessible_entry
 from spade_llm.memory.sqlite.rows import (
@@ -112,6 +113,8 @@ def update_entry(
     there = accessible_entry(transaction, caller, id, access=MemoryAccess.WRITE, now=now)
     columns = _changed_columns(there.entry, wanted, now=now, ttl_s=ttl_s)
     which: Mapping[str, SqlValue] = {"owner": there.owner, "seq": there.seq, "now": now}
+    if wanted.content is not None and wanted.content != there.entry.content:
+        exclude_from_learning(transaction, there.owner, [there.seq], now=now)
     transaction.count(UPDATE_ENTRY, {**columns, **which})
     transaction.mark_changed(there.owner, [entry_key(there.seq)])
     return entry_from_row(transaction.all(queries.SELECT_BY_SEQ, which)[0], now=now)

@@ -77,7 +77,11 @@ SELECT_UNREAD = f"""
     ORDER BY entry.seq LIMIT :limit
 """
 
-MARK_READ = f"UPDATE entry SET learned_at = :now WHERE {OWNED_ENTRY} AND id = :id"
+# The time: what was read may be outdated (learning_exclusion.py).
+MARK_READ = f"""
+    UPDATE entry SET learned_at = :now
+    WHERE {OWNED_ENTRY} AND id = :id AND updated_at = :updated_at
+"""
 
 CLOSE_FACT = f"""
     UPDATE entry SET invalid_at = :at, updated_at = max(updated_at, :now)
@@ -153,7 +157,12 @@ class SQLiteLearningStore:
         return [entry_from_row(row, now=now) for row in rows]
 
     async def save_facts(
-        self, episode: MemoryEntry, drafts: Sequence[MemoryDraft], *, invalid: Sequence[str] = ()
+        self,
+        episode: MemoryEntry,
+        drafts: Sequence[MemoryDraft],
+        *,
+        invalid: Sequence[str] = (),
+        confirmed: Sequence[str] = (),
     ) -> Sequence[str]:
         whole = [
             replace(
@@ -167,8 +176,10 @@ class SQLiteLearningStore:
         ]
         for draft in whole:
             validation.check_draft(draft)
-        closed = validation.parse_ids(invalid)
-        return await self._database.write(lambda tx: self._save_facts(tx, episode, whole, closed))
+        closed, same = validation.parse_ids(invalid), validation.parse_ids(confirmed)
+        return await self._database.write(
+            lambda tx: self._save_facts(tx, episode, whole, closed, same)
+        )
 
     async def consenting_people(self, *, limit: int = 4) -> Sequence[ConsentingPerson]:
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
@@ -215,14 +226,23 @@ class SQLiteLearningStore:
         episode: MemoryEntry,
         drafts: Sequence[MemoryDraft],
         invalid: Sequence[bytes],
+        confirmed: Sequence[bytes],
     ) -> Sequence[str]:
-        owner, now = episode.owner, self._now()
+        owner, now, id = episode.owner, self._now(), UUID(episode.id).bytes
         # Nothing is kept of an episode that was forgotten meanwhile.
-        if not tx.count(MARK_READ, {"owner": owner, "id": UUID(episode.id).bytes, "now": now}):
+        read: dict[str, SqlValue] = {
+            "owner": owner,
+            "id": id,
+            "now": now,
+            "updated_at": to_microseconds(episode.updated_at),
+        }
+        if not tx.count(MARK_READ, read):
             return []
+        for same in confirmed:
+            entries.add_source(tx, owner, same, id)
         at = to_microseconds(episode.valid_at or episode.created_at)
-        for id in invalid:
-            closed = tx.all(CLOSE_FACT, {"owner": owner, "id": id, "at": at, "now": now})
+        for ended in invalid:
+            closed = tx.all(CLOSE_FACT, {"owner": owner, "id": ended, "at": at, "now": now})
             tx.mark_changed(owner, [entry_key(seq) for (seq,) in closed])
         consent.mark_person_changed(tx, owner, episode.subject)
         conversations.purge_cleared(tx, now=now, is_learned_from=True, conversation=episode.session)

@@ -14,6 +14,7 @@ from spade_llm.memory.sqlite.schema import (
     CONSENT,
     CONSENT_INDEXES,
     CONVERSATION_INDEX,
+    LEARNED_INDEX,
     OLDEST_SQLITE,
     SCHEMA,
     SCHEMA_VERSION,
@@ -134,7 +135,7 @@ TO_4: Sequence[str] = (
 )
 """Columns for cleared messages, which are hidden until the learner has read them."""
 
-VERSION_AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: SCHEMA_VERSION, 2: 3, 3: 4, 4: 5}
+VERSION_AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: SCHEMA_VERSION, 2: 3, 3: 4, 4: 5, 5: 6}
 """Version of the file after each migration."""
 
 
@@ -157,7 +158,12 @@ def reopen_facts(connection: sqlite3.Connection) -> None:
 
 TO_5: Sequence[Step] = (reopen_facts,)
 
-MIGRATIONS: Mapping[int, Sequence[Step]] = {0: SCHEMA, 1: TO_NEWEST, 2: TO_3, 3: TO_4, 4: TO_5}
+TO_6: Sequence[str] = (LEARNED_INDEX,)
+
+MIGRATIONS: Mapping[int, Sequence[Step]] = {
+    **{0: SCHEMA, 1: TO_NEWEST},
+    **{2: TO_3, 3: TO_4, 4: TO_5, 5: TO_6},
+}
 """Migration steps by the version of the file. An empty file (0) and version 1 go directly to the
 newest version: their tables are created anew."""
 

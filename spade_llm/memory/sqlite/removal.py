@@ -12,6 +12,7 @@ from spade_llm.memory.sqlite import consent
 from spade_llm.memory.sqlite.consent import reject_patterns, remove_patterns_of_episodes
 from spade_llm.memory.sqlite.conversations import DELETE_EMPTY_CONVERSATIONS, DELETE_MESSAGE
 from spade_llm.memory.sqlite.entries import DELETE_ENTRY, record_action, record_count
+from spade_llm.memory.sqlite.learning_exclusion import exclude_from_learning
 from spade_llm.memory.sqlite.queries import (
     OWNED_ENTRY,
     VISIBLE,
@@ -139,6 +140,7 @@ def hide_entries(
     transaction.mark_changed(owner, [entry_key(seq) for seq, _ in rows])
     hidden = [id for _, id in rows]
     if hidden:
+        exclude_from_learning(transaction, owner, [seq for seq, _ in rows], now=now)
         _reject_patterns(transaction, owner, [seq for seq, _ in rows])
         remove_patterns_of_episodes(transaction, owner, set(hidden), now=now)
         record_action(transaction, owner, "delete", hidden, now=now)
@@ -167,7 +169,9 @@ def forget_entries(
         one for condition in conditions for one in _entries_to_delete(transaction, owner, condition)
     ]
     # While the rows are there: ids and subjects of patterns are read from them.
-    _reject_patterns(transaction, owner, [one.seq for one in rows_to_delete])
+    seqs = [one.seq for one in rows_to_delete]
+    _reject_patterns(transaction, owner, seqs)
+    exclude_from_learning(transaction, owner, seqs, now=now)
     return _erase_entries(
         transaction, owner, rows_to_delete, message_scope_condition(scopes), now=now
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x53504D45
 """Mark of a memory file in its header (`SPME`)."""
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 OLDEST_SQLITE = (3, 37)
 """Minimum version of SQLite, for STRICT tables."""
@@ -59,6 +59,9 @@ ENTRY = """
     ) STRICT
 """
 
+# 2: a learned fact. A told fact that says the same takes its place.
+LEARNED_INDEX = "CREATE INDEX entry_learned ON entry (subject, owner, seq) WHERE origin = 2"
+
 ENTRY_INDEXES = (
     # All that a list is usually narrowed by: it counts and skips without reading the entries.
     """
@@ -74,6 +77,7 @@ ENTRY_INDEXES = (
     # 3: an episode.
     "CREATE INDEX entry_to_learn ON entry (seq) WHERE origin = 3 AND learned_at IS NULL",
     "CREATE INDEX entry_without_terms ON entry (seq) WHERE terms IS NULL",
+    LEARNED_INDEX,
 )
 
 # A keyed write that strengthened an entry of another id: the same key again finds it here.

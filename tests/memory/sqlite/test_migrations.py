@@ -143,6 +143,7 @@ async def test_a_file_of_version_2_keeps_all_and_can_be_asked_for_consent(tmp_pa
         _without_clearing(file)
         file.execute("DROP TABLE consent")
         file.execute("DROP INDEX entry_pattern")
+        file.execute("DROP INDEX entry_learned")
         file.execute("PRAGMA user_version = 2")
 
     async with SQLiteMemoryBackend(path) as backend:
@@ -159,6 +160,7 @@ async def test_a_conversation_of_version_3_can_be_cleared(tmp_path: Path) -> Non
         await backend.for_owner(OWNER).observe("c", [said("1")])
     with closing(sqlite3.connect(path)) as file:
         _without_clearing(file)
+        file.execute("DROP INDEX entry_learned")
         file.execute("PRAGMA user_version = 3")
 
     async with SQLiteMemoryBackend(path) as backend:
@@ -188,6 +190,7 @@ async def test_facts_that_a_diet_closed_are_open_again(tmp_path: Path) -> None:
         await store.add(MemoryDraft(content="The user is divorced.", subject="ada@x"))
     with closing(sqlite3.connect(path)) as file:
         file.execute(CLOSE_ALL_4)
+        file.execute("DROP INDEX entry_learned")
         file.execute("PRAGMA user_version = 4")
         file.commit()
 

@@ -1,0 +1,85 @@
+"""Exclusion from learning: messages that say what was forgotten or corrected are not learned from.
+
+They stay in their conversation. Without the exclusion, the learner, which reads a conversation when
+it has ended, would store again what a person removed during it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from spade_llm.memory.sqlite.queries import OWNED_ENTRY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.memory.sqlite.connection import SqlValue, Transaction
+
+MAX_MESSAGES = 200
+"""Maximum number of messages of a person that are compared, the latest ones; few wait to be learned
+from."""
+MAX_TEXTS = 50
+"""Maximum number of texts that are compared with them at once."""
+
+# role 1: a person. The plus: by the queue, which is short, and not by all messages of the person.
+SELECT_UNCUT = f"""
+    SELECT seq, content FROM message
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND episode IS NULL
+        AND role = 1 AND +subject = :subject
+    ORDER BY seq DESC LIMIT {MAX_MESSAGES}
+"""
+
+# origin 3: an episode.
+SELECT_UNREAD = f"""
+    SELECT message.seq, message.content FROM entry JOIN message ON message.episode = entry.seq
+    WHERE entry.origin = 3 AND learned_at IS NULL AND {OWNED_ENTRY} AND +entry.subject = :subject
+        AND role = 1
+    ORDER BY message.seq DESC LIMIT {MAX_MESSAGES}
+"""
+
+SELECT_FACTS = """
+    SELECT subject, content FROM entry
+    WHERE seq IN (SELECT value FROM json_each(:seqs)) AND subject IS NOT NULL AND origin IN (1, 2)
+    ORDER BY seq DESC
+"""
+
+# The episode's time tells a learner that is reading it that what it read is outdated.
+TOUCH_EPISODES = f"""
+    UPDATE entry SET updated_at = max(updated_at + 1, :now) WHERE {OWNED_ENTRY} AND seq IN (
+        SELECT episode FROM message WHERE seq IN (SELECT value FROM json_each(:seqs)))
+"""
+
+EXCLUDE_MESSAGES = """
+    UPDATE message SET episode = 0
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND seq IN (SELECT value FROM json_each(:seqs))
+"""
+
+
+def exclude_from_learning(
+    transaction: Transaction, owner: str, seqs: Sequence[int], *, now: int
+) -> None:
+    """Exclude messages that say, in any words, what these told or learned entries say. Call it
+    while the entries still have the text that is to disappear."""
+    facts = transaction.all(SELECT_FACTS, {"seqs": json.dumps(list(seqs))})
+    for subject in dict.fromkeys(subject for subject, _ in facts):
+        texts = [content for of, content in facts if of == subject]
+        _exclude(transaction, owner, subject, texts[:MAX_TEXTS], now=now)
+
+
+def _exclude(
+    transaction: Transaction, owner: str, subject: str, texts: Sequence[str], *, now: int
+) -> None:
+    which = {"owner": owner, "subject": subject}
+    waiting = [*transaction.all(SELECT_UNCUT, which), *transaction.all(SELECT_UNREAD, which)]
+    if not waiting:
+        return
+    # Here, so that a start does not compile the rules.
+    from spade_llm.understanding.forgetting import repeating
+
+    repeated = repeating(texts, [content for _, content in waiting])
+    seqs = json.dumps([waiting[at][0] for at in repeated])
+    found: dict[str, SqlValue] = {"owner": owner, "seqs": seqs, "now": now}
+    transaction.count(TOUCH_EPISODES, found)
+    transaction.count(EXCLUDE_MESSAGES, found)
