@@ -321,6 +321,8 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     asked_beings = features(asked.text).beings
     has_name = _names_shared(asked.text, candidate.text)
     is_own = is_about_speaker(asked.text)
+    # A name excuses another being only where the question is about that name.
+    has_name = has_name and not is_own
     is_asked = bool(said.beings & asked_beings)
     penalty = 0.0
     if said.beings - asked_beings and not has_name:
@@ -407,7 +409,7 @@ _PLACE = re.compile(
     _I,
 )
 _FIRST_PERSON = re.compile(
-    r"^(?:i|i['’]\w+|we|we['’]\w+|yo|nos|le|lo|la|me|\w+(?:o|é|í|amos|emos|imos))\b", _I
+    r"^(?:i|i['’]?(?:m|ve|d|ll)|we|we['’]\w+|yo|nos|le|lo|la|me|\w+(?:o|é|í|amos|emos|imos))\b", _I
 )
 _PAST = re.compile(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez|\w+[íaáé]ba)\b", _I)
 _USED_TO = re.compile(r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b", _I)

@@ -138,6 +138,13 @@ _JOKE = re.compile(
     _I,
 )
 """A joke, or the word for one: no statement of the message counts."""
+_SARCASM = re.compile(
+    r"^(?:oh,? )?(?:yeah|sure|right|s[ií]|claro|ya)(?:,? (?:right|sure|claro|ya|seguro))*,? (?:and"
+    r"|y) (?:i['’]?m|i am"
+    r"|yo)\b",
+    _I,
+)
+"""`Yeah right, and I'm the king of Spain`: disbelief, not a statement."""
 _LAUGHTER = re.compile(r"\b(?:jk|lol|lmao|rofl|ha(?:ha)+|ja(?:ja)+|xd+)\b|😂|🤣|😜", _I)
 """Often only friendly: a statement with it is a joke only if it claims an identity, too."""
 _IDENTITY = re.compile(
@@ -233,7 +240,8 @@ _OF_SPEAKER = re.compile(
     r"(?=(?:\S+\s+){2})(?:[\w'’@/.-]+[,:]?\s+)*?(?<!\bwhat )(?:i|i['’](?:m|ve|d|ll)|im|ive|we"
     r"|we['’](?:re|ve|d"
     r"|ll)|my|our|me|us"
-    r"|mine|myself|soy|tengo|estoy|vivo|voy|hago|llevo|suelo|prefiero|odio|quiero|fui|tuve|hemos"
+    r"|mine|myself|vuelvo|soy|tengo|estoy|vivo|voy|hago|llevo|suelo|prefiero|odio|quiero|fui|tuve"
+    r"|hemos"
     r"|somos"
     r"|tenemos|vamos|estamos|mis?|m[ií]|yo|nos|nuestr[oa]s?|conmigo)(?![\w'’])(?<!\bUS)",
     _I,
@@ -341,11 +349,12 @@ _SPLIT = re.compile(
     r"(?:(?:then|also|now|on top of (?:all )?that|as well|plus|tambi[eé]n|encima|adem[aá]s|luego"
     r"|ahora"
     r"|al final|resulta que|it turns out),? )*"
-    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought |got (?:an?|the) |i|i['’](?:m|ve)|my (?!\w+,)|our"
+    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought |got (?:an?|the) |i|i['’](?:m|ve)|my (?!\w+,)"
+    r"|our (?!\w+,)"
     r"|we|we['’](?:re|ve)|call me|she|he|they"
     r"|mi (?!\w+,)|mis|no me|(?:se )?me \w{3,}(?<!r)|nos \w{3,}(?<!r)|(?:he|hemos) \w+[dt]o"
     r"|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo|estoy|voy|vamos|tenemos"
-    r"|\w{2,}[éí])(?!\w))",
+    r"|(?!caf|aqu|ah[ií]|as[ií]|all)\w{2,}[éí])(?!\w))",
     _I,
 )
 """Places where a new clause begins: only before words that begin one, since lists have commas and
@@ -374,7 +383,7 @@ def split_clauses(text: str) -> list[Clause]:
     text = _QUOTED_LINE.sub("", text[:MAX_CHARS]).strip()
     if not text:
         return []
-    if TAKEN_BACK.match(text):
+    if TAKEN_BACK.match(text) or _SARCASM.match(text):
         return [Clause(text=text, kind=ClauseKind.UNREAL)]
     if _TASK.search(text) and _IMPERATIVE.match(_LEAD_IN.sub("", text)):
         return [Clause(text=text, kind=ClauseKind.REQUEST)]
@@ -402,11 +411,10 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
         parts = [part for part in parts if part and part.strip()]
         if len(parts) == 2 and _is_statement(_without_lead_in(parts[0])[0]):
             return [*_clauses_of_sentence(parts[0]), *_clauses_of_sentence(parts[1])]
-    parts = [sentence] if is_question(sentence) else _SPLIT.split(sentence)
-    if _TWO_SUBJECTS.match(sentence):
-        parts = [sentence]
+    is_whole = is_question(sentence) or _TWO_SUBJECTS.match(sentence)
+    parts = [sentence] if is_whole else _split(sentence)
     clauses: list[Clause] = []
-    for number, part in enumerate(one for one in parts if one and one.strip()):
+    for number, part in enumerate(parts):
         if number and _BARE_VERB.match(part) and clauses[-1].text[:2].lower() == "i ":
             part = f"I {part}"
         clauses.append(_classify(part.strip()))
@@ -414,6 +422,26 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
         # "If I lived in Rome, I would …": what hangs on a condition is as unreal as the condition.
         return [Clause(text=sentence, kind=ClauseKind.UNREAL)]
     return clauses
+
+
+def _split(sentence: str) -> list[str]:
+    """Split a sentence before its clauses; a part that says nothing by itself (`Wee Hamish, our
+    youngest, …`) stays with the next one, the last with the one before it."""
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for found in _SPLIT.finditer(sentence):
+        if not _is_fragment(sentence[start : found.start()]):
+            spans.append((start, found.start()))
+            start = found.end()
+    if spans and _is_fragment(sentence[start:]):
+        start, _ = spans.pop()
+    parts = (sentence[slice(*span)].strip() for span in (*spans, (start, len(sentence))))
+    return [part for part in parts if part]
+
+
+def _is_fragment(part: str) -> bool:
+    read = _classify(part.strip())
+    return read.kind is ClauseKind.OTHER and not read.is_change
 
 
 def lead_in_end(text: str) -> int:

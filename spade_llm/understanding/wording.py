@@ -55,7 +55,7 @@ _SPANISH_NOUN_BEFORE = re.compile(
 NEAR_CHARS = 8
 """Characters before a word among which its article or preposition is looked for."""
 _SPANISH_VERB = re.compile(
-    r"^(?:no |ya no |ya |también |siempre |ahora |hoy )*(?P<verb>[^\W\d_]+)(?=\s|$)", re.I
+    r"^(?:no |ya no |ya |también |siempre |ahora |hoy |me |nos )*(?P<verb>[^\W\d_]+)(?=\s|$)", re.I
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _POSSESSIVES = frozenset({"mi", "mis", "mí", "mío", "mía"})

@@ -89,6 +89,8 @@ class Phrases:
     groups: dict[str, str]
     """Headings of the list of everything that is known."""
     nothing_remembered: str
+    unanswered: str
+    """Reply to a question that stands beside a statement."""
     passage: str
     nothing_found: str
     weekdays: tuple[str, ...]
@@ -125,6 +127,7 @@ ENGLISH = Phrases(
         "plans": "Plans and dates",
     },
     nothing_remembered="I remember nothing about that.",
+    unanswered="I do not know the answer to your question.",
     passage="From {}:",
     nothing_found="I found nothing about that in memory or documents.",
     weekdays=("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
@@ -161,6 +164,7 @@ SPANISH = Phrases(
         "plans": "Planes y fechas",
     },
     nothing_remembered="No recuerdo nada sobre eso.",
+    unanswered="No sé la respuesta a tu pregunta.",
     passage="De {}:",
     nothing_found="No he encontrado nada sobre eso en la memoria ni en los documentos.",
     weekdays=("lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"),
@@ -269,7 +273,8 @@ class _Rules:
             answer = self._answer(asked, results[stored:], may_search=may_search)
             if not isinstance(answer, str):
                 return answer
-            replies.append(answer)
+            is_unknown = answer in (self._say.nothing_remembered, self._nothing())
+            replies.append(self._say.unanswered if replies and is_unknown else answer)
         return "\n".join(replies or results) or self._small_talk()
 
     def _question(self) -> str:
