@@ -263,7 +263,7 @@ def _may_answer(asked: Question, candidate: Candidate) -> bool:
         or said.is_reported
         or said.is_plan
         or said.is_negated
-        or said.beings != features(asked.text).beings
+        or _is_of_other_being(asked, said)
         or _is_about_another(candidate.text, asked.text)
     )
     return not is_against and (
@@ -273,10 +273,21 @@ def _may_answer(asked: Question, candidate: Candidate) -> bool:
     )
 
 
+def _is_of_other_being(asked: Question, said: Features) -> bool:
+    beings = features(asked.text).beings
+    if beings:
+        return not beings & said.beings
+    # Another being that a statement about the speaker only mentions does not count.
+    return bool(said.subject - asked.concepts or (said.beings and not said.is_own))
+
+
 def _is_unrelated(asked: Question, candidate: Candidate) -> bool:
     """Check whether both are about known relations, but not about the same: `what is my religion?`
     and `I live in Rome`. Of a word without a concept it is not known."""
     said = features(candidate.text).concepts
+    if "profession" not in said:
+        # "I'm a Quaker" has the form of "I'm a nurse".
+        said -= {"work", "role"}
     return not asked.concepts & said and all(
         any(is_concept(one) and one not in general() for one in concepts)
         for concepts in (asked.concepts, said)
@@ -292,16 +303,7 @@ def score(asked: Question, candidate: Candidate) -> float:
     if not shared and not is_ended and not named:
         return 0.0
     points = sum(map(_weight, shared)) + COVERED_SCORE * len(shared) / max(1, len(asked.concepts))
-    if asked.names:
-        # A stem is the same for `Lucho` and `Lucha`, and `Ella` has none.
-        has_stem = bool(named and concepts_of(" ".join(named)) & shared)
-        points += -SMALL_PENALTY if not named else 0.0 if has_stem else NAMED_SCORE
-        is_introduction = said.concepts <= concepts_of(" ".join(asked.names)) | said.beings | {
-            "name",
-            "pet",
-        }
-        if is_introduction and "name" not in asked.concepts and not _WHO.search(asked.text):
-            points -= PENALTY
+    points += _name_points(asked, candidate, said, shared)
     points += WHOLE_SCORE if shared == asked.concepts else 0.0
     # A class that both name says little, if the question names a member of it that was not told.
     if shared <= general() and not asked.concepts - shared <= general():
@@ -312,6 +314,25 @@ def score(asked: Question, candidate: Candidate) -> float:
         points -= SMALL_PENALTY
     if "like" in asked.concepts and said.concepts & {"like", "dislike"} == {"dislike"}:
         points -= SMALL_PENALTY
+    return points
+
+
+def _name_points(
+    asked: Question, candidate: Candidate, said: Features, shared: frozenset[str]
+) -> float:
+    """Points for the names of the question, beyond those of their stems: a stem is the same for
+    `Lucho` and `Lucha`, and `Ella` has none."""
+    if not asked.names:
+        return 0.0
+    named = asked.names & set(split_words(candidate.text))
+    if not named:
+        # "My cat Shadow is 11" says nothing about Whiskers.
+        return -PENALTY if _INTRODUCTION.search(candidate.text) else -SMALL_PENALTY
+    points = 0.0 if concepts_of(" ".join(named)) & shared else NAMED_SCORE
+    of_names = concepts_of(" ".join(asked.names)) | said.beings | {"name", "pet"}
+    if said.concepts <= of_names and "name" not in asked.concepts and not _WHO.search(asked.text):
+        # It only tells the name.
+        points -= PENALTY
     return points
 
 
@@ -414,7 +435,8 @@ _FIRST_PERSON = re.compile(
 _PAST = re.compile(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez|\w+[íaáé]ba)\b", _I)
 _USED_TO = re.compile(r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b", _I)
 _OTHER_SUBJECT = re.compile(
-    r"^(?!.*\b(?:me|us|nos)\b)(?!I\b|I['’]|My\b|Our\b|We\b|The\b|Mi\b|Mis\b|Yo\b|Me\b|El\b|La\b"
+    r"^(?!.*\b(?:me|us|nos)\b)(?!I\b|I['’]|I(?:m|ve)\b|My\b|Our\b|We\b|The\b|Mi\b|Mis\b|Yo\b|Me\b"
+    r"|El\b|La\b"
     r"|It\b|There\b|This\b"
     r"|En\b|A\b|No\b)(?P<name>[A-ZÁÉÍÓÚÑ][\wáéíóúñ]+)(?:['’]s [a-z]| (?:is|was|has|lives|works|says"
     r"|said|told|likes|loves|moved|went|got|wants|es|vive|dice|dijo|tiene|trabaja|se|est[aá])\b)"

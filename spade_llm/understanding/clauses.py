@@ -240,7 +240,8 @@ _OF_SPEAKER = re.compile(
     r"(?=(?:\S+\s+){2})(?:[\w'’@/.-]+[,:]?\s+)*?(?<!\bwhat )(?:i|i['’](?:m|ve|d|ll)|im|ive|we"
     r"|we['’](?:re|ve|d"
     r"|ll)|my|our|me|us"
-    r"|mine|myself|vuelvo|soy|tengo|estoy|vivo|voy|hago|llevo|suelo|prefiero|odio|quiero|fui|tuve"
+    r"|mine|myself|toy(?= \w+[aey]ndo\b)|vuelvo|soy|tengo|estoy|vivo|voy|hago|llevo|suelo|prefiero"
+    r"|odio|quiero|fui|tuve"
     r"|hemos"
     r"|somos"
     r"|tenemos|vamos|estamos|mis?|m[ií]|yo|nos|nuestr[oa]s?|conmigo)(?![\w'’])(?<!\bUS)",

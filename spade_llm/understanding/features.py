@@ -109,6 +109,13 @@ _SUBJECT = re.compile(
     r"|big|mejor) )?[\w-]+)(?! (?:de|del)\b)(?!['’]s [a-z]+ (?:is|was|are))",
     _I,
 )
+_OWN = re.compile(
+    r"\b(?:i|i['’]?(?:m|ve|d|ll)|we|we['’]\w+|me|us|our|mine|yo|nos|nuestr[oa]s?|m[ií]o|m[ií]a"
+    r"|my (?!\w+['’]s|\w+ (?:is|was|has|lives|works)\b)|(?<!^)mis?|soy|tengo|estoy|vivo|voy|he"
+    r"|hemos|tenemos"
+    r"|vamos)(?!\w)",
+    _I,
+)
 _ROLES = frozenset({"doctor", "dentist", "teacher", "pet", "partner", "child", "boss", "ex"})
 """Beings that statements about the speaker often name (`an appointment with the dentist`), and
 classes of several beings: they do not make a statement one about another being."""
@@ -126,6 +133,8 @@ class Features:
     """People and animals that it is about, apart from the speaker."""
     subject: frozenset[str]
     """The one of them that is its subject: `my dentist is …`."""
+    is_own: bool
+    """It names the speaker, too: `I live with my sister`."""
     is_negated: bool
     is_ended: bool
     """It says that something is over: `I sold …`, `I quit …`."""
@@ -166,6 +175,7 @@ def features(text: str) -> Features:
         values=values,
         beings=(concepts & kin()) - _ROLES,
         subject=concepts_of(subject[1]) & kin() if subject else frozenset(),
+        is_own=bool(_OWN.search(text)),
         is_negated=bool(_NEGATED.search(text)),
         is_ended=bool(_ENDED.search(text)),
         is_past=bool(_PAST_EVENT.search(text)),

@@ -118,6 +118,8 @@ _PHRASES = (
     (r"\bhalf[- ](?:brother|sister)\b|\bmedio herman[oa]\b", "stepsibling"),
     (r"\b(?:left|right)[- ]?handed\b|\bleftie\b", "handed"),
     (r"\b\d['’′]\s?\d{1,2}\b|\b\d (?:ft|foot|feet)\b|\b[12][.,]\d\d ?m\b", "height"),
+    (r"\blo m[ií]o\b|\b(?:partial to|keen on|big on|my (?:thing|cup of tea)|a sucker for)\b", "like"),
+    (r"\bbig day\b", "birthday wedding"),
     (r"\bstar sign\b|\bsigno del zod\w+", "zodiac"),
     (r"\bblood pressure\b|\btensi[oó]n (?:alta|baja|arterial)\b", "bloodpressure health"),
     (r"\bdate of birth\b|\bfecha de nacimiento\b", "birthday"),

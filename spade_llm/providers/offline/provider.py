@@ -187,6 +187,8 @@ KNOWLEDGE_KINDS = ("fact", "preference", "semantic", "profile", "procedural")
 """Kinds of recalled memories that answer; episodes and patterns are about many things."""
 CHARS_PER_TOKEN = 4
 """Estimated characters per token, as used elsewhere; rules have no tokens."""
+MAX_TOLD_CHARS = 160
+"""Length in characters up to which an acknowledgement repeats what was understood."""
 RECENT_STATEMENTS = 2
 """Latest statements of the conversation that a question may mean without a known link: vectors of
 what has just been said are not there yet."""
@@ -314,7 +316,8 @@ class _Rules:
         for result in results:
             if not result.startswith("Stored "):
                 return self._say.not_stored.format(result)
-        told = "; ".join(self._reworded(one.text) for one in statements)
+        share = MAX_TOLD_CHARS // len(statements)
+        told = "; ".join(_shortened(self._reworded(one.text), share) for one in statements)
         if not results:
             return self._say.noted.format(told)
         is_changed = any(one.replaced for one in statements)
@@ -433,6 +436,10 @@ class _Rules:
             return result
         day = f"{self._say.weekdays[at.weekday()]} {at:%Y-%m-%d}"
         return f"{place or 'UTC'}: {at:%H:%M}, {day}."
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most].rsplit(maxsplit=1)[0]} …"
 
 
 def _is_list(result: str) -> bool:
