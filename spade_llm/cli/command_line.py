@@ -62,10 +62,23 @@ MEMORY_ACTIONS = {
     "stats": "Show the number of memories by owner and kind.",
     "verify": "Check the memory file for errors.",
     "export": "Write all memories as JSON Lines, without vectors.",
-    "import": "Import an exported file (all of it or nothing), or one of spade_llm 0.2 or 0.3.",
+    "import": "Import an exported file, or memories and chats of another program.",
     "backup": "Copy the memory file, also while it is in use.",
     "reindex": "Compute all embeddings again, with the agent's current embedding model.",
 }
+
+IMPORT_FORMAT_NAMES = (
+    "spade-llm",
+    "spade-llm-0.3",
+    "chatgpt",
+    "claude",
+    "open-webui",
+    "letta",
+    "mem0",
+    "mcp-memory",
+    "llm-memory",
+)
+"""Names of the table in memory/transfer/import_formats.py, which is too slow to import for help."""
 
 MODULES = {"ask": "chat", "account": "access", "invite": "access", "token": "access"}
 """Modules of the commands that have no module of their own name."""
@@ -285,12 +298,16 @@ def _add_memory(commands: Commands[argparse.ArgumentParser]) -> None:
             action.add_argument(
                 "--owner",
                 metavar="JID",
-                help="for a passport or a file of spade_llm: owner of the memories",
+                help="agent that gets the memories of a passport or another program",
             )
             action.add_argument(
-                "--about",
-                metavar="JID",
-                help="for a passport or a file of spade_llm: person they are about",
+                "--about", metavar="JID", help="person that these memories are about"
+            )
+            action.add_argument(
+                "--format",
+                metavar="NAME",
+                choices=IMPORT_FORMAT_NAMES,
+                help=f"default: recognized by content; one of {', '.join(IMPORT_FORMAT_NAMES)}",
             )
         if name == "reindex":
             action.add_argument("--agents", metavar="DIR", help=AGENTS_HELP)

@@ -17,13 +17,15 @@ from spade_llm.cli.context import data_directory, is_named
 from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
 from spade_llm.cli.factory.embeddings import KEYWORDS_ONLY, EmbedderPool
 from spade_llm.cli.signals import run_until_stopped
-from spade_llm.cli.terminal import progress_bar
+from spade_llm.cli.terminal import progress_bar, sanitize_line
 from spade_llm.core import directory_lock
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.sqlite.connection import Transaction
-from spade_llm.memory.transfer import legacy_files, memory_file, passport_store, records
+from spade_llm.memory.transfer import memory_file, passport_store
+from spade_llm.memory.transfer.import_formats import OWN_FORMAT, is_own_export, read_import
+from spade_llm.memory.transfer.importer import import_records
 from spade_llm.memory.transfer.memory_file import verify_memory_file
 from spade_llm.memory.transfer.passport import (
     MAX_PASSPORT_BYTES,
@@ -32,11 +34,12 @@ from spade_llm.memory.transfer.passport import (
     read_passport,
 )
 from spade_llm.memory.transfer.passport_store import PassportStore
+from spade_llm.memory.transfer.records import ImportTarget
 from spade_llm.memory.validation import normalize_subject
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.memory.transfer.passport import Passport, PassportHeader
@@ -44,6 +47,9 @@ if TYPE_CHECKING:
 MEMORY_FILE = "memory.db"
 MAX_HEADER_BYTES = 16_384
 """Beginning of a file that tells whether it is a passport."""
+
+KIND_NAMES = {"entry": "memory", "decay": "decay policy", "audit": "audit record"}
+"""Names of the kinds of records, in the singular, where they differ."""
 
 
 def main(options: argparse.Namespace) -> int:
@@ -67,7 +73,7 @@ def main(options: argparse.Namespace) -> int:
             return 0
         case "import":
             source = Path(options.file)
-            is_signed = _is_passport(source)
+            is_signed = options.format is None and _is_passport(source)
             return (_import_passport if is_signed else _import)(home, source, options)
         case _:
             return run_until_stopped(_reindex(home, options))
@@ -197,27 +203,49 @@ def _import(home: Path, source: Path, options: argparse.Namespace) -> int:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{str(source)!r} cannot be read as text: {error}") from None
     for fault in done.faults:
-        print(f"left out    {fault}", file=sys.stderr)
+        print(f"left out    {sanitize_line(fault)}", file=sys.stderr)
     if done.left_out > len(done.faults):
         print(f"left out    and {done.left_out - len(done.faults)} more", file=sys.stderr)
     done_or_not = "would be imported:" if options.dry_run else "imported   "
-    print(f"{done_or_not} {done.added} records; {done.present} were there already")
+    print(f"{done_or_not} {_added(done)}; {done.present} were there already")
+    if done.updated:
+        print(f"updated     {_plural(done.updated, 'memory')}")
+    if done.omitted:
+        print(f"not taken   {_list(done.omitted)}")
     return 1 if done.left_out else 0
 
 
 def _imported(path: Path, source: Path, options: argparse.Namespace) -> memory_file.ImportSummary:
-    """Import an export, or a file of spade_llm 0.2 or 0.3; the file's content tells which."""
-    target = records.ImportTarget(owner=options.owner, subject=options.about)
-    found = legacy_files.read_legacy_file(source, target)
-    if found is not None:
-        return memory_file.import_records(path, found, is_dry_run=options.dry_run)
-    if options.owner or options.about:
-        raise ConfigurationError(
-            f"{str(source)!r} names the owner and subject of each memory itself:"
-            " remove --owner and --about"
-        )
-    with source.open(encoding="utf-8", newline="\n") as lines:
-        return memory_file.import_lines(path, lines, is_dry_run=options.dry_run)
+    """Import a file; its content, or `--format`, tells the format."""
+    if options.format in (None, OWN_FORMAT) and (options.format or is_own_export(source)):
+        if options.owner or options.about:
+            raise ConfigurationError(
+                f"{str(source)!r} names the owner and subject of each memory itself:"
+                " remove --owner and --about"
+            )
+        with source.open(encoding="utf-8", newline="\n") as lines:
+            return memory_file.import_lines(path, lines, is_dry_run=options.dry_run)
+    target = ImportTarget(
+        owner=normalize_subject(options.owner), subject=normalize_subject(options.about)
+    )
+    with progress_bar("imported", is_bytes=True) as progress:
+        records = read_import(source, target, progress, format_name=options.format)
+        return import_records(path, records, is_dry_run=options.dry_run)
+
+
+def _added(done: memory_file.ImportSummary) -> str:
+    added = _list({KIND_NAMES.get(kind, kind): number for kind, number in done.counts.items()})
+    if done.conversations:
+        return f"{added} in {_plural(done.conversations, 'conversation')}"
+    return added or "0 records"
+
+
+def _list(counts: Mapping[str, int]) -> str:
+    return ", ".join(_plural(number, name) for name, number in counts.items())
+
+
+def _plural(number: int, name: str) -> str:
+    return pluralize(number, name, f"{name[:-1]}ies" if name.endswith("y") else "")
 
 
 async def _reindex(home: Path, options: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import unicodedata
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 WIDTH = 30
+PROGRESS_AFTER_S = 2.0
+"""Time in seconds before a progress bar appears: most actions are over by then."""
 
 
 def say(line: str) -> None:
@@ -37,18 +40,29 @@ def sanitize_text(text: str) -> str:
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Progress bar for the block, as a callback of the items done and their total."""
+def progress_bar(what: str, *, is_bytes: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """Progress bar for the block, as a callback of the items (or bytes) done and their total. It
+    appears after PROGRESS_AFTER_S, and only on a terminal."""
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
+    started = time.monotonic()
+    width = 0
 
     def show(done: int, total: int) -> None:
+        nonlocal width
+        elapsed_s = time.monotonic() - started
+        if elapsed_s < PROGRESS_AFTER_S:
+            return
         share = done / total if total else 1.0
         bar = ("#" * round(WIDTH * share)).ljust(WIDTH, ".")
-        print(f"\r{what:<10}  [{bar}] {share:4.0%}", end="", file=sys.stderr, flush=True)
+        rate = f"{done / elapsed_s / 1e6:.1f} MB/s" if is_bytes else f"{done / elapsed_s:.0f}/s"
+        line = f"{what:<10}  [{bar}] {share:4.0%}  {rate}"
+        width = max(width, len(line))
+        print(f"\r{line.ljust(width)}", end="", file=sys.stderr, flush=True)
 
     try:
         yield show
     finally:
-        print(f"\r{' ' * (WIDTH + len(what) + 12)}\r", end="", file=sys.stderr, flush=True)
+        if width:
+            print(f"\r{' ' * width}\r", end="", file=sys.stderr, flush=True)

@@ -41,7 +41,7 @@ async def test_an_export_is_imported_into_an_empty_memory(tmp_path: Path) -> Non
     await other.run("memory", "export", again)
 
     assert exported.output == f"exported    2 records to {file}\n"
-    assert imported.output == "imported    2 records; 0 were there already\n"
+    assert imported.output == "imported    2 memories; 0 were there already\n"
     assert "assistant@localhost: 2 memories" in stats.output
     assert (verified.status, verified.output) == (0, "no errors found\n")
     assert _text(file) == _text(again)
@@ -57,8 +57,8 @@ async def test_a_file_of_spade_llm_is_imported_but_for_what_is_wrong_in_it(tmp_p
     again = await program.run("memory", "import", old)
     stats = await program.run("memory", "stats")
 
-    assert tried.output == "would be imported: 1 records; 0 were there already\n"
-    assert (done.status, done.output) == (1, "imported    1 records; 0 were there already\n")
+    assert tried.output == "would be imported: 1 memory; 0 were there already\n"
+    assert (done.status, done.output) == (1, "imported    1 memory; 0 were there already\n")
     assert done.errors.startswith("left out    row 2: category: ")
     assert again.output == "imported    0 records; 1 were there already\n"
     assert f"{AGENT}: 1 memory" in stats.output

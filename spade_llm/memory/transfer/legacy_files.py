@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import sqlite3
-from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,7 +13,8 @@ from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.memory import validation
 from spade_llm.memory.contract import MemoryDraft
 from spade_llm.memory.sqlite.connection import BlockingMemory
-from spade_llm.memory.transfer.memory_file import import_records
+from spade_llm.memory.transfer.import_file import read_database, read_parts
+from spade_llm.memory.transfer.importer import import_records
 from spade_llm.memory.transfer.records import (
     ImportedRecord,
     ImportTarget,
@@ -27,17 +25,16 @@ from spade_llm.memory.validation import normalize_subject
 from spade_llm.search.memory_query import Category
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
-SQLITE_HEADER = b"SQLite format 3\0"
-MAX_JSON_BYTES = 256 * 1024 * 1024
 INTERACTION = "interaction"
 """Tag of notes on a conversation."""
 
-SELECT_LEGACY_TABLE = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'agent_memories'"
+LEGACY_TABLE = "agent_memories"
 SELECT_LEGACY_ROWS = """
     SELECT id, agent_id, category, content, context, confidence, created_at, last_accessed,
         access_count
@@ -65,53 +62,37 @@ class _LegacyNote(BaseModel):
     timestamp: str
 
 
-def read_legacy_file(path: Path, target: ImportTarget) -> Iterator[ImportedRecord] | None:
-    """Read the records of a legacy file; None if it is not one (it may be an export of this
-    program).
-
-    Raises OSError; iteration raises InvalidArguments.
-    """
-    if _is_sqlite(path):
-        return read_legacy_database(path, target)
-    try:
-        _interactions(path)
-    except InvalidArguments:
-        return None
-    return read_legacy_interactions(path, target)
-
-
 def is_legacy_database(path: Path) -> bool:
     """Check whether the file is a legacy database. Raises InvalidArguments, OSError."""
-    return path.is_file() and _is_sqlite(path) and _has_table(path)
+    return path.is_file() and any(LEGACY_TABLE in part.tables for part in read_parts(path))
 
 
-def read_legacy_database(path: Path, target: ImportTarget) -> Iterator[ImportedRecord]:
-    """Read the rows of a legacy database, in order.
-
-    Raises:
-        InvalidArguments: it is no such database, or cannot be read.
-    """
-    if not _has_table(path):
-        raise InvalidArguments("it has no table agent_memories: not a spade_llm memory file")
-    try:
-        with closing(_open_read_only(path)) as file:
-            file.row_factory = sqlite3.Row
-            # Invalid UTF-8 becomes surrogates: only its row is rejected, not the file.
-            file.text_factory = partial(bytes.decode, errors="surrogateescape")
-            for number, row in enumerate(file.execute(SELECT_LEGACY_ROWS), start=1):
-                yield read_record(f"row {number}", partial(_record_of_row, dict(row), target))
-    except sqlite3.Error as error:
-        raise InvalidArguments(f"its table agent_memories cannot be read: {error}") from error
+def read_legacy_database(
+    database: sqlite3.Connection, target: ImportTarget
+) -> Iterator[ImportedRecord]:
+    """Read the rows of a legacy database, in order. Raises sqlite3.Error."""
+    for number, row in enumerate(database.execute(SELECT_LEGACY_ROWS), start=1):
+        yield read_record(f"row {number}", partial(_record_of_row, dict(row), target))
 
 
-def read_legacy_interactions(path: Path, target: ImportTarget) -> Iterator[ImportedRecord]:
-    """Read the notes of a legacy JSON file, conversation by conversation.
+def is_legacy_interactions(item: Mapping[str, object]) -> bool:
+    match item:
+        case {"agent_id": str(), "interactions": dict()}:
+            return True
+    return False
 
-    Raises:
-        InvalidArguments: it is no such JSON.
-        OSError: it cannot be read.
-    """
-    agent, conversations = _interactions(path)
+
+def read_legacy_interactions(
+    name: str, item: object, target: ImportTarget
+) -> Iterator[ImportedRecord]:
+    """Read the notes of a legacy JSON file, conversation by conversation."""
+    match item:
+        case {"agent_id": str(agent), "interactions": dict(conversations)}:
+            pass
+        case _:
+            fault = 'it is not {"agent_id": …, "interactions": {…}}'
+            yield ImportedRecord(name=name, fault=fault)
+            return
     for conversation, notes in conversations.items():
         for number, note in enumerate(notes if isinstance(notes, list) else [notes], start=1):
             yield read_record(
@@ -154,38 +135,6 @@ def migrate_legacy_file(source: Path, target: Path) -> Path:
     finally:
         unfinished.unlink(missing_ok=True)
     return target
-
-
-def _is_sqlite(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
-
-
-def _has_table(path: Path) -> bool:
-    try:
-        with closing(_open_read_only(path)) as file:
-            return file.execute(SELECT_LEGACY_TABLE).fetchone() is not None
-    except sqlite3.Error as error:
-        raise InvalidArguments(f"it cannot be read: {error}") from error
-
-
-def _open_read_only(path: Path) -> sqlite3.Connection:
-    # as_uri() escapes `?` and `#`, which would end the path; mode=ro never makes a file.
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-
-
-def _interactions(path: Path) -> tuple[str, Mapping[str, object]]:
-    if path.stat().st_size > MAX_JSON_BYTES:
-        raise InvalidArguments(f"it has over {MAX_JSON_BYTES} bytes")
-    try:
-        found = json.loads(path.read_bytes())
-    # JSON that is nested too deep raises RecursionError.
-    except (ValueError, RecursionError):
-        raise InvalidArguments("it is not JSON") from None
-    match found:
-        case {"agent_id": str(agent), "interactions": dict(conversations)}:
-            return agent, conversations
-    raise InvalidArguments('it is not {"agent_id": …, "interactions": {…}}')
 
 
 def _record_of_row(row: Mapping[str, object], target: ImportTarget) -> Mapping[str, object]:
@@ -244,10 +193,18 @@ def _parse_time(field: str, text: str) -> datetime:
 def _import_into(path: Path, source: Path) -> None:
     # Does nothing but make the file and its tables.
     BlockingMemory(path).run(lambda _transaction: None)
-    records = read_legacy_file(source, ImportTarget())
-    if records is None:
-        raise InvalidArguments("not a memory file of spade_llm 0.2 or 0.3")
-    done = import_records(path, records)
+    done = import_records(path, _legacy_records(source))
     logger.info("%s: %d memories migrated to %s", source, done.added, path.name)
     for fault in done.faults:
         logger.warning("%s: skipped: %s", source, fault)
+
+
+def _legacy_records(source: Path) -> Iterator[ImportedRecord]:
+    """Records of a legacy database or JSON file. Raises InvalidArguments."""
+    for part in read_parts(source):
+        if part.database is not None and LEGACY_TABLE in part.tables:
+            yield from read_database(part.database, read_legacy_database, ImportTarget())
+        elif isinstance(part.first, dict) and is_legacy_interactions(part.first):
+            yield from read_legacy_interactions("", part.first, ImportTarget())
+        else:
+            raise InvalidArguments("not a memory file of spade_llm 0.2 or 0.3")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments, StorageFailed
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.memory.sqlite.connection import SqlValue
-    from spade_llm.memory.transfer.records import ImportedRecord
 
 ENTRY_COLUMNS = [name for name in json_lines.RECORD_FIELDS["entry"] if name != "owner"]
 
@@ -233,13 +232,23 @@ MAX_LINE_CHARS = 4_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportSummary:
+    """Outcome of an import."""
+
     added: int
+    conversations: int = 0
+    """Number of conversations with added messages."""
     present: int
     """Records that were there already, and stayed as they were."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Number of added records by kind."""
+    updated: int = 0
+    """Entries that were there with an older text of the same program."""
     faults: tuple[str, ...] = ()
     """Errors of the rejected records, at most MAX_FAULTS."""
     left_out: int = 0
     """Number of rejected records."""
+    omitted: Mapping[str, int] = field(default_factory=dict)
+    """Number of records that are not imported on purpose, by what they are (in the singular)."""
 
 
 def export_lines(path: Path, progress: OnTransferProgress) -> Iterator[str]:
@@ -267,31 +276,8 @@ def import_lines(path: Path, lines: Iterable[str], *, is_dry_run: bool = False) 
         InvalidArguments: a line is invalid; names the line and the reason.
         StorageFailed: the file could not be written.
     """
-    with _write_transaction(path, is_dry_run=is_dry_run) as connection:
-        return _import_records(connection, lines)
-
-
-def import_records(
-    path: Path, records: Iterable[ImportedRecord], *, is_dry_run: bool = False
-) -> ImportSummary:
-    """Import records of a spade_llm file; wrong records are left out and named.
-
-    Raises:
-        InvalidArguments: it is no such file, or cannot be read; nothing was imported.
-        StorageFailed: the file could not be written.
-    """
-    added, present, faults = 0, 0, []
-    with _write_transaction(path, is_dry_run=is_dry_run) as connection:
-        for record in records:
-            if fault := record.fault:
-                faults.append(f"{record.name}: {fault}")
-                continue
-            is_new = _insert_record(
-                connection, *json_lines.decode_record(json.dumps(record.fields))
-            )
-            added, present = added + is_new, present + 1 - is_new
-    shown = tuple(faults[:MAX_FAULTS])
-    return ImportSummary(added=added, present=present, faults=shown, left_out=len(faults))
+    with write_transaction(path, is_dry_run=is_dry_run) as connection:
+        return _import_lines(connection, lines)
 
 
 def backup_file(path: Path, target: Path, progress: OnTransferProgress) -> None:
@@ -360,40 +346,41 @@ def open_memory_file(path: Path, *, is_read_only: bool = False) -> Iterator[sqli
         ) from error
 
 
-def _import_records(connection: sqlite3.Connection, lines: Iterable[str]) -> ImportSummary:
-    added, number = 0, 0
+def _import_lines(connection: sqlite3.Connection, lines: Iterable[str]) -> ImportSummary:
+    counts, number, present = Counter[str](), 0, 0
     for number, line in enumerate(lines, start=1):
         try:
             if number == 1:
                 json_lines.check_header(line)
-            elif not line.strip():
                 continue
-            elif len(line) > MAX_LINE_CHARS:
+            if not line.strip():
+                continue
+            if len(line) > MAX_LINE_CHARS:
                 raise InvalidArguments(f"it has over {MAX_LINE_CHARS} characters")
-            else:
-                added += _insert_record(connection, *json_lines.decode_record(line))
+            kind, values = json_lines.decode_record(line)
+            is_new = insert_record(connection, kind, values)
         except (InvalidArguments, sqlite3.IntegrityError) as error:
             reason = error if isinstance(error, InvalidArguments) else "a value is missing"
             raise InvalidArguments(f"line {number}: {reason}; nothing was imported") from None
+        counts[kind] += is_new
+        present += 1 - is_new
     if number == 0:
         raise InvalidArguments("the file is empty")
-    return ImportSummary(added=added, present=number - 1 - added)
+    return ImportSummary(added=counts.total(), present=present, counts=+counts)
 
 
-def _insert_record(
-    connection: sqlite3.Connection, kind: str, values: Mapping[str, SqlValue]
-) -> int:
+def insert_record(connection: sqlite3.Connection, kind: str, values: Mapping[str, SqlValue]) -> int:
     """Insert a record; return 1, or 0 if it existed."""
     if "owner" in values:
         connection.execute(ADD_OWNER, values)
     # The record of its conversation comes later, since `closed_after` names a message.
     if kind == "message":
         connection.execute(ADD_CONVERSATION, values)
-    row = {**values, **_derived_columns(kind, values)}
+    row = {**values, **derived_columns(kind, values)}
     return max(connection.execute(INSERT_RECORDS[kind], row).rowcount, 0)
 
 
-def _derived_columns(kind: str, values: Mapping[str, SqlValue]) -> Mapping[str, SqlValue]:
+def derived_columns(kind: str, values: Mapping[str, SqlValue]) -> Mapping[str, SqlValue]:
     """Compute the search columns of a row; the table itself requests its vector."""
     if kind not in ("entry", "message"):
         return {}
@@ -413,7 +400,7 @@ def _select_rows(connection: sqlite3.Connection, select: str) -> Iterator[Mappin
 
 
 @contextmanager
-def _write_transaction(path: Path, *, is_dry_run: bool) -> Iterator[sqlite3.Connection]:
+def write_transaction(path: Path, *, is_dry_run: bool) -> Iterator[sqlite3.Connection]:
     """Run one transaction; a dry run is rolled back."""
     with open_memory_file(path) as connection:
         connection.execute("BEGIN IMMEDIATE")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
+from itertools import islice
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -12,14 +15,17 @@ from pydantic import ValidationError
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory import validation
+from spade_llm.memory.contract import MemoryDraft, ObservedMessage
 from spade_llm.memory.sqlite.rows import new_id
 from spade_llm.memory.validation import normalize_subject
-from spade_llm.search.memory_query import Tier
+from spade_llm.search.memory_query import Category, Tier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from spade_llm.memory.contract import MemoryDraft, ObservedMessage
+MAX_METADATA_BYTES = 8 * 1024
+"""Maximum size of the metadata that is taken over from another program; what exceeds it is left
+out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,16 +57,8 @@ def read_record(name: str, read: Callable[[], Mapping[str, object]]) -> Imported
     """Call `read`; its InvalidArguments or ValidationError becomes the fault of the record."""
     try:
         return ImportedRecord(name=name, fields=read())
-    except InvalidArguments as error:
-        return ImportedRecord(name=name, fault=str(error))
-    except ValidationError as error:
-        return ImportedRecord(name=name, fault=explain_validation(error))
-
-
-def explain_validation(error: ValidationError) -> str:
-    """Name of the first invalid field, and the reason."""
-    wrong = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    return f"{'.'.join(map(str, wrong['loc'])) or 'it'}: {wrong['msg']}"
+    except (InvalidArguments, ValidationError) as error:
+        return fault_record(name, error)
 
 
 def entry_fields(
@@ -150,3 +148,128 @@ def _seconds(value: float) -> float:
         if abs(value) >= 1e8 * unit:
             return value / unit
     return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceId:
+    """Origin of a record: the same program and id lead to the same entry at each import."""
+
+    program: str
+    id: str
+
+
+def fact_record(
+    name: str,
+    source: SourceId,
+    target: ImportTarget,
+    content: str,
+    *,
+    category: Category = Category.FACT,
+    context: str | None = None,
+    tags: Sequence[str] = (),
+    metadata: Mapping[str, object] | None = None,
+    created_at: datetime | None = None,
+    updated_at: datetime | None = None,
+    expires_at: datetime | None = None,
+    is_about_agent: bool = False,
+) -> ImportedRecord:
+    """Record of a memory of another program.
+
+    Tagged with the program. `is_about_agent`: about the agent itself, not the person.
+    """
+    subject = None if is_about_agent else target.subject
+
+    def read() -> Mapping[str, object]:
+        draft = MemoryDraft(
+            content=content,
+            category=category,
+            context=context,
+            subject=subject,
+            tags=_bounded_tags((source.program, *tags)),
+            metadata={
+                "imported_from": source.program,
+                "source_id": source.id,
+                **_bounded_metadata(metadata or {}),
+            },
+        )
+        return entry_fields(
+            draft,
+            owner=target.owner or "",
+            key=f"{source.program}\0{source.id}\0{normalize_subject(subject)}",
+            created_at=created_at or updated_at or target.file_time,
+            updated_at=updated_at,
+            expires_at=expires_at,
+        )
+
+    return read_record(name, read)
+
+
+def message_record(
+    name: str,
+    source: SourceId,
+    target: ImportTarget,
+    *,
+    id: str,
+    role: object,
+    content: object,
+    at: object,
+) -> ImportedRecord:
+    """Record of a message of the conversation `source`; messages of tools and systems are
+    omitted."""
+    if role not in ("user", "assistant"):
+        kind = "tool message" if role == "tool" else "system message"
+        return ImportedRecord(name=name, omitted=kind)
+    if not isinstance(content, str):
+        return ImportedRecord(name=name, fault="content: it is not a text")
+    if not content.strip():
+        return ImportedRecord(name=name, omitted="empty message")
+
+    def read() -> Mapping[str, object]:
+        return message_fields(
+            ObservedMessage(
+                id=id,
+                role=str(role),
+                content=content,
+                at=parse_time("date", at) or target.file_time,
+            ),
+            owner=target.owner or "",
+            conversation=f"{source.program}:{source.id}",
+            subject=target.subject,
+        )
+
+    return read_record(name, read)
+
+
+def fault_record(name: str, error: ValidationError | InvalidArguments) -> ImportedRecord:
+    """Record that could not be read: the first invalid field, and the reason."""
+    if isinstance(error, InvalidArguments):
+        return ImportedRecord(name=name, fault=str(error))
+    wrong = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(map(str, wrong["loc"])) or "it"
+    return ImportedRecord(name=name, fault=f"{where}: {wrong['msg']}")
+
+
+def content_digest(*parts: str) -> str:
+    """Id for a record that has none in its program, from its content."""
+    text = "\0".join(parts)
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def _bounded_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    kept = (tag for tag in dict.fromkeys(tags) if 0 < len(tag) <= validation.MAX_TAG_CHARS)
+    return tuple(islice(kept, validation.MAX_TAGS))
+
+
+def _bounded_metadata(metadata: Mapping[str, object]) -> Mapping[str, object]:
+    """The values that are JSON, up to MAX_METADATA_BYTES together."""
+    kept: dict[str, object] = {}
+    size = 0
+    for key, value in metadata.items():
+        try:
+            size += len(json.dumps({key: value}, ensure_ascii=False, allow_nan=False).encode())
+        except (TypeError, ValueError, RecursionError):
+            continue
+        if value in (None, "", [], {}) or size > MAX_METADATA_BYTES:
+            continue
+        kept[key] = value
+    return kept

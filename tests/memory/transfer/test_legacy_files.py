@@ -9,8 +9,10 @@ import pytest
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory import Category, MemoryType, SQLiteMemoryBackend
-from spade_llm.memory.transfer.legacy_files import read_legacy_file
-from spade_llm.memory.transfer.memory_file import import_records, verify_memory_file
+from spade_llm.memory.transfer.import_formats import is_own_export, read_import
+from spade_llm.memory.transfer.importer import import_records
+from spade_llm.memory.transfer.json_lines import HEADER
+from spade_llm.memory.transfer.memory_file import verify_memory_file
 from spade_llm.memory.transfer.records import ImportedRecord, ImportTarget
 from spade_llm.search.memory_query import MemoryQuery
 from tests.memory.old_files import AGENT, a_note, a_row, write_database, write_interactions
@@ -28,9 +30,7 @@ async def memory(tmp_path: Path) -> Path:
 
 
 def _records(path: Path, target: ImportTarget | None = None) -> Iterator[ImportedRecord]:
-    found = read_legacy_file(path, target or ImportTarget())
-    assert found is not None
-    return found
+    return read_import(path, target or ImportTarget(), lambda *_: None)
 
 
 async def test_a_table_keeps_its_dates_and_categories(memory: Path, tmp_path: Path) -> None:
@@ -140,13 +140,13 @@ async def test_bad_notes_are_named_and_the_rest_is_done(memory: Path, tmp_path: 
     assert done.faults[0].startswith("'c' note 1: content")
 
 
-@pytest.mark.parametrize("begin", ["", '{"format": "spade-llm memory"}\n', "[]", "{"])
-def test_what_is_no_such_file_is_left_to_others(tmp_path: Path, begin: str) -> None:
-    (tmp_path / "x").write_text(begin)
+def test_an_export_of_ours_is_left_to_its_own_reader(tmp_path: Path) -> None:
+    old = write_interactions(tmp_path / "old.json", {"c": [a_note("x")]})
+    (tmp_path / "x").write_text(f"{HEADER}\n")
 
-    assert read_legacy_file(tmp_path / "x", ImportTarget()) is None
+    assert [is_own_export(path) for path in (old, tmp_path / "x")] == [False, True]
 
 
 async def test_another_programs_database_is_refused(memory: Path) -> None:
-    with pytest.raises(InvalidArguments, match="no table agent_memories"):
+    with pytest.raises(InvalidArguments, match="the format is not known"):
         import_records(memory, _records(memory))

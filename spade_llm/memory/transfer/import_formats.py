@@ -1,0 +1,177 @@
+"""Table of import formats: recognition by content, and the reader of each format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.memory.transfer.chat_exports import (
+    CHATGPT,
+    CLAUDE,
+    OPEN_WEBUI,
+    is_chatgpt,
+    is_claude,
+    is_open_webui,
+    read_chatgpt,
+    read_claude,
+    read_open_webui,
+)
+from spade_llm.memory.transfer.import_file import read_database, read_parts
+from spade_llm.memory.transfer.json_lines import FORMAT
+from spade_llm.memory.transfer.legacy_files import (
+    LEGACY_TABLE,
+    is_legacy_interactions,
+    read_legacy_database,
+    read_legacy_interactions,
+)
+from spade_llm.memory.transfer.other_programs import (
+    LETTA,
+    LLM_MEMORY,
+    MCP_MEMORY,
+    MEM0,
+    is_letta,
+    is_llm_memory,
+    is_mcp_memory,
+    is_mem0,
+    read_letta,
+    read_llm_memory,
+    read_mcp_memory,
+    read_mem0,
+    read_mem0_database,
+)
+from spade_llm.memory.transfer.records import ImportedRecord
+from spade_llm.memory.validation import JID_PATTERN
+
+if TYPE_CHECKING:
+    import sqlite3
+    from pathlib import Path
+
+    from spade_llm.memory.transfer.import_file import FilePart, OnBytes
+    from spade_llm.memory.transfer.records import ImportTarget
+
+ReadItem = Callable[[str, object, "ImportTarget"], Iterator[ImportedRecord]]
+ReadDatabase = Callable[["sqlite3.Connection", "ImportTarget"], Iterator[ImportedRecord]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportFormat:
+    """Format of the files of one program."""
+
+    name: str
+    """Value of `--format`."""
+    recognizes: Callable[[Mapping[str, object]], bool]
+    """Whether a JSON object is an item of this format."""
+    read: ReadItem
+    """Reader of one JSON item."""
+    table: str | None = None
+    """Table that its database has. None: this program has no SQLite file."""
+    read_rows: ReadDatabase | None = None
+    names_owner: bool = False
+    """The file names the owner of each memory; `owner` and `subject` may be missing."""
+
+
+# The first format that recognizes an item reads it: the most specific ones come first.
+IMPORT_FORMATS = (
+    ImportFormat(
+        name="spade-llm-0.3",
+        recognizes=is_legacy_interactions,
+        read=read_legacy_interactions,
+        table=LEGACY_TABLE,
+        read_rows=read_legacy_database,
+        names_owner=True,
+    ),
+    ImportFormat(name=CHATGPT, recognizes=is_chatgpt, read=read_chatgpt),
+    ImportFormat(name=CLAUDE, recognizes=is_claude, read=read_claude),
+    ImportFormat(name=OPEN_WEBUI, recognizes=is_open_webui, read=read_open_webui),
+    ImportFormat(name=LETTA, recognizes=is_letta, read=read_letta),
+    ImportFormat(
+        name=MEM0,
+        recognizes=is_mem0,
+        read=read_mem0,
+        table="history",
+        read_rows=read_mem0_database,
+    ),
+    ImportFormat(name=MCP_MEMORY, recognizes=is_mcp_memory, read=read_mcp_memory),
+    ImportFormat(name=LLM_MEMORY, recognizes=is_llm_memory, read=read_llm_memory),
+)
+OWN_FORMAT = "spade-llm"
+FORMAT_NAMES = (OWN_FORMAT, *(one.name for one in IMPORT_FORMATS))
+
+
+def is_own_export(path: Path) -> bool:
+    """Whether the file is an export of this program (JSON Lines). Raises InvalidArguments,
+    OSError."""
+    first = next((part.first for part in read_parts(path)), None)
+    return isinstance(first, dict) and first.get("format") == FORMAT
+
+
+def read_import(
+    path: Path, target: ImportTarget, on_bytes: OnBytes, *, format_name: str | None = None
+) -> Iterator[ImportedRecord]:
+    """Read the records of a file of another program, in any of IMPORT_FORMATS.
+
+    Of an archive, the files in a known format are read. `format_name` makes recognition
+    unnecessary for a single file.
+
+    Raises:
+        InvalidArguments: unknown format, missing owner or subject (names the option), or the file
+            cannot be read.
+        OSError: the file cannot be read.
+    """
+    is_known = False
+    for part in read_parts(path, on_bytes):
+        found = _format_of(part, format_name)
+        if found is None:
+            continue
+        is_known = True
+        if not found.names_owner:
+            _check_target(found.name, target)
+        yield from _read_part(found, part, target)
+    if not is_known:
+        raise InvalidArguments(
+            f"the format is not known: it must be one of {', '.join(FORMAT_NAMES)}"
+            " (docs/memory.md lists their files); --format NAME skips the recognition"
+        )
+
+
+def _format_of(part: FilePart, name: str | None) -> ImportFormat | None:
+    formats = [one for one in IMPORT_FORMATS if name in (None, one.name)]
+    for one in formats:
+        if part.database is not None:
+            if one.table in part.tables:
+                return one
+        elif isinstance(part.first, dict) and one.recognizes(part.first):
+            return one
+    is_forced = name is not None and not part.name and part.database is None
+    return formats[0] if is_forced and formats else None
+
+
+def _read_part(
+    found: ImportFormat, part: FilePart, target: ImportTarget
+) -> Iterator[ImportedRecord]:
+    target = replace(target, file_time=part.modified_at)
+    prefix = f"{part.name}: " if part.name else ""
+    if part.database is not None and found.read_rows is not None:
+        yield from read_database(part.database, found.read_rows, target)
+        return
+    for item in part.items:
+        name = f"{prefix}{item.name}"
+        if item.fault:
+            yield ImportedRecord(name=name, fault=item.fault)
+        else:
+            yield from found.read(name, item.value, target)
+
+
+def _check_target(name: str, target: ImportTarget) -> None:
+    """Raises InvalidArguments: an option is missing, or is no JID."""
+    for option, jid, what in (
+        ("--owner", target.owner, "the agent that gets the memories, such as assistant@localhost"),
+        ("--about", target.subject, "the person they are about, such as ada@localhost"),
+    ):
+        if jid is None:
+            raise InvalidArguments(f"a file of {name} needs {option} JID: {what}")
+        found = JID_PATTERN.fullmatch(jid)
+        if found is None or found[2]:
+            raise InvalidArguments(f"{option}: {jid[:80]!r} is not a bare JID ({what})")

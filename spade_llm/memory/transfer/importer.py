@@ -1,0 +1,136 @@
+"""Importer: writes the records of another program into a memory file, in one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.memory.sqlite.rows import ID_BYTES
+from spade_llm.memory.transfer import json_lines
+from spade_llm.memory.transfer.memory_file import (
+    MAX_FAULTS,
+    ImportSummary,
+    derived_columns,
+    insert_record,
+    write_transaction,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from spade_llm.memory.sqlite.connection import SqlValue
+    from spade_llm.memory.transfer.records import ImportedRecord
+
+# A correction made here is newer than the text of the other program, and stays.
+UPDATE_ENTRY = """
+    UPDATE entry SET content = :content, content_hash = :content_hash, terms = :terms,
+        updated_at = :updated_at, invalid_at = NULL
+    WHERE id = :id AND content_hash <> :content_hash AND updated_at < :updated_at
+        AND deleted_at IS NULL
+"""
+
+SELECT_FORGOTTEN = """
+    SELECT ids FROM audit JOIN owner ON owner.number = audit.owner
+    WHERE jid = :owner AND action = 'forget'
+"""
+
+FORGOTTEN = "forgotten memory"
+
+
+def import_records(
+    path: Path, records: Iterable[ImportedRecord], *, is_dry_run: bool = False
+) -> ImportSummary:
+    """Import records of another program; invalid records are left out and named.
+
+    Entries that were forgotten here stay forgotten. An entry that the other program has changed
+    since gets the new text, unless it was changed here later.
+
+    Raises:
+        InvalidArguments: the imported file cannot be read; nothing was imported.
+        StorageFailed: the memory file could not be written.
+    """
+    with write_transaction(path, is_dry_run=is_dry_run) as connection:
+        importer = _Importer(connection)
+        for record in records:
+            importer.add(record)
+    return importer.summary()
+
+
+class _Importer:
+    """Import into an open transaction, with its counts."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._added = Counter[str]()
+        self._omitted = Counter[str]()
+        self._conversations = set[str]()
+        self._forgotten_ids: dict[SqlValue, frozenset[SqlValue]] = {}
+        self._present = 0
+        self._updated = 0
+        self._left_out = 0
+        self._faults: list[str] = []
+
+    def add(self, record: ImportedRecord) -> None:
+        """Insert or update what the record describes, or count why not."""
+        if record.omitted:
+            self._omitted[record.omitted] += 1
+            return
+        try:
+            if record.fault:
+                raise InvalidArguments(record.fault)
+            kind, values = json_lines.decode_record(json.dumps(record.fields))
+        except InvalidArguments as error:
+            self._left_out += 1
+            if len(self._faults) < MAX_FAULTS:
+                self._faults.append(f"{record.name}: {error}")
+            return
+        if kind == "entry":
+            self._add_entry(values)
+        elif insert_record(self._connection, kind, values):
+            self._added[kind] += 1
+            if kind == "message":
+                self._conversations.add(str(values["conversation"]))
+        else:
+            self._present += 1
+
+    def summary(self) -> ImportSummary:
+        return ImportSummary(
+            added=self._added.total(),
+            counts=self._added,
+            conversations=len(self._conversations),
+            present=self._present,
+            updated=self._updated,
+            faults=tuple(self._faults),
+            left_out=self._left_out,
+            omitted=self._omitted,
+        )
+
+    def _add_entry(self, values: Mapping[str, SqlValue]) -> None:
+        if values["id"] in self._forgotten(values["owner"]):
+            self._omitted[FORGOTTEN] += 1
+        elif insert_record(self._connection, "entry", values):
+            self._added["entry"] += 1
+        elif self._update_entry(values):
+            self._updated += 1
+        else:
+            self._present += 1
+
+    def _update_entry(self, values: Mapping[str, SqlValue]) -> bool:
+        """Replace the text of an existing entry by a newer one; return whether it was."""
+        row = {**values, **derived_columns("entry", values)}
+        return self._connection.execute(UPDATE_ENTRY, row).rowcount > 0
+
+    def _forgotten(self, owner: SqlValue) -> frozenset[SqlValue]:
+        """Ids of the entries that an owner has forgotten, from the audit log."""
+        if owner not in self._forgotten_ids:
+            rows = self._connection.execute(SELECT_FORGOTTEN, {"owner": owner})
+            self._forgotten_ids[owner] = frozenset(
+                packed[at : at + ID_BYTES]
+                for (packed,) in rows
+                for at in range(0, len(packed), ID_BYTES)
+            )
+        return self._forgotten_ids[owner]
