@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.middleware.quota import NO_GROUP_QUOTAS, NO_QUOTA, GroupQuotas, PeerQuota
 from spade_llm.assistant.turn.approval import APPROVAL_EXPIRY_S
-from spade_llm.assistant.turn.recall import DEFAULT_TOKENS
+from spade_llm.assistant.turn.memory_selection import DEFAULT_TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -63,15 +63,22 @@ class MemorySearchResponse(MemoryBody):
     outcome: SearchOutcome = SearchOutcome.OK
     left: int = 0
     """Number of further hits that did not fit into one message."""
+    former: tuple[MemoryEntry, ...] = ()
+    """Facts about the subject that no longer hold, which messages among the hits may still say."""
 
     @classmethod
-    def of(
-        cls, outcome: SearchOutcome, hits: Sequence[ScoredMemory], *, count: int
-    ) -> MemorySearchResponse:
-        return cls(results=tuple(hits), outcome=outcome, left=count - len(hits))
+    def of(cls, result: SearchResult, hits: Sequence[ScoredMemory]) -> MemorySearchResponse:
+        return cls(
+            results=tuple(hits),
+            outcome=result.outcome,
+            left=len(result.hits) - len(hits),
+            former=result.former,
+        )
 
     def as_result(self) -> SearchResult:
-        return SearchResult(outcome=self.outcome, hits=self.results, left_out=self.left)
+        return SearchResult(
+            outcome=self.outcome, hits=self.results, left_out=self.left, former=self.former
+        )
 
 
 class MemoryPageResponse(MemoryBody):
@@ -324,13 +331,10 @@ class MemoryEndpoint:
 def _search_response(result: SearchResult) -> MemorySearchResponse:
     """Response with as many hits as fit into one message; a hit that alone is too large is left
     out."""
-    outcome, hits, count = result.outcome, result.hits, len(result.hits)
-    whole = MemorySearchResponse.of(outcome, hits, count=count)
+    whole = MemorySearchResponse.of(result, result.hits)
     if whole.fits_one_message:
         return whole
     fitting = [
-        hit for hit in hits if MemorySearchResponse.of(outcome, [hit], count=count).fits_one_message
+        hit for hit in result.hits if MemorySearchResponse.of(result, [hit]).fits_one_message
     ]
-    return truncated_to_message(
-        fitting, lambda some: MemorySearchResponse.of(outcome, some, count=count)
-    )
+    return truncated_to_message(fitting, lambda some: MemorySearchResponse.of(result, some))

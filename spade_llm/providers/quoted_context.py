@@ -29,6 +29,8 @@ EARLIER = "earlier"
 UNDATED = "undated"
 MESSAGE = "message"
 """The kind of what was said in a conversation; its text begins with `speaker: `."""
+EPISODE = "episodic"
+"""The kind of summaries of conversations."""
 
 _SECTIONS = f"(?:{MEMORIES}|{DOCUMENTS}|{UNAVAILABLE}|{EARLIER}|{ROOM_TALK}|{REPLIED_TO})"
 _TAG = re.compile(rf"<(?=\s*/?\s*{_SECTIONS})", re.IGNORECASE)
@@ -37,7 +39,8 @@ _LIKE_HEADER = re.compile(r"^(\\*)(?=\[\d+\] )", re.MULTILINE)
 _ESCAPED_HEADER = re.compile(r"^\\(?=\\*\[\d+\] )", re.MULTILINE)
 _HEADER = re.compile(r"\[\d+\] (.*) \(score (-?\d+\.\d+)\)")
 _MEMORY = re.compile(
-    rf"- \[([^\]\n]*)\] (.*) \((\d{{4}}-\d\d-\d\d|{UNDATED})(?: until (\d{{4}}-\d\d-\d\d))?\)",
+    r"- \[([^\]\n]*)\] (.*) \((?:since |from )?"
+    rf"(\d{{4}}-\d\d-\d\d|{UNDATED})(?: until (\d{{4}}-\d\d-\d\d), no longer true)?\)",
     re.DOTALL,
 )
 _LISTED = re.compile(rf"<{UNAVAILABLE}>([^\n]*)</{UNAVAILABLE}>$", re.MULTILINE)
@@ -121,6 +124,16 @@ def read_context(text: str) -> QuotedContext:
     )
 
 
+def validity_in_words(memory: QuotedMemory) -> str:
+    """When a memory holds: `since 2026-03-01`, `from 2026-03-01 until 2026-11-20, no longer true`;
+    the date alone for what was said then."""
+    date = memory.date or UNDATED
+    said = memory.kind in (MESSAGE, EPISODE) or not memory.date
+    if memory.until:
+        return f"{'' if said else 'from '}{date} until {memory.until}, no longer true"
+    return date if said else f"since {date}"
+
+
 def _section(name: str, entries: Iterable[str]) -> list[str]:
     lines = list(entries)
     return [f"<{name}>", *lines, f"</{name}>"] if lines else []
@@ -130,8 +143,7 @@ def _write_memory(memory: QuotedMemory) -> str:
     # Indented, so that none of its lines can begin another entry.
     text = _escape(memory.text).replace("\n", "\n  ")
     kind = _one_line(memory.kind).replace("]", ")")
-    until = f" until {memory.until}" if memory.until else ""
-    return f"- [{kind}] {text} ({memory.date or UNDATED}{until})"
+    return f"- [{kind}] {text} ({validity_in_words(memory)})"
 
 
 def _write_passage(passage: QuotedPassage, number: int) -> str:

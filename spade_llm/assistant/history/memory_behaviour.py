@@ -17,14 +17,9 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.history.conversations import MAX_MESSAGES
 from spade_llm.assistant.history.memory_outbox import RETRACTED, OutboxFlusher, QueuedObservation
+from spade_llm.assistant.turn.memory_selection import used_memories
 from spade_llm.assistant.turn.prompt import user_message
-from spade_llm.assistant.turn.recall import (
-    MAX_CONCURRENT,
-    SLOT_TIMEOUT_S,
-    Recall,
-    RecallResult,
-    used_memories,
-)
+from spade_llm.assistant.turn.recall import MAX_CONCURRENT, SLOT_TIMEOUT_S, Recall, RecallResult
 from spade_llm.core.errors import RequestError, ServiceError, StorageFailed
 from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.memory.contract import ObservedMessage, RemovedCounts

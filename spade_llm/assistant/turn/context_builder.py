@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from spade_llm.assistant.turn.prompt import is_message, speaker_of
+from spade_llm.assistant.turn.prompt import is_message, quoted_memory, speaker_of
 from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.context.token_counter import truncate_middle
 from spade_llm.core.text import single_line
 from spade_llm.memory.sessions import SECTIONS
+from spade_llm.providers.quoted_context import validity_in_words
 from spade_llm.rag.answers import citation_label
 
 if TYPE_CHECKING:
@@ -398,8 +399,7 @@ def _without_excess(sources: ContextSources) -> list[ScoredMemory]:
 def _memory_line(found: ScoredMemory) -> str:
     entry = found.entry
     said = f"{speaker_of(entry)}: {entry.content}" if is_message(found) else entry.content
-    date = (entry.valid_at or entry.created_at).date().isoformat()
-    return _line(f"{said} ({date})")
+    return _line(f"{said} ({validity_in_words(quoted_memory(found))})")
 
 
 def _tool_line(spec: ToolSpec) -> str:

@@ -26,6 +26,7 @@ from spade_llm.assistant.turn.context_builder import (
 )
 from spade_llm.assistant.turn.documents import check_namespace_access
 from spade_llm.assistant.turn.fact_revision import close_replaced
+from spade_llm.assistant.turn.memory_selection import select_memories
 from spade_llm.assistant.turn.memory_toolbox import MemoryToolbox
 from spade_llm.assistant.turn.options import TurnOptions
 from spade_llm.assistant.turn.prompt import (
@@ -35,7 +36,6 @@ from spade_llm.assistant.turn.prompt import (
     user_message,
     without_text,
 )
-from spade_llm.assistant.turn.recall import select_memories
 from spade_llm.assistant.turn.tool_calls import offered_tools
 from spade_llm.assistant.turn.tool_loop import TurnResult
 from spade_llm.assistant.turn.turn import Turn, TurnOutcome, with_middleware
@@ -271,10 +271,14 @@ class LLMBehaviour(Behaviour):
             toolbox.list(),
             self._token_counters.count_for(self.model.name),
         )
+        # Before anything is stored: options that cannot be met leave no trace.
+        tools = offered_tools(specs, tool_options)
+        # Also without memory in the context: what is said is stored, and so is what it changes.
+        recalled = await self._revised(recalled, conversation, turn_input)
         available = ContextSources(
             history=tuple(conversation.messages) if context_options.reads_history else (),
             recalled=replace(recalled, heard=turn_input.heard, replied_to=turn_input.replied_to),
-            tools=offered_tools(specs, tool_options),
+            tools=tools,
             named=tool_options.tools or (),
             chosen=tool_options.tool_choice,
         )

@@ -17,6 +17,7 @@ from spade_llm.context.retention import ensure_system_prompt
 from spade_llm.context.token_counter import CachedTokenCounter
 from spade_llm.core.errors import ModelError
 from spade_llm.guardrails.guardrail import call_user_code
+from spade_llm.memory.validity import begins_at
 from spade_llm.providers.model import MAX_NAME_CHARS, safe_name
 from spade_llm.providers.quoted_context import (
     CONTEXT_NAME,
@@ -119,7 +120,7 @@ def build_prompt(
     """History as the strategy keeps it, with the quoted context right before the last question."""
     kept = list(strategy.apply_context_strategy(list(history), system_prompt))
     quoted = quote_context(
-        [_quoted_memory(found) for found in recalled.memories],
+        [quoted_memory(found) for found in recalled.memories],
         [
             QuotedPassage(
                 source=citation_label(found.chunk),
@@ -148,15 +149,15 @@ def last_question(messages: Sequence[ContextMessage]) -> int:
     return next(questions, len(messages))
 
 
-def _quoted_memory(found: ScoredMemory) -> QuotedMemory:
+def quoted_memory(found: ScoredMemory) -> QuotedMemory:
     """Quotation of a memory: entries by category or type, messages by speaker; dated by the time of
     validity."""
     entry = found.entry
-    date = (entry.valid_at or entry.created_at).date().isoformat()
+    date = begins_at(entry).date().isoformat()
+    until = entry.invalid_at.date().isoformat() if entry.invalid_at else ""
     if is_message(found):
         said = f"{speaker_of(entry)}: {entry.content}"
-        return QuotedMemory(kind=MESSAGE, text=said, date=date)
-    until = entry.invalid_at.date().isoformat() if entry.invalid_at else ""
+        return QuotedMemory(kind=MESSAGE, text=said, date=date, until=until)
     return QuotedMemory(
         kind=entry.category or entry.type, text=entry.content, date=date, until=until
     )

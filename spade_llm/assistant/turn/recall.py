@@ -1,4 +1,4 @@
-"""Recall before a turn: searches memory and documents, and selects the memories that are quoted."""
+"""Recall before a turn: searches memory and documents."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.assistant.turn import turn_recorder
 from spade_llm.assistant.turn.documents import PersonDocumentRetriever
-from spade_llm.assistant.turn.prompt import is_message
+from spade_llm.assistant.turn.memory_selection import (
+    above_relevance_floor,
+    without_repeated,
+)
 from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
 from spade_llm.core.limits import ConcurrencyLimiter
-from spade_llm.core.text import estimate_tokens
-from spade_llm.memory.contract import SearchOutcome
+from spade_llm.memory.contract import ScoredMemory, SearchOutcome
+from spade_llm.memory.validity import apply_validity, successors
 from spade_llm.providers.offline.language import key_words
 from spade_llm.rag.contract import RetrievalOptions
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
@@ -24,88 +28,13 @@ from spade_llm.understanding.answers import asks_about_past
 from spade_llm.understanding.features import related_words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Sequence
 
     from spade_llm.assistant.turn.options import ContextOptions
-    from spade_llm.memory.contract import MemoryEntry, MemoryStore, ScoredMemory
+    from spade_llm.memory.contract import MemoryEntry, MemoryStore
     from spade_llm.rag.contract import Retriever, ScoredChunk
 
 logger = logging.getLogger(__name__)
-
-DEFAULT_TOKENS = 800
-QUOTING_TOKENS = 12
-"""Tokens of the text around one quoted memory: kind, speaker, date."""
-LOW_CONFIDENCE_BELOW = 0.5
-MIN_COMMON_WORDS = 3
-MIN_SCORE = 0.45
-"""Minimum score of a message of another conversation, found by meaning and words. On LoCoMo, 99 of
-100 messages that answer a question score higher; of those found for an unrelated question, 1 in 5
-do."""
-MIN_SHARE_OF_BEST = 0.75
-"""Minimum ratio to the best message's score. It works better than a fixed minimum if all scores are
-high (languages other than the embedder's) or low (search by words alone)."""
-MIN_WORD_CHARS = 3
-"""Minimum length of a word that indicates the use of a memory, in characters; numbers may be
-shorter."""
-
-
-def above_relevance_floor(
-    memories: Sequence[ScoredMemory], *, least: float = MIN_SCORE
-) -> tuple[ScoredMemory, ...]:
-    """Filter messages by the relevance floor, in their order. Learned memories are short and always
-    pass, even if they share no words with the question: a diet bears on any recipe."""
-    best = max((one.score for one in memories if is_message(one)), default=0.0)
-    floor = max(least, MIN_SHARE_OF_BEST * best)
-    return tuple(one for one in memories if not is_message(one) or one.score >= floor)
-
-
-def select_memories(
-    memories: Iterable[ScoredMemory], *, said: Collection[str], tokens: int = DEFAULT_TOKENS
-) -> tuple[ScoredMemory, ...]:
-    """The best ones that fit; not what the model reads anyway (`said`: texts of its context).
-
-    One that does not fit is left out, and a shorter one behind it may still fit. Those that are
-    doubted come last.
-    """
-    chosen: list[ScoredMemory] = []
-    for memory in sorted(memories, key=is_low_confidence):
-        cost = estimate_tokens(memory.entry.content) + QUOTING_TOKENS
-        if cost <= tokens and not (is_message(memory) and memory.entry.content in said):
-            tokens -= cost
-            chosen.append(memory)
-    return tuple(chosen)
-
-
-def used_memories(
-    memories: Sequence[ScoredMemory], *, question: str, answer: str
-) -> tuple[str, ...]:
-    """Ids of the entries that the answer says something of which the question did not.
-
-    A third of an entry's own words, or three of them, must come back. Messages are no entries.
-    """
-    asked, answered = _words(question), _words(answer)
-    own = {
-        one.entry.id: _words(one.entry.content) - asked for one in memories if not is_message(one)
-    }
-    return tuple(
-        id
-        for id, words in own.items()
-        # -(-n // 3): a third, rounded up.
-        if words and len(words & answered) >= min(MIN_COMMON_WORDS, -(-len(words) // 3))
-    )
-
-
-def is_low_confidence(memory: ScoredMemory) -> bool:
-    """True if a memory has low confidence, set by the agent that stored it or reduced by reactions
-    to answers (assistant/feedback.py)."""
-    return memory.entry.confidence < LOW_CONFIDENCE_BELOW
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(
-        word for word in key_words(text) if len(word) >= MIN_WORD_CHARS or word.isdigit()
-    )
-
 
 T = TypeVar("T")
 RecallQuery = Callable[[], Awaitable["tuple[T, ...]"]]
@@ -118,6 +47,8 @@ MAX_QUESTION_CHARS = 2000
 is there."""
 MAX_REQUESTED_MEMORIES = 32
 """Asked for where the asker decides the budget: some stand in the history, and are left out."""
+MAX_SUCCESSORS = 16
+"""Memories that are read for what replaced an outdated message."""
 CIRCUIT_BREAKER_S = 10.0
 """Time in seconds for which the circuit breaker skips a service that did not respond."""
 # A service that a thousand turns ask at once answers each of them too late: all deadlines run while
@@ -255,13 +186,25 @@ class Recall:
 
     @staticmethod
     async def _memories(memory: MemoryStore, query: MemoryQuery) -> tuple[ScoredMemory, ...]:
-        """Search memory and apply the relevance floor. A search without vectors (`degraded`) has
-        lower scores, and so no fixed minimum; denied searches return nothing."""
+        """Search memory; what is outdated, beside the point or said twice is left out. A search
+        without vectors (`degraded`) has lower scores, and so no fixed minimum; denied searches
+        return nothing."""
         found = await memory.search(query)
-        if found.outcome is SearchOutcome.DEGRADED:
+        is_degraded = found.outcome is SearchOutcome.DEGRADED
+        if is_degraded:
             _note_degraded("memory: by words only")
-            return above_relevance_floor(found.hits, least=0.0)
-        return above_relevance_floor(found.hits, least=MIN_SCORE)
+        # Before the floor: a newer message, even if it is left out, outdates an older one.
+        current = apply_validity(
+            found.hits,
+            former=found.former,
+            said=query.text,
+            now=datetime.now(UTC),
+            keeps_former=query.which.with_invalid,
+        )
+        kept = {one.entry.id for one in current}
+        if outdated := [one for one in found.hits if one.entry.id not in kept]:
+            current = (*await _successors(memory, current, outdated, query), *current)
+        return without_repeated(above_relevance_floor(current, has_vectors=not is_degraded))
 
     async def _passages(
         self, question: str, subject: str, k: int, options: RetrievalOptions
@@ -324,6 +267,26 @@ async def find_related(
         with_messages=with_messages,
     )
     return [hit.entry for hit in (await memory.search(query)).hits]
+
+
+async def _successors(
+    memory: MemoryStore,
+    current: Sequence[ScoredMemory],
+    outdated: Sequence[ScoredMemory],
+    query: MemoryQuery,
+) -> tuple[ScoredMemory, ...]:
+    """What holds instead of outdated messages, if none of the `current` memories says it: `I moved
+    to Valencia` has no word of `Where do I live?`. Scored as the best of the outdated ones."""
+    if successors(current, outdated):
+        return ()
+    text = " ".join(one.entry.content for one in outdated)[:MAX_QUESTION_CHARS]
+    entries = await find_related(
+        memory, text, which=query.which, limit=MAX_SUCCESSORS, with_messages=query.with_messages
+    )
+    score = max(one.score for one in outdated)
+    known = {one.entry.id for one in current}
+    found = successors([ScoredMemory(entry=one, score=score) for one in entries], outdated)
+    return tuple(one for one in found if one.entry.id not in known)
 
 
 async def _nothing() -> tuple[()]:

@@ -24,6 +24,7 @@ from spade_llm.memory.sqlite.rows import (
     message_key,
     to_microseconds,
 )
+from spade_llm.search.memory_query import MemoryType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
     from spade_llm.search.memory_query import GrantScope, MemoryFilter
+
+MAX_FORMER = 100
+"""Maximum number of closed facts, the latest closed first, that are compared with messages."""
 
 VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
 """Condition for entries that are neither deleted nor expired."""
@@ -87,6 +91,13 @@ SELECT_MESSAGES_BY_KEYS = f"""
     WHERE +message.owner = (SELECT number FROM owner WHERE jid = :owner)
         AND message.seq > cleared_at_seq
         AND message.seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 1)
+"""
+
+SELECT_FORMER = f"""
+    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE {OWNED_ENTRY} AND subject = :subject AND invalid_at <= :now AND {VISIBLE}
+        AND type <> {TYPE_CODES.number(MemoryType.EPISODIC)}
+    ORDER BY invalid_at DESC LIMIT {MAX_FORMER}
 """
 
 COUNT_ENTRIES = f"""
@@ -249,6 +260,14 @@ def entries_by_key(
                 subject=subject,
             )
     return found
+
+
+def former_facts(
+    transaction: Transaction, owner: str, subject: str, *, now: int
+) -> Sequence[MemoryEntry]:
+    """Facts about a subject that no longer hold, the latest closed first."""
+    rows = transaction.all(SELECT_FORMER, {"owner": owner, "subject": subject, "now": now})
+    return [entry_from_row(row, now=now) for row in rows]
 
 
 def entry_not_found(id: bytes) -> NotFound:

@@ -31,7 +31,8 @@ from spade_llm.memory.sqlite import (
 from spade_llm.memory.sqlite.conversations import clear_messages
 from spade_llm.memory.sqlite.index_cache import ranks_by_importance
 from spade_llm.memory.validation import normalize_subject
-from spade_llm.search.memory_query import ANY_MEMORY, Origin
+from spade_llm.memory.validity import related_facts
+from spade_llm.search.memory_query import ANY_MEMORY, Origin, SearchMode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -180,7 +181,11 @@ class SQLiteMemoryStore:
         found, accessed = await self._ranked_entries(memory.owner, ranked)
         self._database.access_counter.count(memory.owner, accessed, now=self._now())
         subject = query.which.subject
-        if query.with_patterns and subject is not None and memory.scopes is None:
+        if subject is None or memory.scopes is not None:
+            return found
+        if query.mode is SearchMode.RECALL and query.with_messages:
+            found = await self._with_former(found, memory.owner, subject)
+        if query.with_patterns:
             return await self._with_patterns(found, memory.owner, subject)
         return found
 
@@ -473,6 +478,17 @@ class SQLiteMemoryStore:
         )
         accessed = [key for key, entry in found.items() if entry.origin is not Origin.MESSAGE]
         return SearchResult(outcome=ranked.outcome, hits=hits), accessed
+
+    async def _with_former(self, found: SearchResult, owner: str, subject: str) -> SearchResult:
+        verbatim = (Origin.MESSAGE, Origin.EPISODE)
+        said = [hit.entry.content for hit in found.hits if hit.entry.origin in verbatim]
+        if not said:
+            return found
+        now = self._now()
+        former = await self._database.read_inline(
+            lambda tx: queries.former_facts(tx, owner, subject, now=now)
+        )
+        return replace(found, former=related_facts(former, said)) if former else found
 
     async def _with_patterns(self, found: SearchResult, owner: str, subject: str) -> SearchResult:
         now = self._now()

@@ -186,7 +186,7 @@ def test_memory_and_documents_share_what_tools_leave(
 
     found = built(there, max_tokens=4000, priority=priority)
 
-    remembered = sum(COUNT(one.entry.content) + 9 for one in found.recalled.memories)
+    remembered = sum(COUNT(one.entry.content) + 11 for one in found.recalled.memories)
     assert low < remembered / 4000 < high + 0.05
     assert 3900 < found.tokens <= 4000
 

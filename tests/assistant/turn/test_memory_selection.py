@@ -8,13 +8,15 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.assistant.turn.prompt import build_prompt
-from spade_llm.assistant.turn.recall import (
+from spade_llm.assistant.turn.memory_selection import (
     QUOTING_TOKENS,
-    RecallResult,
+    above_relevance_floor,
     select_memories,
     used_memories,
+    without_repeated,
 )
+from spade_llm.assistant.turn.prompt import build_prompt
+from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.context import NoContextManagement
 from spade_llm.memory.contract import MemoryEntry, ScoredMemory
 from spade_llm.providers.quoted_context import read_context
@@ -102,3 +104,44 @@ def test_doubted_memories_come_last() -> None:
     doubted = replace(doubted, entry=replace(doubted.entry, confidence=0.4))
 
     assert select_memories([doubted, sure], said=()) == (sure, doubted)
+
+
+def episode(content: str, *, score: float = 1.0) -> ScoredMemory:
+    found = memory(content, id=content)
+    entry = replace(found.entry, type=MemoryType.EPISODIC, origin=Origin.EPISODE)
+    return ScoredMemory(entry=entry, score=score)
+
+
+def test_what_is_said_twice_is_quoted_once_in_its_shortest_form() -> None:
+    fact = memory("The user's sister is called Ana", id="fact")
+    message = memory("My sister is called Ana", id="said", said_by="ada")
+    other = memory("My sister is not called Eva", id="other", said_by="ada")
+    summary = episode("2026-03-01, 14:05: ada: My sister is called Ana. She is not called Eva.")
+
+    assert without_repeated([summary, message, fact, other]) == (fact, other)
+    # Alone it says more than the message.
+    assert without_repeated([summary, message]) == (summary, message)
+
+
+def test_numbers_and_names_tell_short_texts_apart() -> None:
+    found = [
+        memory("The code of the gate is 4711", id="1"),
+        memory("The code of the gate is 4712", id="2"),
+        memory("The code of the garage is 4711", id="3"),
+    ]
+
+    assert without_repeated(found) == tuple(found)
+
+
+def test_facts_and_what_was_said_have_floors_of_their_own() -> None:
+    def scored(text: str, score: float, *, said_by: str = "") -> ScoredMemory:
+        return replace(memory(text, id=text, said_by=said_by), score=score)
+
+    diet, noise = scored("diet", 0.12), scored("noise", 0.03)
+    near, far = scored("near", 0.8, said_by="ada"), scored("far", 0.5, said_by="ada")
+    summary = episode("summary", score=0.5)
+
+    assert above_relevance_floor([diet, noise, near, far, summary]) == (diet, near)
+    # Beside a much better fact, too.
+    assert above_relevance_floor([scored("best", 0.7), diet]) == (scored("best", 0.7),)
+    assert above_relevance_floor([noise], has_vectors=False) == (noise,)

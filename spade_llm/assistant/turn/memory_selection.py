@@ -1,0 +1,155 @@
+"""Selection of recalled memories: relevance floor, repetitions, token budget, use in answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.assistant.turn.prompt import is_message
+from spade_llm.core.text import estimate_tokens
+from spade_llm.memory.learning.novelty import REPETITION_OVERLAP, topic_stems
+from spade_llm.memory.validity import spoken_lines
+from spade_llm.providers.offline.language import key_words
+from spade_llm.search.memory_query import Origin
+from spade_llm.understanding.features import is_denial
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from spade_llm.memory.contract import ScoredMemory
+
+DEFAULT_TOKENS = 800
+QUOTING_TOKENS = 12
+"""Tokens of the text around one quoted memory: kind, speaker, date."""
+LOW_CONFIDENCE_BELOW = 0.5
+MIN_COMMON_WORDS = 3
+MIN_SCORE = 0.45
+"""Minimum score of a message of another conversation, found by meaning and words. On LoCoMo, 99 of
+100 messages that answer a question score higher; of those found for an unrelated question, 1 in 5
+do."""
+MIN_FACT_SCORE = 0.05
+"""The same for facts. It and MIN_FACT_SHARE leave out 4 of 10 facts beside the point, and none of
+those that bear on the question (docs/design/built-context.md)."""
+MIN_FACT_SHARE = 0.3
+"""Minimum ratio to the best fact's score."""
+MIN_SHARE_OF_BEST = 0.75
+"""Minimum ratio to the best message's score. It works better than a fixed minimum if all scores are
+high (languages other than the embedder's) or low (search by words alone)."""
+SHORT_WORDS = 8
+"""Words of content of a short text: each of them may be what it is about."""
+MIN_WORD_CHARS = 3
+"""Minimum length of a word that indicates the use of a memory, in characters; numbers may be
+shorter."""
+
+
+def above_relevance_floor(
+    memories: Sequence[ScoredMemory], *, has_vectors: bool = True
+) -> tuple[ScoredMemory, ...]:
+    """Filter memories by the relevance floors, in their order. That of facts is low: a diet bears
+    on any recipe, though it shares no words with it. Patterns of behaviour always pass.
+
+    `has_vectors=False`: the scores are of words alone, and so have no fixed minimum.
+    """
+    said = [one.score for one in memories if is_verbatim(one)]
+    known = [one.score for one in memories if not is_verbatim(one)]
+    of_said = max(MIN_SCORE * has_vectors, MIN_SHARE_OF_BEST * max(said, default=0.0))
+    of_facts = max(MIN_FACT_SCORE * has_vectors, MIN_FACT_SHARE * max(known, default=0.0))
+    return tuple(
+        one
+        for one in memories
+        if one.entry.origin is Origin.PATTERN
+        or one.score >= (of_said if is_verbatim(one) else of_facts)
+    )
+
+
+def without_repeated(memories: Sequence[ScoredMemory]) -> tuple[ScoredMemory, ...]:
+    """Memories that say something that no better one says, in their order. Facts are better than
+    messages, and messages than episodes, since they say the same in fewer words.
+
+    A fact or a message repeats a single other memory, an episode all others together, if these have
+    REPETITION_OVERLAP of its words (a short text: all), and both or neither deny something.
+    """
+    kept: list[tuple[ScoredMemory, frozenset[int], bool]] = []
+    for memory in sorted(memories, key=_form):
+        text = " ".join(text for _, text in spoken_lines(memory.entry))
+        words, denies = topic_stems(text), is_denial(text)
+        others = [(known, is_no) for one, known, is_no in kept if _may_stand_for(one, memory)]
+        if memory.entry.origin is Origin.EPISODE:
+            others = [(frozenset().union(*(known for known, _ in others)), denies)]
+        if not any(_covers(known, words) and is_no == denies for known, is_no in others):
+            kept.append((memory, words, denies))
+    ids = {one.entry.id for one, _, _ in kept}
+    return tuple(one for one in memories if one.entry.id in ids)
+
+
+def _form(memory: ScoredMemory) -> int:
+    """Order of forms: facts, the person's messages, the assistant's, episodes."""
+    if memory.entry.origin is Origin.EPISODE:
+        return 3
+    if not is_message(memory):
+        return 0
+    return 1 if memory.entry.metadata.get("role") == "user" else 2
+
+
+def _may_stand_for(one: ScoredMemory, other: ScoredMemory) -> bool:
+    """Check whether a memory is of the same validity as another one."""
+    return (one.entry.invalid_at is None) == (other.entry.invalid_at is None)
+
+
+def _covers(known: frozenset[int], words: frozenset[int]) -> bool:
+    if not words:
+        return False
+    share = REPETITION_OVERLAP if len(words) > SHORT_WORDS else 1.0
+    return len(words & known) >= share * len(words)
+
+
+def is_verbatim(memory: ScoredMemory) -> bool:
+    """True for messages and episodes, which quote what was said."""
+    return memory.entry.origin in (Origin.MESSAGE, Origin.EPISODE)
+
+
+def select_memories(
+    memories: Iterable[ScoredMemory], *, said: Collection[str], tokens: int = DEFAULT_TOKENS
+) -> tuple[ScoredMemory, ...]:
+    """The best ones that fit; not what the model reads anyway (`said`: texts of its context).
+
+    One that does not fit is left out, and a shorter one behind it may still fit. Those that are
+    doubted come last.
+    """
+    chosen: list[ScoredMemory] = []
+    for memory in sorted(memories, key=is_low_confidence):
+        cost = estimate_tokens(memory.entry.content) + QUOTING_TOKENS
+        if cost <= tokens and not (is_message(memory) and memory.entry.content in said):
+            tokens -= cost
+            chosen.append(memory)
+    return tuple(chosen)
+
+
+def used_memories(
+    memories: Sequence[ScoredMemory], *, question: str, answer: str
+) -> tuple[str, ...]:
+    """Ids of the entries that the answer says something of which the question did not.
+
+    A third of an entry's own words, or three of them, must come back. Messages are no entries.
+    """
+    asked, answered = _words(question), _words(answer)
+    own = {
+        one.entry.id: _words(one.entry.content) - asked for one in memories if not is_message(one)
+    }
+    return tuple(
+        id
+        for id, words in own.items()
+        # -(-n // 3): a third, rounded up.
+        if words and len(words & answered) >= min(MIN_COMMON_WORDS, -(-len(words) // 3))
+    )
+
+
+def is_low_confidence(memory: ScoredMemory) -> bool:
+    """True if a memory has low confidence, set by the agent that stored it or reduced by reactions
+    to answers (assistant/feedback.py)."""
+    return memory.entry.confidence < LOW_CONFIDENCE_BELOW
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(
+        word for word in key_words(text) if len(word) >= MIN_WORD_CHARS or word.isdigit()
+    )
