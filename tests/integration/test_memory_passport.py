@@ -128,9 +128,9 @@ async def test_memories_move_to_another_server_and_can_be_taken_back(
     assert f"The signature is valid: {jid_of(one.memory)} confirms that it is its own." in shown
     assert f"You are {two.ada.bare} here" in shown
     assert f"They go to {jid_of(two.program)}. Write /import yes" in shown
-    assert imported.startswith("Imported: 1 new; 0 were here already.")
+    assert imported.startswith("Imported: 1 new memories and messages; 0 were here already.")
     assert "valid" in again
-    assert nothing_new.startswith("Imported: 0 new; 1 were here already.")
+    assert nothing_new.startswith("Imported: 0 new memories and messages; 1 were here already.")
     assert f"Ada rows on the lake (kept by {jid_of(two.program)}" in listed
     assert removed == f"Removed: 1 memories and messages that came from {jid_of(one.memory)}."
     assert "rows" not in left
@@ -296,7 +296,7 @@ async def test_it_works_in_spanish(sides: tuple[Side, Side]) -> None:
     assert made.startswith("Tu pasaporte de recuerdos: https://")
     assert help.startswith("Envíame aquí el archivo")
     assert "Es el pasaporte de recuerdos de" in shown
-    assert done.startswith("Importado: 1 nuevos")
+    assert done.startswith("Importado: 1 recuerdos y mensajes nuevos")
     assert gone.startswith("Borrado: 1 recuerdos y mensajes")
 
 

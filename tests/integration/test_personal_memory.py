@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.memory import MemoryDraft
 from spade_llm.memory.contract import MemoryChange, ObservedMessage
 from spade_llm.memory.remote import MemoryClient
+from spade_llm.memory.transfer.passport import read_passport
 from spade_llm.search.memory_query import Category
-from tests.integration.network import answer_to, export_to, jid_of
+from tests.integration.network import Network, answer_to, export_to, jid_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from spade_llm.agents import MemoryAgent
-    from tests.integration.network import Network
+    from tests.conftest import Provisioner
     from tests.xmpp.client import Client
 
 
@@ -178,3 +183,36 @@ async def test_every_other_text_gets_a_short_answer(
 
     assert words in answer
     assert len(answer) < 700
+
+
+async def test_a_passport_without_uploads_comes_as_messages_that_make_the_file(
+    embedded: Provisioner, tmp_path: Path
+) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        network = Network(server=embedded, directory=tmp_path, stack=stack)
+        memory, ada = await network.memory(), await network.person()
+        first, _ = await remembered(network, memory, ada)
+        texts = [f"{number} " + "some words of Ada's life " * 40 for number in range(20)]
+        await first.add_many([MemoryDraft(content=text, subject=ada.bare) for text in texts])
+
+        ada.send(jid_of(memory), "/passport")
+        note = str((await ada.received())["body"])
+        pieces = [str((await ada.received())["body"])]
+        while '"kind":"signature"' not in pieces[-1]:
+            pieces.append(str((await ada.received())["body"]))
+
+    passport = read_passport("\n".join(pieces).encode())
+    assert len(pieces) > 3
+    assert note.startswith("This server takes no files: copy the lines of my next messages")
+    assert passport.header.fingerprint in note
+    assert (passport.header.entries, passport.header.left_out) == (22, 0)
+
+
+async def test_a_program_gets_a_passport_as_its_answer(network: Network) -> None:
+    memory, program = await network.memory(), await network.program("reader")
+    store = MemoryClient(program.node.requester, jid_of(memory))
+    await store.add(MemoryDraft(content="the reader reads", subject=jid_of(program)))
+
+    answer = await ChatClient(program.node.requester, jid_of(memory)).say("/passport")
+
+    assert read_passport(answer.text.encode()).header.subject == jid_of(program)

@@ -154,8 +154,8 @@ To take them along: save the file, and send it to the memory agent of the other 
     changed_meanwhile="The file is another one than before. Please send it to me again.",
     declined="Nothing was imported.",
     imported=(
-        "Imported: {} new; {} were here already. They belong to {} now. /memories lists them,"
-        " /import undo removes what came from {}."
+        "Imported: {} new memories and messages; {} were here already. They belong to {} now."
+        " /memories lists them, /import undo removes what came from {}."
     ),
     removed="Removed: {} memories and messages that came from {}.",
     which_issuer="You have imported from {}. Write /import undo ADDRESS.",
@@ -234,8 +234,8 @@ Para llevártelos: guarda el archivo y envíaselo al agente de memoria del otro 
     changed_meanwhile="El archivo es distinto del de antes. Envíamelo otra vez, por favor.",
     declined="No se ha importado nada.",
     imported=(
-        "Importado: {} nuevos; {} ya estaban aquí. Ahora son de {}. /recuerdos los enumera,"
-        " /importar deshacer borra lo que vino de {}."
+        "Importado: {} recuerdos y mensajes nuevos; {} ya estaban aquí. Ahora son de {}."
+        " /recuerdos los enumera, /importar deshacer borra lo que vino de {}."
     ),
     removed="Borrado: {} recuerdos y mensajes que vinieron de {}.",
     which_issuer="Has importado de {}. Escribe /importar deshacer DIRECCIÓN.",

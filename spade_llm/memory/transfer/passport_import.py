@@ -42,11 +42,13 @@ CONVERSATION_PREFIX = "passport:"
 """Prefix of the conversations of imported messages. No JID contains a colon, so these are never
 the history of a chat: they are found by searches only."""
 
+# The plus, here and below: by content, and not by what leads to all rows of the person.
+_VALIDITY = "seq, id, content, coalesce(valid_at, created_at), invalid_at"
 SELECT_SAME_ENTRIES = f"""
-    SELECT seq, id, content, coalesce(valid_at, created_at), invalid_at FROM entry
-    WHERE {OWNED_ENTRY} AND subject = :subject
-        AND (id = :id OR ((content_hash, content) = (:content_hash, :content)
-            AND deleted_at IS NULL))
+    SELECT {_VALIDITY} FROM entry WHERE {OWNED_ENTRY} AND id = :id
+    UNION SELECT {_VALIDITY} FROM entry
+    WHERE {OWNED_ENTRY} AND +subject = :subject AND content_hash = :content_hash
+        AND content = :content AND deleted_at IS NULL
 """
 CLOSE_ENTRY = f"""
     UPDATE entry SET invalid_at = :invalid_at, updated_at = max(updated_at, :now)
@@ -55,7 +57,7 @@ CLOSE_ENTRY = f"""
 SELECT_SEQ = "SELECT seq FROM entry WHERE id = :id"
 SELECT_SAME_MESSAGE = """
     SELECT 1 FROM message WHERE owner = (SELECT number FROM owner WHERE jid = :owner)
-        AND subject = :subject AND (content_hash, content) = (:content_hash, :content)
+        AND +subject = :subject AND content_hash = :content_hash AND content = :content
         AND at = :at AND role = :role
 """
 SELECT_MESSAGE_SEQ = """

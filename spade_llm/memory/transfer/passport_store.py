@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
 BATCH = 200
 """Records imported in one transaction, so that other writes run in between."""
+VECTORS_WAIT_S = 10.0
+"""Maximum time in seconds that an import waits for the vectors of what it has added."""
 SIGNATURE_BYTES = 8192
 """Room for header and signature: the header has two JIDs of at most 3071 bytes."""
 _ENTRY_NAMES = sorted(TRAVELLING_FIELDS - {"owner"})
@@ -146,6 +150,10 @@ class PassportStore:
         for start in range(0, len(passport.records), BATCH):
             records = passport.records[start : start + BATCH]
             added += await self._backend.write(lambda tx, some=records: batch.insert(tx, some))  # type: ignore[misc]
+        # The next question is then answered with all of it, not by keywords only.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(VECTORS_WAIT_S):
+                await self._backend.wait_idle()
         return ImportSummary(added=added, present=len(passport.records) - added)
 
     async def issuers(self, subject: str) -> Sequence[str]:
