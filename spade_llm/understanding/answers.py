@@ -13,6 +13,7 @@ from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
     general,
+    has_count,
     is_concept,
     kin,
     things,
@@ -379,7 +380,7 @@ def _has_expected(asked: Question, candidate: Candidate, said: Features) -> bool
     text = candidate.text
     return (
         any(said.values_of(kind) for kind in asked.expected)
-        or bool(ValueType.NUMBER in asked.expected and _COUNT.search(text))
+        or bool(ValueType.NUMBER in asked.expected and has_count(text))
         or bool(ValueType.DAY in asked.expected and _PERIOD.search(text))
         or bool(_WHERE.search(asked.text) and _PLACE.search(text))
     )
@@ -402,18 +403,6 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
 
 _STATES = frozenset({"home", "work", "study", "marital"})
 """Relations of which a plan says nothing yet."""
-_COUNT = re.compile(
-    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thir\w+|fif\w+|twenty|forty"
-    r"|sixty"
-    r"|seventy|eighty|ninety|hundred|thousand|dozen|couple|half|quarter|once|twice|an? (?:day|week"
-    r"|month"
-    r"|year)|every|each|only|no|never|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|doce|trece"
-    r"|catorce"
-    r"|quince|veint\w+|treinta|cuarenta|cincuenta|sesenta|setenta|ochenta|noventa|cien\w*|mil"
-    r"|media|par"
-    r"|docena|cada|ningun[oa]?|nunca|vez|veces)\b",
-    _I,
-)
 _PERIOD = re.compile(
     r"\b(?:ago|spring|summer|autumn|fall|winter|christmas|easter|morning|afternoon|evening|night"
     r"|noon"
@@ -466,10 +455,10 @@ def _is_about_another(text: str, question: str) -> bool:
 
 
 _INTRODUCTION = re.compile(
-    r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>(?:[\w-]+ )??[\w-]+?)(?:['’]s name is|['’]s (?:called"
-    r"|named)"
-    r"| is (?:called|named)| called| named| se llama| llamad[oa]"
-    r"|,)? (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)",
+    r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>(?:[\w-]+ )??[\w-]+?)(?: (?:at|in|from|de|en) [\w-]+)?"
+    r"(?:['’]s name is|['’]s (?:called|named)|['’]s| is (?:called|named)| is| called| named"
+    r"| se llama"
+    r"| es| llamad[oa]|,)? (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[\w.-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+){0,3})",
     _I,
 )
 """What tells the name of a being: `my stepfather is called Winston`, `my sister Ana`."""
@@ -481,7 +470,7 @@ def _with_being(question: str, candidates: Sequence[Candidate]) -> str:
     if not names:
         return question
     found = (one for candidate in candidates for one in _INTRODUCTION.finditer(candidate.text))
-    nouns = (one["noun"] for one in found if one["name"].lower() in names)
+    nouns = (one["noun"] for one in found if names & set(split_words(one["name"])))
     beings = [
         one for one in dict.fromkeys(nouns) if concepts_of(one) & kin() and one not in question
     ]

@@ -46,7 +46,8 @@ _LEAD_IN = re.compile(
     r"^(?:(?:hi|hello|hey|hola|buenas|well|so|also|anyway|btw|by the way|okay|ok|oh|ah|fyi|plus"
     r"|please|and|but|bueno|pues|oye|mira|adem[aá]s|por cierto|por favor|vale|y|pero"
     r"|buen[oa]s (?:d[ií]as|tardes|noches)|good (?:morning|afternoon|evening)"
-    r"|just so you know|for the record|para que lo sepas|que sepas que|te cuento(?: que)?"
+    r"|just so you know|for the record|para que lo sepas|(?:quiero )?que sepas? (?:usted )?que"
+    r"|i want you to know(?: that)?|te cuento(?: que)?"
     r"|please note(?: that)?|it turns out(?: that)?|turns out(?: that)?|resulta que"
     r"|al final resulta que|you should know(?: that)?|did you know(?: that)?|sabes,?|i(?:['’]d"
     r"| would) like you to know(?: that)?"
@@ -71,7 +72,9 @@ _CHANGE_LEAD_IN = re.compile(
 )
 """Of these, `no` counts with a comma only (`_without_lead_in`)."""
 _REMEMBER = re.compile(
-    r"^(?:can you |could you |please |puedes |por favor )*"
+    r"^(?:(?:can|could|would|will) (?:you|u|ya) |i (?:need|want)(?: you)? to |make sure (?:you "
+    r"|to )?|please |pls "
+    r"|puedes |podr[ií]as |quiero que |necesito que |por favor,? |porfa,? )*"
     r"(?:remember|don['’]?t forget|keep in mind|bear in mind|note(?: down)?|take note|make a note"
     r"|jot down"
     r"|write down|save this|recu[eé]rd[aá]|recuerde|acu[eé]rdate(?: de)?|acordate(?: de)?"
@@ -161,13 +164,16 @@ TAKEN_BACK = re.compile(
 """A message that takes back what was said before it."""
 _UNREAL = re.compile(
     r"\b(?:if (?!possible|needed|you\b|that helps|i remember|i recall|memory)|unless|whether"
-    r"|suppose|supposing|imagine|let['’]?s say|as if"
+    r"|suppose|supposing|imagine (?!that!)\w|let['’]?s say|as if"
     r"|as though"
     r"|i wish|wished|if only|in my dreams?|i dreamt|i dreamed|in (?:this|the|a) (?:game|story|book"
     r"|movie|film|novel|scenario|dream|example|song)|for example|for instance|hypothetical\w*"
     r"|people say|would(?:n['’]t)? (?!like|love|prefer|rather)|could have|might be"
     r"|maybe i|perhaps i|si (?:yo |no |me |fuera|tuvier|viv|trabaj|pudier|gan|tocar)|ojal[aá]"
-    r"|supon(?:gamos|te|iendo)|imag[ií]n\w+|como si|en (?:el|un|mi|este) (?:juego|cuento|libro"
+    r"|sup[oó]n\w*|(?:pon|ponte|ponle|pongamos|digamos) que|hag[aá](?:mos|s)? de cuenta"
+    r"|haz de cuenta"
+    r"|assum(?:e|ing)|imag[ií]n\w+ (?:que|si|t[uú])\b|como si|en (?:el|un|mi|este) (?:juego|cuento"
+    r"|libro"
     r"|sue[ñn]o"
     r"|ejemplo)|en la (?:pel[ií]cula|historia|novela)|so[ñn][eé] que|por ejemplo|alguien"
     r"|tuviera|tuviese"
@@ -176,6 +182,11 @@ _UNREAL = re.compile(
     _I,
 )
 """What follows is imagined, wished, told in a story, or a condition."""
+_CONDITION = re.compile(
+    r"(?:and |but |y |pero )?(?:if|unless|whether|suppose|as if|i wish|maybe|perhaps|si|ojal[aá]"
+    r"|como si)\b",
+    _I,
+)
 _YES = re.compile(r"^s[ií],", _I)
 """`Si, vivo en …`: written without its accent, `sí` looks like a condition."""
 _SMALL_TALK = re.compile(
@@ -419,10 +430,14 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
         if number and _BARE_VERB.match(part) and clauses[-1].text[:2].lower() == "i ":
             part = f"I {part}"
         clauses.append(_classify(part.strip()))
-    if any(one.kind is ClauseKind.UNREAL for one in clauses):
-        # "If I lived in Rome, I would …": what hangs on a condition is as unreal as the condition.
-        return [Clause(text=sentence, kind=ClauseKind.UNREAL)]
-    return clauses
+    unreal = next((n for n, one in enumerate(clauses) if one.kind is ClauseKind.UNREAL), None)
+    if unreal is None:
+        return clauses
+    # "If I lived in Rome, I would …": what hangs on a condition is as unreal as the condition; what
+    # stands by itself before it is not (`my birthday is in May, she will be cross if I forget`).
+    before = [] if _CONDITION.match(clauses[unreal].text) else clauses[:unreal]
+    rest = sentence if not before else ", ".join(one.text for one in clauses[unreal:])
+    return [*before, Clause(text=rest, kind=ClauseKind.UNREAL)]
 
 
 def _split(sentence: str) -> list[str]:

@@ -111,7 +111,7 @@ _SUBJECT = re.compile(
 )
 _OWN = re.compile(
     r"\b(?:i|i['’]?(?:m|ve|d|ll)|we|we['’]\w+|me|us|our|mine|yo|nos|nuestr[oa]s?|m[ií]o|m[ií]a"
-    r"|my (?!\w+['’]s|\w+ (?:is|was|has|lives|works)\b)|(?<!^)mis?|soy|tengo|estoy|vivo|voy|he"
+    r"|soy|tengo|estoy|vivo|voy|he"
     r"|hemos|tenemos"
     r"|vamos)(?!\w)",
     _I,
@@ -169,13 +169,14 @@ def features(text: str) -> Features:
         bare = f"{bare[:start]} {bare[end:]}"
     concepts = concepts_of(text)
     subject = _SUBJECT.match(text)
+    named = concepts_of(subject[1]) & kin() if subject else frozenset()
     return Features(
         concepts=concepts,
         topic=concepts_of(bare) - general(),
         values=values,
         beings=(concepts & kin()) - _ROLES,
-        subject=concepts_of(subject[1]) & kin() if subject else frozenset(),
-        is_own=bool(_OWN.search(text)),
+        subject=named,
+        is_own=bool(_OWN.search(text) or (subject and not named)),
         is_negated=bool(_NEGATED.search(text)),
         is_ended=bool(_ENDED.search(text)),
         is_past=bool(_PAST_EVENT.search(text)),

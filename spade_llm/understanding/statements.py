@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from spade_llm.understanding.clauses import TAKEN_BACK, ClauseKind, split_clauses
 from spade_llm.understanding.corrections import resolve_correction, with_subject
-from spade_llm.understanding.features import is_changed, is_denial
+from spade_llm.understanding.features import features, is_changed, is_denial
 from spade_llm.understanding.replacement import Statement, replaces
+from spade_llm.understanding.vocabulary import has_count, is_concept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ MAX_EARLIER = 12
 MAX_ANTECEDENT_CHARS = 150
 """Maximum length in characters of a statement that is repeated before what refers to it."""
 _PRONOUN = re.compile(r"^(?:he|she|they|his|her|their|él|ell[ao]s?|sus?)(?:\s|['’])", _I)
+MAX_BARE_WORDS = 5
 _NO_LONGER_BUT_NOW = re.compile(
     r"^(?P<ended>(?:i (?:no longer|don['’]?t) (?P<en>\w+)|(?:yo )?ya no (?P<es>\w+)) .+?)"
     r"(?: any ?more)?[,;]? (?:(?:and|but|y|sino|pero) )?(?:now|ahora),? (?:(?:it['’]?s|i"
@@ -142,10 +144,17 @@ def _with_antecedent(text: str, known: Sequence[str]) -> str:
     if not known:
         return text
     resolved = with_subject(text, known)
-    is_open = resolved == text and _PRONOUN.match(text) and not is_changed(text)
+    is_open = resolved == text and not is_changed(text) and (_PRONOUN.match(text) or _is_bare(text))
     if is_open and ";" not in known[-1] and len(known[-1]) <= MAX_ANTECEDENT_CHARS:
         return f"{known[-1]}; {text}"
     return resolved
+
+
+def _is_bare(text: str) -> bool:
+    """Check whether a short statement has a number but no known topic: `I've got nine hundred`."""
+    concepts = features(text).concepts
+    is_short = len(text.split()) <= MAX_BARE_WORDS
+    return is_short and has_count(text) and not any(map(is_concept, concepts))
 
 
 def _plain_statement(text: str, is_change: bool = False) -> Statement:

@@ -119,6 +119,7 @@ _PHRASES = (
     (r"\b(?:left|right)[- ]?handed\b|\bleftie\b", "handed"),
     (r"\b\d['’′]\s?\d{1,2}\b|\b\d (?:ft|foot|feet)\b|\b[12][.,]\d\d ?m\b", "height"),
     (r"\blo m[ií]o\b|\b(?:partial to|keen on|big on|my (?:thing|cup of tea)|a sucker for)\b", "like"),
+    (r"\bmis? viej[oa]s?\b(?= (?:es|se|le|cumple|vive|tiene|trabaja|est[aá]|\w+ó)\b|\W*$)", "mother father parent"),
     (r"\bbig day\b", "birthday wedding"),
     (r"\bstar sign\b|\bsigno del zod\w+", "zodiac"),
     (r"\bblood pressure\b|\btensi[oó]n (?:alta|baja|arterial)\b", "bloodpressure health"),
@@ -236,6 +237,26 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
 """Patterns of values. Order matters: a date is no number, a weekday is no name."""
 
 
+_COUNT = re.compile(
+    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thir\w+|fif\w+|twenty|forty"
+    r"|sixty"
+    r"|seventy|eighty|ninety|hundred|thousand|dozen|couple|half|quarter|once|twice|an? (?:day|week"
+    r"|month"
+    r"|year)|every|each|only|no|never|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|doce|trece"
+    r"|catorce"
+    r"|quince|veint\w+|treinta|cuarenta|cincuenta|sesenta|setenta|ochenta|noventa|cien\w*|mil"
+    r"|media|par"
+    r"|docena|cada|ningun[oa]?|nunca|vez|veces)\b",
+    re.IGNORECASE,
+)
+"""Numbers in words, and words that count."""
+
+
+def has_count(text: str) -> bool:
+    """Check whether a text has a number in words, or a word that counts: `twice`, `no`."""
+    return bool(_COUNT.search(text))
+
+
 def typed_values(text: str) -> dict[ValueType, tuple[tuple[int, int], ...]]:
     """Spans of the typed values of a text; a span has one type only."""
     taken: list[tuple[int, int]] = []
@@ -282,7 +303,7 @@ def concepts_of(text: str) -> frozenset[str]:
 def _concepts_of_word(word: str, *, is_definite: bool) -> frozenset[str]:
     known = _table().concepts.get(word)
     if known is None:
-        known = _typo(word)
+        known = _inflected(word) or _typo(word)
         if known is not None:
             return known
         is_empty = word in STOP or word.isspace() or (len(word) == 1 and not word.isdigit())
@@ -318,6 +339,40 @@ _ENDING = re.compile(r"(?<=\w{4})[aeo]s?$")
 def _stem(word: str) -> str:
     """Hash of the stem, the same for both genders and numbers of a Spanish noun."""
     return f"{stem_hash(_ENDING.sub('', word), ENGLISH):x}"
+
+
+_ENDINGS = (
+    # English: plural, third person, past, participle.
+    *(("ies", "y"), ("ied", "y"), ("es", ""), ("s", ""), ("ed", ""), ("ed", "e"), ("ing", ""), ("ing", "e")),
+    # Spanish nouns: plural, gender, diminutive.
+    *(("as", "o"), ("a", "o"), ("ces", "z"), ("citos", ""), ("citas", ""), ("cito", ""), ("cita", "")),
+    *((f"{one}{gender}{number}", gender) for one in ("it", "ill") for gender in "oa" for number in ("", "s")),
+    *((f"ita{number}", "o") for number in ("", "s")),
+    # Spanish verbs, from their infinitive; with a pronoun behind it.
+    *((ending, "ar") for ending in "o as a amos ais an e aste asteis aron aba abas abamos aban are ara ado ando".split()),
+    *((ending, infinitive) for infinitive in ("er", "ir") for ending in "o es e emos imos eis en i iste io ieron ia ias iamos ian ere era ido iendo".split()),
+    *((f"{infinitive}{pronoun}", infinitive) for infinitive in ("ar", "er", "ir") for pronoun in ("me", "te", "se", "nos")),
+)  # fmt: skip
+"""Endings of inflected words, and those of the forms in the table."""
+_MIN_BASE_CHARS = 3
+
+
+@lru_cache(maxsize=5000)
+def _inflected(word: str) -> frozenset[str] | None:
+    """Concepts of the word of which this is another form, if the table has that: `biked`."""
+    if len(word) <= _MIN_BASE_CHARS or word in STOP:
+        return None
+    concepts = _table().concepts
+    for ending, base_ending in _ENDINGS:
+        base = word.removesuffix(ending)
+        if len(base) < _MIN_BASE_CHARS or base == word:
+            continue
+        if found := concepts.get(base + base_ending):
+            return found
+        # "Jogging": the consonant is doubled.
+        if ending in ("ed", "ing") and base[-1] == base[-2] and (found := concepts.get(base[:-1])):
+            return found
+    return None
 
 
 def _typo(word: str) -> frozenset[str] | None:
