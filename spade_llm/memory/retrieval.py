@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.core.errors import NotFound, RequestRefused
 from spade_llm.core.text import single_line
+from spade_llm.memory.learning.episodes import EPISODE_DATES
 from spade_llm.memory.validation import check_number
 from spade_llm.search.memory_query import ANY_MEMORY, MemoryQuery, Origin, SearchMode
 
@@ -149,10 +150,16 @@ def _result_lines(
     lines = [
         f"## Memory {rank} [rank: {rank}, score: {score:.2f}{mark}]",
         f"**When:** {relative_time(entry.valid_at or entry.created_at, now)}",
-        f"**Summary:** {single_line(entry.content, MAX_SUMMARY_CHARS)}",
+        f"**Summary:** {single_line(_summary(entry), MAX_SUMMARY_CHARS)}",
         *_details_lines(messages),
     ]
     return "\n".join(lines)
+
+
+def _summary(entry: MemoryEntry) -> str:
+    """The text of a memory; of an episode without its dates, which `When` tells in words."""
+    dates = EPISODE_DATES.match(entry.content) if entry.origin is Origin.EPISODE else None
+    return entry.content[dates.end() :] if dates else entry.content
 
 
 def _details_lines(messages: Sequence[ObservedMessage]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from spade_llm.memory.contract import (
 )
 from spade_llm.memory.retrieval import relative_time, retrieve_memory
 from spade_llm.memory.tools.category_tools import RetrieveMemoryTool
-from spade_llm.search.memory_query import MemoryQuery, MemoryType, SearchMode
+from spade_llm.search.memory_query import MemoryQuery, MemoryType, Origin, SearchMode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,6 +104,18 @@ async def test_the_markdown_is_as_specified() -> None:
         "**When:** last week\n"
         "**Summary:** User lived in Tokyo."
     )
+
+
+async def test_an_episode_says_in_words_when_it_was() -> None:
+    content = "2026-03-08, 14:05–14:32: user: I moved to Lisbon.\nEva: So did I."
+    episode = hit(1, content)
+    episode = replace(episode, entry=replace(episode.entry, origin=Origin.EPISODE))
+    told = hit(2, "2026-03-08, 14:05: user: quoted", days=1)
+
+    text = await retrieve_memory(Recalled([episode, told]), "Lisbon", now=NOW)
+
+    assert "2 days ago\n**Summary:** user: I moved to Lisbon. Eva: So did I.\n" in text
+    assert text.endswith("yesterday\n**Summary:** 2026-03-08, 14:05: user: quoted")
 
 
 async def test_nothing_found_is_said() -> None:

@@ -12,6 +12,7 @@ from spade_llm.assistant.commands.registry import is_confirmed, means_all
 from spade_llm.core.limits import LruDict
 from spade_llm.core.text import pluralize, single_line
 from spade_llm.memory.contract import MemoryChange
+from spade_llm.memory.learning.episodes import EPISODE_DATES
 from spade_llm.search.memory_query import Category, MemoryFilter, MemoryQuery, Origin
 
 if TYPE_CHECKING:
@@ -37,10 +38,7 @@ _MARKUP = re.compile(
     re.MULTILINE,
 )
 _LINK = re.compile(r"!?\[([^\][]*)\]\([^()\s]*\)")
-_EPISODE = re.compile(
-    r"(\d{4}-\d\d-\d\d), \d\d:\d\d(?:–\d\d:\d\d| – \d{4}-\d\d-\d\d, \d\d:\d\d)?: "
-    r"(?:[^:\n]{1,60}: )?"
-)
+_EPISODE = re.compile(EPISODE_DATES.pattern + r"(?:[^:\n]{1,60}: )?")
 """Its head and first speaker, as memory/learning/episodes.py writes them."""
 
 

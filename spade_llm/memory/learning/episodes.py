@@ -10,21 +10,25 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import single_line
 from spade_llm.memory.contract import EpisodeDraft, MemoryDraft
-from spade_llm.memory.learning.novelty import novel_text, topic_overlap, topic_stems, topics_by_text
+from spade_llm.memory.learning.novelty import strip_quotes, topic_overlap, topic_stems
 from spade_llm.memory.summary import extractive_summary
 from spade_llm.search.memory_query import MemoryType, Origin
 from spade_llm.search.sentences import split_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from spade_llm.memory.contract import MessageRange, ObservedMessage
-    from spade_llm.memory.learning.novelty import Topics
 
 MAX_SUMMARY_CHARS = 1000
 """About what an embedder reads of a text."""
 MAX_NAME_CHARS = 60
+
+EPISODE_DATES = re.compile(
+    r"(\d{4}-\d\d-\d\d), \d\d:\d\d(?:–\d\d:\d\d| – \d{4}-\d\d-\d\d, \d\d:\d\d)?: "
+)
+"""What the text of an episode begins with; its group is the first day."""
 
 _SENTENCE_MARK = re.compile(r":|[.!?…؟۔।॥։።]+(?=\s|$)|[。！？｡．]")
 
@@ -72,17 +76,18 @@ def episode_draft(
     )
 
 
-def episode_content(spoken: Sequence[SpokenText]) -> str:
-    """Format an episode: `2026-03-01, 14:05–14:32: …`, then the sentences of each speaker; if they
-    are too long, the most important ones."""
-    header = _dates([message for message, _ in spoken])
+def episode_content(messages: Sequence[ObservedMessage]) -> str:
+    """Format an episode: `2026-03-01, 14:05–14:32: …`, then the sentences of each person; if they
+    are too long, the most important ones. What an assistant said is not part of it: it is found in
+    the episode's messages."""
+    said = [(one, strip_quotes(one.content)) for one in messages if one.role == "user"]
+    spoken = said or [(one, "") for one in messages]
     lines = list(_summary_lines(spoken))
     text = "\n".join(lines)
     if len(text) > MAX_SUMMARY_CHARS:
         text = extractive_summary(lines, MAX_SUMMARY_CHARS)
-    return (
-        f"{header}: {_by_speaker(text.splitlines(), _speaker_names(spoken)) or _speakers(spoken)}"
-    )
+    told = _by_speaker(text.splitlines(), _speaker_names(spoken)) or _speakers(spoken)
+    return f"{_dates(messages)}: {told}"
 
 
 def speaker_name(message: ObservedMessage) -> str:
@@ -92,25 +97,11 @@ def speaker_name(message: ObservedMessage) -> str:
     )
 
 
-def cut_episodes(
-    message_range: MessageRange, *, now: datetime, recalled: Mapping[str, str] | None = None
-) -> list[EpisodeDraft]:
-    """Complete episodes in order; together they are the beginning of the range.
-
-    `recalled`: content by id of the memories that messages were written with.
-    """
+def cut_episodes(message_range: MessageRange, *, now: datetime) -> list[EpisodeDraft]:
+    """Complete episodes in order; together they are the beginning of the range."""
     points = cut_points(message_range.messages, now=now, is_closed=message_range.is_closed)
-    return build_episodes(message_range, points, recalled or {})
-
-
-def build_episodes(
-    message_range: MessageRange, points: Sequence[tuple[int, int]], recalled: Mapping[str, str]
-) -> list[EpisodeDraft]:
-    """The episodes between the `points` that `cut_points` found."""
-    topics = topics_by_text(recalled)
     return [
-        _build_episode(message_range, message_range.messages[start:end], topics)
-        for start, end in points
+        _build_episode(message_range, message_range.messages[start:end]) for start, end in points
     ]
 
 
@@ -160,14 +151,17 @@ def _by_speaker(lines: Iterable[str], names: frozenset[str]) -> str:
         if name not in names:
             name, text = turns[-1][0] if turns else "", line
         if turns and turns[-1][0] == name:
-            turns[-1][1].append(text)
+            said = turns[-1][1]
+            # Full stops are often left out at the end of a message.
+            said[-1] += "." if said[-1][-1:].isalnum() else ""
+            said.append(text)
         else:
             turns.append((name, [text]))
     return "\n".join(f"{name}: {' '.join(texts)}" for name, texts in turns)
 
 
 def _speakers(spoken: Sequence[SpokenText]) -> str:
-    """All they said was known before."""
+    """They said nothing themselves."""
     names = dict.fromkeys(speaker_name(message) for message, _ in spoken)
     return f"{', '.join(names)}: …"
 
@@ -302,11 +296,10 @@ def _pause_before(segmenter: _TopicSegmenter, cut: int) -> bool:
 
 
 def _build_episode(
-    message_range: MessageRange, messages: Sequence[ObservedMessage], recalled: Topics
+    message_range: MessageRange, messages: Sequence[ObservedMessage]
 ) -> EpisodeDraft:
-    spoken = [(message, novel_text(message, recalled)) for message in messages]
     return EpisodeDraft(
-        draft=episode_draft(message_range, messages, content=episode_content(spoken)),
+        draft=episode_draft(message_range, messages, content=episode_content(messages)),
         first_message=messages[0].id,
         last_message=messages[-1].id,
     )

@@ -18,7 +18,7 @@ from spade_llm.core.errors import (
     RateLimited,
     ServiceError,
 )
-from spade_llm.memory.learning.episodes import build_episodes, cut_points
+from spade_llm.memory.learning.episodes import cut_episodes
 from spade_llm.memory.learning.extractor import EpisodeReading
 from spade_llm.memory.learning.model_extractor import ModelExtractor
 from spade_llm.memory.learning.novelty import novel_messages, recalled_texts
@@ -178,18 +178,10 @@ class Learner:
         return await self._store.unlearned_ranges(limit=self._schedule.range_batch)
 
     async def _cut(self, message_range: MessageRange) -> int:
-        # In threads: stems of 400 messages that were never seen before take 0.1 s.
-        points = await asyncio.to_thread(
-            cut_points, message_range.messages, now=self._clock(), is_closed=message_range.is_closed
-        )
-        if not points:
+        # In a thread: stems of 400 messages that were never seen before take 0.1 s.
+        episodes = await asyncio.to_thread(cut_episodes, message_range, now=self._clock())
+        if not episodes:
             return 0
-        memory = self._backend.for_owner(message_range.owner)
-        resolve_recent = partial(self._store.recently_returned_messages, message_range.owner)
-        recalled = await recalled_texts(
-            memory, message_range.messages[: points[-1][1]], resolve_recent=resolve_recent
-        )
-        episodes = await asyncio.to_thread(build_episodes, message_range, points, recalled)
         try:
             return len(await self._store.save_episodes(message_range, episodes))
         except InvalidArguments as error:

@@ -191,8 +191,7 @@ def test_an_episode_is_dated_and_says_who_said_what() -> None:
     (episode,) = cut_episodes(message_range(said), now=LATER)
 
     assert episode.draft.content == (
-        "2026-03-01, 14:05–14:32: Ana: I moved to Lisbon. The flat is near the river.\n"
-        "assistant: How nice!"
+        "2026-03-01, 14:05–14:32: Ana: I moved to Lisbon. The flat is near the river."
     )
     assert (episode.first_message, episode.last_message) == ("0", "1")
     assert episode.draft.valid_at == START
@@ -216,23 +215,25 @@ def test_a_long_episode_keeps_names_numbers_and_dates_and_who_said_them() -> Non
     assert "Eva: The invoice 4711 goes to Okonkwo on 3 May." in episode.draft.content
 
 
-def test_what_was_recalled_is_not_stored_again() -> None:
-    recalled = {"11111111-1111-4111-8111-111111111111": "The user lives in Lisbon."}
+def test_what_an_assistant_said_is_not_part_of_an_episode() -> None:
     said = [
         message(0, "Where do I live?", START),
-        ObservedMessage(
-            id="1",
-            role="assistant",
-            content="You live in Lisbon. The tram 28 passes there.",
-            at=START,
-            recalled=tuple(recalled),
-        ),
+        message(1, "You live in Lisbon. The tram 28 passes there.", START),
+        message(2, "I have a dog.", START, speaker="Eva"),
     ]
 
-    (episode,) = cut_episodes(message_range(said), now=LATER, recalled=recalled)
+    (episode,) = cut_episodes(message_range(said), now=LATER)
 
-    assert "Lisbon" not in episode.draft.content
-    assert "tram 28" in episode.draft.content
+    assert episode.draft.content == (
+        "2026-03-01, 14:05: user: Where do I live?\nEva: I have a dog."
+    )
+    assert (episode.first_message, episode.last_message) == ("0", "2")
+
+
+def test_an_episode_in_which_only_an_assistant_spoke_has_no_words() -> None:
+    (episode,) = cut_episodes(message_range([message(1, "Good morning!", START)]), now=LATER)
+
+    assert episode.draft.content == "2026-03-01, 14:05: assistant: …"
 
 
 def test_an_episode_of_nothing_new_still_counts_as_an_episode() -> None:

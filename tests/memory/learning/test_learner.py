@@ -85,7 +85,7 @@ async def test_a_conversation_becomes_an_episode_and_its_facts(
     assert await learner(backend, clock).learn() == 2
 
     episode, found = await entries(store)
-    assert episode.content == ("2026-03-01, 14:05–14:06: user: I live in Lisbon.\nassistant: Nice!")
+    assert episode.content == "2026-03-01, 14:05–14:06: user: I live in Lisbon."
     assert (episode.type, episode.origin) == (MemoryType.EPISODIC, Origin.EPISODE)
     assert list(await store.episode_messages(episode.id)) == messages
     assert found.content == "The user lives in Lisbon."
@@ -103,7 +103,7 @@ async def test_what_was_learned_is_retrieved_with_what_was_said(
 
     text = await retrieve_memory(store, "boiler repaired", detail_limit=5, now=clock.now)
 
-    assert "**When:** 2 hours ago\n**Summary:** 2026-03-01, 14:05–14:06: user: The boiler" in text
+    assert "**When:** 2 hours ago\n**Summary:** user: The boiler" in text
     assert '- user: "The boiler was repaired by Okonkwo."\n- assistant: "Good to know!"' in text
 
 
