@@ -109,6 +109,13 @@ _BEFORE = re.compile(
     r"|flat|house)|antes|anterior(?:mente)?|sol[ií]a)\b",
     _I,
 )
+_STILL = re.compile(
+    r"\b(?:still|any ?more|no longer|yet|todav[ií]a|a[uú]n|sig[ou]e?s?|seguimos|siguen|ya no)\b", _I
+)
+"""The question is whether something that held holds now."""
+_BEFORE_WHAT = re.compile(
+    r"(?P<before>\b(?:before|antes)) (?:de(?:l| \w+r a)? )?(?-i:[A-ZÁÉÍÓÚÑ])[^?]*", _I
+)
 _OWN = re.compile(
     r"\b(?:i|i['’]\w+|my|me|mine|we|we['’]\w+|our|us|mis?|m[ií]|nos|nuestr[oa]s?|"
     + "|".join(
@@ -159,7 +166,8 @@ class Question:
     @staticmethod
     def read(text: str) -> Question:
         """The features of a question; of a long text those of its end, where the question is."""
-        text = text[-MAX_QUESTION_CHARS:]
+        # "Where did I live before Leeds?" is not about Leeds.
+        text = _BEFORE_WHAT.sub(r"\g<before>", text[-MAX_QUESTION_CHARS:])
         expected: set[ValueType] = set()
         if _WHEN.search(text):
             expected |= {ValueType.DAY, ValueType.TIME}
@@ -213,9 +221,22 @@ def find_answers(
     scored = sorted((one for one in scored if one[0] >= least), key=lambda one: (-one[0], -one[1]))
     if not scored:
         return []
+    if _STILL.search(question):
+        # What was said last of the same thing tells whether it still holds.
+        scored = _latest_first(asked, scored)
     best = scored[0][0]
     count = MAX_ANSWERS if _ALL.search(question) else 1
     return [one for points, _, one in scored if points >= best - SMALL_PENALTY][:count]
+
+
+def _latest_first(
+    asked: Question, scored: Sequence[tuple[float, int, Candidate]]
+) -> list[tuple[float, int, Candidate]]:
+    """The answers with a specific word of the question, the latest first; then the others."""
+    specific = asked.concepts - general()
+    named = [one for one in scored if specific & features(one[2].text).concepts]
+    rest = [one for one in scored if one not in named]
+    return [*sorted(named, key=lambda one: -one[1]), *rest]
 
 
 def find_nearest(question: str, candidates: Sequence[Candidate]) -> Candidate | None:

@@ -48,8 +48,7 @@ _LEAD_IN = re.compile(
     r"|buen[oa]s (?:d[ií]as|tardes|noches)|good (?:morning|afternoon|evening)"
     r"|just so you know|for the record|para que lo sepas|(?:quiero )?que sepas? (?:usted )?que"
     r"|i want you to know(?: that)?|te cuento(?: que)?"
-    r"|please note(?: that)?|it turns out(?: that)?|turns out(?: that)?|resulta que"
-    r"|al final resulta que|you should know(?: that)?|did you know(?: that)?|sabes,?|i(?:['’]d"
+    r"|please note(?: that)?|you should know(?: that)?|did you know(?: that)?|sabes,?|i(?:['’]d"
     r"| would) like you to know(?: that)?"
     r"|lol|omg|ugh|argh|phew|yay|wow|uh|um|er|aw+|che|uy|uf+|jo|jope|guau|haha+|jaja+"
     r"|(?:to be )?honest"
@@ -61,16 +60,22 @@ _LEAD_IN = re.compile(
     _I,
 )
 _CHANGE_LEAD_IN = re.compile(
-    r"^(?:(?:no|nope|nah|actually|sorry|wait|oops|let['’]?s say|make (?:that|it)|change (?:that"
+    r"^(?:(?:it turns out(?: that)?|turns out(?: that)?|resulta que|no(?=[^\w\s])|no(?= (?:wait"
+    r"|hang on|hold on|sorry|espera|perd[oó]n)\b)|nope|nah|actually|sorry|wait|oops|let['’]?s say"
+    r"|make (?:that|it)|change (?:that"
     r"|it) to"
     r"|in the end|al final|finalmente|correction"
     r"|my mistake|my bad|i (?:meant|mean)"
     r"|i made a mistake|i was wrong|scratch that|perd[oó]n(?:a)?|lo siento|quer[ií]a decir"
     r"|quise decir|quiero decir|en realidad|mejor dicho|digo|espera|ay|me he equivocado"
-    r"|me equivoqu[eé]|rectifico|correcci[oó]n)\b(?:\s*[,.!:;–—-]+\s*|\s+(?=\S)))+",
+    r"|me equivoqu[eé]|rectifico|corrijo|correcci[oó]n|errata|miento|disculp(?:a|e|ad)|perdone"
+    r"|me (?:he )?(?:confund[ií]\w*|li[eé]|liado|col[eé]|colado)|olv[ií]dalo|olvida eso|ojo"
+    r"|forget (?:that|it)|ignore that|never ?mind|nvm|hold on|hang on|update|edit|i lied"
+    r"|i misspoke|i got (?:that|it) wrong|on second thoughts?|cambio de planes|change of plans?"
+    r"|pens[aá]ndolo mejor|mejor)\b(?:\s*[,.!:;–—-]+\s*(?:que )?|\s+(?=\S)))+",
     _I,
 )
-"""Of these, `no` counts with a comma only (`_without_lead_in`)."""
+"""`No` counts with a comma only: Spanish `no tengo` is a negation, `no, tengo` a correction."""
 _REMEMBER = re.compile(
     r"^(?:(?:can|could|would|will) (?:you|u|ya) |i (?:need|want)(?: you)? to |make sure (?:you "
     r"|to )?|please |pls "
@@ -259,7 +264,7 @@ _OF_SPEAKER = re.compile(
     _I,
 )
 """Three words or more, one of which means the speaker: `penicillin gives me a rash`."""
-_FINITE = (
+FINITE = (
     r"(?:is|are|was|were|has|have|had|can|will|isn['’]t|aren['’]t|wasn['’]t|doesn['’]t|don['’]t"
     r"|does|do|did|didn['’]t"
     r"|go|live|work|need|cost|start|end|open|close|lives?|works?|due|likes?|loves?|hates?"
@@ -291,7 +296,7 @@ _OTHERS = re.compile(
     r"^(?:(?:he|she|it|they|[eé]l|ell[ao]s?)(?: \S|['’])"
     r"|(?=\S*[^\W\d_]{3}|\S+ \S*[^\W\d_]{3})[\w'’./-]+(?:['’](?:s|re|ve|ll|d)\b"
     r"|,? [\w'’@./-]+){0,8}?"
-    rf"(?:['’](?:s|re|ve|ll|d)\b| {_FINITE}\b)).*\s\S",
+    rf"(?:['’](?:s|re|ve|ll|d)\b| {FINITE}\b)).*\s\S",
     _I,
 )
 """A statement about another being or a thing, with up to nine words before its verb."""
@@ -421,7 +426,7 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
     """Clauses of a sentence. If one of them is unreal, the whole sentence is."""
     if sentence.endswith(("?", "？")) and (parts := _QUESTION_SPLIT.split(sentence, maxsplit=1)):
         parts = [part for part in parts if part and part.strip()]
-        if len(parts) == 2 and _is_statement(_without_lead_in(parts[0])[0]):
+        if len(parts) == 2 and is_statement(_without_lead_in(parts[0])[0]):
             return [*_clauses_of_sentence(parts[0]), *_clauses_of_sentence(parts[1])]
     is_whole = is_question(sentence) or _TWO_SUBJECTS.match(sentence)
     parts = [sentence] if is_whole else _split(sentence)
@@ -473,9 +478,6 @@ def _without_lead_in(text: str) -> tuple[str, bool]:
     while True:
         shorter = _LEAD_IN.sub("", text)
         found = _CHANGE_LEAD_IN.match(shorter)
-        # Spanish "no tengo" is a negation, "no, tengo" a correction.
-        if found and found[0].rstrip() != found[0] and found[0].strip().lower() == "no":
-            found = None
         if found:
             shorter, is_change = shorter[found.end() :], True
         if shorter == text or not shorter:
@@ -509,7 +511,7 @@ def _kind(text: str) -> ClauseKind:
         (ClauseKind.SMALL_TALK, _SMALL_TALK.match(text) or _EXCLAMATION.match(text)),
         (ClauseKind.REQUEST, _IMPERATIVE.match(text)),
         (ClauseKind.UNREAL, _UNREAL.search(text) and not _YES.match(text)),
-        (ClauseKind.STATEMENT, _is_statement(text)),
+        (ClauseKind.STATEMENT, is_statement(text)),
     )
     return next((kind for kind, applies in rules if applies), ClauseKind.OTHER)
 
@@ -524,7 +526,8 @@ def is_question(text: str) -> bool:
     )
 
 
-def _is_statement(text: str) -> bool:
+def is_statement(text: str) -> bool:
+    """Check whether a sentence tells something about the speaker, another being or a thing."""
     if len(text) > MAX_STATEMENT_CHARS or _SMALL_TALK.match(text):
         return False
     bare = _QUOTED.sub('"', text)

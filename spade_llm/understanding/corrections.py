@@ -1,89 +1,59 @@
-"""Corrections and pronouns: clauses that need an earlier statement to be understood."""
+"""Corrections: clauses that put a new value into an earlier statement."""
 
 from __future__ import annotations
 
 import re
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from spade_llm.understanding.clauses import ClauseKind
-from spade_llm.understanding.features import features
-from spade_llm.understanding.replacement import COPULA, Statement
+from spade_llm.search.terms import split_words, strip_accents
+from spade_llm.understanding.clauses import ClauseKind, is_statement
+from spade_llm.understanding.features import features, is_changed, is_denial
+from spade_llm.understanding.replacement import COPULA, Statement, replaces
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
     general,
+    is_function_word,
     typed_values,
     values_of_part,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from spade_llm.understanding.clauses import Clause
+
+    Spans = Mapping[ValueType, tuple[tuple[int, int], ...]]
 
 _I = re.IGNORECASE
 
 MAX_FRAGMENT_WORDS = 6
 """Maximum length in words of a correction that is only a value: `no, the blue one`."""
 MAX_BACK = 4
-"""Number of earlier statements among which a corrected value is looked for."""
+"""Number of earlier statements among which a value without a noun is looked for."""
 MAX_TAIL_WORDS = 4
 """Maximum length in words of a complement that is replaced as a whole: a longer one says more than
 the value that is corrected."""
-_CORRECTED = tuple(
-    re.compile(pattern, _I)
-    for pattern in (
-        r"^(?:.*?\b)?(?:is|are|was|it['’]?s|he['’]?s|she['’]?s)?\s*n(?:ot|['’]t) (?:called "
-        r"|named |on |in |at |an? )?(?P<old>[^,;]{1,40}?)"
-        r"(?:[,;]| but)+ (?:but |it['’]?s |it is |he['’]?s |she['’]?s |is )?(?:called |named "
-        r"|on |in |at |an? )?(?P<new>.{1,40})$",
-        r"^(?:it['’]?s |it is |he['’]?s |she['’]?s |i (?:meant|said) )?(?:called |named |on "
-        r"|in |at |an? )?(?P<new>[^,;]{1,40}),? (?:and )?not (?:called |named |on |in |at "
-        r"|an? )?(?P<old>.{1,40})$",
-        r"^(?:.*?\b)?no (?:es|se llama|era|son|est[aá] en|vive en)? ?(?:el |la "
-        r"|en )?(?P<old>[^,;]{1,40}?)(?:[,;]| sino)+ (?:sino |es |se llama |est[aá] en "
-        r"|vive en )?(?:el |la |en )?(?P<new>.{1,40})$",
-        r"^(?:el |la |en )?(?P<old>[^,;]{1,30}) no, (?:el |la |en )?(?P<new>.{1,40})$",
-        r"^(?:es |se llama )?(?:el |la |en )?(?P<new>[^,;]{1,30}), no (?:el |la "
-        r"|en )?(?P<old>.{1,40})$",
-    )
-)
-"""Corrections that name the old value and the new one: `not Ana, Anna`, `Anna, not Ana`, and the
-same in Spanish."""
-_CHANGED_TO = re.compile(
-    r"^(?:it|they|he|she|that|this|lo|la|eso)?\b.*(?:\b(?:to|a|al|para|on|at|is|es|por|en"
-    r"|spelled|spelt|called)|['’]s)\s+(?:the |el |las? )?(?P<new>[^,;]{1,40}?)(?: (?:now"
-    r"|instead|ahora|then))?(?:,.*)?$",
-    _I,
-)
-"""A pronoun that gets a new value: `it's on Friday now`."""
-_CHANGED_NOUN = re.compile(
-    r"^(?:(?:we|they|i|he|she)(?:['’]ve| have| has)? )?(?:changed|moved|rescheduled|postponed"
-    r"|brought forward|pushed back|shifted)"
-    r" (?P<noun>(?:the|my|our) .+?) (?:to|until|for) (?P<new>.+)$"
-    r"|^(?P<noun2>(?:the|my|our) .+?) (?:(?:is|was|has been|got|['’]s)(?: been)? (?:changed"
-    r"|moved|rescheduled|postponed|pushed back|brought forward)"
-    r"|(?:changed|moved)) (?:to|until|for) (?P<new2>.+)$"
-    r"|^(?:(?:me|nos) )?(?:han |hemos |he )?(?:cambi\w+|aplaz\w+|adelant\w+|retras\w+|movi\w+"
-    r"|pasa\w+|pospues\w+) (?P<noun3>(?:la|el|mi) .+?) (?:al?|para|hasta) (?:el |la "
-    r"|las )?(?P<new3>.+)$",
-    _I,
-)
-"""A noun that gets a new value: `we moved the meeting to Friday`, `the meeting was moved …`, `han
-cambiado la cita …`."""
-_SWITCHED = re.compile(
-    r"^i(?:['’]ve)? (?:have )?(?:switched|changed) (?:over )?to (?P<new>[\w ]{2,30})$", _I
-)
-_PRONOUN = re.compile(
-    r"^(?:it|it['’]s|that|that['’]s|this|they['’](?:ve|re)|they (?:moved|changed|postponed"
-    r"|rescheduled|put)"
-    r"|(?:la|lo) (?:han|hemos|he)|(?:now|ahora) (?:it|es|est[aá])|es |est[aá] )",
-    _I,
-)
+MIN_LIKENESS = 0.6
+"""Minimum likeness (difflib ratio) of a name and its other spelling."""
+MIN_TOPIC_SHARE = 0.5
+"""Minimum share of an earlier statement's topic that a clause names which restates it."""
+
 _BEFORE_VALUE = re.compile(
-    r"^(?:it['’]?s|it is|es|on|in|at|el|la|en|an?|the|to|a|called)\s+(?=\S)", _I
+    r"^(?:(?:but|sino|it['’]?s|it is|i['’]m|i am|we['’]re|he['’]s|she['’]s|they['’]re|is|are|was|es"
+    r"|son|era|est[aá]n?|estoy|se llama|called|named|on|in|at|to|en|al?|el|la|los|las|de|del|an?"
+    r"|the|que|i (?:meant|said)|rather|actually|now|ahora|just)\b\s*)+(?=\S)",
+    _I,
 )
-"""What stands before a value and is not part of it."""
+"""Words before a value that are not part of it."""
+_BEHIND_VALUE = re.compile(
+    r"(?:\s+(?:now|instead|ahora|then|rather|really|actually|today|please|por favor|entonces"
+    r"|after all|these days|from now on|a partir de ahora|en realidad|mejor))+$"
+    r"|, (?:with|con|sin) .*$|,? (?:with|con) (?:an? |una? )?\S$",
+    _I,
+)
+"""Words behind a value that are not part of it."""
 _TAIL = re.compile(
     r"^.*?\b(?:i['’]m|is|are|was|called|named|like|love|prefer|drink|eat|hate|play|study|speak|use"
     r"|drive|have|es|son|llamo|llama|gustan?"
@@ -92,6 +62,59 @@ _TAIL = re.compile(
     _I,
 )
 """The complement behind the last verb, article or preposition of a statement."""
+_SWITCHED = re.compile(
+    r"^(?:i|we|me|nos)?(?:['’]ve| have| he| hemos)? ?(?:switch(?:ed)?|swapped|changed|gone"
+    r"|pas(?:ado|é|amos)"
+    r"|cambi(?:ado|é|amos)) (?:over |back )?(?:to|al?) (?P<new>.{2,30})$",
+    _I,
+)
+"""`I switched to maths`."""
+_IT_IS = re.compile(
+    r"^(?:it['’]?s|it is|that['’]s|they['’]re|(?:he|she)['’]s called|es|son|se llama|se escribe)\s",
+    _I,
+)
+_PARTS = re.compile(r"(?:\s*[,;:–—]+\s*|\s+)(?:but|sino(?: que)?|pero)\s+|\s*[,;–—]+\s+", _I)
+_NEGATOR = re.compile(
+    r"\b(?:not|no longer|never|any ?more|no|ya no|nunca|no more)\b|\b\w+n['’]t\b", _I
+)
+_POSTPOSED = re.compile(r"^(?P<old>.{1,30}?) no, (?P<new>.{1,40})$", _I)
+"""`El martes no, el jueves`."""
+_EXCHANGE = (
+    r"swap\w*|switch\w*|trad(?:ed|ing)|exchang\w+|replac\w+|upgrad\w+|chang\w+|ditch\w*|left"
+    r"|dropp\w+"
+    r"|cambi\w+|sustitu\w+|reemplaz\w+|dej(?:é|e|ado|amos)|permut\w+|troqu\w+"
+)
+_EXCHANGED = re.compile(
+    rf"^(?P<old>.*?\b(?:{_EXCHANGE})\b.*?) (?:for|with|por) (?P<new>[^,;]{{1,40}})(?=$|[,;])"
+    r"|(?P<new2>[^,;]{1,40}) (?:instead of|rather than|and not|en vez de|en lugar de|y no)"
+    r" (?P<old2>[^,;]{1,40})$"
+    r"|\b(?:instead of|rather than|en vez del?"
+    r"|en lugar del?) (?P<old3>[^,;]{1,40}),"
+    r" (?P<new3>.{1,40})$"
+    r"|\b(?:from|de|del) (?P<old4>[^,;]{1,40}?) (?:to|al?) (?P<new4>[^,;]{1,40})(?=$|[,;])",
+    _I,
+)
+"""The old and the new value in one expression: `swapped the Polo for a Leon`, `from 80 to 75`."""
+_CHANGE_WORDS = re.compile(
+    r"\b(?:(?:has|have|had|is|are|was|were|been|being|get|gets|got|getting|be)\b ?)*"
+    r"(?:(?:had|have|need|want) to )?(?:mov(?:e|ed|ing)|chang\w+|switch\w*|reschedul\w+|postpon\w+"
+    r"|push\w*|brought|put|shift\w*|delay\w*|rais\w+|increas\w+|reduc\w+|dropp?\w*|bump\w*|gone"
+    r"|went"
+    r"|goes|turn\w+|made|cut)\b"
+    r"(?: (?:back|forward|up|down|over|on))*"
+    r"|\b(?:now|actually|instead|ahora|ya|up|down|new|nuev[oa]s?|already|resulta|turns out)\b"
+    r"|\b(?:(?:ha|han|he|hemos|haya|acaban? de|acabamos de|tuve que|tuvimos que) )?"
+    r"(?:cambi\w+|aplaz\w+|adelant\w+|retras\w+|mov(?:er|ido|i[óe]\w*)|pas(?:ado|aron|ó|amos|é)"
+    r"|pospu\w+|subi(?:do|ó|eron)|baj(?:ado|ó|aron)|puesto|cumpl(?:ido|í|ió))\b",
+    _I,
+)
+"""Words of a change itself, which say nothing about its topic."""
+_PRONOUN = re.compile(
+    r"^(?:now |ahora |ya )*(?:it|it['’]s|that|that['’]s|this|they|they['’]\w+|i['’]m|we['’]re"
+    r"|i(?= turned)|me|nos|l[ao]s? |se |es |est[aá] |son |ser[aá] |queda )",
+    _I,
+)
+"""The subject is the speaker, or what was spoken of last."""
 
 
 def resolve_correction(
@@ -105,49 +128,253 @@ def resolve_correction(
     """
     # Those of this conversation behind the others: the latest that fits is meant.
     every = [*remembered, *known]
-    if found := _named_correction(clause.text, every) or _changed_noun(clause.text, every):
-        return found
-    if not known:
+    text = clause.text
+    for old, new in _contrasts(text):
+        if found := _with_contrast(every, old, new):
+            return found
+    is_change = clause.is_change or is_changed(text) or bool(_CHANGE_WORDS.search(text))
+    for part in (text, *_PARTS.split(text)[1:]):
+        if found := restated(part, every, known, is_change=is_change):
+            return found
+    if not known or len(text.split()) > MAX_FRAGMENT_WORDS:
         return None
-    is_short = len(clause.text.split()) <= MAX_FRAGMENT_WORDS
-    if clause.kind is ClauseKind.OTHER and clause.is_change and is_short:
-        return _with_value(known, clause.text)
-    changed = _CHANGED_TO.match(clause.text) if _PRONOUN.match(clause.text) else None
-    if switched := _SWITCHED.match(clause.text):
-        return _with_value(known, switched["new"])
-    if changed and (clause.is_change or values_of_part(changed["new"])):
-        return _with_value(known, changed["new"])
+    if switched := _SWITCHED.match(text):
+        return _with_fragment(known, switched["new"])
+    is_bare = clause.kind is ClauseKind.OTHER or bool(_IT_IS.match(text))
+    if clause.is_change and is_bare:
+        return _with_fragment(known, text)
+    return _respelled(text, known) if _IT_IS.match(text) else None
+
+
+def _respelled(text: str, known: Sequence[str]) -> Statement | None:
+    """`It's John, with an h`: the latest statement with a name that is nearly the same."""
+    spans = values_of_part(_value(text)).get(ValueType.NAME, ())
+    for start, end in spans[:1]:
+        name = _value(text)[start:end]
+        for one in reversed(known[-MAX_BACK:]):
+            for first, last in typed_values(one).get(ValueType.NAME, ()):
+                likeness = SequenceMatcher(None, name.lower(), one[first:last].lower()).ratio()
+                if likeness >= MIN_LIKENESS and name != one[first:last]:
+                    return _with_part(one, first, last, name)
     return None
 
 
-def _named_correction(text: str, earlier: Sequence[str]) -> Statement | None:
-    """`Not Ana, Anna`: the latest statement with the old value, with the new one instead."""
-    for found in filter(None, (pattern.match(text) for pattern in _CORRECTED)):
-        old, new = found["old"].strip(), found["new"].strip(" .")
-        place = re.compile(rf"\b{re.escape(old)}(?!\w)", _I)
-        for one in reversed(earlier):
-            if at := place.search(one):
-                changed = one[: at.start()] + new + one[at.end() :]
-                return Statement(text=changed, is_change=True, replaced=one)
+def _contrasts(text: str) -> Iterator[tuple[str, str]]:
+    """Pairs of an old value, maybe with words around it, and the new one: `not Ana, Anna`."""
+    if found := _POSTPOSED.match(text):
+        yield found["old"], found["new"]
+    found = _EXCHANGED.search(text)
+    if found and (not found["old4"] or is_changed(text)):
+        old, new = (value for value in found.groups() if value)
+        yield (new, old) if found["old2"] else (old, new)
+    parts = [part for part in _PARTS.split(text) if part]
+    for first, second in zip(parts, parts[1:], strict=False):
+        is_first, is_second = (bool(_NEGATOR.search(part)) for part in (first, second))
+        if is_first and not is_second:
+            yield _NEGATOR.sub(" ", first), second
+        elif is_second and not is_first:
+            yield _NEGATOR.sub(" ", second), first
+    if len(parts) == 1 and (found := re.match(r"^(?P<new>.+?) (?:and )?not (?P<old>.+)$", text)):
+        yield found["old"], found["new"]
+
+
+def _with_contrast(every: Sequence[str], old: str, new: str) -> Statement | None:
+    """The latest statement that has the old value, with the new one in its place."""
+    value = _value(_without_shared(new, old))
+    types = values_of_part(value)
+    if not types and not concepts_of(value):
+        return None
+    is_fragment = len(value.split()) <= MAX_FRAGMENT_WORDS and not is_statement(value)
+    said = concepts_of(_outside(value, types))
+    kept = set(map(strip_accents, split_words(new)))
+    differing = [
+        word
+        for word in split_words(old)
+        if strip_accents(word) not in kept and not is_function_word(strip_accents(word))
+    ]
+    for one in reversed(every):
+        if (is_fragment or said <= features(one).concepts) and (
+            found := with_typed_value(one, old, value)
+        ):
+            return found
+        span = _span(one, differing) if is_fragment and value else None
+        if span and not types.keys() & {ValueType.DAY, ValueType.TIME}:
+            return _with_part(one, *span, value)
     return None
 
 
-def _changed_noun(text: str, earlier: Sequence[str]) -> Statement | None:
-    """`We moved the appointment to Friday`: the latest statement about it, with the new value."""
-    found = _CHANGED_NOUN.match(text)
-    if not found:
+def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:
+    """The earlier statement with the new value in the place of one of the same type that `old`
+    names; None if it has no such value."""
+    named = typed_values(earlier)
+    types = _without_known(value, values_of_part(value), earlier)
+    for kind in types.keys() & named.keys():
+        for start, end in named[kind]:
+            if _has_words(earlier[start:end], old):
+                return _with_part(earlier, start, end, _part(value, types[kind]))
+    return None
+
+
+def _without_shared(new: str, old: str) -> str:
+    """The new part of a contrast without the words at its beginning that the old one has, too:
+    `I like soul` beside `I don't like jazz`."""
+    shared = set(map(strip_accents, split_words(old)))
+    words = new.split()
+    while len(words) > 1 and strip_accents(words[0].lower()).strip("'’") in shared:
+        words.pop(0)
+    return " ".join(words)
+
+
+def _has_words(value: str, text: str) -> bool:
+    words = set(map(strip_accents, split_words(text)))
+    of_value = [strip_accents(word) for word in split_words(value)]
+    return bool(of_value) and all(one in words or is_function_word(one) for one in of_value)
+
+
+def _span(text: str, words: Sequence[str]) -> tuple[int, int] | None:
+    """Span of the last run of these words in a text; None if it has none of them."""
+    place: tuple[int, int] | None = None
+    for word in reversed(words):
+        at = re.search(rf"\b{re.escape(word)}(?!\w)", text, _I)
+        if at is None:
+            break
+        if place and text[at.end() : place[0]].strip():
+            break
+        place = (at.start(), place[1] if place else at.end())
+    tail = COPULA.match(text)
+    # "We changed the wifi password": the noun is not the value.
+    return None if place and tail and place[0] < tail.start("tail") else place
+
+
+def restated(
+    text: str, every: Sequence[str], known: Sequence[str], *, is_change: bool
+) -> Statement | None:
+    """The earlier statement that a clause repeats with another value of the same type, with that
+    value; None if the clause says more than that.
+
+    A clause without a noun (`it's on Friday now`) restates one of the latest of `known`.
+    """
+    bare = _CHANGE_WORDS.sub(" ", _BEHIND_VALUE.sub("", text))
+    types = values_of_part(bare)
+    if not types or is_denial(text):
         return None
-    noun = found["noun"] or found["noun2"] or found["noun3"]
-    value = found["new"] or found["new2"] or found["new3"]
-    about = concepts_of(noun) - general()
-    same = [one for one in earlier if about and about <= features(one).concepts]
-    return _with_value(same[-1:], value) if same else None
+    said = concepts_of(_outside(bare, types))
+    if said - general():
+        return _restated_noun(text, bare, said, types, every, is_change=is_change)
+    if ValueType.NAME in types and len(types) > 1:
+        # "Maisie is 7 now": the name says which statement is meant.
+        named = [one for one in every if _without_known(bare, types, one).keys() < types.keys()]
+        if found := _restated_noun(text, bare, said, types, named, is_change=is_change):
+            return found
+    if not is_change or not (_PRONOUN.match(text) or len(text.split()) <= MAX_FRAGMENT_WORDS):
+        return None
+    for one in reversed(known[-MAX_BACK:]):
+        if types.keys() & typed_values(one).keys():
+            return _with_types(one, bare, types)
+    return None
 
 
-def _with_value(known: Sequence[str], value: str) -> Statement | None:
+def _restated_noun(
+    text: str,
+    bare: str,
+    said: frozenset[str],
+    types: Spans,
+    every: Sequence[str],
+    *,
+    is_change: bool,
+) -> Statement | None:
+    new = Statement(text=text, is_change=is_change)
+    for one in reversed(every):
+        of_one = features(one)
+        if not said <= of_one.concepts:
+            continue
+        changed = _without_known(bare, types, one)
+        if not changed or not changed.keys() & typed_values(one).keys():
+            continue
+        topic = of_one.topic or of_one.concepts
+        is_named = len(said & topic) >= MIN_TOPIC_SHARE * len(topic)
+        is_part = len(typed_values(one)) > 1 and bool(said - general() or changed != types)
+        if (is_change and (is_named or is_part)) or replaces(new, one):
+            anchor = said | concepts_of(_outside(bare, changed))
+            return _with_types(one, bare, changed, anchor=anchor)
+    return None
+
+
+def _without_known(text: str, types: Spans, earlier: str) -> Spans:
+    """The typed values that the earlier statement does not have: those that it has (`Maisie` in
+    `Maisie is 7 now`) say which of its values is meant."""
+    new = {
+        kind: tuple(
+            span
+            for span in spans
+            if re.sub(r"['’]s$", "", text[span[0] : span[1]]).lower() not in earlier.lower()
+        )
+        for kind, spans in types.items()
+    }
+    return {kind: spans for kind, spans in new.items() if spans}
+
+
+def _with_types(
+    earlier: str, new: str, types: Spans, *, anchor: frozenset[str] = frozenset()
+) -> Statement | None:
+    """The earlier statement with the new typed values; of several of one type that behind the
+    words of `anchor` is replaced."""
+    before = typed_values(earlier)
+    text = earlier
+    if types.keys() - before.keys():
+        # "Friday at 11" instead of "Wednesday": the whole expression takes the place.
+        first = min(start for spans in types.values() for start, _ in spans)
+        last = max(end for spans in types.values() for _, end in spans)
+        kind = next(one for one in types if one in before)
+        start, end = _nearest(earlier, before[kind], anchor)
+        text = earlier[:start] + new[first:last] + earlier[end:]
+    else:
+        places = sorted(
+            ((_nearest(earlier, before[kind], anchor), kind) for kind in types), reverse=True
+        )
+        for (start, end), kind in places:
+            text = text[:start] + _part(new, types[kind]) + text[end:]
+    if text == earlier:
+        return None
+    return Statement(text=text, is_change=True, replaced=earlier)
+
+
+def _part(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    start, end = spans[-1]
+    return text[start:end]
+
+
+def _nearest(
+    text: str, spans: Sequence[tuple[int, int]], anchor: frozenset[str]
+) -> tuple[int, int]:
+    """The span behind the first word of the anchor; the last one if there is no such word."""
+    for found in re.finditer(r"[\w'’-]+", text):
+        if concepts_of(found[0]) & anchor:
+            behind = [span for span in spans if span[0] >= found.start()]
+            if len(spans) > 1 and behind:
+                return behind[0]
+    return spans[-1]
+
+
+def _outside(text: str, types: Spans) -> str:
+    """The text without its typed values."""
+    for start, end in sorted((one for spans in types.values() for one in spans), reverse=True):
+        text = f"{text[:start]} {text[end:]}"
+    return text
+
+
+def _value(text: str) -> str:
+    """A value without what leads to it and follows it."""
+    text = text.strip(" .!,")
+    return _BEHIND_VALUE.sub("", _BEFORE_VALUE.sub("", text)).strip(" .!,")
+
+
+def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
     """A recent statement that has a value of the same type, with this value instead; for a value
     without a type the latest statement, with this complement instead."""
-    value = _BEFORE_VALUE.sub("", value.strip(" .!,"))
+    value = _value(value)
+    if not value:
+        return None
     types = values_of_part(value)
     for earlier in reversed(known[-MAX_BACK:]):
         spans = typed_values(earlier)
@@ -170,82 +397,3 @@ def _with_value(known: Sequence[str], value: str) -> Statement | None:
 
 def _with_part(earlier: str, start: int, end: int, value: str) -> Statement:
     return Statement(text=earlier[:start] + value + earlier[end:], is_change=True, replaced=earlier)
-
-
-_PERSON_PRONOUN = re.compile(
-    r"^(?P<pronoun>she|he(?! \w+(?:ado|ido|echo|uesto|isto|ito)\b)|his|her|[eé]l(?= (?:es|vive"
-    r"|tiene|trabaja|se)\b)|ella)(?P<rest>['’]s\b.*| .*)$",
-    _I,
-)
-_ABOUT_IT = re.compile(r"^(?:its|it['’]s|it is)\b(?!.*\b(?:i|my|we|our)\b)", _I)
-_THIRD_VERB = re.compile(
-    r"^(?:no |tambi[eé]n |ahora )?(?:es|est[aá]|tiene|vive|trabaja|se llama|ha|se ha|estudia"
-    r"|juega|habla|cumple|naci[oó]|le gustan?|le encantan?|prefiere|odia|come|mide|pesa)\b",
-    _I,
-)
-_IMPERSONAL = re.compile(
-    r"^(?:no |tambi[eé]n |ahora )?(?:ha|est[aá]|es) (?:muy |ya |todo )*(?:llov|nev|granizad|tronad"
-    r"|hech|habid|sid|nublad|oscur|tarde|temprano|pronto|hora|verdad|cierto|igual|mejor|que|lunes"
-    r"|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)",
-    _I,
-)
-"""`Ha llovido`: a verb without a subject, which is not said of what was spoken of before."""
-_SUBJECT = re.compile(
-    r"^(?P<noun>(?:my|our|mi|nuestr[oa]) (?:[\w-]+ ){0,2}?[\w-]+?)(?:['’]s\b(?! (?:name"
-    r"|birthday))| (?:is|was|has|lives|works|are|se llama|es|vive|tiene|trabaja|est[aá])\b"
-    r"|['’]s (?:name|birthday))",
-    _I,
-)
-_INTRODUCED = re.compile(
-    r"\b(?:i have|i['’]ve got|we have|we['’]ve got|tengo|tenemos) (?:an?|un"
-    r"|una) (?:[\w-]+ )??(?P<noun>[\w-]+)(?:,| (?:called|named|who|que|llamad[oa])|$)",
-    _I,
-)
-
-
-def with_subject(text: str, known: Sequence[str]) -> str:
-    """The statement with a noun in the place of a pronoun, if one of the latest of `known` (not
-    empty) names it; what is said of a thing (`it's red`) behind the latest one, so that it can be
-    understood by itself."""
-    pronoun = _PERSON_PRONOUN.match(text)
-    has_subject_before = _THIRD_VERB.match(text) and not _IMPERSONAL.match(text)
-    if not pronoun and not has_subject_before:
-        return f"{known[-1]}; {text}" if _ABOUT_IT.match(text) else text
-    noun = next(filter(None, map(_noun, reversed(known[-MAX_BACK:]))), "")
-    if not noun:
-        return text
-    if not pronoun:
-        return f"{noun} {text[0].lower()}{text[1:]}"
-    if pronoun["pronoun"].lower() in ("his", "her"):
-        return f"{noun}'s{pronoun['rest']}"
-    return f"{noun}{pronoun['rest']}"
-
-
-def _noun(statement: str) -> str:
-    if found := _SUBJECT.match(statement):
-        return found["noun"]
-    if found := _INTRODUCED.search(statement):
-        is_spanish = re.search(r"\bten(?:go|emos)\b", statement, _I)
-        return f"{'mi' if is_spanish else 'my'} {found['noun']}"
-    return ""
-
-
-_ASKED_PRONOUN = re.compile(r"\b(?:she|he|her|him|his|ella|[eé]l)\b", _I)
-_ASKED_IT = re.compile(
-    r"\b(?:it|that|this|they|lo|eso)\b|^¿?(?:y )?(?:cu[aá]l|cu[aá]nto|d[oó]nde) (?:es|era|est[aá])",
-    _I,
-)
-_OWN_NOUN = re.compile(r"\b(?:my|our|mi|nuestr[oa]) [\w-]+", _I)
-
-
-def with_antecedent(question: str, messages: Sequence[str]) -> str:
-    """The question, with what its pronoun means: behind it stands the latest of the person's
-    messages (for `it`), or the noun in it (for `she` and `he`)."""
-    if not messages or features(question).beings:
-        return question
-    if _ASKED_IT.search(question) and not concepts_of(question) - general():
-        return f"{question} {messages[-1]}"
-    if not _ASKED_PRONOUN.search(question):
-        return question
-    noun = next(iter(_OWN_NOUN.findall(messages[-1])), "")
-    return f"{question} {noun}" if noun else question

@@ -11,6 +11,7 @@ from spade_llm.understanding.vocabulary import (
     concepts_of,
     general,
     kin,
+    phrase_concepts,
     typed_values,
     value_key,
     words_of,
@@ -28,12 +29,43 @@ _NEGATED = re.compile(
 )
 """The statement denies something."""
 _ENDED = re.compile(
-    r"\b(?:got stolen|was stolen|been stolen|stopped|quit|gave up|given up|sold|lost|left"
-    r"|leaving|resigned|cancelled|canceled"
-    r"|dej[eé](?: de)?|dejado(?: de)?|vend[ií]|vendido|cancel\w+|perd[ií]|perdido)\b",
+    r"\b(?:got stolen|was stolen|been stolen|stopped|quit(?:ted)?|ceased|lost|left|leaving|resigned"
+    r"|cancel\w+|scrapped|axed|called off|fell through|fallen through|sold|flogged|ditched|dumped"
+    r"|binned|returned|donated|retired|expired|ended|finished|died|dead|deceased|passed away"
+    r"|broken?|broke up|split up|separated|divorced|moved out|run out|ran out|run away|gone off"
+    r"|went off"
+    r"|grown out of|grew out of|put down|given? (?:up|away)|gave (?:up|away)|got rid of|threw out"
+    r"|thrown (?:out|away)|threw away|dropped|withdr[ae]wn?|withdrew|pulled out|backed out"
+    r"|cut out|(?:packed|jacked|chucked|packing|knocked) (?:\w+ ){0,3}?(?:in|on the head)"
+    r"|(?:done|over|through|finished) with|is over|it['’]s over|no more|laid off|made redundant"
+    r"|fired"
+    r"|sacked"
+    r"|dej(?:é|e|ado|amos|aron|ó)(?: de)?|vend(?:í|ido|imos|ió)|cancel\w+|anul\w+|suspend\w+"
+    r"|perd(?:í|ido|imos|ió)|cort(?:é|ado|amos|ó) con|romp(?:í|imos|ió)|roto con|lo dejamos"
+    r"|terminamos"
+    r"|termin(?:é|ado)|acab(?:é|ado|amos)|mur(?:ió|ieron)|muerto|falleci\w+|regal(?:é|ado|amos)"
+    r"|dona(?:do|mos)|doné|tir(?:é|ado|amos)|abandon(?:é|ado|amos)|renunci(?:é|ado|amos)|dimit\w+"
+    r"|despid\w+|despedid[oa]s?|jubil\w+|robaron|robad[oa]|(?:di|dado|dimos) de baja|me borr(?:é"
+    r"|ado)"
+    r"|devolv(?:í|imos)|devuelto|pas[eo] de|se acab(?:ó|aron)|separ(?:é|ado|amos)"
+    r"|divorci\w+)(?!\w)",
     _I,
 )
 """The statement says that something is over, which counts as a denial of it."""
+_PART = re.compile(
+    r"\s*[,;:–—.]+\s+|\s+(?=(?:because|since|so|but|now|and (?:i|we|it|now|she|he|they|my)|porque"
+    r"|pero"
+    r"|ya que|as[ií] que|ahora|y (?:ahora|me|nos|\w+o)|instead|en vez)\b)",
+    _I,
+)
+"""End of a denial: what follows is said apart from it."""
+_ASIDE = re.compile(
+    r"\s(?:in|at|on|from|during|last|this|yesterday|today|recently|ago|after|since|years?|months?"
+    r"|weeks?"
+    r"|en|desde|durante|hace|ayer|hoy|tras|después|el (?:lunes|martes|mi[eé]rcoles|jueves|viernes"
+    r"|s[aá]bado|domingo|mes|a[ñn]o)|la semana|est[ea])\b.*$",
+    _I,
+)
 _PAST_EVENT = re.compile(
     r"\b(?:used to|wanted to|quer[ií]a|ran|went|visited|saw|met|did|was (?!born)|were|ago"
     r"|last (?:year|month|week"
@@ -64,7 +96,8 @@ _CHANGE = re.compile(
     r"|from now on|[uú]ltimamente|a partir de ahora"
     r"|turns out|spelled|spelt|actually|no longer|any ?more|instead|changed|moved|switched"
     r"|rescheduled|postponed|brought forward"
-    r"|became|new|raised|went up|gone up|put (?:\w+ ){1,3}up|reduced|increased|subi\w+|baj\w+"
+    r"|became|promot\w+|ascend\w+|new|raised|went up|gone up|put (?:\w+ ){1,3}up|reduced"
+    r"|increased|subi\w+|baj\w+"
     r"|aument\w+|stopped|quit|gave up|given up|broke up|split up|ahora|ya no|en realidad"
     r"|cambi\w+|mudad\w+"
     r"|mud[eé]|nuev[oa]|dej[eé]|dejado|aplaz\w+|retras\w+|adelant\w+|roto|rompimos)\b",
@@ -172,7 +205,8 @@ def features(text: str) -> Features:
     named = concepts_of(subject[1]) & kin() if subject else frozenset()
     return Features(
         concepts=concepts,
-        topic=concepts_of(bare) - general(),
+        # Expressions are read with their values: `I'm in Rome` says where somebody lives.
+        topic=(concepts_of(bare) | phrase_concepts(text)) - general(),
         values=values,
         beings=(concepts & kin()) - _ROLES,
         subject=named,
@@ -188,6 +222,16 @@ def features(text: str) -> Features:
 def is_denial(text: str) -> bool:
     """Check whether a clause denies something, or says that it is over."""
     return bool(_NEGATED.search(text) or _ENDED.search(text))
+
+
+def ended_part(text: str) -> str:
+    """The part of a text that says that something is over, or is not so; empty if none does."""
+    return next((part for part in _PART.split(text) if is_denial(part)), "")
+
+
+def ended_thing(part: str) -> str:
+    """The thing that is over, without the verb that says so and without its place and time."""
+    return _ASIDE.sub("", _NEGATED.sub(" ", _ENDED.sub(" ", part)))
 
 
 def is_changed(text: str) -> bool:

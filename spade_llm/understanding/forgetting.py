@@ -104,7 +104,7 @@ _NAMED = re.compile(r"\b(?i:my|our|mi|nuestr[oa]) (?P<name>\w+ [A-ZÁÉÍÓÚÑ]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetRequest:
-    """What a message asks to forget."""
+    """Request of a message to forget something."""
 
     topic: str
     """Words of what is to be forgotten; empty: what was said last."""

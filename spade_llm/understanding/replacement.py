@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from spade_llm.understanding.features import Features, ends, features
+from spade_llm.understanding.clauses import FINITE
+from spade_llm.understanding.features import Features, ended_part, ends, features
 from spade_llm.understanding.vocabulary import ValueType, concepts_of, general, value_key
 
 _I = re.IGNORECASE
@@ -24,13 +25,21 @@ _ADDITION = re.compile(
 )
 """The statement adds something, and replaces nothing."""
 COPULA = re.compile(
-    r"^(?:my|our|the|his|her|mi|mis|nuestr[oa]s?|el|la|los|las|su|el usuario: su"
-    r"|the user['’]s)\s+(?P<noun>.{1,50}?)"
+    r"^(?:(?:my|our|the|his|her|mi|mis|nuestr[oa]s?|el|la|los|las|su|el usuario: su"
+    r"|the user['’]s)\s+|(?=(?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]{2})(?!(?:she|it|there|this|that|they|these"
+    r"|those|here|we|ella|est[aeo]|es[aeo])\b))(?P<noun>.{1,50}?)"
     r"\s*(?:['’]s| is| are| was|\bes\b|\bson\b|\best[aá]n?\b| se llaman?| is now)\s+(?P<tail>.+)$",
     _I,
 )
 """`My dog is called Rex`: a noun (`noun`) and its complement (`tail`)."""
 _FIRST_NOUN = re.compile(r"^(?:my|our|the|mi|mis|la|el|los|las|nuestr[oa]s?) [\w-]+", _I)
+_NOUN_PHRASE = re.compile(
+    rf"^(?:my|our|the|mis?|nuestr[oa]s?|el|la|los|las) (?P<noun>(?:[\w-]+ ){{0,3}}?[\w-]+?)"
+    rf"(?:['’]s\b|(?= {FINITE}\b))",
+    _I,
+)
+"""The subject of a statement: `my red bag`, `mi tía Pilar`."""
+_NEWEST = re.compile(r"\b(?:new|old|current|latest|nuev[oa]s?|actual|viej[oa])\b", _I)
 _PLACE_TAIL = re.compile(
     r"\b(?:in|on|under|behind|at|inside|next to|above|below|beside|en|debajo|detr[aá]s|dentro"
     r"|encima|sobre|junto a)\b (?!(?:the )?(?:morning|evening|\d))",
@@ -57,7 +66,7 @@ _OWN_HOME = re.compile(
     r"|^(?:(?:yo|ahora|ya|me|nos|he|hemos|acabo de) )*(?:vivo|vivimos|mud\w+)\b",
     _I,
 )
-"""Where the speaker lives, whoever lives there, too."""
+"""Home of the speaker, whoever lives there, too."""
 _SELF = re.compile(r"^(?:the user|el usuario|la usuaria)(?=['’:\s])", _I)
 """How memories that a model wrote, or the learner, name the speaker."""
 _MARITAL = re.compile(
@@ -104,25 +113,40 @@ def replaces(new: Statement, old: str) -> bool:
     if ends(new.text, other.concepts):
         return not one.beings - _COUPLE
     if one.is_denial != other.is_denial:
-        return _is_negation(one, other)
+        return _is_negation(new.text if one.is_denial else "", one, other)
     if new.is_correction and _has_same_noun(new.text, old):
         return True
-    is_own_home = _OWN_HOME.match(new.text) and _OWN_HOME.match(_SELF.sub("I", old))
-    if one.beings != other.beings and not is_own_home:
-        return False
-    return (
+    return not _is_about_another(new.text, old) and (
         _is_other_taste(one, other)
         or _has_other_word(new, old, one)
         or (_is_same_topic(new, one, other) and _has_other_value(new, old, one, other))
     )
 
 
-def _is_negation(one: Features, other: Features) -> bool:
-    """Check whether one of two statements, of which one is negative, denies the other: the older
-    one has most concepts of the new one."""
-    core = one.concepts - general()
+def _is_about_another(new: str, old: str) -> bool:
+    """Check whether two statements are about different beings or things."""
+    if are_two_of_a_kind(new, old):
+        return True
+    is_own_home = _OWN_HOME.match(new) and _OWN_HOME.match(_SELF.sub("I", old))
+    return features(new).beings != features(old).beings and not is_own_home
+
+
+def _is_negation(denial: str, one: Features, other: Features) -> bool:
+    """Check whether a new statement denies an older one, or the other way round: the older one has
+    most concepts of the new one, or of the part of it that denies (`denial`: its text)."""
+    core = (concepts_of(ended_part(denial)) if denial else one.concepts) - general()
     shared = core & other.concepts
     return bool(shared) and len(shared) >= NEGATION_SHARE * len(core)
+
+
+def are_two_of_a_kind(new: str, old: str) -> bool:
+    """Check whether the subjects are two things of one kind: `my red bag` and `my black bag`, `mi
+    tía Pilar` and `mi tía Remedios`."""
+    after, before = _NOUN_PHRASE.match(_NEWEST.sub("", new)), _NOUN_PHRASE.match(old)
+    if not after or not before:
+        return False
+    one, other = concepts_of(after["noun"]), concepts_of(before["noun"])
+    return bool(one & other and one - other and other - one)
 
 
 def _is_other_taste(one: Features, other: Features) -> bool:
@@ -184,9 +208,11 @@ def _has_same_noun(new: str, old: str) -> bool:
 def _has_other_tail(new: Statement, old: str) -> bool:
     """`My favourite food is …`, `the key is …`: the same noun with another complement."""
     after, before = COPULA.match(new.text), COPULA.match(old)
-    if not after or not before or concepts_of(after["noun"]) != concepts_of(before["noun"]):
+    if not after or not before:
         return False
     noun = after["noun"]
+    if not concepts_of(noun) or concepts_of(noun) != concepts_of(before["noun"]):
+        return False
     is_same_kind = bool(_PLACE_TAIL.match(after["tail"])) and bool(
         _PLACE_TAIL.match(before["tail"])
     )

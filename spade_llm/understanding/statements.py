@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spade_llm.understanding.clauses import TAKEN_BACK, ClauseKind, split_clauses
-from spade_llm.understanding.corrections import resolve_correction, with_subject
-from spade_llm.understanding.features import features, is_changed, is_denial
+from spade_llm.understanding.corrections import resolve_correction
+from spade_llm.understanding.features import ended_part, is_changed, is_denial
+from spade_llm.understanding.pronouns import with_person, with_thing
 from spade_llm.understanding.replacement import Statement, replaces
-from spade_llm.understanding.vocabulary import has_count, is_concept
+from spade_llm.understanding.successions import (
+    adjacent,
+    announced,
+    elliptic,
+    ending,
+    is_announcement_only,
+    is_successor,
+    split_announcement,
+    successor,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,10 +33,6 @@ MAX_STATEMENTS = 5
 """Maximum number of statements from one message."""
 MAX_EARLIER = 12
 """Number of earlier statements that a correction may refer to."""
-MAX_ANTECEDENT_CHARS = 150
-"""Maximum length in characters of a statement that is repeated before what refers to it."""
-_PRONOUN = re.compile(r"^(?:he|she|they|his|her|their|él|ell[ao]s?|sus?)(?:\s|['’])", _I)
-MAX_BARE_WORDS = 5
 _NO_LONGER_BUT_NOW = re.compile(
     r"^(?P<ended>(?:i (?:no longer|don['’]?t) (?P<en>\w+)|(?:yo )?ya no (?P<es>\w+)) .+?)"
     r"(?: any ?more)?[,;]? (?:(?:and|but|y|sino|pero) )?(?:now|ahora),? (?:(?:it['’]?s|i"
@@ -39,7 +45,7 @@ _PREPOSITIONS = frozenset({"in", "at", "for", "as", "on", "to", "en", "de", "par
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a message says and asks."""
+    """Statements and questions of a message."""
 
     statements: tuple[Statement, ...]
     questions: tuple[str, ...]
@@ -72,15 +78,23 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
     clauses = split_clauses(text)
     known = list(earlier[-MAX_EARLIER:])
     statements: list[Statement] = []
-    takes_back = ""
+    takes_back = changing = before = ""
     for clause in clauses:
         if clause.kind is ClauseKind.UNREAL and known and TAKEN_BACK.match(clause.text):
             takes_back = known[-1]
         if clause.kind not in (ClauseKind.STATEMENT, ClauseKind.OTHER):
             continue
-        for found in _statements_of_clause(clause, known, remembered):
-            statements.append(found)
-            known = [one for one in known if one != found.replaced] + [found.text]
+        if changing and is_successor(clause.text, changing):
+            statements.pop()
+            named = with_person(clause.text, known)
+            found = _succession(before, named, changing)
+            changing = ""
+        else:
+            found, changing = _statements_of_clause(clause, known, remembered)
+        before = clause.text
+        for one in found:
+            statements.append(one)
+            known = [other for other in known if other != one.replaced] + [one.text]
     return Reading(
         statements=tuple(statements[:MAX_STATEMENTS]),
         questions=tuple(one.text for one in clauses if one.kind is ClauseKind.QUESTION),
@@ -122,39 +136,47 @@ def statements_of(messages: Sequence[str]) -> list[str]:
 
 def _statements_of_clause(
     clause: Clause, known: Sequence[str], remembered: Sequence[str]
-) -> list[Statement]:
+) -> tuple[list[Statement], str]:
+    """The statements of a clause; and the earlier statement of which it says that it is over or has
+    changed, if the next clause may say what holds instead."""
     text = clause.text
-    if clause.kind is ClauseKind.STATEMENT and len(text.split()) < 2:
-        return []
+    is_own = clause.kind is ClauseKind.STATEMENT
+    if is_own and len(text.split()) < 2:
+        return [], ""
     if found := _NO_LONGER_BUT_NOW.match(text):
-        rest = str(found["rest"])
-        if rest.split()[0].lower() in _PREPOSITIONS:
-            rest = f"I now {found['en']} {rest}" if found["en"] else f"Ahora {found['es']} {rest}"
-        return [_plain_statement(found["ended"]), _plain_statement(rest, is_change=True)]
-    if corrected := resolve_correction(clause, known, remembered):
-        return [corrected]
-    if clause.kind is not ClauseKind.STATEMENT:
-        return []
-    return [_plain_statement(_with_antecedent(text, known), clause.is_change)]
+        return _ended_and_new(found), ""
+    named = replace(clause, text=with_person(text, known))
+    if corrected := resolve_correction(named, known, remembered):
+        return [corrected], ""
+    every = [*remembered, *known]
+    first, rest = split_announcement(named.text)
+    if earlier := announced(first, every):
+        is_over = bool(ended_part(first))
+        if not rest:
+            told = ending(first, earlier) if is_over else [_plain_statement(first)]
+            return told, earlier
+        return _succession(first, with_person(rest, [first]), earlier), ""
+    if earlier := adjacent(named.text, known):
+        return [successor(named.text, earlier)], ""
+    if not is_own:
+        return [], ""
+    return [_plain_statement(with_thing(named.text, known), clause.is_change)], ""
 
 
-def _with_antecedent(text: str, known: Sequence[str]) -> str:
-    """The statement with what its pronoun means; behind the statement before it, if that does not
-    name it in words that can be put in the pronoun's place."""
-    if not known:
-        return text
-    resolved = with_subject(text, known)
-    is_open = resolved == text and not is_changed(text) and (_PRONOUN.match(text) or _is_bare(text))
-    if is_open and ";" not in known[-1] and len(known[-1]) <= MAX_ANTECEDENT_CHARS:
-        return f"{known[-1]}; {text}"
-    return resolved
+def _ended_and_new(found: re.Match[str]) -> list[Statement]:
+    """The two statements of `I no longer live in Rome, now in Oslo`."""
+    rest = str(found["rest"])
+    if rest.split()[0].lower() in _PREPOSITIONS:
+        rest = f"I now {found['en']} {rest}" if found["en"] else f"Ahora {found['es']} {rest}"
+    return [_plain_statement(found["ended"]), _plain_statement(rest, is_change=True)]
 
 
-def _is_bare(text: str) -> bool:
-    """Check whether a short statement has a number but no known topic: `I've got nine hundred`."""
-    concepts = features(text).concepts
-    is_short = len(text.split()) <= MAX_BARE_WORDS
-    return is_short and has_count(text) and not any(map(is_concept, concepts))
+def _succession(announcement: str, text: str, earlier: str) -> list[Statement]:
+    """The statement that holds instead of an earlier one; before it what is over, unless that only
+    names the topic."""
+    over = _plain_statement(elliptic(announcement))
+    kept = [] if is_announcement_only(announcement, earlier) else [over]
+    return [*kept, successor(text, earlier, announcement)]
 
 
 def _plain_statement(text: str, is_change: bool = False) -> Statement:

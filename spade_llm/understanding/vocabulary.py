@@ -96,6 +96,8 @@ def _typos() -> Mapping[str, frozenset[str]]:
 
 
 _PHRASES = (
+    (r"\b(?:got|was|been|get) promoted\b|\bascendid[oa]\b", "work role"),
+    (r"\b(?:seeing|dating) (?:someone|somebody|a)\b|\bin a relationship\b|\bsaliendo con\b", "marital partner"),
     (r"\bfor a living\b|\ba qu[eé] (?:me|te|se) dedic[oa]s?\b|\bde qu[eé] trabaj[oa]\b", "work profession"),
     (r"\bwhat do i do\b(?! \w)|\ben qu[eé] trabajo\b", "work profession role"),
     (r"\bi(?:['’]m| am) (?:now |currently )?in (?-i:[A-Z])\w+|\bestoy (?:viviendo )?en (?-i:[A-Z])\w+", "home"),
@@ -158,7 +160,7 @@ def _phrases() -> tuple[tuple[re.Pattern[str], frozenset[str]], ...]:
 
 
 STOP = STOP_WORDS | frozenset(
-    "stolen extended joined instead robado robada prorrogado stopped stop stops quit gave given cancelled canceled changed change changes switched dropped up down out off turns"
+    "before previously earlier formerly anteriormente stolen extended joined instead robado robada prorrogado stopped stop stops quit gave given cancelled canceled changed change changes switched dropped up down out off turns"
     " dejado deje dejo cancelado cancelada cancelaron cambiado cambiada cambiaron days these nowadays lately some about only"
     " around into avoid avoiding trying try cut ever did called llama solo unos unas ultimo todos todas cada lado parte"
     " also now still just really very actually currently recently please btw got get gets getting"
@@ -175,6 +177,11 @@ STOP = STOP_WORDS | frozenset(
 )
 """Words that do not tell what a text is about, without accents; as part of a concept (`stopped`)
 they count."""
+
+
+def is_function_word(folded: str) -> bool:
+    """Check whether a word (lower case, no accents) says nothing about a topic."""
+    return folded in STOP
 
 
 class ValueType(StrEnum):
@@ -208,14 +215,16 @@ _NUMBER_WORDS = (
 TYPED: Mapping[ValueType, re.Pattern[str]] = {
     ValueType.DAY: re.compile(
         rf"\b(?:(?:{_WEEKDAYS})(?:,? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?)?"
-        rf"|(?:the )?\d{{1,2}}(?:st|nd|rd"
+        rf"|(?:the |el |el d[ií]a )?\d{{1,2}}(?:st|nd|rd"
         rf"|th)?(?: of)? (?:de )?(?:{_MONTHS})\b\.?(?:,? (?:de )?\d{{4}})?"
         rf"|(?:{_MONTHS})\b\.? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}})?"
         rf"|(?:{_MONTHS})(?:,? (?:de )?\d{{4}})?"
         r"|\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{2,4})?|\d{4}-\d\d-\d\d|tomorrow|tonight|ma[ñn]ana"
         r"|the \d{1,2}(?:st|nd|rd|th)|el (?:d[ií]a )?\d{1,2}|next (?:week|month|year)"
         r"|la semana que viene|(?:(?<=in )|(?<=en )|(?<=since )|(?<=desde )|(?<=de )|(?<=del )"
-        r"|(?<=of )|(?<=until ))(?:19|20)\d\d)\b",
+        r"|(?<=of )|(?<=until ))(?:19|20)\d\d(?! ?(?:euros?|eur\b|€|dollars?|d[oó]lares|pounds?"
+        r"|libras"
+        r"|pesos|kilos|kg|km|metros|met\w+|miles|people|personas|calor\w+|steps|pasos)))\b",
         re.IGNORECASE,
     ),
     ValueType.TIME: re.compile(
@@ -281,6 +290,11 @@ def values_of_part(text: str) -> dict[ValueType, tuple[tuple[int, int], ...]]:
         kind: tuple((start - len(mark), end - len(mark)) for start, end in spans)
         for kind, spans in typed_values(mark + text).items()
     }
+
+
+def phrase_concepts(text: str) -> frozenset[str]:
+    """Concepts of the expressions of several words of a text."""
+    return frozenset().union(*(found for one, found in _phrases() if one.search(text)))
 
 
 def concepts_of(text: str) -> frozenset[str]:

@@ -45,8 +45,8 @@ from spade_llm.understanding.answers import (
     with_closed,
 )
 from spade_llm.understanding.clauses import ClauseKind
-from spade_llm.understanding.corrections import with_antecedent
 from spade_llm.understanding.features import related_words
+from spade_llm.understanding.pronouns import with_antecedent
 from spade_llm.understanding.statements import read_history, read_message, statements_of
 from spade_llm.understanding.vocabulary import concepts_of
 from spade_llm.understanding.wording import in_second_person

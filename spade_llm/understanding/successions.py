@@ -1,0 +1,279 @@
+"""Successions: messages that announce a change and then say what holds instead.
+
+`Switched banks, I'm with Monzo now`: the first part names what has changed, and the second one is
+understandable only together with it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from spade_llm.understanding.corrections import restated, with_typed_value
+from spade_llm.understanding.features import ended_part, ended_thing, features, is_denial
+from spade_llm.understanding.replacement import COPULA, EXCLUSIVE, Statement
+from spade_llm.understanding.vocabulary import (
+    ValueType,
+    concepts_of,
+    general,
+    is_concept,
+    phrase_concepts,
+    typed_values,
+    value_key,
+    values_of_part,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_I = re.IGNORECASE
+
+MIN_NAMED = 0.5
+"""Minimum share of an announcement's concepts that the earlier statement has."""
+MAX_ANNOUNCEMENT_WORDS = 9
+"""A longer part says more than that something has changed."""
+MAX_BACK = 2
+"""Number of earlier statements to which a clause may refer without naming them."""
+_BORDER = re.compile(
+    r"\s*[,;:–—]\s+(?:and |so |but |y |pero |as[ií] que )?|\s+(?:and|so|but|y|pero|as[ií] que)\s+",
+    _I,
+)
+"""Beginning of what may hold instead."""
+_ANNOUNCES = re.compile(
+    r"\b(?:chang\w+|switch\w+|swap\w+|mov(?:ed|ing)|got (?:an?|some)? ?(?:\w+ )?new|new|different"
+    r"|lost|gained|put on|grew|birthday|turned|promot\w+|upgrad\w+|replac\w+|start\w+"
+    r"|cambi\w+|mud\w+|nuev[oa]s?|ascend\w+|adelgaz\w+|engord\w+|crec\w+|cumpl\w+"
+    r"|pas(?:é|ado|amos)|empe[zc]\w+|renov\w+)\b",
+    _I,
+)
+"""Something becomes different."""
+_ENGLISH_PAST = re.compile(
+    r"(?:\w{3,}ed|bought|took|sold|left|quit|lost|gave|threw|broke|split|got|cut|dropped)$", _I
+)
+_SUCCEEDS = re.compile(
+    r"\b(?:now|instead|these days|from now on|nowadays|currently|ahora|actualmente|en su lugar"
+    r"|desde ahora|a partir de ahora)\b"
+    r"|^(?:(?:i|we)(?:['’]ve)? )?(?:bought|got|joined|started|signed|took|taken|found|am|use"
+    r"|drive|have"
+    r"|(?:me |nos )?(?:he|hemos) (?:comprado|pillado|apuntado|cogido|empezado)|compr[eé]|compramos"
+    r"|estoy|voy|uso|tengo)\b|^(?:it|they|i|we)['’](?:s|re|m)\b|^(?:es|son)\b",
+    _I,
+)
+"""A clause tells what holds instead: it says so, or tells what was taken."""
+
+_NOW = re.compile(
+    r"\b(?:now|instead|these days|nowadays|from now on|ahora|actualmente|últimamente)\b"
+    r"|^(?:since|desde(?: que)?)\b",
+    _I,
+)
+_FAVOURITE = re.compile(r"\b(?:favou?rit\w+|preferid[oa]s?|gusta(?:n)? más)\b", _I)
+_VERB = re.compile(
+    r"\b(?:i|we)(?:['’](?:m|ve|re))? (?:now |usually |always |mostly )?([a-z]+)"
+    r"|(?<![a-z'’])([a-záéíóúñ]+(?:oy|o|amos|emos|imos))\b"
+)
+_OF_MANY = frozenset(
+    [
+        "have",
+        "like",
+        "love",
+        "know",
+        "want",
+        "think",
+        "speak",
+        "am",
+        "was",
+        "had",
+        "been",
+        "can",
+        "will",
+        "do",
+        "got",
+        "need",
+        "feel",
+        "hate",
+        "live",
+        "work",
+        "tengo",
+        "quiero",
+        "hablo",
+        "conozco",
+        "soy",
+        "estoy",
+        "como",
+        "creo",
+        "tenemos",
+        "somos",
+        "estamos",
+        "vivo",
+        "trabajo",
+        "no",
+        "lo",
+        "yo",
+        "cuando",
+        "ahora",
+        "tanto",
+        "mucho",
+        "poco",
+        "otro",
+        "nuevo",
+        "solo",
+        "pero",
+        "todo",
+        "luego",
+        "bajo",
+        "kilo",
+    ]
+)
+"""Verbs of which several objects hold at a time, and words that look like verbs."""
+_PRESENT = re.compile(
+    r"^(?:now |ahora )?(?:(?:i|we) (?!like|love|hate|think|feel|know|want|hope|can|will|was|had"
+    r"|did)\w+(?<!ed)"
+    r"|(?!(?:odio|quiero|creo|como)\b)[a-záéíóúñ]+(?:o|oy|amos|emos|imos))\s",
+    _I,
+)
+"""A habit or state of the speaker."""
+
+
+def announced(text: str, every: Sequence[str]) -> str:
+    """The latest of the earlier statements of which a part of a message says that it is over or has
+    changed; empty if it says so of none."""
+    ended = ended_part(text)
+    if not ended and not _ANNOUNCES.search(text):
+        return ""
+    if len(text.split()) > MAX_ANNOUNCEMENT_WORDS:
+        return ""
+    named = concepts_of(ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text)) - general()
+    return next(
+        (
+            one
+            for one in reversed(every)
+            if named and len(named & features(one).concepts) >= MIN_NAMED * len(named)
+        ),
+        "",
+    )
+
+
+def ending(text: str, earlier: str) -> list[Statement]:
+    """The statements that take an earlier one's place if it, or one of several things of which it
+    tells, is over: `Pepper died` ends only a part of `our goldfish are Salt and Pepper`."""
+    told = with_topic(elliptic(text[:1].upper() + text[1:]), earlier)
+    named = value_key(ended_thing(ended_part(text)))
+    for start, end in typed_values(earlier).get(ValueType.NAME, ()):
+        if value_key(earlier[start:end]) <= named and (
+            rest := _without_item(earlier, earlier[start:end])
+        ):
+            return [
+                Statement(text=told, is_change=True),
+                Statement(text=rest, is_change=True, replaced=earlier),
+            ]
+    return [Statement(text=told, is_change=True, replaced=earlier)]
+
+
+def _without_item(text: str, item: str) -> str:
+    """A statement without one item of a list in it; empty if the item stands alone."""
+    item = rf"(?:(?:an?|the|una?|el|la) )?{re.escape(item)}\b"
+    behind = rf"(?:,|,? (?:and|y|e)) {item}(?=$|[,.;])"
+    shorter = re.sub(rf"{behind}|\b{item}(?:,| (?:and|y|e)) ", "", text, count=1)
+    return shorter if shorter != text else ""
+
+
+def split_announcement(text: str) -> tuple[str, str]:
+    """A clause in two: what is over or has changed, and what holds instead; the second part is
+    empty if there is none."""
+    for border in _BORDER.finditer(text):
+        first, rest = text[: border.start()], text[border.end() :]
+        if (
+            rest
+            and (ended_part(first) or _ANNOUNCES.search(first))
+            and (_SUCCEEDS.search(rest) or _PRESENT.match(rest))
+        ):
+            return first, rest
+    return text, ""
+
+
+def elliptic(text: str) -> str:
+    """An announcement with its subject: `packed in the gym` → `I packed in the gym`."""
+    first = text.split(" ", 1)[0]
+    return f"I {text[0].lower()}{text[1:]}" if _ENGLISH_PAST.match(first) else text
+
+
+def is_successor(text: str, earlier: str) -> bool:
+    """Check whether a clause behind an announcement says what holds instead."""
+    # "I'm at Aldi" is as much about work as about a home.
+    about = features(text).topic - phrase_concepts(text)
+    if about & EXCLUSIVE - features(earlier).topic:
+        return False
+    has_type = values_of_part(text).keys() & typed_values(earlier).keys()
+    return bool(has_type or _SUCCEEDS.search(text) or _PRESENT.match(text))
+
+
+def successor(text: str, earlier: str, announcement: str = "") -> Statement:
+    """The statement that takes an earlier one's place: with its words, if only a value is new; else
+    in words of its own, behind which stands the topic if they do not name it.
+
+    `announcement`: the part before it, which may name the value that is replaced.
+    """
+    if found := with_typed_value(earlier, announcement, _SUCCEEDS.sub(" ", text)):
+        return found
+    if found := restated(text, [earlier], [earlier], is_change=True):
+        return found
+    text = elliptic(text[:1].upper() + text[1:])
+    return Statement(text=with_topic(text, earlier), is_change=True, replaced=earlier)
+
+
+def with_topic(text: str, earlier: str) -> str:
+    """A statement with the topic of an earlier one in parentheses, unless it names that itself:
+    `I bought a Skoda (car)`."""
+    said, before = features(text).concepts, features(earlier)
+    topic = _topic(earlier)
+    if not topic or said & before.topic & concepts_of(topic):
+        return text
+    return f"{text} ({topic})"
+
+
+def adjacent(text: str, known: Sequence[str]) -> str:
+    """The latest of the statements just before a clause that tells of the same with the same verb,
+    and says that it is different now: `now I take the bus`; empty if there is none."""
+    if not _NOW.search(text) or is_denial(text):
+        return ""
+    verbs, of_new = _verbs(text), features(text)
+    return next(
+        (
+            one
+            for one in reversed(known[-MAX_BACK:])
+            if features(one).beings == of_new.beings
+            and (verbs & _verbs(one) or (_FAVOURITE.search(text) and _FAVOURITE.search(one)))
+            and not (of_new.topic - phrase_concepts(text)) & EXCLUSIVE - features(one).topic
+        ),
+        "",
+    )
+
+
+def _verbs(text: str) -> frozenset[str]:
+    """Verbs of the speaker that tell of one thing at a time."""
+    found = {match[1] or match[2] for match in _VERB.finditer(text.lower())}
+    return frozenset(found) - _OF_MANY
+
+
+def _topic(statement: str) -> str:
+    """The words that name what a statement is about, without its value."""
+    if found := COPULA.match(statement):
+        return found["noun"]
+    bare = statement
+    spans = sorted((one for of in typed_values(statement).values() for one in of), reverse=True)
+    for start, end in spans:
+        bare = f"{bare[:start]} {bare[end:]}"
+    words = [
+        word
+        for word in re.findall(r"[^\W_]+", bare)
+        if any(is_concept(one) and one not in general() for one in concepts_of(word))
+    ]
+    return " ".join(words[:1])
+
+
+def is_announcement_only(text: str, earlier: str) -> bool:
+    """Check whether a part names the topic (`switched banks`), not only the value, so that it would
+    be taken for an answer beside what holds instead."""
+    before = features(earlier)
+    relations = {one for one in before.topic if is_concept(one)}
+    return bool(concepts_of(text) & relations) or not concepts_of(text) & before.concepts

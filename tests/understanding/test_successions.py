@@ -1,0 +1,97 @@
+"""Changes of facts: corrections, announced changes, and what is over."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from spade_llm.understanding.replacement import Statement, are_two_of_a_kind, replaces
+from spade_llm.understanding.statements import read_history, read_message
+
+
+def _current(*messages: str) -> list[str]:
+    return read_history(messages).current
+
+
+@pytest.mark.parametrize(
+    ("earlier", "text", "holds"),
+    [
+        # The new part says only a value: it takes the old one's place.
+        ("I rent from Acme Homes", "changed landlord, I'm with Casa Ltd now", "Casa Ltd"),
+        ("My locker is number 41", "got a new locker, it's 77 now", "My locker is number 77"),
+        ("Juego en el Betis B", "he cambiado de equipo, ahora en el Cádiz", "el Cádiz"),
+        # It says more: it stays as it is, with the topic behind it.
+        ("I study law in Leeds", "dropped out of law, I bake bread now", "(study)"),
+        ("We keep hens", "sold the hens and bought two goats", "ought two goats"),
+        # The value that is named is replaced, of several the one behind the name.
+        ("Tom is 4 and Mia is 8", "Mia turned 9", "Tom is 4 and Mia is 9"),
+        ("I drive a Polo", "swapped the Polo for a Leon", "I drive a Leon"),
+        ("Quedamos el lunes", "en vez del lunes, el jueves", "el jueves"),
+        # Repeated with less around it.
+        ("The call with the bank about the loan is on Monday", "the call is on Friday", "loan"),
+    ],
+)
+def test_what_holds_after_a_change(earlier: str, text: str, holds: str) -> None:
+    current = _current(earlier, text)
+
+    assert earlier not in current
+    assert any(holds in one for one in current), current
+
+
+@pytest.mark.parametrize(
+    ("earlier", "text"),
+    [
+        ("I sing in a choir on Fridays", "packed in the choir, no time"),
+        ("I have a Netflix subscription", "cancelled Netflix"),
+        ("Salgo con Irene", "corté con Irene"),
+        ("Tengo un abono del gimnasio", "me he dado de baja del gimnasio"),
+        ("My parrot is called Coco", "Coco died in spring"),
+    ],
+)
+def test_what_is_over_holds_no_more(earlier: str, text: str) -> None:
+    assert earlier not in _current(earlier, text)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "text"),
+    [
+        ("My red kite is in the attic", "my green kite is in the shed"),
+        ("Mi prima Eva vive en Lugo", "mi prima Sol vive en Soria"),
+        ("I have a meeting with Ana on Monday", "I sold my bike"),
+        ("I live in Leeds", "I lost my phone in Leeds"),
+        ("My car is a Ford", "I moved the car, I'm at home now"),
+        ("I play the flute", "I don't play chess"),
+        ("Trabajo en Renfe", "ya no fumo, llevo tres meses limpio"),
+    ],
+)
+def test_what_is_said_of_something_else_changes_nothing(earlier: str, text: str) -> None:
+    assert earlier in _current(earlier, text)
+
+
+def test_one_of_several_things_is_over() -> None:
+    current = _current("Our fish are Salt and Vinegar", "Vinegar died")
+
+    assert "Our fish are Salt" in current
+
+
+def test_a_pronoun_means_what_was_spoken_of_last() -> None:
+    current = _current("We bought a flat in Vigo", "I live there now")
+
+    assert "I live in Vigo now" in current
+
+
+def test_two_of_a_kind_have_different_words_beside_the_same_noun() -> None:
+    assert are_two_of_a_kind("my red kite is torn", "my green kite is new")
+    assert not are_two_of_a_kind("my new phone is 1234", "my phone is 5678")
+    assert not replaces(Statement(text="my new kite is green"), "my brother is tall")
+
+
+def test_a_message_is_read_in_less_than_a_millisecond() -> None:
+    known = [f"My colleague number {number} is called Ana{number}" for number in range(12)]
+    read_message("warm-up", known)
+
+    started_s = time.perf_counter()
+    for number in range(100):
+        read_message(f"changed jobs, I'm with Acme {number} now", known)
+    assert time.perf_counter() - started_s < 0.5
