@@ -208,9 +208,7 @@ def header_line(header: PassportHeader) -> str:
 def sign_passport(header: PassportHeader, lines: Sequence[str], key: PassportKey) -> bytes:
     """The file: header, records (encoded by `json_lines.encode_record`) and signature."""
     content = "".join(f"{line}\n" for line in (header_line(header), *lines)).encode()
-    signature = base64.b64encode(key.sign(content)).decode()
-    trailer = {"kind": "signature", "algorithm": "Ed25519", "signature": signature}
-    return content + json.dumps(trailer, separators=(",", ":")).encode() + b"\n"
+    return content + _signature_line(key.sign(content))
 
 
 def is_passport(content: bytes) -> bool:
@@ -305,6 +303,12 @@ def _read_header(line: bytes) -> PassportHeader:
     )
 
 
+def _signature_line(signature: bytes) -> bytes:
+    text = base64.b64encode(signature).decode()
+    trailer = {"kind": "signature", "algorithm": "Ed25519", "signature": text}
+    return json.dumps(trailer, separators=(",", ":")).encode() + b"\n"
+
+
 def _read_signature(line: bytes) -> bytes:
     try:
         found = json.loads(line)
@@ -315,9 +319,11 @@ def _read_signature(line: bytes) -> bytes:
             PassportFault.INCOMPLETE, "it ends without its signature: a part of it is missing"
         )
     try:
-        return base64.b64decode(str(found.get("signature")), validate=True)
+        signature = base64.b64decode(str(found.get("signature")), validate=True)
     except (ValueError, binascii.Error):
         return b""
+    # The line itself is not signed: one form only, so that no byte of a passport can be changed.
+    return signature if line.rstrip(b"\n") == _signature_line(signature).rstrip(b"\n") else b""
 
 
 def _verify(signed: bytes, signature: bytes, header: PassportHeader) -> None:

@@ -400,7 +400,7 @@ KEY = PassportKey.generate()
 GENUINE = signed([entry_line(), entry_line(content="Ada rows")], KEY)
 
 
-@settings(max_examples=200)
+@settings(max_examples=500)
 @given(place=st.integers(0, len(GENUINE) - 2), flip=st.integers(1, 255))
 def test_a_changed_byte_is_noticed(place: int, flip: int) -> None:
     changed = bytearray(GENUINE)
