@@ -35,7 +35,7 @@ from spade_llm.memory.transfer.passport import (
 )
 from spade_llm.memory.transfer.passport_store import PassportStore
 from spade_llm.memory.transfer.records import ImportTarget
-from spade_llm.memory.validation import normalize_subject
+from spade_llm.memory.validation import JID_PATTERN, normalize_subject
 
 if TYPE_CHECKING:
     import argparse
@@ -166,28 +166,26 @@ def _import_passport(home: Path, source: Path, options: argparse.Namespace) -> i
     made_at = f"made {header.made_at:%Y-%m-%d %H:%M} UTC"
     print(f"passport    of {header.subject} by {header.issuer}, {made_at}: {_counts(header)}")
     print(f"signature   intact, key {header.fingerprint}: compare it with the one shown there")
-    for option, jid in (("--owner", options.owner), ("--about", options.about)):
-        if normalize_subject(jid) != jid or "@" not in (jid or ""):
-            raise ConfigurationError(
-                f"{option}: a passport needs the JID of the"
-                f" {'agent' if option == '--owner' else 'person'} here, bare and in lower case"
-            )
+    owner, about = normalize_subject(options.owner), normalize_subject(options.about)
+    for option, jid, whose in (("--owner", owner, "agent"), ("--about", about, "person")):
+        if JID_PATTERN.fullmatch(jid or "") is None:
+            raise ConfigurationError(f"{option}: a passport needs the JID of the {whose} here")
     if options.dry_run:
         print(f"would be imported: at most {len(passport.records)} records")
         return 0
     with _agent_stopped(home):
-        done = asyncio.run(_load_passport(home, passport, options))
+        done = asyncio.run(_load_passport(home, passport, owner=str(owner), about=str(about)))
     print(f"imported    {done.added} records; {done.present} were there already")
     return 0
 
 
 async def _load_passport(
-    home: Path, passport: Passport, options: argparse.Namespace
+    home: Path, passport: Passport, *, owner: str, about: str
 ) -> memory_file.ImportSummary:
     key = PassportKey.load_or_create(home)
     async with SQLiteMemoryBackend(home / MEMORY_FILE) as backend:
         store = PassportStore(backend, key, issuer=home.name)
-        return await store.load(passport, subject=options.about, owner=options.owner)
+        return await store.load(passport, subject=about, owner=owner)
 
 
 def _counts(header: PassportHeader) -> str:
