@@ -61,7 +61,7 @@ RAG_QUERY_ACTIONS = {
 MEMORY_ACTIONS = {
     "stats": "Show the number of memories by owner and kind.",
     "verify": "Check the memory file for errors.",
-    "export": "Write all memories as JSON Lines, without vectors.",
+    "export": "Write all memories as JSON Lines, or some as Markdown or a Letta agent file.",
     "import": "Import an exported file, or memories and chats of another program.",
     "backup": "Copy the memory file, also while it is in use.",
     "reindex": "Compute all embeddings again, with the agent's current embedding model.",
@@ -291,7 +291,15 @@ def _add_memory(commands: Commands[argparse.ArgumentParser]) -> None:
             action.add_argument("file", metavar="FILE")
         if name == "export":
             action.add_argument(
-                "--about", metavar="JID", help="only this person, as a signed passport"
+                "--about", metavar="JID", help="only this person: as a signed passport, or --format"
+            )
+            action.add_argument(
+                "--owner", metavar="JID", help="only this agent: for markdown and letta"
+            )
+            action.add_argument(
+                "--format",
+                choices=("jsonl", "markdown", "letta"),
+                help="markdown: to read; letta: an agent file (.af); default: jsonl",
             )
         if name == "import":
             action.add_argument("--dry-run", action="store_true", help="only show the effect")

@@ -13,6 +13,8 @@ from tests.memory.old_files import AGENT, a_row, write_database
 
 pytestmark = pytest.mark.timeout(240)
 
+FILES = Path(__file__).parents[1] / "memory" / "transfer" / "files"
+
 
 def program_in(folder: Path) -> Program:
     folder.mkdir(exist_ok=True)
@@ -139,6 +141,34 @@ async def test_reading_commands_work_while_the_agent_runs_and_writing_ones_ask_t
     assert "Zephyr" in reading[2].output
     assert [one.status for one in writing] == [1, 1]
     assert all("stop the agent first" in one.errors for one in writing)
+
+
+async def test_memories_of_another_program_are_imported_and_exported_to_read(
+    tmp_path: Path,
+) -> None:
+    program = program_in(tmp_path)
+    await filled(program)
+    source = str(FILES / "open_webui_chats.json")
+    whose = ("--owner", "assistant@localhost", "--about", "ada@localhost")
+    page, agent_file = str(tmp_path / "page.md"), str(tmp_path / "ada.af")
+
+    unowned = await program.run("memory", "import", source)
+    done = await program.run("memory", "import", source, *whose)
+    await program.run("memory", "import", str(FILES / "mcp_memory.jsonl"), *whose)
+    again = await program.run("memory", "import", source, *whose)
+    read = await program.run("memory", "export", page, "--format", "markdown")
+    letta = await program.run(
+        "memory", "export", agent_file, "--format", "letta", "--about", "ada@localhost"
+    )
+
+    assert (unowned.status, "needs --owner JID" in unowned.errors) == (1, True)
+    assert done.output == (
+        "imported    2 messages in 1 conversation; 0 were there already\n"
+        "not taken   1 other-branch message\n"
+    )
+    assert again.output.startswith("imported    0 records; 2 were there already\n")
+    assert (read.output, "- Plays the cello" in _text(page)) == (f"exported    {page}\n", True)
+    assert letta.output == f"exported    5 memories of assistant@localhost to {agent_file}\n"
 
 
 def _text(path: str) -> str:

@@ -46,6 +46,8 @@ PERSONA = "persona"
 LETTA_USER_MESSAGE = "user_message"
 LETTA_ANSWER_TOOL = "send_message"
 """Tool that Letta's agents up to v0.8 answer with."""
+_UNFILLED = re.compile(r"(?:^|:\s*)(?:\?|\[(?:unknown|none yet)\])$", re.IGNORECASE)
+"""Line of a template: `Last name: ?`."""
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
 
 
@@ -297,6 +299,9 @@ def _read_block(name: str, block: object, target: ImportTarget) -> Iterator[Impo
     is_persona = old.label == PERSONA
     for number, line in enumerate(old.value.splitlines(), start=1):
         if not (text := _BULLET.sub("", line.strip())):
+            continue
+        if _UNFILLED.search(text):
+            yield ImportedRecord(name=name, omitted="unfilled line")
             continue
         yield fact_record(
             f"{name} ({old.label[:40]!r}), line {number}",

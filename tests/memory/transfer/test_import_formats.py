@@ -38,6 +38,11 @@ EXPECTED = {
     "mem0_get_all.json": (3, 0, {}),
     "mem0_platform.json": (1, 0, {"expired memory": 1}),
     "mcp_memory.jsonl": (5, 0, {}),
+    "letta.af": (
+        4,
+        4,
+        {"system message": 2, "tool message": 1, "unfilled line": 1},
+    ),
     "llm_memory.json": (0, 3, {"system message": 1}),
     "chatgpt_conversations.json": (
         3,
@@ -112,7 +117,7 @@ async def test_a_file_is_recognized_and_imported_once(memory: Path, file: str) -
     assert verify_memory_file(memory) == []
     found = await entries(memory)
     assert len(found) == memories
-    assert {entry.subject for entry in found.values()} <= {ADA}
+    assert {entry.subject for entry in found.values()} <= {ADA, None}
 
 
 async def test_mem0_keeps_dates_scopes_and_categories(memory: Path) -> None:
@@ -166,6 +171,40 @@ async def test_a_graph_becomes_sentences(memory: Path) -> None:
         "Harbour Library: Opens at nine",
         "The user works at Harbour Library",
     }
+
+
+async def test_lettas_blocks_become_lines_and_its_messages_words(memory: Path) -> None:
+    imported(memory, FILES / "letta.af")
+
+    found = await entries(memory)
+    assert (found["Likes sailing"].subject, found["Likes sailing"].tags) == (
+        ADA,
+        ("letta", "human"),
+    )
+    assert found["I am Sam. I am curious."].subject is None
+    assert [(message.role, message.content) for message in await history(memory, "letta:sam")] == [
+        ("user", "My parrot is called Kiki."),
+        ("assistant", "Hello Kiki!"),
+        ("user", "Which seeds does Kiki like?"),
+        ("assistant", "Most parrots like millet."),
+    ]
+
+
+async def test_lettas_first_version_of_agent_files_is_read(memory: Path, tmp_path: Path) -> None:
+    content = [{"type": "text", "text": "My parrot is called Kiki."}]
+    old = {
+        "agent_type": "memgpt_agent",
+        "name": "sam",
+        "core_memory": [
+            {"label": "human", "value": "Name: Ada", "created_at": "2025-03-01T10:00:00+00:00"}
+        ],
+        "messages": [{"role": "user", "content": content, "created_at": "2025-03-01T10:00:01"}],
+    }
+
+    done = imported(memory, written(tmp_path / "old.af", old))
+
+    assert dict(done.counts) == {"entry": 1, "message": 1}
+    assert (await entries(memory))["Name: Ada"].created_at.isoformat().startswith("2025-03-01T10")
 
 
 async def test_chatgpts_branch_that_is_shown_is_imported_with_its_dates(memory: Path) -> None:
@@ -383,7 +422,8 @@ def _spoilt(name: str) -> st.SearchStrategy[object]:
     """Items of the format with one value replaced."""
     items = [
         item.value
-        for file in FILES.glob(f"{name.replace('-', '_')}*.json*")
+        for file in FILES.glob(f"{name.replace('-', '_')}*.*")
+        if file.suffix != ".sql"
         for part in import_file.read_parts(file)
         for item in part.items
     ]
