@@ -81,6 +81,7 @@ class PassportTexts:
     nothing: str
     made: str
     secret: str
+    address: str
     left_out: str
     no_upload: str
     what: str
@@ -118,8 +119,9 @@ It has {} about you, signed by {} (key {}).{}
 To take them along: save the file, and send it to the memory agent of the other server.""",
     secret=(
         "Keep it to yourself. It is not encrypted, and has everything that you told, also codes and"
-        " passwords. Anybody who has the address can download it until the server deletes it."
+        " passwords."
     ),
+    address=" Anybody who has the address can download it until the server deletes it.",
     left_out=" {} older ones do not fit.",
     no_upload=(
         "This server takes no files: copy the lines of my next messages, all of them, into one"
@@ -198,8 +200,9 @@ Tiene {} sobre ti, firmados por {} (clave {}).{}
 Para llevártelos: guarda el archivo y envíaselo al agente de memoria del otro servidor.""",
     secret=(
         "No se lo des a nadie. No está cifrado y tiene todo lo que contaste, también códigos y"
-        " contraseñas. Quien tenga la dirección puede descargarlo hasta que el servidor lo borre."
+        " contraseñas."
     ),
+    address=" Quien tenga la dirección puede descargarlo hasta que el servidor lo borre.",
     left_out=" {} más antiguos no caben.",
     no_upload=(
         "Este servidor no acepta archivos: copia las líneas de mis próximos mensajes, todas, en un"
@@ -342,7 +345,7 @@ class PassportCommands:
                 url = ""
         if url:
             made = texts.made.format(url, *self._described(header, texts))
-            return f"{made}\n{texts.secret}"
+            return f"{made}\n{texts.secret}{texts.address}"
         header, content = await self._passports.issue(
             turn_input.peer, max_bytes=MAX_EXPORT_BYTES, max_line_bytes=MAX_INLINE_LINE_BYTES
         )

@@ -263,6 +263,9 @@ def _create_key_file(path: Path) -> None:
             os.link(unfinished, path)
         except FileExistsError:
             return
+        except OSError:
+            # A file system without hard links.
+            unfinished.rename(path)
     finally:
         unfinished.unlink(missing_ok=True)
 
