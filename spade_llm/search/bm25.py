@@ -34,9 +34,20 @@ RANK_WEIGHT = 0.05
 """Share of the keyword score that BM25 decides: the order among passages with the same words."""
 NO_SPREAD: Mapping[int, float] = {}
 NO_NEIGHBOURS: Mapping[int, NDArray[np.int32]] = {}
-NEIGHBOUR_SPREAD: Mapping[int, float] = {1: 0.7, 2: 0.4, -1: 0.5, -2: 0.3}
+LATER_SHARE, EARLIER_SHARE = 0.65, 0.5
+NEIGHBOUR_SPREAD: Mapping[int, float] = {
+    1: LATER_SHARE,
+    2: LATER_SHARE**2,
+    -1: EARLIER_SHARE,
+    -2: EARLIER_SHARE**2,
+}
 """Share of a message's word frequencies that its neighbours get, by offset: the next message (1)
-gets 0.7. Later messages get more than earlier ones, since an answer follows its question."""
+gets 0.65. Later messages get more than earlier ones, since an answer follows its question."""
+
+SMALL_ROWS, DENSE_RATIO = 1500, 8
+"""Rows of a table, and rows for each one with the word, up to which shares are read for all rows at
+once instead of being added row by row: for a speaker's name among 100 000 messages, a tenth of the
+time."""
 
 
 class MemoryBm25:
@@ -84,14 +95,21 @@ class MemoryBm25:
 
     def _heard(
         self, posting: PostingList, spread: Mapping[int, float], times: NDArray[np.float32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    ) -> tuple[NDArray[np.int32] | slice, NDArray[np.float32]]:
         """Return the rows that contain the word or get a share of it from a neighbour (some more
-        than once), and their term frequencies. The last element stands for a missing neighbour.
-        `times` is a work array that is all zeros before and after the call."""
+        than once; or all rows), and their term frequencies. The last element stands for a missing
+        neighbour. `times` is a work array that is all zeros before and after the call."""
         said = posting.weights.astype(np.float32) / np.float32(CONTENT_WEIGHT)
         if not spread or not len(self._parts.linked):
             return posting.rows, said
         times[posting.rows] = said
+        if len(times) <= SMALL_ROWS + DENSE_RATIO * len(said):
+            heard = times.copy()
+            for place, share in spread.items():
+                # What a row hears comes from the other side.
+                heard += np.float32(share) * times[self._parts.reach[-place]]
+            times[posting.rows] = 0
+            return slice(None), heard
         places = [posting.rows]
         for place, share in spread.items():
             rows = self._parts.reach[place][posting.rows]

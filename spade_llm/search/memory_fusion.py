@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     Row = NDArray[np.float32]
 
 KEYWORD, VECTOR, AROUND = 6.5, 6.0, 4.2
-SPEAKER, QUESTION, WHEN, LENGTH, ANSWER, DATE = 1.7, -0.7, 2.7, 0.9, 2.0, 4.5
+SPEAKER, QUESTION, LENGTH, DATE = 1.7, -0.7, 0.9, 4.5
+WHEN = ANSWER = 2.0
+SEVERAL = 0.5
+"""Factor of the keyword weight for a question about several things: it names their kind
+(`activities`), the messages name the things."""
+USUAL_BEST_COSINE, MIN_BEST_COSINE = 0.6, 0.2
+"""Cosine of the best row for a question in concrete words. The more abstract the words, the lower
+all cosines: they are partly made up for (`vector_balance`)."""
 HALF_SATURATION = 5.0
 """A sum of this is a score of 0.5."""
 MEAN_WORDS, MAX_WORDS = 9, 40
@@ -79,12 +86,30 @@ def neighbourhood_lengths(
     return np.maximum(lengths, np.float32(1))
 
 
-def fuse_scores(*, keyword: Row, vector: Row, near: Row, bonus: Row, date: Row | None) -> Row:
-    """Relevance of rows, 0…1; 0 without a keyword, vector or date match, whatever the bonuses."""
-    total, part = np.float32(KEYWORD) * keyword, np.float32(VECTOR) * vector
+def vector_balance(best_cosine: float) -> float:
+    """Factor of the vectors' weights, and divisor of the others, by the query's best cosine."""
+    # Half a root each: the ratio gets the root, and scores stay comparable between queries.
+    return float((USUAL_BEST_COSINE / max(best_cosine, MIN_BEST_COSINE)) ** 0.25)
+
+
+def fuse_scores(
+    *,
+    keyword: Row,
+    vector: Row,
+    near: Row,
+    bonus: Row,
+    date: Row | None,
+    balance: float,
+    is_about_several: bool,
+) -> Row:
+    """Relevance of rows, 0…1; 0 without a keyword, vector or date match, whatever the bonuses.
+    `balance`: of `vector_balance`; 1 without vectors."""
+    words = KEYWORD * SEVERAL if is_about_several else KEYWORD
+    total = np.float32(words / balance) * keyword
+    part = np.multiply(vector, np.float32(VECTOR * balance))
     total += part
-    total += np.multiply(near, np.float32(AROUND), out=part)
-    total += bonus
+    total += np.multiply(near, np.float32(AROUND * balance), out=part)
+    total += np.multiply(bonus, np.float32(1 / balance), out=part)
     speaks = (keyword > 0) | (vector > 0)
     if date is not None:
         speaks |= date > 0

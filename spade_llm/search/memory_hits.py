@@ -9,6 +9,8 @@ import numpy as np
 from spade_llm.search.memory_filters import scope_mask
 from spade_llm.search.memory_query import IndexHit, ScoreExplanation, SearchMode, SortBy
 from spade_llm.search.memory_search import SCORE_DECIMALS, recency, retrievability
+from spade_llm.search.memory_table import MAX_GAP_S
+from spade_llm.search.query_analysis import asks_for_things
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,6 +27,12 @@ if TYPE_CHECKING:
 
 OVERSAMPLING = 3
 """Number of rows ordered at first, as a multiple of the limit: some repeat others' content."""
+OCCASION_DISCOUNT = 0.975
+"""Factor of a hit's score for each better hit of the same occasion, if the question asks for
+things: further answers are rather told on other occasions."""
+MAX_DISCOUNTS = 3
+DISCOUNTED_RANKS = 60
+"""Number of best hits that are discounted; the same for any limit, so that pages agree."""
 
 
 def rank_hits(
@@ -37,8 +45,12 @@ def rank_hits(
 ) -> list[IndexHit]:
     rows, scores = search.ranked()
     matching = np.flatnonzero((scores > 0) & (scores >= query.min_score))
-    chosen = _select_rows(table, query, rows[matching], scores[matching])
+    is_spread = _is_spread_over_occasions(query)
+    limit = max(query.limit, DISCOUNTED_RANKS) if is_spread else query.limit
+    chosen = _select_rows(table, query, rows[matching], scores[matching], limit)
     exact = search.exact_scores(chosen).astype(np.float64).round(SCORE_DECIMALS)
+    if is_spread:
+        chosen, exact = _spread_over_occasions(table, query, chosen, exact)
     explainer = (
         _ScoreExplainer(search, table, query, now=now, scopes=scopes) if query.explain else None
     )
@@ -56,31 +68,70 @@ def order_rows(table: MemoryRows, rows: Rows, scores: Values) -> Rows:
     return rows[np.lexsort((keys, -made, -scores))]
 
 
-def _select_rows(table: MemoryRows, query: MemoryQuery, rows: Rows, scores: Row) -> Rows:
+def _is_spread_over_occasions(query: MemoryQuery) -> bool:
+    is_by_relevance = query.mode is SearchMode.RECALL and query.sort_by is SortBy.RELEVANCE
+    return is_by_relevance and asks_for_things(query.text)
+
+
+def _spread_over_occasions(
+    table: MemoryRows, query: MemoryQuery, rows: Rows, scores: NDArray[np.float64]
+) -> tuple[Rows, NDArray[np.float64]]:
+    """Discount the best rows for better ones of the same occasion. `rows` are in order."""
+    scores = scores.astype(np.float64)
+    discounts = np.minimum(_better_of_occasion(table, rows[:DISCOUNTED_RANKS]), MAX_DISCOUNTS)
+    scores[:DISCOUNTED_RANKS] *= OCCASION_DISCOUNT**discounts
+    scores = scores.round(SCORE_DECIMALS)
+    order = np.argsort(-scores, kind="stable")
+    order = order[scores[order] >= query.min_score][: query.limit]
+    return rows[order], scores[order]
+
+
+def _better_of_occasion(table: MemoryRows, rows: Rows) -> NDArray[np.intp]:
+    """Number of preceding rows of the same occasion for each row: messages of a conversation with
+    less than MAX_GAP_S between them. Entries have none."""
+    sessions, made = table.session.rows[rows], table.created_at.rows[rows]
+    by_time = np.lexsort((made, sessions))
+    is_first = np.ones(len(rows), np.bool_)
+    is_first[1:] = (np.diff(sessions[by_time]) != 0) | (np.diff(made[by_time]) >= MAX_GAP_S)
+    is_first |= ~table.is_message[rows[by_time]]
+    occasions = np.empty(len(rows), np.intp)
+    occasions[by_time] = np.cumsum(is_first)
+    by_occasion = np.argsort(occasions, kind="stable")
+    starts = np.searchsorted(occasions[by_occasion], occasions[by_occasion])
+    better = np.empty(len(rows), np.intp)
+    better[by_occasion] = np.arange(len(rows)) - starts
+    return better
+
+
+def _select_rows(
+    table: MemoryRows, query: MemoryQuery, rows: Rows, scores: Row, limit: int
+) -> Rows:
     """Hits in the order of the query: chosen by score and then sorted; with `min_score` 0, sorted
     at once."""
     if query.sort_by is SortBy.RELEVANCE:
-        return _top_rows(table, query, rows, scores)
+        return _top_rows(table, query, rows, scores, limit)
     by = table.created_at.rows
     if query.sort_by is SortBy.IMPORTANCE:
         by = table.importance.rows.astype(np.float64)
     if query.min_score > 0:
-        best = _top_rows(table, query, rows, scores)
+        best = _top_rows(table, query, rows, scores, limit)
         return order_rows(table, best, by[best])
-    return _top_rows(table, query, rows, by[rows])
+    return _top_rows(table, query, rows, by[rows], limit)
 
 
-def _top_rows(table: MemoryRows, query: MemoryQuery, rows: Rows, values: Values) -> Rows:
+def _top_rows(
+    table: MemoryRows, query: MemoryQuery, rows: Rows, values: Values, limit: int
+) -> Rows:
     """The first ones in order."""
-    count = OVERSAMPLING * query.limit
+    count = OVERSAMPLING * limit
     while count < len(rows):
         # Includes all rows equal to the last one, since ties are ordered afterwards.
         high = np.flatnonzero(values >= np.partition(values, -count)[-count])
         part = _deduplicate_rows(table, query, order_rows(table, rows[high], values[high]))
-        if len(part) >= query.limit:
-            return part[: query.limit]
+        if len(part) >= limit:
+            return part[:limit]
         count *= 4
-    return _deduplicate_rows(table, query, order_rows(table, rows, values))[: query.limit]
+    return _deduplicate_rows(table, query, order_rows(table, rows, values))[:limit]
 
 
 def _deduplicate_rows(table: MemoryRows, query: MemoryQuery, rows: Rows) -> Rows:

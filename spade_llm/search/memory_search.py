@@ -10,7 +10,7 @@ import numpy as np
 from spade_llm.search import bm25, memory_fusion
 from spade_llm.search.bm25 import K1, MemoryBm25
 from spade_llm.search.memory_query import SearchMode, SortBy
-from spade_llm.search.query_analysis import find_names
+from spade_llm.search.query_analysis import asks_for_several, find_names
 from spade_llm.search.table import top_k
 from spade_llm.search.terms import query_words
 from spade_llm.search.vectors import COMPUTED_ROWS, EXACT_ROWS
@@ -93,7 +93,10 @@ class MemorySearch:
         if self._query.sort_by is not SortBy.RELEVANCE and self._query.min_score == 0:
             return self.rows, self._relevance(None)[self.rows].round(SCORE_DECIMALS)
         best = self._best_by_estimate()
-        return best, self.exact_scores(best)
+        self._compute(best)
+        # No longer that of the estimates.
+        self._balance = self._balance_among(best)
+        return best, self._scores(best)
 
     def exact_scores(self, rows: Rows) -> Row:
         if self.is_estimated:
@@ -197,7 +200,24 @@ class MemorySearch:
             near=self._near(rows),
             bonus=self._bonus[at],
             date=None if date is None else date[at],
+            balance=self._balance,
+            is_about_several=self._is_about_several,
         )
+
+    @cached_property
+    def _balance(self) -> float:
+        return self._balance_among(self.rows)
+
+    def _balance_among(self, rows: Rows) -> float:
+        if self._vector is None:
+            return 1.0
+        # For all rows a slice is a view; indexing would copy the array.
+        cosines = self._cosines[:-1] if len(rows) == len(self._cosines) - 1 else self._cosines[rows]
+        return memory_fusion.vector_balance(float(cosines.max(initial=0)))
+
+    @cached_property
+    def _is_about_several(self) -> bool:
+        return asks_for_several(self._query.text)
 
     def _near(self, rows: Rows | None) -> Row:
         """Cosine with the sum of a row's vector and its neighbours', nearly."""

@@ -1,4 +1,4 @@
-"""Query analysis: dates and speaker names that a query mentions."""
+"""Query analysis: dates and speaker names that a query mentions, and the kind of its answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from spade_llm.search.terms import STOP_WORDS
+from spade_llm.search.terms import STOP_WORDS, is_when_question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -88,6 +88,37 @@ def _day_period(year: int, month: int, day: int | None) -> Iterator[DatePeriod]:
 
 def _days(start: datetime, days: int) -> DatePeriod:
     return DatePeriod(start=start.timestamp(), end=start.timestamp() + 86_400.0 * days)
+
+
+_THING_QUESTION = re.compile(
+    r"\W*(?:\w+\s)?(?:what|which|who|whom|where|how many|"
+    r"qu[eé]|cu[aá]l(?:es)?|qui[eé]n(?:es)?|d[oó]nde|cu[aá]nt[oa]s)\b",
+    re.IGNORECASE,
+)
+"""Beginning of a question about things, places or people; one word may precede (`In which`)."""
+_WORD = re.compile(r"[^\W\d_]+(?:['’]\w+)?")
+_PLURAL = re.compile(r"\w{2,}(?:[^siu\W]|ie)s")
+"""English or Spanish noun in the plural. Not `class`, `tennis`, `bus`, or the shortest words."""
+ASKED_WORDS = 4
+"""Number of words after the question word among which the thing asked for is named."""
+
+
+def asks_for_things(text: str) -> bool:
+    """Check for a question about things, places or people, which may have several answers. One
+    about a reason, a manner or a time has one."""
+    return bool(_THING_QUESTION.match(text)) and not is_when_question(text)
+
+
+def asks_for_several(text: str) -> bool:
+    """Check for a question about things in the plural: `What activities`, `Which of the cities`."""
+    question_word = _THING_QUESTION.match(text)
+    if question_word is None or is_when_question(text):
+        return False
+    words = _WORD.findall(text, question_word.end())[:ASKED_WORDS]
+    # Names have a capital: `Paris` is no plural.
+    return any(
+        _PLURAL.fullmatch(word) and word[0].islower() and word not in STOP_WORDS for word in words
+    )
 
 
 MIN_CHARS = 2

@@ -264,6 +264,18 @@ def test_a_silence_of_half_an_hour_ends_the_neighbourhood() -> None:
     assert 3 not in found(far, "instrument", SearchMode.RECALL, with_messages=True)
 
 
+def test_things_asked_for_are_looked_for_on_several_occasions() -> None:
+    once = talk(("Ann", "I bake rye bread"), ("Bob", "Yes"), ("Ann", "And bake wheat bread"))
+    again = Row(key=9, content="I bake bread", session="c", created_at=NOW)
+    index = index_of(*once, again)
+
+    def keys(text: str) -> list[int]:
+        return found(index, text, SearchMode.RECALL, with_messages=True)
+
+    assert keys("How is bread baked at home?")[:3] == [5, 1, 9]
+    assert keys("Which bread is baked at home?")[:3] == [5, 9, 1]
+
+
 def test_entries_with_the_named_person_rank_first() -> None:
     index = index_of(*talk(("Ann", "I bake good bread"), ("Bob", "I bake fine bread")))
 

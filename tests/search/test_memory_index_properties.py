@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_llm.search import memory_search, postings, table
+from spade_llm.search import bm25, memory_search, postings, table
 from spade_llm.search.memory_index import OwnerIndex
 from spade_llm.search.memory_query import GrantScope, MemoryFilter, MemoryQuery, SearchMode, SortBy
 from tests.conftest import at_most
@@ -44,7 +44,7 @@ many = st.lists(st.integers(1, 40), unique=True, max_size=25).flatmap(
 filters = st.builds(MemoryFilter, subject=names, session=names, tags=tags)
 queries = st.builds(
     MemoryQuery,
-    text=texts | st.text(max_size=20),
+    text=texts | st.text(max_size=20) | texts.map("Which breads {}?".format),
     mode=st.sampled_from(SearchMode),
     limit=st.integers(1, 30),
     which=filters,
@@ -113,6 +113,34 @@ def test_every_memory_that_has_a_word_of_the_query_is_found(
     right = {row.content for row in some if is_meant(row, asked) and "bread" in row.content}
     content = {row.key: row.content for row in some}
     assert {" ".join(content[hit.key].split()) for hit in hits} == right
+
+
+@given(many, texts, st.integers(1, 30))
+def test_a_lower_limit_gives_the_first_of_the_same_hits(
+    some: tuple[Row, ...], text: str, limit: int
+) -> None:
+    index = index_of(some)
+
+    def hits(limit: int) -> list[int]:
+        query = MemoryQuery(text=f"What {text}?", with_messages=True, limit=limit)
+        return [hit.key for hit in index.search(query, vector_of(text), now=NOW)]
+
+    assert hits(limit) == hits(60)[:limit]
+
+
+@given(many, queries)
+def test_words_score_the_same_however_neighbours_are_read(
+    some: tuple[Row, ...], query: MemoryQuery
+) -> None:
+    index, vector = index_of(some), vector_of(query.text)
+
+    all_at_once = index.search(query, vector, now=NOW)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bm25, "SMALL_ROWS", 0)
+        patch.setattr(bm25, "DENSE_RATIO", 0)
+        row_by_row = index.search(query, vector, now=NOW)
+
+    assert row_by_row == all_at_once
 
 
 @given(many, queries)
