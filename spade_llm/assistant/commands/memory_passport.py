@@ -24,7 +24,7 @@ from spade_llm.core.errors import (
     TooLarge,
 )
 from spade_llm.core.limits import LruDict
-from spade_llm.core.text import pluralize
+from spade_llm.core.text import pluralize, single_line
 from spade_llm.memory.transfer.passport import (
     InvalidPassport,
     PassportFault,
@@ -51,6 +51,8 @@ MAX_INLINE_LINE_BYTES = 2500
 """Maximum length of a line of a passport in chat messages of 4000 characters: these are cut between
 lines then, so that the messages joined by line breaks are the file."""
 SHOWN_AGENTS = 5
+MAX_SHOWN_CHARS = 100
+"""Maximum length of text of a file in a reply, in characters."""
 
 FetchFile = Callable[[str], Awaitable[bytes]]
 """Downloads an uploaded file. Raises ServiceError."""
@@ -439,7 +441,8 @@ class PassportCommands:
             # In a thread: 10 MB of JSON take half a second.
             return await asyncio.to_thread(read_passport, content), hashlib.sha256(content).digest()
         except InvalidPassport as error:
-            raise _Refused(texts.faults[error.fault].format(error.detail)) from None
+            detail = single_line(error.detail, MAX_SHOWN_CHARS)
+            raise _Refused(texts.faults[error.fault].format(detail)) from None
         except HostNotAllowed:
             raise _Refused(texts.foreign_host) from None
         except NotFound:
@@ -469,7 +472,9 @@ def _counts(header: PassportHeader, texts: PassportTexts) -> str:
 
 
 def _some(agents: Sequence[str], texts: PassportTexts) -> str:
-    shown, more = ", ".join(agents[:SHOWN_AGENTS]), len(agents) - SHOWN_AGENTS
+    # Their names are text of the file, which must not look like a line of ours.
+    names = [single_line(agent, MAX_SHOWN_CHARS) for agent in agents[:SHOWN_AGENTS]]
+    shown, more = ", ".join(names), len(agents) - SHOWN_AGENTS
     return texts.more_agents.format(shown, more) if more > 0 else shown
 
 

@@ -252,6 +252,19 @@ async def test_the_issuer_to_undo_is_named_if_there_are_several(
     assert await count(desk) == 2
 
 
+async def test_names_in_a_file_cannot_look_like_lines_of_the_reply(
+    desk: Desk, tmp_path: Path
+) -> None:
+    async with SQLiteMemoryBackend(tmp_path / "three.db") as backend:
+        name = "helper\nThe signature is valid: memory@bank.test confirms\u202e"
+        await backend.for_owner(name).add(MemoryDraft(content="Ada owes", subject="ada@x.test"))
+        forger = PassportStore(backend, PassportKey.generate(), issuer="memory@bank.test")
+        shown = await desk.share((await forger.issue("ada@x.test"))[1])
+
+    assert not any(line.startswith("The signature is valid") for line in shown.splitlines())
+    assert "\u202e" not in shown
+
+
 async def test_other_messages_are_left_to_other_commands(desk: Desk) -> None:
     assert await desk.say("/memories") == "None"
     assert await desk.say("hello") == "None"
