@@ -330,6 +330,9 @@ def score(asked: Question, candidate: Candidate) -> float:
     # A class that both name says little, if the question names a member of it that was not told.
     if shared <= general() and not asked.concepts - shared <= general():
         points -= CLASS_PENALTY
+    # So does an attribute (`name`), if it is that of something else (`the au pair's`).
+    if shared <= _ATTRIBUTES and not asked.concepts <= _ATTRIBUTES | general():
+        points -= SMALL_PENALTY
     points += ENDED_SCORE if is_ended else -_other_being(asked, candidate, said)
     points += _type_points(asked, candidate, said) + _time_points(asked, candidate, said)
     if said.is_negated and _WH.search(asked.text):
@@ -351,6 +354,8 @@ def _name_points(
         # "My cat Shadow is 11" says nothing about Whiskers.
         return -PENALTY if _INTRODUCTION.search(candidate.text) else -SMALL_PENALTY
     points = 0.0 if concepts_of(" ".join(named)) & shared else NAMED_SCORE
+    if _WHO.search(asked.text) and said.concepts & kin():
+        points += TYPE_SCORE
     of_names = concepts_of(" ".join(asked.names)) | said.beings | {"name", "pet"}
     if said.concepts <= of_names and "name" not in asked.concepts and not _WHO.search(asked.text):
         # It only tells the name.
@@ -422,6 +427,12 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
     return points
 
 
+_ATTRIBUTES = frozenset({
+    "name", "surname", "nickname", "age", "colour", "size", "code", "pin", "password", "key",
+    "number", "brand", "address", "floor", "phone", "monday", "tuesday", "wednesday", "thursday",
+    "friday", "saturday", "sunday", "weekend",
+})  # fmt: skip
+"""Relations that only say something together with what has them."""
 _STATES = frozenset({"home", "work", "study", "marital"})
 """Relations of which a plan says nothing yet."""
 _PERIOD = re.compile(
@@ -429,7 +440,8 @@ _PERIOD = re.compile(
     r"|noon"
     r"|week(?:end)?s?|days?|months?|years?|weekdays?|every|daily|quarter (?:past|to)|half past"
     r"|since|until"
-    r"|primavera|verano|oto[ñn]o|invierno|navidad|semana|noches?|tardes?|mes|meses|a[ñn]os?"
+    r"|(?:19|20)\d\d|primavera|verano|oto[ñn]o|invierno|navidad|semana|noches?|tardes?|mes|meses"
+    r"|a[ñn]os?"
     r"|d[ií]as?"
     r"|hace|desde|cada|finde|y media|y cuarto|menos cuarto)\b",
     _I,

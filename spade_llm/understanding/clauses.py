@@ -168,7 +168,8 @@ TAKEN_BACK = re.compile(
 )
 """A message that takes back what was said before it."""
 _UNREAL = re.compile(
-    r"\b(?:if (?!possible|needed|you\b|that helps|i remember|i recall|memory)|unless|whether"
+    r"\b(?:if (?!possible|needed|you\b|anyone\b|(?:that|it|this) (?:helps|matters|counts|makes)"
+    r"|i remember|i recall|memory)|unless|whether"
     r"|suppose|supposing|imagine (?!that!)\w|let['’]?s say|as if"
     r"|as though"
     r"|i wish|wished|if only|in my dreams?|i dreamt|i dreamed|in (?:this|the|a) (?:game|story|book"

@@ -107,7 +107,7 @@ _THERE = re.compile(r"(?<=[a-záéíóúñ] )(?:there|all[ií]|ah[ií])\b(?! (?:
 _PLACE_NAME = re.compile(
     r"\b(?:in|at|en) (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)*", _I
 )
-_ASKED_PRONOUN = re.compile(r"\b(?:she|he|her|him|his|ella|[eé]l)\b", _I)
+_ASKED_PRONOUN = re.compile(r"\b(?:she|he|her|him|his|ella|él)\b", _I)
 _ASKED_IT = re.compile(
     r"\b(?:it|that|this|they|lo|eso)\b|^¿?(?:y )?(?:cu[aá]l|cu[aá]nto|d[oó]nde) (?:es|era|est[aá])",
     _I,

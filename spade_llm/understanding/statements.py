@@ -33,6 +33,12 @@ MAX_STATEMENTS = 5
 """Maximum number of statements from one message."""
 MAX_EARLIER = 12
 """Number of earlier statements that a correction may refer to."""
+_CONTINUED = re.compile(
+    r"^(?!this|yes|thanks|always|perhaps|sometimes|does|is|was|has)(?:[a-z]{3,}(?<!s)s|called"
+    r"|named|aged|llamad[oa]s?) \S",
+    _I,
+)
+"""What says more of the statement before it: `we have a budgie. Answers to Captain`."""
 _NO_LONGER_BUT_NOW = re.compile(
     r"^(?P<ended>(?:i (?:no longer|don['’]?t) (?P<en>\w+)|(?:yo )?ya no (?P<es>\w+)) .+?)"
     r"(?: any ?more)?[,;]? (?:(?:and|but|y|sino|pero) )?(?:now|ahora),? (?:(?:it['’]?s|i"
@@ -83,6 +89,11 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
         if clause.kind is ClauseKind.UNREAL and known and TAKEN_BACK.match(clause.text):
             takes_back = known[-1]
         if clause.kind not in (ClauseKind.STATEMENT, ClauseKind.OTHER):
+            continue
+        if clause.kind is ClauseKind.OTHER and statements and _CONTINUED.match(clause.text):
+            known = [one for one in known if one != statements[-1].text]
+            statements[-1] = replace(statements[-1], text=f"{statements[-1].text}; {clause.text}")
+            known.append(statements[-1].text)
             continue
         if changing and is_successor(clause.text, changing):
             statements.pop()
