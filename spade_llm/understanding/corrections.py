@@ -129,7 +129,7 @@ def resolve_correction(
     # Those of this conversation behind the others: the latest that fits is meant.
     every = [*remembered, *known]
     text = clause.text
-    for old, new in _contrasts(text):
+    for old, new in _contrasts(text) if every else ():
         if found := _with_contrast(every, old, new):
             return found
     is_change = clause.is_change or is_changed(text) or bool(_CHANGE_WORDS.search(text))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from spade_llm.understanding.clauses import lead_in_end
-from spade_llm.understanding.features import features
-from spade_llm.understanding.replacement import Statement, replaces
+from spade_llm.understanding.features import features, is_changed
+from spade_llm.understanding.replacement import COPULA, Statement, are_two_of_a_kind, replaces
 from spade_llm.understanding.statements import read_message
-from spade_llm.understanding.vocabulary import concepts_of, general
+from spade_llm.understanding.vocabulary import concepts_of, general, typed_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,24 +29,62 @@ MIN_REPEATED = 0.6
 MAX_MESSAGE_CHARS = 1500
 """Maximum length of a message whose statements are compared; a longer one is more likely pasted."""
 
-_REQUEST = re.compile(
-    r"^(?:please |actually,? |can you |could you |would you |you (?:can|should|may|could) "
+_VERB = (
+    r"(?:forget|delete|erase|remove|drop|wipe|scrub|purge|scrap|get rid of|clear|cross out"
+    r"|rub out|stop (?:remembering|knowing|storing|keeping)|scratch|strike|unlearn|un-?remember"
+    r"|take (?:back|out)|do(?:n['’]t| not) (?:remember|store|keep|save|know|hold on to|bring up"
+    r"|mention)"
+    r"|(?:i )?do(?:n['’]t| not) want you to (?:know|remember|keep|store|have|hold)"
+    r"|(?:que )?(?:te |se ){0,2}(?:olv[ií]d|b[oó]rr|elim[ií]n|qu[ií]t|supr[ií]m|desc[aá]rt|t[aá]ch"
+    r"|descart)"
+    r"(?:a|á|e|é|es|ar|en|as|aras)(?:te|me|se|mel[ao]s?|sel[ao]s?|l[aoe]s?)?(?: (?:usted|de))*"
+    r"|no (?:quiero que )?(?:(?:lo|la|te|se|me) )*(?:recuerdes?|guardes?|sepas?|acuerdes?(?: de)?"
+    r"|tengas?|menciones?|conserves?)(?: m[aá]s)?(?: de)?"
+    r"|deja de (?:recordar|guardar)"
+    r"|(?:ya )?no (?:hace falta que|tienes que|necesitas) (?:recuerdes|recordar|guardar))"
+)
+"""Verbs that ask to forget, whatever their object is."""
+_VERB_OF_MANY = (
+    r"(?:lose|bin|trash|ditch|dump|discard|omit|nuke|bury|skip|undo"
+    r"|s[aá](?:ca|que)(?:l[ao]s?)?|b[oó]ta(?:l[ao]s?)?|t[ií]ra(?:l[ao]s?)?|anula(?:l[ao]s?)?"
+    r"|limpia|ignor[ae]|deshazte de|mata)"
+)
+"""Verbs that ask it only if their object is something that was said."""
+_WHAT_WAS_SAID = (
+    r"(?:(?:all|everything|anything|whatever|todo) )?(?:(?:the|that|this) (?:\w+ )?(?:bit|part"
+    r"|thing"
+    r"|stuff|fact|info\w*|story|business|note|memory|entry|record|message)s?\b"
+    r"|what(?:ever)? (?:i|you)\b|(?:i|you) (?:ever )?(?:said|told|mentioned)|about\b"
+    r"|(?:lo|eso|esto) (?:de|que|del)\b|(?:la|el|los) (?:parte|cosa|dato|tema|asunto|historia"
+    r"|mensaje|recuerdo)s? (?:de|que|sobre)\b)"
+)
+"""Beginning of an object that is something that was said: `the bit about …`, `lo de …`."""
+_ASKING = (
+    r"(?:please |actually,? |(?:can|could|would|will) you |you (?:can|should|may|could) |just "
     r"|i(?:['’]d| would)? "
     r"(?:want|like|prefer|need|rather)(?: not)? (?:you to |that you |you )?|let['’]?s |por favor,? "
-    r"|puedes |podr[ií]as "
+    r"|puedes? |podr[ií]as? |me "
     r"|(?:quiero|prefiero|necesito|me gustar[ií]a) que |mejor |ya )*"
-    r"(?:forget|delete|erase|remove|drop|wipe|get rid of|clear|do(?:n['’]t| not) (?:remember"
-    r"|store|keep|save|know)"
-    r"|stop remembering|(?:i )?do(?:n['’]t| not) want you to (?:know|remember|keep|store)"
-    r"|scratch|strike|unlearn"
-    r"|(?:que )?(?:te )?olvid(?:a|e|es|ar|arte|aras)(?:te)?(?: de)?|(?:que )?borr(?:a|e|es|ar|aras)"
-    r"|(?:que )?elimin(?:a|e|es|ar)|quita|no (?:quiero que )?(?:recuerdes|guardes|sepas"
-    r"|te acuerdes de)"
-    r"|deja de recordar|(?:ya )?no (?:hace falta que|tienes que|necesitas) (?:recuerdes"
-    r"|recordar|guardar))\b"
-    r"(?P<rest>.*)$",
+)
+_BEFORE_VERB = (
+    r"(?:(?!(?:i|i['’]\w+|you|he|she|we|they|it|my|our|his|her|never|not|\w+n['’]t|to|always|often"
+    r"|sometimes|who|that|what|if|when|yo|no|nunca|se|me|nos|te|[eé]l|ella|mi|mis|su|suelo|siempre"
+    r"|si|que|cuando|quien|a|de)\b)(?-i:[a-z'’áéíóúñ]+) )"
+)
+_LEADING = rf"(?:{_BEFORE_VERB}{{1,4}}?|(?-i:[A-Z]\w*) {_BEFORE_VERB}{{1,3}}?)"
+"""Words before the verb that are neither a subject nor a negation: `for heaven's sake forget …`."""
+_REQUEST = re.compile(
+    rf"^{_ASKING}(?:{_VERB}\b|{_VERB_OF_MANY} (?={_WHAT_WAS_SAID}))(?P<rest>.*)$"
+    rf"|^{_LEADING}(?:{_VERB}|{_VERB_OF_MANY}) (?={_WHAT_WAS_SAID})(?P<rest2>.*)$",
     _I,
 )
+_BEHIND = re.compile(
+    r"^(?P<topic>.*\b(?:(?:esto|eso|lo) (?:de|del|que)|what i|the (?:bit|part|thing|stuff)|that)\b"
+    r".{3,80}?),? (?:b[oó]rra|elim[ií]na|qu[ií]ta|olv[ií]da|b[oó]rre|elim[ií]ne|qu[ií]te|olv[ií]de)"
+    r"(?:me|te|se)?l[aoe]s?\b.{0,15}$",
+    _I,
+)
+"""The verb behind what is meant: `eso que te dije de Ana bórralo ya`."""
 _EXPLICIT = re.compile(
     r"\b(?:forget|remember\w*|unlearn|memor(?:y|ia)|(?:you|i) (?:know|told|said)|want you to"
     r"|olvid\w+|recuerd\w+"
@@ -57,20 +96,29 @@ _NEVER_SAID = re.compile(
     r"|lo))?,? (?:i (?:never|didn['’]t)|no (?:he dicho|dije)|yo no)\b",
     _I,
 )
+_FILLER = (
+    r"bits?|parts?|things?|stuff|facts?|info(?:rmation)?|story|business|notes?|memor(?:y|ies)"
+    r"|entr(?:y|ies)|details?|partes?|cosas?|datos?|temas?|asuntos?|rollo|historia|mensajes?"
+    r"|recuerdos?"
+)
+"""Nouns for something that was said, which do not tell what about."""
 _ALL_ABOUT = re.compile(
     r"^ *(?:all|everything|anything|whatever|todo)\b"
     r"|^ *(?:that )?i (?:ever )?(?:said|mentioned|told you about|brought up)\b"
     r"|^ *que te (?:he hablado|hablé|he mencionado|mencioné) de\b"
-    r"|^ *(?:about|what(?:ever)? (?:i|you)\b.*\babout|lo (?:de|que te (?:dije|cont[eé]"
-    r"|he (?:dicho|contado)) (?:de|sobre))|the (?:thing|stuff)s? (?:i (?:said|told you) )?about)\b",
+    r"|^ *(?:about|what(?:ever)? (?:i|you)\b.*\babout|(?:lo|eso|esto) (?:del?"
+    r"|que (?:te|le|os) (?:dije|cont[eé]"
+    r"|he (?:dicho|contado)) (?:del?|sobre))"
+    rf"|(?:the|that|this|el|la|los|las|nada) (?:\w+ )?(?:{_FILLER}) (?:i (?:said|told you) )?"
+    r"(?:about|with|del?|sobre)|nada (?:del?|sobre))\b",
     _I,
 )
 _INTRODUCTION = re.compile(
-    r"^ *(?:(?:all|everything|anything|whatever|todo|what|the (?:fact|part|thing|stuff|bit)s?"
-    r"|lo|eso|that|this|i|you|me|know|knew|said|told|mentioned|brought|up|hablado|hablé"
-    r"|mencionado|mencioné|nada|was"
-    r"|just|have|['’]ve|ever|about|of|que|de|sobre|te|he|dicho|dije|cont[eé]|contado|sabes"
-    r"|acabo|decir|me|from your memory|de tu memoria)\b[ ,:]*)+",
+    rf"^ *(?:(?:all|everything|anything|whatever|todo|what|the (?:{_FILLER})|{_FILLER}"
+    r"|lo|eso|esto|that|this|i|you|me|know|knew|said|told|mentioned|brought|up|hablado|hablé"
+    r"|mencionado|mencioné|nada|was|le|os|m[aá]s|usted"
+    r"|just|have|['’]ve|ever|about|of|que|del?|sobre|te|le|he|dicho|dije|cont[eé]|contado|sabes"
+    r"|acabo|decir|me|la|el|from your memory|de tu memoria)\b[ ,:]*)+",
     _I,
 )
 _LAST = re.compile(
@@ -80,8 +128,13 @@ _LAST = re.compile(
     _I,
 )
 _REASON = re.compile(
-    r"(?:,| because| since| as i| que es| it['’]s| porque| ya que)(?: .*)?$|(?: please| por favor"
-    r"| from your memory| de tu memoria| for me)$",
+    r"(?:,| because| since| as i| before (?:my|the|he|she|they|any\w+|some\w+|i)\b| so (?:that|my"
+    r"|no)\b"
+    r"| in case| or (?:else|i)\b| cos| cuz| que es| it['’]s| porque| ya que| antes de que| para que"
+    r"| no vaya a| por si)(?: .*)?$"
+    r"|(?: please| pls| por favor| porfa| from your memory| de tu memoria| for me| for good"
+    r"| already"
+    r"| completely| right now| now| ok(?:ay)?| ya| anda)+$",
     _I,
 )
 _IT = re.compile(r"^(?:it|that|this|eso|esto|about it|eso da igual)?(?: (?:please|now))?$", _I)
@@ -128,8 +181,11 @@ def read_forget_request(text: str) -> ForgetRequest | None:
     parts = _PARTS.split(text)
     for number, part in enumerate(parts):
         bare = part[lead_in_end(part) :]
+        if found := _BEHIND.match(bare):
+            topic = _INTRODUCTION.sub("", found["topic"])
+            return ForgetRequest(topic=topic, is_all=True)
         if found := _REQUEST.match(bare):
-            rest = ", ".join([found["rest"], *parts[number + 1 :]])
+            rest = ", ".join([found["rest"] or found["rest2"] or "", *parts[number + 1 :]])
             before = ", ".join(parts[:number])
             return _request(rest.strip(" .!?,"), before, is_explicit=bool(_EXPLICIT.search(text)))
     return None
@@ -137,6 +193,10 @@ def read_forget_request(text: str) -> ForgetRequest | None:
 
 def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | None:
     """The request with the words behind its verb, and those of the sentences before it."""
+    head, _, behind = rest.partition(",")
+    if _IT.match(head.strip()) and (typed_values(behind) or is_changed(behind)):
+        # "Forget that, it's on Friday" corrects what was said.
+        return None
     rest = _REASON.sub("", rest)
     if _IT.match(rest) and before:
         # "That about Kate was confidential, please wipe it".
@@ -169,7 +229,15 @@ def matching(topic: str, statements: Sequence[str]) -> list[int]:
         if beings <= features(one).beings | features(one).concepts
     ]
     best = max((share for share, _ in covered), default=0.0)
-    return [number for share, number in covered if share >= MIN_COVERAGE and share == best]
+    found = [number for share, number in covered if share >= MIN_COVERAGE and share == best]
+    # "What I earn" is the salary rather than the bonus that is paid in April.
+    named = [number for number in found if specific & _subject_concepts(statements[number])]
+    return named or found
+
+
+def _subject_concepts(statement: str) -> frozenset[str]:
+    subject = COPULA.match(statement)
+    return concepts_of(subject["noun"]) if subject else frozenset()
 
 
 _THIRD_PERSON = re.compile(r"\b(?:the user|el usuario|la usuaria)\b", _I)
@@ -220,9 +288,12 @@ def are_same(statement: str, other: str) -> bool:
     return mentions(statement, other) and mentions(other, statement)
 
 
-def are_about_different_beings(statements: Sequence[str]) -> bool:
-    """Check whether statements are about several people or animals, for instance two brothers."""
-    return len({_being(one) for one in statements}) > 1
+def are_about_different_things(statements: Sequence[str]) -> bool:
+    """Check whether statements are about several people, animals or things of one kind, for
+    instance two brothers, or a red and a black bag."""
+    return len({_being(one) for one in statements}) > 1 or any(
+        are_two_of_a_kind(one, other) for one, other in combinations(statements, 2)
+    )
 
 
 def _being(statement: str) -> object:

@@ -137,10 +137,10 @@ _PRESENT = re.compile(
 def announced(text: str, every: Sequence[str]) -> str:
     """The latest of the earlier statements of which a part of a message says that it is over or has
     changed; empty if it says so of none."""
+    if not every or len(text.split()) > MAX_ANNOUNCEMENT_WORDS:
+        return ""
     ended = ended_part(text)
     if not ended and not _ANNOUNCES.search(text):
-        return ""
-    if len(text.split()) > MAX_ANNOUNCEMENT_WORDS:
         return ""
     named = concepts_of(ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text)) - general()
     return next(

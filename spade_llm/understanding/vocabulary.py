@@ -267,7 +267,8 @@ def has_count(text: str) -> bool:
     return bool(_COUNT.search(text))
 
 
-def typed_values(text: str) -> dict[ValueType, tuple[tuple[int, int], ...]]:
+@lru_cache(maxsize=2000)
+def typed_values(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]:
     """Spans of the typed values of a text; a span has one type only."""
     taken: list[tuple[int, int]] = []
     found: dict[ValueType, tuple[tuple[int, int], ...]] = {}
@@ -283,7 +284,8 @@ def typed_values(text: str) -> dict[ValueType, tuple[tuple[int, int], ...]]:
     return found
 
 
-def values_of_part(text: str) -> dict[ValueType, tuple[tuple[int, int], ...]]:
+@lru_cache(maxsize=2000)
+def values_of_part(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]:
     """Spans of the typed values of a part of a sentence. A capital at its beginning makes a name,
     as it does not at the beginning of a sentence."""
     mark = "· "
@@ -293,6 +295,7 @@ def values_of_part(text: str) -> dict[ValueType, tuple[tuple[int, int], ...]]:
     }
 
 
+@lru_cache(maxsize=2000)
 def phrase_concepts(text: str) -> frozenset[str]:
     """Concepts of the expressions of several words of a text."""
     return frozenset().union(*(found for one, found in _phrases() if one.search(text)))

@@ -15,7 +15,7 @@ from spade_llm.providers.offline.language import language_of
 from spade_llm.search.memory_query import FACT_TYPES, MemoryFilter, MemoryType, Origin
 from spade_llm.understanding.clauses import is_question
 from spade_llm.understanding.forgetting import (
-    are_about_different_beings,
+    are_about_different_things,
     are_same,
     matching,
     mentioning,
@@ -79,9 +79,26 @@ _ALL_WORDS = frozenset(
 )
 _ALL_WORDS |= {"ambos", "ambas", "los dos", "las dos", "todo"}
 _ORDINALS = {
-    "first": 1, "second": 2, "third": 3, "one": 1, "two": 2, "three": 3, "primero": 1, "primera": 1,
+    "first": 1, "one": 1, "second": 2, "third": 3, "two": 2, "three": 3, "primero": 1, "primera": 1,
     "segundo": 2, "segunda": 2, "tercero": 3, "tercera": 3, "uno": 1, "dos": 2, "tres": 3,
 }  # fmt: skip
+_AROUND_NUMBER = frozenset(
+    [
+        "the",
+        "number",
+        "one",
+        "el",
+        "la",
+        "lo",
+        "número",
+        "please",
+        "por",
+        "favor",
+        "option",
+        "opción",
+    ]
+)
+"""Words of an answer beside its number or ordinal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +181,7 @@ class ForgetRequests:
         found = [one for one in found if one.invalid_at is None] or found
         texts = _distinct(found)
         is_unclear = not request.is_all or (
-            not request.is_everything and are_about_different_beings(texts)
+            not request.is_everything and are_about_different_things(texts)
         )
         if len(texts) > 1 and is_unclear:
             return self._ask(turn_input, found)
@@ -260,11 +277,12 @@ def _chosen(text: str, entries: Sequence[MemoryEntry]) -> list[MemoryEntry]:
     if answer in _ALL_WORDS:
         return list(entries)
     texts = _distinct(entries)
-    numbers = [int(word) for word in answer.split() if word.isdecimal()]
-    numbers += [_ORDINALS[word] for word in answer.split() if word in _ORDINALS]
+    words = [word for word in answer.split() if word not in _AROUND_NUMBER] or ["one"]
+    numbers = [int(word) if word.isdecimal() else _ORDINALS.get(word, 0) for word in words]
     if len(numbers) == 1 and 1 <= numbers[0] <= len(texts):
         places = [numbers[0] - 1]
     else:
+        # "The red one", "el de Jaén".
         places = matching(text, texts)
     if len(places) != 1:
         return []

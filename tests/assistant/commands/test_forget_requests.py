@@ -125,6 +125,12 @@ def test_a_request_that_may_be_meant_for_a_tool_is_told_apart(text: str, is_expl
         ("pretend I never told you about Kate", "Kate"),
         ("haz como si no te hubiera dicho nada de Sergio", "Sergio"),
         ("that about Kate was confidential, please wipe it", "Kate"),
+        ("for goodness' sake scrap what I told you about Tim", "Tim"),
+        ("drop the part about my loan, others read this", "my loan"),
+        ("eso que te dije de mi casero bórralo ya", "mi casero"),
+        ("saca lo del perro", "perro"),
+        ("no quiero que recuerde nada de mi yerno", "mi yerno"),
+        ("olvide usted lo que le conté de mi yerno", "mi yerno"),
     ],
 )
 def test_what_is_meant_by_a_request(text: str, topic: str) -> None:
@@ -136,7 +142,16 @@ def test_what_is_meant_by_a_request(text: str, topic: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Forget it", "don't forget that I live in Rome", "I forgot my keys", "can I forget you?"],
+    [
+        "forget that, it's on Friday",
+        "my brother forgets what I told him",
+        "Ana olvida lo que le digo",
+        "saca la basura",
+        "Forget it",
+        "don't forget that I live in Rome",
+        "I forgot my keys",
+        "can I forget you?",
+    ],
 )
 def test_what_is_no_request(text: str) -> None:
     assert read_forget_request(text) is None
@@ -229,3 +244,13 @@ async def test_another_person_can_neither_choose_nor_undo() -> None:
         assert "nothing to undo" in await say("/undo", peer="bob@x")
         assert "Madrid" in await say("where do I live?", peer="bob@x")
         assert "Madrid" not in await say("where do I live?")
+
+
+async def test_things_of_one_kind_are_told_apart() -> None:
+    async with a_dialogue() as say:
+        await say("my red bag is at the gym")
+        await say("my black bag is in the car")
+
+        assert "Which one" in await say("forget what I said about my bag")
+        assert "red bag" in await say("the red one")
+        assert "car" in await say("where is my black bag?")
