@@ -59,9 +59,10 @@ SELECT_EPISODE_MESSAGES = f"""
     ORDER BY seq
 """
 
+# CROSS JOIN: the conversation first. Otherwise SQLite reads all messages of the owner.
 SELECT_POSITION = """
-    SELECT conversation, seq FROM message JOIN conversation ON number = conversation
-    WHERE message.owner = (SELECT number FROM owner WHERE jid = :owner)
+    SELECT conversation, seq FROM conversation CROSS JOIN message ON conversation = number
+    WHERE conversation.owner = (SELECT number FROM owner WHERE jid = :owner)
         AND name = :conversation AND id = :id
 """
 

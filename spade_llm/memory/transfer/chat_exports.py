@@ -32,6 +32,8 @@ CHATGPT, CLAUDE, OPEN_WEBUI = "chatgpt", "claude", "open-webui"
 
 OTHER_BRANCH = "other-branch message"
 HIDDEN = "hidden message"
+NOT_TO_REMEMBER = "do-not-remember conversation"
+"""Conversation that the person has excluded from ChatGPT's memory."""
 TOOL_MESSAGE = "tool message"
 REASONING = "reasoning message"
 CHATGPT_MEMORY_TOOL = "bio"
@@ -59,6 +61,7 @@ class _ChatGPTConversation(BaseModel):
     create_time: object = None
     mapping: dict[str, _ChatGPTNode]
     current_node: str | None = None
+    is_do_not_remember: bool | None = None
 
 
 class _ChatGPTAuthor(BaseModel):
@@ -144,6 +147,9 @@ def read_chatgpt(name: str, item: object, target: ImportTarget) -> Iterator[Impo
         started_at = parse_time("create_time", old.create_time)
     except (ValidationError, InvalidArguments) as error:
         yield fault_record(name, error)
+        return
+    if old.is_do_not_remember:
+        yield ImportedRecord(name=name, omitted=NOT_TO_REMEMBER)
         return
     source = SourceId(program=CHATGPT, id=old.conversation_id or old.id)
     parents = {key: node.parent for key, node in old.mapping.items()}
@@ -235,7 +241,7 @@ def read_open_webui(name: str, item: object, target: ImportTarget) -> Iterator[I
 def _read_chatgpt_message(
     place: str, source: SourceId, message: _ChatGPTMessage, at: object, target: ImportTarget
 ) -> Iterator[ImportedRecord]:
-    kind = message.content.get("content_type")
+    kind = str(message.content.get("content_type"))
     metadata = message.metadata or {}
     is_tool_call = message.author.role == "assistant" and (
         message.recipient not in (None, "", "all") or kind not in ("text", "multimodal_text")

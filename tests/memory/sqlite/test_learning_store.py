@@ -9,6 +9,7 @@ import pytest
 
 from spade_llm.memory import MemoryDraft, OwnedMemory, SQLiteMemoryBackend
 from spade_llm.memory.contract import EpisodeDraft, LearningStore
+from spade_llm.memory.sqlite.learning_store import SELECT_POSITION
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, Origin, SearchMode
 from tests.memory.contract import ADA, BOB, NOON, said
 
@@ -240,3 +241,13 @@ async def test_an_episode_goes_with_all_its_messages_also_when_one_says_the_same
 
     assert await store.forget([id]) == 1
     assert list(await store.history("c")) == []
+
+
+async def test_the_messages_of_an_episode_are_found_without_reading_all_of_the_owner(
+    backend: SQLiteMemoryBackend,
+) -> None:
+    which = {"owner": ADA, "conversation": "c", "id": "1"}
+
+    plan = await backend.read(lambda tx: tx.all(f"EXPLAIN QUERY PLAN {SELECT_POSITION}", which))
+
+    assert any("message" in step[3] and "(conversation=? AND id=?)" in step[3] for step in plan)

@@ -227,6 +227,17 @@ async def test_chatgpts_branch_that_is_shown_is_imported_with_its_dates(memory: 
     assert facts["Answer briefly."].category is Category.PREFERENCE
 
 
+def test_a_conversation_that_chatgpt_must_not_remember_is_left_out(
+    memory: Path, tmp_path: Path
+) -> None:
+    export = json.loads((FILES / "chatgpt_conversations.json").read_text(encoding="utf-8"))
+    export[0]["is_do_not_remember"] = True
+
+    done = imported(memory, written(tmp_path / "x.json", export))
+
+    assert (done.added, dict(done.omitted)) == (1, {"do-not-remember conversation": 1})
+
+
 async def test_a_newer_export_adds_what_is_new(memory: Path, tmp_path: Path) -> None:
     export = json.loads((FILES / "chatgpt_conversations.json").read_text(encoding="utf-8"))
     imported(memory, FILES / "chatgpt_conversations.json")
