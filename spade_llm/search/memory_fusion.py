@@ -33,6 +33,9 @@ SEVERAL = 0.5
 USUAL_BEST_COSINE, MIN_BEST_COSINE = 0.6, 0.2
 """Cosine of the best row for a question in concrete words. The more abstract the words, the lower
 all cosines: they are partly made up for (`vector_balance`)."""
+VECTORS_PART = 0.75
+"""Part of the balance that raises the vectors; the rest lowers the others. It moves all scores of a
+query alike: with this part, evidence is above the minimum of an assistant as often as without."""
 HALF_SATURATION = 5.0
 """A sum of this is a score of 0.5."""
 MEAN_WORDS, MAX_WORDS = 9, 40
@@ -86,10 +89,10 @@ def neighbourhood_lengths(
     return np.maximum(lengths, np.float32(1))
 
 
-def vector_balance(best_cosine: float) -> float:
-    """Factor of the vectors' weights, and divisor of the others, by the query's best cosine."""
-    # Half a root each: the ratio gets the root, and scores stay comparable between queries.
-    return float((USUAL_BEST_COSINE / max(best_cosine, MIN_BEST_COSINE)) ** 0.25)
+def vector_balance(best_cosine: float) -> tuple[float, float]:
+    """Factors of the vectors' weights and of all others for a query with this best cosine."""
+    ratio = (USUAL_BEST_COSINE / max(best_cosine, MIN_BEST_COSINE)) ** 0.5
+    return ratio**VECTORS_PART, ratio ** (VECTORS_PART - 1)
 
 
 def fuse_scores(
@@ -99,17 +102,18 @@ def fuse_scores(
     near: Row,
     bonus: Row,
     date: Row | None,
-    balance: float,
+    balance: tuple[float, float],
     is_about_several: bool,
 ) -> Row:
     """Relevance of rows, 0…1; 0 without a keyword, vector or date match, whatever the bonuses.
-    `balance`: of `vector_balance`; 1 without vectors."""
+    `balance`: of `vector_balance`; ones without vectors."""
+    vectors, others = balance
     words = KEYWORD * SEVERAL if is_about_several else KEYWORD
-    total = np.float32(words / balance) * keyword
-    part = np.multiply(vector, np.float32(VECTOR * balance))
+    total = np.float32(words * others) * keyword
+    part = np.multiply(vector, np.float32(VECTOR * vectors))
     total += part
-    total += np.multiply(near, np.float32(AROUND * balance), out=part)
-    total += np.multiply(bonus, np.float32(1 / balance), out=part)
+    total += np.multiply(near, np.float32(AROUND * vectors), out=part)
+    total += np.multiply(bonus, np.float32(others), out=part)
     speaks = (keyword > 0) | (vector > 0)
     if date is not None:
         speaks |= date > 0

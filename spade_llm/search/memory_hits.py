@@ -49,16 +49,25 @@ def rank_hits(
     limit = max(query.limit, DISCOUNTED_RANKS) if is_spread else query.limit
     chosen = _select_rows(table, query, rows[matching], scores[matching], limit)
     exact = search.exact_scores(chosen).astype(np.float64).round(SCORE_DECIMALS)
+    discounts = np.ones(len(chosen))
     if is_spread:
-        chosen, exact = _spread_over_occasions(table, query, chosen, exact)
+        discounts = _occasion_discounts(table, chosen)
+        exact = (exact * discounts).round(SCORE_DECIMALS)
+        order = np.argsort(-exact, kind="stable")
+        order = order[exact[order] >= query.min_score][: query.limit]
+        chosen, exact, discounts = chosen[order], exact[order], discounts[order]
     explainer = (
         _ScoreExplainer(search, table, query, now=now, scopes=scopes) if query.explain else None
     )
     return [
         IndexHit(
-            key=int(table.key.rows[row]), score=score, why=explainer.of(row) if explainer else None
+            key=int(table.key.rows[row]),
+            score=score,
+            why=explainer.of(row, discount) if explainer else None,
         )
-        for row, score in zip(chosen.tolist(), exact.tolist(), strict=True)
+        for row, score, discount in zip(
+            chosen.tolist(), exact.tolist(), discounts.tolist(), strict=True
+        )
     ]
 
 
@@ -73,17 +82,12 @@ def _is_spread_over_occasions(query: MemoryQuery) -> bool:
     return is_by_relevance and asks_for_things(query.text)
 
 
-def _spread_over_occasions(
-    table: MemoryRows, query: MemoryQuery, rows: Rows, scores: NDArray[np.float64]
-) -> tuple[Rows, NDArray[np.float64]]:
-    """Discount the best rows for better ones of the same occasion. `rows` are in order."""
-    scores = scores.astype(np.float64)
-    discounts = np.minimum(_better_of_occasion(table, rows[:DISCOUNTED_RANKS]), MAX_DISCOUNTS)
-    scores[:DISCOUNTED_RANKS] *= OCCASION_DISCOUNT**discounts
-    scores = scores.round(SCORE_DECIMALS)
-    order = np.argsort(-scores, kind="stable")
-    order = order[scores[order] >= query.min_score][: query.limit]
-    return rows[order], scores[order]
+def _occasion_discounts(table: MemoryRows, rows: Rows) -> NDArray[np.float64]:
+    """Factors of the scores of rows, which are in order, for better ones of the same occasion."""
+    discounts = np.ones(len(rows))
+    better = _better_of_occasion(table, rows[:DISCOUNTED_RANKS])
+    discounts[:DISCOUNTED_RANKS] = OCCASION_DISCOUNT ** np.minimum(better, MAX_DISCOUNTS)
+    return discounts
 
 
 def _better_of_occasion(table: MemoryRows, rows: Rows) -> NDArray[np.intp]:
@@ -159,13 +163,13 @@ class _ScoreExplainer:
         self._keywords, self._vectors = search.keyword_scores, search.vector_scores
         self._grants = [(scope.grant, scope_mask(table, scope)) for scope in scopes or ()]
 
-    def of(self, row: int) -> ScoreExplanation:
+    def of(self, row: int, occasion_discount: float) -> ScoreExplanation:
         return ScoreExplanation(
             keyword_score=float(self._keywords[row]),
             keyword_rank=self._rank(self._keywords, row),
             vector_score=float(self._vectors[row]),
             vector_rank=self._rank(self._vectors, row),
-            bonuses=self._bonuses(row),
+            bonuses=self._bonuses(row, occasion_discount),
             age_s=max(0.0, self._now - float(self._table.created_at.rows[row])),
             grant=next((grant for grant, mask in self._grants if mask[row]), None),
         )
@@ -175,7 +179,7 @@ class _ScoreExplainer:
             return None
         return int(np.count_nonzero(scores[self._search.rows] > scores[row])) + 1
 
-    def _bonuses(self, row: int) -> Mapping[str, float]:
+    def _bonuses(self, row: int, occasion_discount: float) -> Mapping[str, float]:
         at, found = np.array([row]), self._search.bonuses(row)
         if self._query.mode is SearchMode.RECALL:
             found["retrievability"] = float(retrievability(self._table, at, self._now)[0])
@@ -183,4 +187,6 @@ class _ScoreExplainer:
             found["importance"] = float(self._table.importance.rows[row])
         if self._query.recency_weight:
             found["recency"] = float(recency(self._table, at, self._now)[0])
+        if occasion_discount < 1:
+            found["occasion"] = occasion_discount
         return {name: value for name, value in found.items() if value}

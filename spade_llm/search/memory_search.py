@@ -122,9 +122,10 @@ class MemorySearch:
         """Bonuses of a row in RECALL, by name."""
         if self._query.mode is not SearchMode.RECALL:
             return {}
-        found = {name: float(bonus[row]) for name, bonus in self._bonuses.items()}
+        vectors, others = self._balance
+        found = {name: float(bonus[row]) * others for name, bonus in self._bonuses.items()}
         near = float(self._near(np.array([row]))[0])
-        return {**found, "neighbourhood": memory_fusion.AROUND * near}
+        return {**found, "neighbourhood": memory_fusion.AROUND * near * vectors}
 
     @property
     def _is_semantic(self) -> bool:
@@ -205,12 +206,12 @@ class MemorySearch:
         )
 
     @cached_property
-    def _balance(self) -> float:
+    def _balance(self) -> tuple[float, float]:
         return self._balance_among(self.rows)
 
-    def _balance_among(self, rows: Rows) -> float:
+    def _balance_among(self, rows: Rows) -> tuple[float, float]:
         if self._vector is None:
-            return 1.0
+            return (1.0, 1.0)
         # For all rows a slice is a view; indexing would copy the array.
         cosines = self._cosines[:-1] if len(rows) == len(self._cosines) - 1 else self._cosines[rows]
         return memory_fusion.vector_balance(float(cosines.max(initial=0)))
