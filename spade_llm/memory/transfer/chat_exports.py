@@ -174,7 +174,7 @@ def is_claude(item: Mapping[str, object]) -> bool:
     return (
         isinstance(item.get("chat_messages"), list)
         or "conversations_memory" in item
-        or {"uuid", "name", "prompt_template", "docs"} <= item.keys()
+        or {"uuid", "name", "docs"} <= item.keys()
     )
 
 
@@ -185,7 +185,7 @@ def read_claude(name: str, item: object, target: ImportTarget) -> Iterator[Impor
             case {"conversations_memory": _}:
                 memories = _ClaudeMemories.model_validate(item)
                 yield from _read_claude_memories(name, memories, target)
-            case {"prompt_template": _}:
+            case {"docs": _}:
                 yield from _read_claude_project(name, _ClaudeProject.model_validate(item), target)
             case _:
                 yield from _read_claude_chat(name, _ClaudeConversation.model_validate(item), target)

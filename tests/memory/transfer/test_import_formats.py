@@ -51,7 +51,7 @@ EXPECTED = {
     ),
     "claude_conversations.json": (0, 2, {"other-branch message": 1}),
     "claude_memories.json": (3, 0, {}),
-    "claude_projects.json": (1, 0, {"project instruction": 1, "project document": 1}),
+    "claude_projects.json": (2, 0, {"project instruction": 1, "project document": 1}),
     "open_webui_chats.json": (0, 2, {"other-branch message": 1}),
     "open_webui_memories.json": (1, 0, {}),
 }
@@ -279,7 +279,7 @@ async def test_an_archive_is_read_with_what_is_known_in_it(memory: Path, tmp_pat
 
     done = imported(memory, archive)
 
-    assert dict(done.counts) == {"message": 2, "entry": 4}
+    assert dict(done.counts) == {"message": 2, "entry": 5}
 
 
 def test_a_zip_bomb_is_refused(memory: Path, tmp_path: Path) -> None:
