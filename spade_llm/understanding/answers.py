@@ -123,7 +123,7 @@ _OWN = re.compile(
             {form for one in SPANISH_FIRST_PERSON - {"sé"} for form in (one, strip_accents(one))}
         )
     )
-    + r")(?!\w)",
+    + r"|\w{2,}(?:amos|emos|imos)|he \w+[dt]o)(?!\w)",
     _I,
 )
 _FUTURE = re.compile(
@@ -311,7 +311,7 @@ def _is_unrelated(asked: Question, candidate: Candidate) -> bool:
         # "I'm a Quaker" has the form of "I'm a nurse".
         said -= {"work", "role"}
     return not asked.concepts & said and all(
-        any(is_concept(one) and one not in general() for one in concepts)
+        any(is_concept(one) and one not in general() | _TIMES for one in concepts)
         for concepts in (asked.concepts, said)
     )
 
@@ -433,6 +433,9 @@ _ATTRIBUTES = frozenset({
     "friday", "saturday", "sunday", "weekend",
 })  # fmt: skip
 """Relations that only say something together with what has them."""
+_TIMES = frozenset({
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "christmas",
+})  # fmt: skip
 _STATES = frozenset({"home", "work", "study", "marital"})
 """Relations of which a plan says nothing yet."""
 _PERIOD = re.compile(
@@ -457,7 +460,8 @@ _FIRST_PERSON = re.compile(
 _PAST = re.compile(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez|\w+[íaáé]ba)\b", _I)
 _USED_TO = re.compile(r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b", _I)
 _OTHER_SUBJECT = re.compile(
-    r"^(?!.*\b(?:me|us|nos)\b)(?!I\b|I['’]|I(?:m|ve)\b|My\b|Our\b|We\b|The\b|Mi\b|Mis\b|Yo\b|Me\b"
+    r"^(?!.*\b(?:me|us|nos)\b)(?!.* (?:is|are|es|son) (?:my|our|mis?|nuestr))(?!I\b|I['’]|I(?:m"
+    r"|ve)\b|My\b|Our\b|We\b|The\b|Mi\b|Mis\b|Yo\b|Me\b"
     r"|El\b|La\b"
     r"|It\b|There\b|This\b"
     r"|En\b|A\b|No\b)(?P<name>[A-ZÁÉÍÓÚÑ][\wáéíóúñ]+)(?:['’]s [a-z]| (?:is|was|has|lives|works|says"
@@ -480,6 +484,12 @@ def asks_about_past(question: str) -> bool:
 def is_about_speaker(question: str) -> bool:
     """Check whether a question is about the person who asks it."""
     return bool(_OWN.search(question))
+
+
+def is_personal(question: str) -> bool:
+    """Check whether a question is about the person who asks it, or about a being around them: `when
+    is the baby due?`."""
+    return is_about_speaker(question) or bool(features(question).beings)
 
 
 def _is_about_another(text: str, question: str) -> bool:

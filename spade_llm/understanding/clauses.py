@@ -47,7 +47,10 @@ _LEAD_IN = re.compile(
     r"|please|and|but|bueno|pues|oye|mira|adem[aá]s|por cierto|por favor|vale|y|pero"
     r"|buen[oa]s (?:d[ií]as|tardes|noches)|good (?:morning|afternoon|evening)"
     r"|just so you know|for the record|para que lo sepas|(?:quiero )?que sepas? (?:usted )?que"
-    r"|i want you to know(?: that)?|te cuento(?: que)?"
+    r"|i (?:want you to know|should (?:mention|say|add)|(?:have|must) (?:to )?say|forgot to (?:say"
+    r"|mention)"
+    r"|(?:just )?want(?:ed)? to (?:say|mention))(?: that)?|(?:debo|tengo que|quer[ií]a"
+    r"|quiero) (?:decir|contar|comentar)(?:te|le)? que|te cuento(?: que)?"
     r"|please note(?: that)?|you should know(?: that)?|did you know(?: that)?|sabes,?|i(?:['’]d"
     r"| would) like you to know(?: that)?"
     r"|lol|omg|ugh|argh|phew|yay|wow|uh|um|er|aw+|che|uy|uf+|jo|jope|guau|haha+|jaja+"
@@ -123,7 +126,8 @@ _IMPERATIVE = re.compile(
     r"^(?:please |por favor,? |(?:can|could|would|will) you (?:please )?|puedes |podr[ií]as )*"
     r"(?:translate|write|tell|show|give|make|find|search|look up|list|explain|summari[sz]e"
     r"|calculate"
-    r"|compute|play|open|send|book|help|let['’]?s|remind|recommend|suggest|draft|compose|rewrite"
+    r"|compute|play|open|send|book(?! clubs?\b)|help|let['’]?s|remind|recommend|suggest|draft"
+    r"|compose|rewrite"
     r"|rephrase|paraphrase|proofread|correct|fix|act as|pretend|imagine|describe|compare|count"
     r"|say|sing"
     r"|repeat|answer|reply|stop|continue|read|check|turn|set|buy|create|generate|think"
@@ -174,7 +178,7 @@ _UNREAL = re.compile(
     r"|as though"
     r"|i wish|wished|if only|in my dreams?|i dreamt|i dreamed|in (?:this|the|a) (?:game|story|book"
     r"|movie|film|novel|scenario|dream|example|song)|for example|for instance|hypothetical\w*"
-    r"|people say|would(?:n['’]t)? (?!like|love|prefer|rather)|could have|might be"
+    r"|people say|would(?:n['’]t)? (?!you believe|like|love|prefer|rather)|could have|might be"
     r"|maybe i|perhaps i|si (?:yo |no |me |fuera|tuvier|viv|trabaj|pudier|gan|tocar)|ojal[aá]"
     r"|sup[oó]n\w*|(?:pon|ponte|ponle|pongamos|digamos) que|hag[aá](?:mos|s)? de cuenta"
     r"|haz de cuenta"
@@ -257,7 +261,9 @@ _OF_SPEAKER = re.compile(
     r"(?=(?:\S+\s+){2})(?:[\w'’@/.-]+[,:]?\s+)*?(?<!\bwhat )(?:i|i['’](?:m|ve|d|ll)|im|ive|we"
     r"|we['’](?:re|ve|d"
     r"|ll)|my|our|me|us"
-    r"|mine|myself|toy(?= \w+[aey]ndo\b)|vuelvo|soy|tengo|estoy|vivo|voy|hago|llevo|suelo|prefiero"
+    r"|mine|myself|(?!caf|aqu|ah[ií]|as[ií]|all|beb|comit|carn|chal)\w{2,}[éí]|doy|creo|veo|salgo"
+    r"|vuelvo|conozco|pongo|toy(?= \w+[aey]ndo\b)|vuelvo|soy|tengo|estoy|vivo|voy|hago|llevo|suelo"
+    r"|prefiero"
     r"|odio|quiero|fui|tuve"
     r"|hemos"
     r"|somos"
@@ -305,7 +311,8 @@ _THIRD_SPANISH = re.compile(
     r"^(?:no |ya no |tambi[eé]n |ahora |se )*(?:es|est[aá]|ha|se ha|han|se han|tiene|vive"
     r"|trabaja|se llama|llama|estudia|juega|habla|cumple|naci[oó]"
     r"|le gustan?|le encantan?|prefiere|odia|come|mide|pesa|son|tienen|viven|est[aá]n|era"
-    r"|fue|sale|viene|llega|empieza|termina|acaba|cuesta|queda|va|lleva|hace|quiere|necesita|sabe"
+    r"|les? \w{3,}|fue|sale|viene|llega|empieza|termina|acaba|cuesta|queda|va|lleva|hace|quiere"
+    r"|necesita|sabe"
     r"|toca|nace"
     r"|duerme|cuida|ense[ñn]a|conduce|maneja|estudian|juegan|van|vienen|hay|hab[ií]a|me"
     r"|nos)\b\s+\S",
@@ -330,17 +337,23 @@ _ELLIPTIC = (
     (
         re.compile(
             r"^(?:just |recently |also |still |not |now |currently |originally "
-            r"|happily )*(?:allergic|married"
+            r"|happily )*(?:an? (?:\w+ )?(?:fan|member|regular|believer)|(?!looking|asking"
+            r"|wondering|trying)\w{3,}ing (?:at|in|on|with|my)|allergic|married"
             r"|divorced|engaged|single|widowed|retired|pregnant|born|based|vegan|vegetarian|coeliac"
             r"|diabetic|scared|terrified|afraid|into|from|off to|gonna|going to|about to"
             r"|supposed to|due to|on|living|working|studying|learning"
             r"|training|moving|going|flying|getting|having|seeing|trying|saving|thinking"
-            r"|planning|looking|reading|taking|starting|expecting)\b \S",
+            r"|planning|looking forward|reading|taking|starting|expecting)\b \S",
             _I,
         ),
         "I'm",
     ),
-    (re.compile(r"^(?:just |never |always |also )*been \S", _I), "I've"),
+    (
+        re.compile(
+            r"^(?:just |never |always |also )*(?:been|seen|done|taken|eaten|visited) \S", _I
+        ),
+        "I've",
+    ),
 )
 """Statements without their subject, and what is missing: `got a new job`, `allergic to nuts`."""
 _NOTE = re.compile(

@@ -123,6 +123,13 @@ _PHRASES = (
     (r"\blo m[ií]o\b|\b(?:partial to|keen on|big on|my (?:thing|cup of tea)|a sucker for)\b", "like"),
     (r"\bmis? viej[oa]s?\b(?= (?:es|se|le|cumple|vive|tiene|trabaja|est[aá]|\w+ó)\b|\W*$)", "mother father parent"),
     (r"\b(?:what|which) make\b|\bde qu[eé] marca\b", "brand"),
+    (r"\b(?:run|own|manage)s? (?:an?|my own|the) (?:\w+ )?(?:shop|store|bakery|caf[eé]|pub|bar|restaurant|farm|salon|gym|firm|business|company|studio|school|hotel|hostel|garage|stall|nursery|agency)\b|\b(?:llevo|regento) una? (?:tienda|bar|negocio|panader\w+|restaurante|taller|granja|peluquer\w+|tall\w+|librer\w+|quiosco|hostal)\b", "work business"),
+    (r"\bhay fever\b", "allergy pollen health"),
+    (r"\b(?:i['’]?m|i am|soy) (?:an? )?(?:aries|taurus|gemini|cancer|leo|virgo|libra|scorpio|sagittarius|capricorn|aquarius|pisces|c[aá]ncer|tauro|g[eé]minis|escorpio|sagitario|capricornio|acuario|piscis)\b", "zodiac"),
+    (r"\b(?:me|te|le|nos) (?:dicen?|llaman)\b(?! que)|\b(?:call me|calls me|go by|goes by|known as)\b", "name nickname"),
+    (r"\bcolou?r[- ]?blind\b|\bdalt[oó]nic[oa]\b", "sight health"),
+    (r"\b(?:expecting|esperamos|espero) (?:our|my|a|an?|twins?|gemel\w+|un|nuestr\w+|mi) ?\b|\bcuentas\b|\bnace(?:r[aá])? (?:el|la|mi|nuestr[oa]) ", "due pregnant birth"),
+    (r"\bi(?:['’]?m| am| was| turned?) (?:in my )?(?:twent|thirt|fort|fift|sixt|sevent|eight|ninet)\w*\b(?! (?:min|mile|kil|per|day|week|month))", "age"),
     (r"\bbig day\b", "birthday wedding"),
     (r"\bstar sign\b|\bsigno del zod\w+", "zodiac"),
     (r"\bblood pressure\b|\btensi[oó]n (?:alta|baja|arterial)\b", "bloodpressure health"),
@@ -343,7 +350,7 @@ name."""
 _NO_WORD = re.compile(
     r"(?<=\bwi)-(?=fi\b)|(?<=\bstep)[- ](?=\w{3})|(?<=\w)[- ](?=in[- ]law\b)"
     r"|(?<=[- ]in)[- ](?=law\b)"
-    r"|\bson (?=\d|mis?\b|l[oa]s\b|un[oa]s\b|el\b|de\b)|(?<=[eé]nes |[aá]les |[nñ]tos )son\b"
+    r"|\bson (?=\d|mis?\b|l[oa]s\b|un[oa]s\b|el\b|de\b)|(?<=[aeo]s )son\b|(?<=\bno )son\b"
     r"|\b(?:as an?|when i was an?|de|desde|cuando era) (?:little |young |small )?(?:kid|child|boy"
     r"|girl|lad|lass"
     r"|teenager|ni[ñn][oa]|chic[oa]|peque[ñn][oa]|joven|cr[ií][oa])\b",
@@ -352,7 +359,8 @@ _NO_WORD = re.compile(
 """What stands between the parts of a single word (`wi-fi`, `mother-in-law`), a Spanish verb, and
 the speaker's childhood, which is no child's."""
 _IDIOM = re.compile(
-    r"\b(?:for a living|set off by|get along|got along|up to|ended up|put me on|look(?:s|ed)? after)\b",
+    r"\b(?:for a living|set off by|get along|got along|up to|ended up|put me on|look(?:s"
+    r"|ed)? after)\b",
     re.IGNORECASE,
 )
 """Expressions whose words mean something else by themselves."""

@@ -42,6 +42,7 @@ from spade_llm.understanding.answers import (
     find_possible,
     group_statements,
     is_about_speaker,
+    is_personal,
     with_closed,
 )
 from spade_llm.understanding.clauses import ClauseKind
@@ -271,7 +272,7 @@ class _Rules:
         if reading.takes_back:
             replies.append(self._say.taken_back)
         if asked := self._question():
-            may_search = is_about_speaker(asked)
+            may_search = is_personal(asked)
             answer = self._answer(asked, results[stored:], may_search=may_search)
             if not isinstance(answer, str):
                 return answer
@@ -346,7 +347,7 @@ class _Rules:
         recalled = (m.text for m in self._turn.context.memories if m.kind in KNOWLEDGE_KINDS)
         nearest = [by_text[text] for text in (*recalled, *_listed(results)) if text in by_text]
         recent = self._told.current[-RECENT_STATEMENTS:]
-        if is_own and (
+        if is_personal(asked) and (
             near := find_nearest(asked, nearest) or find_possible(asked, candidates, recent)
         ):
             return self._say.perhaps.format(self._line(near))
