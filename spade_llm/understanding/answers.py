@@ -16,6 +16,7 @@ from spade_llm.understanding.vocabulary import (
     has_count,
     is_concept,
     kin,
+    light,
     things,
     typed_values,
     values_of_part,
@@ -123,7 +124,11 @@ _OWN = re.compile(
             {form for one in SPANISH_FIRST_PERSON - {"sé"} for form in (one, strip_accents(one))}
         )
     )
-    + r"|\w{2,}(?:amos|emos|imos)|he \w+[dt]o)(?!\w)",
+    + r"|\w{2,}(?:amos|emos|imos)|he \w+[dt]o)(?!\w)"
+    # "¿Dónde aparco?": the verb alone says who.
+    r"|\b(?:qu[eé]|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt\w+|qui[eé]n|cu[aá]l) (?:me |lo |la "
+    r"|no )?[^\W\d_]{3,}o"
+    r"(?=\W*$| (?:al?|de|en|con|los|las|el|la|mi|por|para|cada)\b)",
     _I,
 )
 _FUTURE = re.compile(
@@ -351,8 +356,10 @@ def _name_points(
         return 0.0
     named = asked.names & set(split_words(candidate.text))
     if not named:
-        # "My cat Shadow is 11" says nothing about Whiskers.
-        return -PENALTY if _INTRODUCTION.search(candidate.text) else -SMALL_PENALTY
+        if _INTRODUCTION.search(candidate.text):
+            # "My cat Shadow is 11" says nothing about Whiskers.
+            return -PENALTY
+        return 0.0 if said.beings & features(asked.text).beings else -SMALL_PENALTY
     points = 0.0 if concepts_of(" ".join(named)) & shared else NAMED_SCORE
     if _WHO.search(asked.text) and said.concepts & kin():
         points += TYPE_SCORE
@@ -470,7 +477,7 @@ _OTHER_SUBJECT = re.compile(
 
 
 def _weight(concept: str) -> float:
-    if concept in general():
+    if concept in general() or concept in light():
         return GENERAL_SCORE
     is_relation = is_concept(concept) and concept not in things()
     return RELATION_SCORE if is_relation else NAMED_SCORE

@@ -192,6 +192,22 @@ def is_function_word(folded: str) -> bool:
     return folded in STOP
 
 
+_LIGHT_WORDS = (
+    "voy vas va van ir iba hago haces hace hacen hacer doing make makes making da das dan puedo puede"
+    " puedes poder quiero quiere quieres estamos estuve all too right good best tal mr mrs ms dr again"
+    " after over along until want wants see use uses uso usa says said dice dijo day days year years"
+    " month months week weeks dia dias mes meses ano hora horas todo toda fin asi bit must take takes"
+    " taking took brings happened first"
+)
+"""Words that tell little of what a text is about; two texts may have nothing else in common."""
+
+
+@cache
+def light() -> frozenset[str]:
+    """Stems of words that tell little."""
+    return frozenset(map(_stem, _LIGHT_WORDS.split()))
+
+
 class ValueType(StrEnum):
     """Kind of value in a statement; a value is replaced by another of the same kind."""
 
