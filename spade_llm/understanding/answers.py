@@ -15,6 +15,7 @@ from spade_llm.understanding.vocabulary import (
     general,
     has_count,
     is_concept,
+    is_function_word,
     kin,
     light,
     things,
@@ -114,6 +115,8 @@ _STILL = re.compile(
     r"\b(?:still|any ?more|no longer|yet|todav[ií]a|a[uú]n|sig[ou]e?s?|seguimos|siguen|ya no)\b", _I
 )
 """The question is whether something that held holds now."""
+_ALIVE = re.compile(r"\b(?:sig[ou]e?n?|est[aá]n?) viv[oa]s?\b", _I)
+"""`Vivo` means `alive` here, not `I live`."""
 _BEFORE_WHAT = re.compile(
     r"(?P<before>\b(?:before|antes)) (?:de(?:l| \w+r a)? )?(?-i:[A-ZÁÉÍÓÚÑ])[^?]*", _I
 )
@@ -490,7 +493,7 @@ def asks_about_past(question: str) -> bool:
 
 def is_about_speaker(question: str) -> bool:
     """Check whether a question is about the person who asks it."""
-    return bool(_OWN.search(question))
+    return bool(_OWN.search(_ALIVE.sub(" ", question)))
 
 
 def is_personal(question: str) -> bool:
@@ -536,8 +539,11 @@ def _names(question: str) -> frozenset[str]:
 
 def _names_shared(question: str, text: str) -> bool:
     """Check whether a text has a name of the question."""
-    names = values_of_part(question).get(ValueType.NAME, ())
-    return any(question[start:end].lower() in text.lower() for start, end in names)
+    question = question.lstrip("¿¡ \"'")
+    spans = values_of_part(question).get(ValueType.NAME, ())
+    words = {word for start, end in spans for word in split_words(question[start:end])}
+    names = {word for word in words if not is_function_word(strip_accents(word))}
+    return bool(names & set(split_words(text)))
 
 
 _TASTES = frozenset({"like", "dislike"})

@@ -37,8 +37,6 @@ MAX_TAIL_WORDS = 4
 the value that is corrected."""
 MIN_LIKENESS = 0.6
 """Minimum likeness (difflib ratio) of a name and its other spelling."""
-MIN_TOPIC_SHARE = 0.5
-"""Minimum share of an earlier statement's topic that a clause names which restates it."""
 
 _BEFORE_VALUE = re.compile(
     r"^(?:(?:but|sino|it['’]?s|it is|i['’]m|i am|we['’]re|he['’]s|she['’]s|they['’]re|is|are|was|es"
@@ -69,6 +67,15 @@ _SWITCHED = re.compile(
     _I,
 )
 """`I switched to maths`."""
+_PLACED = re.compile(
+    r"^(?:they|he|she|i|we)?(?:['’]ve| have)? ?(?:put|moved|switched) (?:me |us )?(?P<at>as|in|on"
+    r"|at|to)"
+    r" (?P<new>[\w-]+)$"
+    r"|^(?:me|nos) (?:han |he |hemos )?(?:puesto|pusieron|pasad[oa]|pasaron|cambiad[oa]|cambiaron"
+    r"|movido)"
+    r" (?P<at2>de|en|a|como) (?P<new2>[\w-]+)$",
+    _I,
+)
 _IT_IS = re.compile(
     r"^(?:it['’]?s|it is|that['’]s|they['’]re|(?:he|she)['’]s called|es|son|se llama|se escribe)\s",
     _I,
@@ -81,7 +88,7 @@ _POSTPOSED = re.compile(r"^(?P<old>.{1,30}?) no, (?P<new>.{1,40})$", _I)
 """`El martes no, el jueves`."""
 _EXCHANGE = (
     r"swap\w*|switch\w*|trad(?:ed|ing)|exchang\w+|replac\w+|upgrad\w+|chang\w+|ditch\w*|left"
-    r"|dropp\w+"
+    r"|quit|gave up|dropp\w+"
     r"|cambi\w+|sustitu\w+|reemplaz\w+|dej(?:é|e|ado|amos)|permut\w+|troqu\w+"
 )
 _EXCHANGED = re.compile(
@@ -133,17 +140,44 @@ def resolve_correction(
         if found := _with_contrast(every, old, new):
             return found
     is_change = clause.is_change or is_changed(text) or bool(_CHANGE_WORDS.search(text))
-    for part in (text, *_PARTS.split(text)[1:]):
-        if found := restated(part, every, known, is_change=is_change):
+    if found := restated(text, every, known, is_change=is_change):
+        return found
+    for border in _PARTS.finditer(text):
+        # "They fired Ann, the boss is Eve": the first part names the value that is replaced.
+        said, part = text[: border.start()], text[border.end() :]
+        named = [one for one in every if with_typed_value(one, said, part)]
+        if found := restated(part, named or every, known, is_change=is_change or bool(named)):
             return found
-    if not known or len(text.split()) > MAX_FRAGMENT_WORDS:
+    return _short_correction(clause, known) if known else None
+
+
+def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
+    """A clause of a few words that is understandable only behind the latest statements."""
+    text = clause.text
+    if len(text.split()) > MAX_FRAGMENT_WORDS:
         return None
+    if found := _with_same_preposition(text, known[-1]):
+        return found
     if switched := _SWITCHED.match(text):
         return _with_fragment(known, switched["new"])
     is_bare = clause.kind is ClauseKind.OTHER or bool(_IT_IS.match(text))
     if clause.is_change and is_bare:
         return _with_fragment(known, text)
     return _respelled(text, known) if _IT_IS.match(text) else None
+
+
+def _with_same_preposition(text: str, earlier: str) -> Statement | None:
+    """`They put me in goal` after `I play in defence`: the complement with this preposition."""
+    found = _PLACED.match(text)
+    if not found:
+        return None
+    preposition = found["at"] or found["at2"]
+    place = re.search(rf"\b{preposition} (?P<old>[\w-]+)(?=\s|$)", earlier, _I)
+    if not place:
+        return None
+    new = found["new"] or found["new2"]
+    is_topic = (concepts_of(new) - general()) & features(earlier).concepts
+    return None if is_topic else _with_part(earlier, *place.span("old"), new)
 
 
 def _respelled(text: str, known: Sequence[str]) -> Statement | None:
@@ -291,8 +325,7 @@ def _restated_noun(
         changed = _without_known(bare, types, one)
         if not changed or not changed.keys() & typed_values(one).keys():
             continue
-        topic = of_one.topic or of_one.concepts
-        is_named = len(said & topic) >= MIN_TOPIC_SHARE * len(topic)
+        is_named = bool(said & (of_one.topic or of_one.concepts))
         is_part = len(typed_values(one)) > 1 and bool(said - general() or changed != types)
         if (is_change and (is_named or is_part)) or replaces(new, one):
             anchor = said | concepts_of(_outside(bare, changed))

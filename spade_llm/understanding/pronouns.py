@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from spade_llm.understanding.features import features, is_changed
-from spade_llm.understanding.vocabulary import concepts_of, general, has_count, is_concept
+from spade_llm.understanding.vocabulary import concepts_of, general, has_count, is_concept, kin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,6 +71,31 @@ def with_person(text: str, known: Sequence[str]) -> str:
     return f"{noun}{pronoun['rest']}"
 
 
+def with_role(text: str, earlier: Sequence[str]) -> str:
+    """The statement with what a named being is to the speaker before its name, if one of the
+    earlier statements tells: `Rex is ill` → `my dog Rex is ill`."""
+    names = [found[0] for found in _NAME.finditer(text)]
+    for name in dict.fromkeys(names):
+        for one in reversed(earlier):
+            noun = _role_of(name, one)
+            if noun and not concepts_of(noun) <= features(text).concepts:
+                return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", f"{noun} {name}", text, count=1)
+    return text
+
+
+def _role_of(name: str, statement: str) -> str:
+    """The noun of a being with its owner: `my dog`; empty if the statement does not name it."""
+    if name not in statement:
+        return ""
+    for pattern in _ROLES:
+        if (found := pattern.search(statement.replace(name, "NAME", 1))) and concepts_of(
+            found["noun"]
+        ) & kin():
+            owner = "mi" if _SPANISH_OWNER.search(statement) else "my"
+            return f"{owner} {found['noun']}"
+    return ""
+
+
 def with_thing(text: str, known: Sequence[str]) -> str:
     """A statement about a thing (`it's red`), behind the latest of `known`, so that it can be
     understood by itself; another pronoun for a thing (`I drink it black`) is replaced by its noun.
@@ -102,6 +127,19 @@ def _noun(statement: str) -> str:
     return ""
 
 
+_NAME = re.compile(r"(?<![\w'’])(?!I\b|I['’])[A-ZÁÉÍÓÚÑ][a-záéíóúñ]{2,}")
+_ROLES = tuple(
+    re.compile(pattern, _I)
+    for pattern in (
+        r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[\w-]+) NAME\b",
+        r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[\w-]+)(?:['’]s(?: called| named)?"
+        r"| (?:is|es)(?: called| named)?| se llama) NAME\b",
+        r"\b(?:an?|una?|one) (?P<noun>[\w-]+),?(?: called| named| llamad[oa]"
+        r"| que se llama)? NAME\b",
+    )
+)
+"""Nouns of a named being: `my dog NAME`, `my dog is called NAME`, `a dog, NAME`."""
+_SPANISH_OWNER = re.compile(r"\b(?:mi|nuestr[oa]|una?|llama|tengo|tenemos)\b", _I)
 _OBJECT_IT = re.compile(r"(?<=\w )it\b(?!['’]| (?:is|was|has|turns|looks|seems|takes))", _I)
 _THERE = re.compile(r"(?<=[a-záéíóúñ] )(?:there|all[ií]|ah[ií])\b(?! (?:is|are|was))", _I)
 _PLACE_NAME = re.compile(

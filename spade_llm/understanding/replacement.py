@@ -70,7 +70,8 @@ _OWN_HOME = re.compile(
 _SELF = re.compile(r"^(?:the user|el usuario|la usuaria)(?=['’:\s])", _I)
 """How memories that a model wrote, or the learner, name the speaker."""
 _MARITAL = re.compile(
-    r"\b(?:single|seeing someone|dating|in a relationship|married|engaged|separated|divorced"
+    r"\b(?:single|hitched|tied the knot|me cas|nos casamos"
+    r"|seeing someone|dating|in a relationship|married|engaged|separated|divorced"
     r"|widowed|solter|casad|prometid|separad"
     r"|divorciad|viud)",
     _I,

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from spade_llm.understanding.clauses import TAKEN_BACK, ClauseKind, split_clauses
+from spade_llm.understanding.clauses import (
+    TAKEN_BACK,
+    Clause,
+    ClauseKind,
+    is_statement,
+    split_clauses,
+)
 from spade_llm.understanding.corrections import resolve_correction
 from spade_llm.understanding.features import ended_part, is_changed, is_denial
-from spade_llm.understanding.pronouns import with_person, with_thing
+from spade_llm.understanding.pronouns import with_person, with_role, with_thing
 from spade_llm.understanding.replacement import Statement, replaces
 from spade_llm.understanding.successions import (
     adjacent,
@@ -21,11 +28,11 @@ from spade_llm.understanding.successions import (
     split_announcement,
     successor,
 )
+from spade_llm.understanding.vocabulary import concepts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.understanding.clauses import Clause
 
 _I = re.IGNORECASE
 
@@ -46,6 +53,12 @@ _NO_LONGER_BUT_NOW = re.compile(
     _I,
 )
 """Two statements in one: `I no longer live in Rome, now in Oslo`."""
+_JOKED = re.compile(
+    r"^(?:(?:no|nah),? )?(?:(?:era|es|estaba de) (?:una )?broma|(?:i(?:['’]m"
+    r"| was) )?(?:just )?(?:kidding"
+    r"|joking)|jk)[,.!:;]+ (?P<rest>.+)$",
+    _I,
+)
 _PREPOSITIONS = frozenset({"in", "at", "for", "as", "on", "to", "en", "de", "para", "como", "con"})
 
 
@@ -86,8 +99,9 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
     statements: list[Statement] = []
     takes_back = changing = before = ""
     for clause in clauses:
-        if clause.kind is ClauseKind.UNREAL and known and TAKEN_BACK.match(clause.text):
-            takes_back = known[-1]
+        if clause.kind is ClauseKind.UNREAL and known:
+            takes_back = known[-1] if TAKEN_BACK.match(clause.text) else takes_back
+            statements += _behind_joke(clause.text, known)
         if clause.kind not in (ClauseKind.STATEMENT, ClauseKind.OTHER):
             continue
         if clause.kind is ClauseKind.OTHER and statements and _CONTINUED.match(clause.text):
@@ -95,7 +109,7 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
             statements[-1] = replace(statements[-1], text=f"{statements[-1].text}; {clause.text}")
             known.append(statements[-1].text)
             continue
-        if changing and is_successor(clause.text, changing):
+        if changing and is_successor(clause.text, changing, before):
             statements.pop()
             named = with_person(clause.text, known)
             found = _succession(before, named, changing)
@@ -103,7 +117,7 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
         else:
             found, changing = _statements_of_clause(clause, known, remembered)
         before = clause.text
-        for one in found:
+        for one in chain.from_iterable(map(_with_rest, found)):
             statements.append(one)
             known = [other for other in known if other != one.replaced] + [one.text]
     return Reading(
@@ -161,7 +175,7 @@ def _statements_of_clause(
         return [corrected], ""
     every = [*remembered, *known]
     first, rest = split_announcement(named.text)
-    if earlier := announced(first, every):
+    if earlier := announced(first, every, known):
         is_over = bool(ended_part(first))
         if not rest:
             told = ending(first, earlier) if is_over else [_plain_statement(first)]
@@ -171,7 +185,30 @@ def _statements_of_clause(
         return [successor(named.text, earlier)], ""
     if not is_own:
         return [], ""
-    return [_plain_statement(with_thing(named.text, known), clause.is_change)], ""
+    full = with_role(with_thing(named.text, known), every)
+    return [_plain_statement(full, clause.is_change)], ""
+
+
+def _behind_joke(text: str, known: Sequence[str]) -> list[Statement]:
+    """`Just kidding, I'm a Leeds fan`: the correction behind the joke; without an earlier statement
+    it may be one, too."""
+    found = _JOKED.match(text)
+    rest = Clause(text=found["rest"], kind=ClauseKind.OTHER, is_change=True) if found else None
+    corrected = resolve_correction(rest, known, ()) if rest else None
+    return [corrected] if corrected else []
+
+
+def _with_rest(new: Statement) -> list[Statement]:
+    """The statement; and the half of a double one (`Tom rows and Mia swims`) that it leaves as it
+    is."""
+    for border in re.finditer(r"\s+(?:and|y)\s+|\s*[,;]\s+", new.replaced):
+        halves = new.replaced[: border.start()], new.replaced[border.end() :]
+        if not all(map(is_statement, halves)) or any(half in new.text for half in halves):
+            continue
+        said = concepts_of(new.text)
+        other = min(halves, key=lambda half: len(concepts_of(half) & said))
+        return [new, Statement(text=other[:1].upper() + other[1:], is_change=True)]
+    return [new]
 
 
 def _ended_and_new(found: re.Match[str]) -> list[Statement]:

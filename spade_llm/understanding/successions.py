@@ -10,7 +10,14 @@ import re
 from typing import TYPE_CHECKING
 
 from spade_llm.understanding.corrections import restated, with_typed_value
-from spade_llm.understanding.features import ended_part, ended_thing, features, is_denial
+from spade_llm.understanding.features import (
+    ended_part,
+    ended_thing,
+    ends,
+    features,
+    is_denial,
+)
+from spade_llm.understanding.pronouns import with_role
 from spade_llm.understanding.replacement import COPULA, EXCLUSIVE, Statement
 from spade_llm.understanding.vocabulary import (
     ValueType,
@@ -18,6 +25,7 @@ from spade_llm.understanding.vocabulary import (
     general,
     is_concept,
     phrase_concepts,
+    things,
     typed_values,
     value_key,
     values_of_part,
@@ -50,10 +58,14 @@ _ANNOUNCES = re.compile(
 _ENGLISH_PAST = re.compile(
     r"(?:\w{3,}ed|bought|took|sold|left|quit|lost|gave|threw|broke|split|got|cut|dropped)$", _I
 )
-_SUCCEEDS = re.compile(
+_SUCCEEDS_NOW = re.compile(
     r"\b(?:now|instead|these days|from now on|nowadays|currently|ahora|actualmente|en su lugar"
-    r"|desde ahora|a partir de ahora)\b"
-    r"|^(?:(?:i|we)(?:['’]ve)? )?(?:bought|got|joined|started|signed|took|taken|found|am|use"
+    r"|desde ahora|a partir de ahora)\b",
+    _I,
+)
+_SUCCEEDS = re.compile(
+    rf"{_SUCCEEDS_NOW.pattern}|^(?:(?:i|we)(?:['’]ve)? )?(?:bought|got|joined|started|signed|took"
+    rf"|taken|found|am|use"
     r"|drive|have"
     r"|(?:me |nos )?(?:he|hemos) (?:comprado|pillado|apuntado|cogido|empezado)|compr[eé]|compramos"
     r"|estoy|voy|uso|tengo)\b|^(?:it|they|i|we)['’](?:s|re|m)\b|^(?:es|son)\b",
@@ -71,60 +83,23 @@ _VERB = re.compile(
     r"\b(?:i|we)(?:['’](?:m|ve|re))? (?:now |usually |always |mostly )?([a-z]+)"
     r"|(?<![a-z'’])([a-záéíóúñ]+(?:oy|o|amos|emos|imos))\b"
 )
-_OF_MANY = frozenset(
-    [
-        "have",
-        "like",
-        "love",
-        "know",
-        "want",
-        "think",
-        "speak",
-        "am",
-        "was",
-        "had",
-        "been",
-        "can",
-        "will",
-        "do",
-        "got",
-        "need",
-        "feel",
-        "hate",
-        "live",
-        "work",
-        "tengo",
-        "quiero",
-        "hablo",
-        "conozco",
-        "soy",
-        "estoy",
-        "como",
-        "creo",
-        "tenemos",
-        "somos",
-        "estamos",
-        "vivo",
-        "trabajo",
-        "no",
-        "lo",
-        "yo",
-        "cuando",
-        "ahora",
-        "tanto",
-        "mucho",
-        "poco",
-        "otro",
-        "nuevo",
-        "solo",
-        "pero",
-        "todo",
-        "luego",
-        "bajo",
-        "kilo",
-    ]
-)
+_OF_MANY = frozenset({
+    "have", "like", "love", "know", "want", "think", "speak", "am", "was", "had", "been", "can",
+    "will", "do", "got", "need", "feel", "hate", "live", "work", "tengo", "quiero", "hablo",
+    "conozco", "soy", "estoy", "como", "creo", "tenemos", "somos", "estamos", "vivo", "trabajo",
+    "no", "lo", "yo", "cuando", "ahora", "tanto", "mucho", "poco", "otro", "nuevo", "solo",
+    "pero", "todo", "luego", "bajo", "kilo",
+})  # fmt: skip
 """Verbs of which several objects hold at a time, and words that look like verbs."""
+_SUBJECTS = frozenset({"i", "we", "my", "our", "yo", "nosotros", "mi", "the", "el", "la"})
+_BARE_END = re.compile(
+    r"^(?:(?:it|they)(?:['’]s| is| has| was| got|['’]ve| have| were)? \w+|(?:(?:i|we)(?:['’]ve"
+    r"| have)? )?"
+    r"[a-z]+ (?:it|them)|(?:se )?(?:me |nos )?(?:l[ao]s? )?(?:he |hemos |ha "
+    r"|han )?[a-záéíóúñ]+)\b[^,;]{0,25}$",
+    _I,
+)
+"""An end without a noun."""
 _PRESENT = re.compile(
     r"^(?:now |ahora )?(?:(?:i|we) (?!like|love|hate|think|feel|know|want|hope|can|will|was|had"
     r"|did)\w+(?<!ed)"
@@ -134,15 +109,19 @@ _PRESENT = re.compile(
 """A habit or state of the speaker."""
 
 
-def announced(text: str, every: Sequence[str]) -> str:
+def announced(text: str, every: Sequence[str], known: Sequence[str]) -> str:
     """The latest of the earlier statements of which a part of a message says that it is over or has
-    changed; empty if it says so of none."""
+    changed; empty if it says so of none. `known`: those of this conversation; a pronoun refers to
+    the last of them."""
     if not every or len(text.split()) > MAX_ANNOUNCEMENT_WORDS:
         return ""
     ended = ended_part(text)
     if not ended and not _ANNOUNCES.search(text):
         return ""
     named = concepts_of(ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text)) - general()
+    if ended and not named and _BARE_END.search(text) and known:
+        # "It broke", "lo vendí": what was spoken of last.
+        return known[-1]
     return next(
         (
             one
@@ -156,7 +135,9 @@ def announced(text: str, every: Sequence[str]) -> str:
 def ending(text: str, earlier: str) -> list[Statement]:
     """The statements that take an earlier one's place if it, or one of several things of which it
     tells, is over: `Pepper died` ends only a part of `our goldfish are Salt and Pepper`."""
-    told = with_topic(elliptic(text[:1].upper() + text[1:]), earlier)
+    text = elliptic(text[:1].upper() + text[1:])
+    told = with_role(text, [earlier])
+    told = with_topic(text, earlier) if told == text else told
     named = value_key(ended_thing(ended_part(text)))
     for start, end in typed_values(earlier).get(ValueType.NAME, ()):
         if value_key(earlier[start:end]) <= named and (
@@ -185,7 +166,7 @@ def split_announcement(text: str) -> tuple[str, str]:
         if (
             rest
             and (ended_part(first) or _ANNOUNCES.search(first))
-            and (_SUCCEEDS.search(rest) or _PRESENT.match(rest))
+            and is_successor(rest, "", first)
         ):
             return first, rest
     return text, ""
@@ -197,14 +178,18 @@ def elliptic(text: str) -> str:
     return f"I {text[0].lower()}{text[1:]}" if _ENGLISH_PAST.match(first) else text
 
 
-def is_successor(text: str, earlier: str) -> bool:
+def is_successor(text: str, earlier: str, announcement: str) -> bool:
     """Check whether a clause behind an announcement says what holds instead."""
     # "I'm at Aldi" is as much about work as about a home.
     about = features(text).topic - phrase_concepts(text)
     if about & EXCLUSIVE - features(earlier).topic:
         return False
     has_type = values_of_part(text).keys() & typed_values(earlier).keys()
-    return bool(has_type or _SUCCEEDS.search(text) or _PRESENT.match(text))
+    if has_type or _SUCCEEDS_NOW.search(text):
+        return True
+    # "I don't smoke, I run": a denial needs no successor.
+    is_over = not features(announcement).is_negated
+    return is_over and bool(_SUCCEEDS.search(text) or _PRESENT.match(text))
 
 
 def successor(text: str, earlier: str, announcement: str = "") -> Statement:
@@ -217,17 +202,43 @@ def successor(text: str, earlier: str, announcement: str = "") -> Statement:
         return found
     if found := restated(text, [earlier], [earlier], is_change=True):
         return found
+    if found := _with_object(text, earlier, announcement):
+        return found
     text = elliptic(text[:1].upper() + text[1:])
-    return Statement(text=with_topic(text, earlier), is_change=True, replaced=earlier)
+    told = with_topic(text, earlier, announcement)
+    return Statement(text=told, is_change=True, replaced=earlier)
 
 
-def with_topic(text: str, earlier: str) -> str:
+def _with_object(text: str, earlier: str, announcement: str) -> Statement | None:
+    """`Now I do judo` after `I quit yoga`: the earlier statement, if it has the same verb, with the
+    new object in the place of the one that the announcement names."""
+    words, before = _SUCCEEDS_NOW.sub(" ", text).split(), earlier.split()
+    shared = 0
+    while shared < min(len(words) - 1, len(before)) and words[shared].lower() == before[
+        shared
+    ].lower().replace("’", "'"):
+        shared += 1
+    named = concepts_of(announcement)
+    place = [n for n, word in enumerate(before) if n >= shared > 0 and concepts_of(word) & named]
+    is_verb = any(word.lower() not in _SUBJECTS for word in before[:shared])
+    if not is_verb or not place or place != list(range(place[0], place[-1] + 1)):
+        return None
+    changed = [*before[: place[0]], *words[shared:], *before[place[-1] + 1 :]]
+    return Statement(text=" ".join(changed), is_change=True, replaced=earlier)
+
+
+def with_topic(text: str, earlier: str, announcement: str = "") -> str:
     """A statement with the topic of an earlier one in parentheses, unless it names that itself:
-    `I bought a Skoda (car)`."""
+    `I bought a Skoda (car)`. `announcement`: names the value that is replaced, which is no topic.
+    """
     said, before = features(text).concepts, features(earlier)
-    topic = _topic(earlier)
+    topic = _topic(earlier, announcement)
     if not topic or said & before.topic & concepts_of(topic):
         return text
+    if not ended_part(announcement):
+        # "Ana changed her mind, it's a cake now" is about Ana.
+        names = [earlier[start:end] for start, end in typed_values(earlier).get(ValueType.NAME, ())]
+        topic = " ".join([topic, *(one for one in names if one in announcement)])
     return f"{text} ({topic})"
 
 
@@ -255,7 +266,7 @@ def _verbs(text: str) -> frozenset[str]:
     return frozenset(found) - _OF_MANY
 
 
-def _topic(statement: str) -> str:
+def _topic(statement: str, announcement: str) -> str:
     """The words that name what a statement is about, without its value."""
     if found := COPULA.match(statement):
         return found["noun"]
@@ -263,10 +274,12 @@ def _topic(statement: str) -> str:
     spans = sorted((one for of in typed_values(statement).values() for one in of), reverse=True)
     for start, end in spans:
         bare = f"{bare[:start]} {bare[end:]}"
+    named = value_key(ended_thing(ended_part(announcement)))
     words = [
         word
         for word in re.findall(r"[^\W_]+", bare)
         if any(is_concept(one) and one not in general() for one in concepts_of(word))
+        and not value_key(word) & named
     ]
     return " ".join(words[:1])
 
@@ -275,5 +288,6 @@ def is_announcement_only(text: str, earlier: str) -> bool:
     """Check whether a part names the topic (`switched banks`), not only the value, so that it would
     be taken for an answer beside what holds instead."""
     before = features(earlier)
-    relations = {one for one in before.topic if is_concept(one)}
-    return bool(concepts_of(text) & relations) or not concepts_of(text) & before.concepts
+    named = concepts_of(ended_thing(ended_part(text))) & before.concepts
+    relations = {one for one in before.topic if is_concept(one) and one not in things()}
+    return not named or bool(named & relations) or ends(text, before.concepts)

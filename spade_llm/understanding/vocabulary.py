@@ -98,6 +98,7 @@ def _typos() -> Mapping[str, frozenset[str]]:
 _PHRASES = (
     (r"\b(?:got|was|been|get) promoted\b|\bascendid[oa]\b", "work role"),
     (r"\b(?:seeing|dating) (?:someone|somebody|a)\b|\bin a relationship\b|\bsaliendo con\b", "marital partner"),
+    (r"\bme (?:he )?cas(?:[eé]|ado)\b|\bnos (?:hemos )?casa(?:mos|do)\b|\bgot (?:married|hitched)\b|\btied the knot\b", "marital"),
     (r"\bfor a living\b|\ba qu[eé] (?:me|te|se) dedic[oa]s?\b|\bde qu[eé] trabaj[oa]\b", "work profession"),
     (r"\bwhat do i do\b(?! \w)|\ben qu[eé] trabajo\b", "work profession role"),
     (r"\bi(?:['’]m| am) (?:now |currently )?in (?-i:[A-Z])\w+|\bestoy (?:viviendo )?en (?-i:[A-Z])\w+", "home"),
@@ -214,6 +215,8 @@ class ValueType(StrEnum):
     DAY = "day"
     TIME = "time"
     COLOUR = "colour"
+    HANDLE = "handle"
+    """Address on the net: `@ana`, `ana@example.org`."""
     NUMBER = "number"
     NAME = "name"
 
@@ -259,6 +262,7 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     ValueType.COLOUR: re.compile(rf"\b(?:(?:dark|light) )?(?:{_COLOURS})\b", re.IGNORECASE),
+    ValueType.HANDLE: re.compile(r"(?<!\w)@[\w.-]+|\b[\w.+-]+@[\w.-]+\w|\bhttps?://\S+|\bwww\.\S+"),
     ValueType.NUMBER: re.compile(
         r"(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*[a-z]{0,3}\b|\b[A-Z]*\d+[A-Z\d]*\b"
     ),
@@ -344,9 +348,9 @@ def concepts_of(text: str) -> frozenset[str]:
 
 
 def _concepts_of_word(word: str, *, is_definite: bool) -> frozenset[str]:
-    known = _table().concepts.get(word)
+    known = _table().concepts.get(word) or _inflected(word)
     if known is None:
-        known = _inflected(word) or _typo(word)
+        known = _typo(word)
         if known is not None:
             return known
         is_empty = word in STOP or word.isspace() or (len(word) == 1 and not word.isdigit())
