@@ -67,6 +67,22 @@ _SWITCHED = re.compile(
     _I,
 )
 """`I switched to maths`."""
+_FOLLOWS = re.compile(
+    r"^(?:it['’]?s|it is|i['’]m|i (?:go|am|use|take)|we['’]re|we (?:go|use|are)|now|the|our|my|es"
+    r"|son|voy"
+    r"|vamos|ahora|estoy|uso|el|la|los|las|mi|nuestr[oa])\b",
+    _I,
+)
+"""Beginning of what holds instead of a value that was named before."""
+_ASIDE_PLACE = re.compile(r"\b(?:in|at|on|en) [^,;]*", _I)
+_EXCLAIMED = re.compile(r"^(?:[^\W\d_]+ ?){1,2}[,.!…:;–—-]+\s*(?P<value>.+)$")
+"""An exclamation before a value: `whoops, 2121`."""
+_PAINTED = re.compile(
+    r"^(?:(?:i|we|they)(?:['’]ve)? \w+ (?:it|them)|(?:me |nos )?l[ao]s? (?:he |hemos "
+    r"|han )?\w+)\b",
+    _I,
+)
+"""Something done to what was spoken of last."""
 _PLACED = re.compile(
     r"^(?:they|he|she|i|we)?(?:['’]ve| have)? ?(?:put|moved|switched) (?:me |us )?(?P<at>as|in|on"
     r"|at|to)"
@@ -143,12 +159,25 @@ def resolve_correction(
     if found := restated(text, every, known, is_change=is_change):
         return found
     for border in _PARTS.finditer(text):
-        # "They fired Ann, the boss is Eve": the first part names the value that is replaced.
         said, part = text[: border.start()], text[border.end() :]
-        named = [one for one in every if with_typed_value(one, said, part)]
-        if found := restated(part, named or every, known, is_change=is_change or bool(named)):
+        if found := _named_before(said, part, every) or restated(
+            part, every, known, is_change=is_change
+        ):
             return found
     return _short_correction(clause, known) if known else None
+
+
+def _named_before(said: str, part: str, every: Sequence[str]) -> Statement | None:
+    """`They fired Ann, the boss is Eve`: the statement of which the first part names the value that
+    the second one replaces."""
+    if not _FOLLOWS.match(part) or len(part.split()) > MAX_FRAGMENT_WORDS + 1:
+        return None
+    for one in reversed(every):
+        found = with_typed_value(one, _ASIDE_PLACE.sub(" ", said), part)
+        around = concepts_of(_outside(part, values_of_part(part))) - general()
+        if found and (around <= features(one).concepts or not around):
+            return found
+    return None
 
 
 def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
@@ -158,12 +187,29 @@ def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
         return None
     if found := _with_same_preposition(text, known[-1]):
         return found
+    exclaimed = _EXCLAIMED.match(text)
+    value = exclaimed["value"] if exclaimed else text
+    types = values_of_part(value)
+    is_value = bool(types) and not concepts_of(_outside(value, types))
+    if exclaimed and is_value and types.keys() <= typed_values(known[-1]).keys():
+        return _with_types(known[-1], value, types)
+    if _PAINTED.match(text) and (found := _with_colour(text, known[-1])):
+        return found
     if switched := _SWITCHED.match(text):
         return _with_fragment(known, switched["new"])
     is_bare = clause.kind is ClauseKind.OTHER or bool(_IT_IS.match(text))
     if clause.is_change and is_bare:
         return _with_fragment(known, text)
     return _respelled(text, known) if _IT_IS.match(text) else None
+
+
+def _with_colour(text: str, earlier: str) -> Statement | None:
+    """`I painted it red` after `my bike is blue`."""
+    types = {
+        kind: spans for kind, spans in values_of_part(text).items() if kind is ValueType.COLOUR
+    }
+    is_coloured = ValueType.COLOUR in typed_values(earlier)
+    return _with_types(earlier, text, types) if types and is_coloured else None
 
 
 def _with_same_preposition(text: str, earlier: str) -> Statement | None:

@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import lead_in_end
 from spade_llm.understanding.features import features, is_changed
 from spade_llm.understanding.replacement import COPULA, Statement, are_two_of_a_kind, replaces
 from spade_llm.understanding.statements import read_message
-from spade_llm.understanding.vocabulary import concepts_of, general, typed_values
+from spade_llm.understanding.vocabulary import (
+    concepts_of,
+    general,
+    is_function_word,
+    typed_values,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,17 +35,24 @@ MIN_REPEATED = 0.6
 MAX_MESSAGE_CHARS = 1500
 """Maximum length of a message whose statements are compared; a longer one is more likely pasted."""
 
+STEM_CHARS = 4
+"""Letters by which forms of one word are recognized if the vocabulary does not know them."""
 _VERB = (
     r"(?:forget|delete|erase|remove|drop|wipe|scrub|purge|scrap|get rid of|clear|cross out"
     r"|rub out|stop (?:remembering|knowing|storing|keeping)|scratch|strike|unlearn|un-?remember"
-    r"|take (?:back|out)|do(?:n['’]t| not) (?:remember|store|keep|save|know|hold on to|bring up"
-    r"|mention)"
+    r"|take (?:back|out)"
+    r"|(?:do(?:n['’]t| not)|you(?:['’]re| are) not to|you (?:needn['’]t|mustn['’]t|must not"
+    r"|shouldn['’]t"
+    r"|should not|don['’]t (?:need|have) to)|(?:there['’]s )?no need to|never) (?:remember|store"
+    r"|keep|save"
+    r"|know|(?:hold|hang) on ?to|retain|recall|record|bring up|mention|note)"
     r"|(?:i )?do(?:n['’]t| not) want you to (?:know|remember|keep|store|have|hold)"
     r"|(?:que )?(?:te |se ){0,2}(?:olv[ií]d|b[oó]rr|elim[ií]n|qu[ií]t|supr[ií]m|desc[aá]rt|t[aá]ch"
     r"|descart)"
     r"(?:a|á|e|é|es|ar|en|as|aras)(?:te|me|se|mel[ao]s?|sel[ao]s?|l[aoe]s?)?(?: (?:usted|de))*"
     r"|no (?:quiero que )?(?:(?:lo|la|te|se|me) )*(?:recuerdes?|guardes?|sepas?|acuerdes?(?: de)?"
-    r"|tengas?|menciones?|conserves?)(?: m[aá]s)?(?: de)?"
+    r"|tengas?|menciones?|conserves?|retengas?|quedes? con|memorices?"
+    r"|registres?)(?: m[aá]s)?(?: de)?"
     r"|deja de (?:recordar|guardar)"
     r"|(?:ya )?no (?:hace falta que|tienes que|necesitas) (?:recuerdes|recordar|guardar))"
 )
@@ -54,6 +67,7 @@ _WHAT_WAS_SAID = (
     r"(?:(?:all|everything|anything|whatever|todo) )?(?:(?:the|that|this) (?:\w+ )?(?:bit|part"
     r"|thing"
     r"|stuff|fact|info\w*|story|business|note|memory|entry|record|message)s?\b"
+    r"|(?:the|that|this) (?:[\w'’-]+ ){1,3}(?:bit|part|thing|stuff|story|business)\b"
     r"|what(?:ever)? (?:i|you)\b|(?:i|you) (?:ever )?(?:said|told|mentioned)|about\b"
     r"|(?:lo|eso|esto) (?:de|que|del)\b|(?:la|el|los) (?:parte|cosa|dato|tema|asunto|historia"
     r"|mensaje|recuerdo)s? (?:de|que|sobre)\b)"
@@ -63,7 +77,9 @@ _ASKING = (
     r"(?:please |actually,? |(?:can|could|would|will) you |you (?:can|should|may|could) |just "
     r"|i(?:['’]d| would)? "
     r"(?:want|like|prefer|need|rather)(?: not)? (?:you to |that you |you )?|let['’]?s |por favor,? "
-    r"|puedes? |podr[ií]as? |me "
+    r"|puedes? |podr[ií]as? |me |(?:haz(?:me)?|h[aá]game) (?:el|un) favor (?:de|y) "
+    r"|do me a favou?r and "
+    r"|would you mind |te importar[ií]a |a ver si |(?:te|le) (?:pido|ruego) que "
     r"|(?:quiero|prefiero|necesito|me gustar[ií]a) que |mejor |ya )*"
 )
 _BEFORE_VERB = (
@@ -132,7 +148,9 @@ _REASON = re.compile(
     r"|no)\b"
     r"| in case| or (?:else|i)\b| cos| cuz| que es| it['’]s| porque| ya que| antes de que| para que"
     r"| no vaya a| por si)(?: .*)?$"
-    r"|(?: please| pls| por favor| porfa| from your memory| de tu memoria| for me| for good"
+    r"|(?: please| pls| por favor| porfa| (?:from|off) (?:the|your) (?:memory|records?|list|notes"
+    r"|files?)| de (?:tu|su) (?:memoria|lista)"
+    r"| (?:thing|stuff|business)| would you| for me| for good"
     r"| already"
     r"| completely| right now| now| ok(?:ay)?| ya| anda)+$",
     _I,
@@ -232,7 +250,21 @@ def matching(topic: str, statements: Sequence[str]) -> list[int]:
     found = [number for share, number in covered if share >= MIN_COVERAGE and share == best]
     # "What I earn" is the salary rather than the bonus that is paid in April.
     named = [number for number in found if specific & _subject_concepts(statements[number])]
-    return named or found
+    return named or found or _akin(topic, statements)
+
+
+def _akin(topic: str, statements: Sequence[str]) -> list[int]:
+    """Indices of the statements with another form of a word of the topic: `ronquidos`, `ronca`."""
+    wanted = _stems(topic)
+    return [number for number, one in enumerate(statements) if wanted & _stems(one)]
+
+
+def _stems(text: str) -> frozenset[str]:
+    """Beginnings of the longer words, with one letter for each sound."""
+    words = (re.sub("qu|z", "c", strip_accents(word)) for word in split_words(text))
+    return frozenset(
+        word[:STEM_CHARS] for word in words if len(word) > STEM_CHARS and not is_function_word(word)
+    )
 
 
 def _subject_concepts(statement: str) -> frozenset[str]:

@@ -74,7 +74,8 @@ def with_person(text: str, known: Sequence[str]) -> str:
 def with_role(text: str, earlier: Sequence[str]) -> str:
     """The statement with what a named being is to the speaker before its name, if one of the
     earlier statements tells: `Rex is ill` → `my dog Rex is ill`."""
-    names = [found[0] for found in _NAME.finditer(text)]
+    # "My boss Anna" is another Anna than "my sister Anna".
+    names = [found[0] for found in _NAME.finditer(text) if not _OWN_NOUN.search(text)]
     for name in dict.fromkeys(names):
         for one in reversed(earlier):
             noun = _role_of(name, one)

@@ -99,6 +99,7 @@ _PHRASES = (
     (r"\b(?:got|was|been|get) promoted\b|\bascendid[oa]\b", "work role"),
     (r"\b(?:seeing|dating) (?:someone|somebody|a)\b|\bin a relationship\b|\bsaliendo con\b", "marital partner"),
     (r"\bme (?:he )?cas(?:[eé]|ado)\b|\bnos (?:hemos )?casa(?:mos|do)\b|\bgot (?:married|hitched)\b|\btied the knot\b", "marital"),
+    (r"\b(?:gone|moved|went) (?:back )?into (?!town\b|work\b|business\b)|\ba vivir\b", "home"),
     (r"\bfor a living\b|\ba qu[eé] (?:me|te|se) dedic[oa]s?\b|\bde qu[eé] trabaj[oa]\b", "work profession"),
     (r"\bwhat do i do\b(?! \w)|\ben qu[eé] trabajo\b", "work profession role"),
     (r"\bi(?:['’]m| am) (?:now |currently )?in (?-i:[A-Z])\w+|\bestoy (?:viviendo )?en (?-i:[A-Z])\w+", "home"),

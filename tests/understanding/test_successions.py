@@ -28,6 +28,12 @@ def _current(*messages: str) -> list[str]:
         ("Tom is 4 and Mia is 8", "Mia turned 9", "Tom is 4 and Mia is 9"),
         ("I drive a Polo", "swapped the Polo for a Leon", "I drive a Leon"),
         ("Quedamos el lunes", "en vez del lunes, el jueves", "el jueves"),
+        ("I row on Sundays", "quit rowing, now I jog", "jog"),
+        ("Mi tutor es Bruno", "echaron a Bruno, el tutor es Saúl", "Mi tutor es Saúl"),
+        ("Tengo un Nokia", "se me rompió, ahora uso un Honor", "Honor"),
+        ("My scooter is green", "I sprayed it orange", "My scooter is orange"),
+        ("The locker code is 5512", "whoops, 5521", "The locker code is 5521"),
+        ("Mi cuenta es @lia.cose", "me la robaron, ahora es @lia.teje", "@lia.teje"),
         # Repeated with less around it.
         ("The call with the bank about the loan is on Monday", "the call is on Friday", "loan"),
     ],
@@ -73,6 +79,28 @@ def test_one_of_several_things_is_over() -> None:
     current = _current("Our fish are Salt and Vinegar", "Vinegar died")
 
     assert "Our fish are Salt" in current
+
+
+def test_the_other_half_of_a_double_statement_stays() -> None:
+    current = _current("Tom plays chess and Mia plays golf", "Mia gave up golf")
+
+    assert "Tom plays chess" in " ".join(current)
+
+
+def test_a_named_being_keeps_its_role() -> None:
+    current = _current("My cousin Ada lives in Lima", "Ada moved to Quito")
+
+    assert "My cousin Ada lives in Quito" in current or "My cousin Ada moved to Quito" in current
+
+
+def test_another_person_of_the_same_name_is_told_apart() -> None:
+    current = _current("My sister Eva lives in Bonn", "My boss Eva lives in Essen")
+
+    assert len(current) == 2
+
+
+def test_a_correction_behind_a_joke_counts() -> None:
+    assert _current("I support Leeds", "just kidding, I support Hull") == ["I support Hull"]
 
 
 def test_a_pronoun_means_what_was_spoken_of_last() -> None:
