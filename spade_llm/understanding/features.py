@@ -186,6 +186,18 @@ class Features:
         return dict(self.values).get(kind)
 
 
+_SOJOURN = re.compile(
+    r"^(?:i['’]?m|i am|we['’]?re|we are|estoy|estamos) (?:in|en)\b|\b(?:this (?:week|weekend|month"
+    r"|morning|afternoon|evening)|today|tonight|right now|for work|on business"
+    r"|for (?:a|two|three|the|some) (?:days?|nights?|weeks?|weekend)|esta (?:semana|noche"
+    r"|ma[ñn]ana|tarde)|este (?:finde|fin de semana|mes)|hoy|por trabajo|unos d[ií]as"
+    r"|de (?:visita|paso|viaje|vacaciones))\b",
+    _I,
+)
+"""A stay: `I'm in Berlin` does not end what was said of a home elsewhere."""
+_STAYING = frozenset({"visit", "trip"})
+
+
 @lru_cache(maxsize=2000)
 def features(text: str) -> Features:
     """Features of a statement, of which the first MAX_CHARS are read; cached, since candidates are
@@ -204,10 +216,13 @@ def features(text: str) -> Features:
     concepts = concepts_of(text)
     subject = _SUBJECT.match(text)
     named = concepts_of(subject[1]) & kin() if subject else frozenset()
+    # Expressions are read with their values: `I'm in Rome` says where somebody lives.
+    topic = (concepts_of(bare) | phrase_concepts(text)) - general()
+    if not _CHANGE.search(text) and (concepts & _STAYING or _SOJOURN.search(text)):
+        topic -= {"home"}
     return Features(
         concepts=concepts,
-        # Expressions are read with their values: `I'm in Rome` says where somebody lives.
-        topic=(concepts_of(bare) | phrase_concepts(text)) - general(),
+        topic=topic,
         values=values,
         beings=(concepts & kin()) - _ROLES,
         subject=named,

@@ -59,6 +59,13 @@ EXCLUSIVE = frozenset({
     "appointment", "meeting", "exam", "surgery", "wedding",
 })  # fmt: skip
 """Relations that hold a single value at a time."""
+_AT_WORK = re.compile(
+    r"\b(?:work|office|school) (?:phone|address|e?-?mail|number)\b|\b(?:phone|address|e?-?mail"
+    r"|number) at (?:work|the office|school)\b|\b(?:tel[eé]fono|n[uú]mero|direcci[oó]n|correo) "
+    r"(?:de la |del? )(?:trabajo|oficina|empresa|escuela)\b",
+    _I,
+)
+"""`My work phone`: it says nothing about the private one."""
 _FAVOURITE = re.compile(r"\b(?:favou?rite|favorit[oa]s?|preferid[oa]s?)\b", _I)
 """A noun with it holds one value, whatever it is."""
 _OWN_HOME = re.compile(
@@ -126,7 +133,7 @@ def replaces(new: Statement, old: str) -> bool:
 
 def _is_about_another(new: str, old: str) -> bool:
     """Check whether two statements are about different beings or things."""
-    if are_two_of_a_kind(new, old):
+    if are_two_of_a_kind(new, old) or bool(_AT_WORK.search(new)) != bool(_AT_WORK.search(old)):
         return True
     is_own_home = _OWN_HOME.match(new) and _OWN_HOME.match(_SELF.sub("I", old))
     return features(new).beings != features(old).beings and not is_own_home

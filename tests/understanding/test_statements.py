@@ -129,6 +129,10 @@ def test_a_change_ends_the_fact_before_it(new: str, old: str) -> None:
         ("I want to live in Rome", "I live in Madrid"),
         ("I don't eat meat", "I'm vegetarian"),
         ("I live in Madrid", "I work in Toledo"),
+        ("I'm in Berlin for work this week", "I live in Madrid"),
+        ("I visited the old town with Maria", "I live in Madrid"),
+        ("Hoy estoy en Sevilla", "Vivo en Cádiz"),
+        ("My work phone number is 600 222 333", "My phone number is 600 111 222"),
     ],
 )
 def test_other_facts_stay(new: str, old: str) -> None:
