@@ -121,7 +121,7 @@ _EVENTS = (
             r"|laid off|retired|made redundant|let go|sacked|lost my job|changed jobs"
             r"|cambiado de trabajo|unemployed|out of work"
             r"|dejado (?:mi|el) trabajo|dej[eé] (?:mi|el) trabajo|despid\w+|despedid[oa]"
-            r"|jubil\w+|en (?:el )?paro)\b",
+            r"|(?:me (?:he )?|nos (?:hemos )?)jubil\w+|ya estoy jubilad[oa]|en (?:el )?paro)\b",
             _I,
         ),
         frozenset({"work"}),

@@ -6,9 +6,16 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from spade_llm.search.terms import split_words
 from spade_llm.understanding.clauses import FINITE
 from spade_llm.understanding.features import Features, ended_part, ends, features
-from spade_llm.understanding.vocabulary import ValueType, concepts_of, general, value_key
+from spade_llm.understanding.vocabulary import (
+    ValueType,
+    concepts_of,
+    general,
+    phrase_concepts,
+    value_key,
+)
 
 _I = re.IGNORECASE
 
@@ -66,10 +73,39 @@ _AT_WORK = re.compile(
     _I,
 )
 """`My work phone`: it says nothing about the private one."""
+_OF_THINGS = frozenset({"phone", "email", "password", "code", "wifi", "size", "height", "weight"})
+"""Exclusive relations that many things and people have: the codes of a gate and of an alarm."""
+_DATED = frozenset({"appointment", "meeting", "exam", "surgery", "wedding"})
+"""The same of events: a change may leave out which (`it was moved to Friday`)."""
+_LIGHT_WORDS = "start starts number número empiezo empieza"
+"""Words that many facts share which are not about the same."""
+_JOB = frozenset({"work", "profession", "role"})
+_OWN_JOB = re.compile(
+    r"^(?:(?:i|we|yo|ahora) (?:\w+ ){0,2}?(?:works?|working|teach|(?:have|got) an? (?:\w+ )?job)"
+    r"|i['’]?m (?:now )?(?:an? |working|employed)|my (?:\w+ )?(?:job|work|employer|company)"
+    r"|mi (?:trabajo|empresa)"
+    r"|(?:yo |ahora )?(?:soy|trabajo|curro|laburo|chambeo|tengo (?:un )?trabajo))\b",
+    _I,
+)
+"""Job of the speaker, as opposed to a colleague, or to a run before work."""
+_SPEAKER_NAMED = re.compile(
+    r"^(?:i['’]?m|i am|my (?:\w+ )?(?:sur)?name|call me|me llamo|ll[aá]ma(?:me|rme)"
+    r"|mi (?:nombre|apellido)|(?:yo )?soy)\b",
+    _I,
+)
+_OWN_ADDRESS = re.compile(
+    r"^(?:my|our|mi|nuestr[oa]) (?:(?:new|home|nuev[oa]) )?(?:address|home|house|flat|apartment"
+    r"|place|direcci[oó]n|domicilio|casa|piso)\b",
+    _I,
+)
+_STREET = re.compile(
+    r"\b(?:street|road|avenue|lane|floor|flat|calle|avenida|plaza|piso|planta|portal)\b|\d", _I
+)
+"""Where in a place somebody lives: it does not contradict the place."""
 _FAVOURITE = re.compile(r"\b(?:favou?rite|favorit[oa]s?|preferid[oa]s?)\b", _I)
 """A noun with it holds one value, whatever it is."""
 _OWN_HOME = re.compile(
-    r"^(?:i|we|i['’]\w+|we['’]\w+) (?:\w+ ){0,2}?(?:live|living|moved|based)\b"
+    r"^(?:i|we|i['’]\w+|we['’]\w+) (?:\w+ ){0,2}?(?:lives?|living|moved|based)\b"
     r"|^(?:(?:yo|ahora|ya|me|nos|he|hemos|acabo de) )*(?:vivo|vivimos|mud\w+)\b",
     _I,
 )
@@ -83,7 +119,11 @@ _MARITAL = re.compile(
     r"|divorciad|viud)",
     _I,
 )
-_DIET = re.compile(r"\b(?:vegan[oa]?|vegetarian[oa]?|pescatarian|pescetarian[oa]|meat|carne)\b", _I)
+_DIET = re.compile(
+    r"\b(?:vegan[oa]?|vegetarian[oa]?|pescatarian|pescetarian[oa]|meat"
+    r"|carne(?! de (?:conducir|identidad|socio)))\b",
+    _I,
+)
 _COUPLE = frozenset({"girlfriend", "boyfriend", "wife", "husband"})
 """Beings that the end of a relationship is about: `my girlfriend and I split up`."""
 
@@ -118,7 +158,7 @@ def replaces(new: Statement, old: str) -> bool:
     one, other = features(new.text), features(_SELF.sub("I", old))
     if one.is_reported or one.is_plan or other.is_reported:
         return False
-    if ends(new.text, other.concepts):
+    if ends(new.text, other.concepts - _unsaid(old)):
         return not one.beings - _COUPLE
     if one.is_denial != other.is_denial:
         return _is_negation(new.text if one.is_denial else "", one, other)
@@ -127,8 +167,17 @@ def replaces(new: Statement, old: str) -> bool:
     return not _is_about_another(new.text, old) and (
         _is_other_taste(one, other)
         or _has_other_word(new, old, one)
-        or (_is_same_topic(new, one, other) and _has_other_value(new, old, one, other))
+        or (
+            _is_same_topic(new, one, other)
+            and _has_same_holder(new, _SELF.sub("I", old), one, other)
+            and _has_other_value(new, old, one, other)
+        )
     )
+
+
+def _unsaid(text: str) -> frozenset[str]:
+    """Relations that only an expression of several words suggests: `soy zurda` may name a job."""
+    return phrase_concepts(text) - concepts_of(" ".join(split_words(text)[1:]))
 
 
 def _is_about_another(new: str, old: str) -> bool:
@@ -143,7 +192,7 @@ def _is_negation(denial: str, one: Features, other: Features) -> bool:
     """Check whether a new statement denies an older one, or the other way round: the older one has
     most concepts of the new one, or of the part of it that denies (`denial`: its text)."""
     core = (concepts_of(ended_part(denial)) if denial else one.concepts) - general()
-    shared = core & other.concepts
+    shared = (core & other.concepts) - {"like", "dislike"}
     return bool(shared) and len(shared) >= NEGATION_SHARE * len(core)
 
 
@@ -183,6 +232,44 @@ def _class_words(text: str) -> dict[re.Pattern[str], str]:
     Cached, since candidates are compared again and again."""
     found = {one: one.search(text) for one in (_PREFER, _ROLE, _MARITAL, _DIET)}
     return {one: match[0][:STEM_CHARS].lower() for one, match in found.items() if match}
+
+
+def _has_same_holder(new: Statement, old: str, one: Features, other: Features) -> bool:
+    """Check whether a relation that two statements share is one of the same person or thing: the
+    boss's name is not the speaker's, and the alarm's code not the gate's."""
+    shared = one.topic & other.topic
+    after, before = one.topic - shared, other.topic - shared
+    # "The call is on Friday" leaves out which: the one that is known.
+    is_known = after <= before and bool(new.is_change or COPULA.match(new.text))
+    if shared <= {"name"} and not (
+        one.values_of(ValueType.DAY) and other.values_of(ValueType.DAY) and is_known
+    ):
+        return _named(new.text, one) == _named(old, other)
+    if shared <= {"home"} and not one.beings:
+        is_detail = bool(_STREET.search(new.text)) != bool(_STREET.search(old))
+        return (new.is_change or not is_detail) and all(
+            _OWN_HOME.match(text) or _OWN_ADDRESS.match(text)
+            for text in ((old,) if new.is_change else (new.text, old))
+        )
+    if shared <= concepts_of(_LIGHT_WORDS):
+        return after == before
+    if shared & _DATED:
+        return (after == before or is_known) and not (one.is_past and other.is_past)
+    if shared & _OF_THINGS:
+        return after == before
+    if shared <= _JOB and not one.beings:
+        return bool(_OWN_JOB.match(old)) and not other.is_past
+    if shared <= {"age"} and (after | before) & {"height", "weight"}:
+        return False
+    return one.is_own == other.is_own
+
+
+def _named(text: str, said: Features) -> frozenset[str]:
+    """Concepts of the person or thing whose name a statement tells; none: it is not known."""
+    if _SPEAKER_NAMED.match(text) and not said.beings:
+        return frozenset({"speaker"})
+    found = COPULA.match(text)
+    return said.beings or (concepts_of(found["noun"]) if found else frozenset({text}))
 
 
 def _is_same_topic(new: Statement, one: Features, other: Features) -> bool:

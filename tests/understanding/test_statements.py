@@ -133,6 +133,14 @@ def test_a_change_ends_the_fact_before_it(new: str, old: str) -> None:
         ("I visited the old town with Maria", "I live in Madrid"),
         ("Hoy estoy en Sevilla", "Vivo en Cádiz"),
         ("My work phone number is 600 222 333", "My phone number is 600 111 222"),
+        ("My boss is called Ravi", "I'm Sandy"),
+        ("Mi jefe se llama Ramón", "Me llamo Fernando"),
+        ("The alarm code is 5519", "The gate code is 7390"),
+        ("Our landlord's number is 0161 496 0022", "My phone number is 600 111 222"),
+        ("I start my new job at Siemens on Monday", "The union rep at work is Bogdan"),
+        ("I start my new job at Siemens on Monday", "I go running before work"),
+        ("I live at 12 High Street", "I live in Oslo"),
+        ("Soy maestra jubilada", "Soy zurda"),
     ],
 )
 def test_other_facts_stay(new: str, old: str) -> None:
