@@ -50,7 +50,25 @@ EPISODES = "Conversations"
 ORIGIN_HEADINGS = {Origin.EPISODE: EPISODES, Origin.PATTERN: "Patterns found in conversations"}
 NO_PERSON = "About no particular person"
 
-LETTA_AGENT_TYPE = "letta_v1_agent"
+LETTA_AGENT_TYPE = "memgpt_v2_agent"
+"""Type that all versions since 0.11 know."""
+# Letta imports no agent without a model. A local one: the memories stay on the machine until
+# another one is chosen there.
+LETTA_MODEL = {
+    "handle": "ollama/llama3.2",
+    "model": "llama3.2",
+    "model_endpoint_type": "ollama",
+    "model_endpoint": "http://localhost:11434",
+    "context_window": 8192,
+}
+LETTA_EMBEDDER = {
+    "handle": "ollama/nomic-embed-text",
+    "embedding_model": "nomic-embed-text",
+    "embedding_endpoint_type": "ollama",
+    "embedding_endpoint": "http://localhost:11434",
+    "embedding_dim": 768,
+    "embedding_chunk_size": 300,
+}
 LETTA_BLOCK_LIMIT = 20_000
 """Limit of a core memory block in characters: Letta's default, since each prompt contains it."""
 LETTA_BLOCKS = {
@@ -212,7 +230,7 @@ def _block_lines(memories: Sequence[_Memory]) -> list[str]:
 def _agent_file(
     owner: str, values: Mapping[str, Sequence[str]], now: datetime
 ) -> Mapping[str, object]:
-    """Agent file of Letta: ids are a prefix and a number; no model, which the import chooses."""
+    """Agent file of Letta: ids are a prefix and a number."""
     blocks = [
         {
             "id": f"block-{number}",
@@ -227,6 +245,8 @@ def _agent_file(
         "id": "agent-0",
         "name": owner.partition("@")[0],
         "agent_type": LETTA_AGENT_TYPE,
+        "llm_config": LETTA_MODEL,
+        "embedding_config": LETTA_EMBEDDER,
         "block_ids": [block["id"] for block in blocks],
         "messages": [],
         "in_context_message_ids": [],

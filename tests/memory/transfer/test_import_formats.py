@@ -43,6 +43,8 @@ EXPECTED = {
         4,
         {"system message": 2, "tool message": 1, "unfilled line": 1},
     ),
+    "letta_server.af": (4, 3, {"system message": 2, "tool message": 2}),
+    "letta_server_v1.af": (4, 2, {"system message": 2, "tool message": 1}),
     "llm_memory.json": (0, 3, {"system message": 1}),
     "chatgpt_conversations.json": (
         3,
@@ -449,7 +451,7 @@ def _replaced(item: object, at: int, value: object) -> object:
     _collect(whole, places)
     if places:
         container, key = places[at % len(places)]
-        container[key] = value  # type: ignore[index,call-overload]
+        container[key] = value  # type: ignore[index]
     return whole
 
 
