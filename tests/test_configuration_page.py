@@ -27,6 +27,7 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
         "services": settings.ServicesTable,
         "ending": settings.EndingTable,
         "learning": settings.LearningTable,
+        "learning.reflection": settings.ReflectionTable,
         "memory": settings.MemoryTable,
         "documents": settings.DocumentsTable,
         "files": settings.FilesTable,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from spade_llm.assistant.chat.service import ChatTurnInput
+    from spade_llm.memory.learning.learner import ReflectionLimits
     from spade_llm.providers.embedder import Embedder
     from spade_llm.providers.model import ChatModel
 
@@ -46,6 +47,7 @@ class MemoryAgent(XmppAgent):
     """`embedder=None`: keywords only, and every answer says so.
 
     `learns`: conversations become episodes and facts, with `learning_model` or by rules alone.
+    `reflection`: limits of the reflection with that model; None: there is none.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class MemoryAgent(XmppAgent):
         embedder: Embedder | None = None,
         learns: bool = True,
         learning_model: ChatModel | None = None,
+        reflection: ReflectionLimits | None = None,
         options: AgentOptions | None = None,
     ) -> None:
         super().__init__(jid, password, options=options)
@@ -67,7 +70,9 @@ class MemoryAgent(XmppAgent):
         self._learns = learns
         by = f"with {learning_model.name}" if learning_model else "by rules"
         self._learning = by if learns else "off"
-        self._learner = Learner(self._backend.learning(), self._backend, model=learning_model)
+        self._learner = Learner(
+            self._backend.learning(), self._backend, model=learning_model, reflection=reflection
+        )
         self._own_memories = PersonalMemoryCommands(self._backend)
         service = MemoryService(self._backend, on_observed=self._learner.wake)
         service.attach(self.node.dispatcher)

@@ -28,6 +28,14 @@ MAX_EPISODES = 100
 """Maximum number of a person's episodes that are compared together."""
 
 
+MAX_REFLECTED_FACTS = 100
+MAX_REFLECTED_EPISODES = 20
+"""Maximum number of a person's facts and episodes that one reflection reads."""
+MIN_REFLECTED_FACTS = 3
+"""Minimum number of facts that are reflected on."""
+MAX_LEARNED_CHANGES = 50
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDraft:
     """A memory to be added; the store gives it an id, an owner and dates."""
@@ -108,6 +116,11 @@ class MemoryEntry:
     def agent_id(self) -> str:
         """The owner, as specs/1 and specs/3 call it."""
         return self.owner
+
+    @property
+    def holds_since(self) -> datetime:
+        """Time from which it is true, or else was stored."""
+        return self.valid_at or self.created_at
 
     @property
     def last_accessed(self) -> datetime:
@@ -518,7 +531,18 @@ class ConsentStore(Protocol):
     async def consent(self, subject: str) -> Consent: ...
 
     async def set_consent(self, subject: str, *, is_given: bool) -> Consent:
-        """Give or withdraw consent; withdrawal also removes the patterns learned under it."""
+        """Give or withdraw consent; withdrawal also removes the patterns learned under it, and
+        undoes what reflections changed."""
+        ...
+
+    async def learned(self, subject: str) -> Sequence[LearnedChange]:
+        """Return what reflections have changed about a subject, newest first (at most
+        MAX_LEARNED_CHANGES)."""
+        ...
+
+    async def undo_learned(self, subject: str, ids: Sequence[str]) -> int:
+        """Undo these changes for good, and return their number; unknown ids are ignored. What was
+        closed or hidden is as it was before, summaries are gone, and none of it is done again."""
         ...
 
 
@@ -593,6 +617,66 @@ class ConsentingPerson:
     """Counts what was new about them."""
 
 
+class ReflectionKind(StrEnum):
+    """What a reflection does."""
+
+    CLOSED = "closed"
+    """A fact that a later one contradicts is closed."""
+    MERGED = "merged"
+    """A fact that repeats another one is hidden."""
+    SUMMARY = "summary"
+    """A summary of several memories by theme is added."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectionMaterial:
+    """A person's memories with one owner, as a reflection reads them."""
+
+    owner: str
+    subject: str
+    facts: tuple[MemoryEntry, ...]
+    """Facts that hold, oldest first; the newest MAX_REFLECTED_FACTS."""
+    episodes: tuple[MemoryEntry, ...]
+    """Oldest first; the newest MAX_REFLECTED_EPISODES."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactPair:
+    """Two facts about one person."""
+
+    changed: MemoryEntry
+    """The fact that is closed or hidden."""
+    kept: MemoryEntry
+    """The fact that contradicts it, or says the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectionChanges:
+    """Changes that a reflection proposes; the store checks them again."""
+
+    closed: tuple[FactPair, ...] = ()
+    merged: tuple[FactPair, ...] = ()
+    summaries: Mapping[str, MemoryDraft] = field(default_factory=dict)
+    """By theme, each with its sources."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedChange:
+    """A change by a reflection that can be undone."""
+
+    id: str
+    """UUID."""
+    kind: ReflectionKind
+    content: str
+    """The fact that was closed or hidden, or the summary."""
+    because: str = ""
+    """The fact that contradicts it or says the same; empty if it was forgotten since."""
+    sources: int = 0
+    """Number of memories that a summary is made of."""
+    at: datetime
+    """UTC."""
+
+
 class LearningStore(Protocol):
     """Learning queue: conversations of all owners from which memories are still to be learned.
     Raises StorageFailed, Busy.
@@ -645,6 +729,22 @@ class LearningStore(Protocol):
 
     async def consenting_people(self, *, limit: int = 4) -> Sequence[ConsentingPerson]:
         """Return people with consent about whom there are new episodes, with their episodes."""
+        ...
+
+    async def next_reflection(self, *, runs_per_day: int) -> ReflectionMaterial | None:
+        """Return the memories of a consenting person with MIN_REFLECTED_FACTS facts about whom
+        something is new, and count the run; None if there is none. Each person at most once a day
+        (UTC), and all together `runs_per_day`, whatever comes of the runs."""
+        ...
+
+    async def save_reflection(
+        self, material: ReflectionMaterial, changes: ReflectionChanges
+    ) -> int:
+        """Apply the changes whose memories are still as they were read, and return their number.
+
+        Only memories of this owner about this person are changed, and nothing that was undone once
+        is done again. Without consent nothing is changed.
+        """
         ...
 
     async def save_patterns(

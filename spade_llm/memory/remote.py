@@ -137,6 +137,8 @@ class MemoryClient(RpcClient):
 
     consent = Operation(ConsentStore.consent, READ, "consent")
     set_consent = Operation(ConsentStore.set_consent, WRITE, "consent")
+    learned = Operation(ConsentStore.learned, READ, "changes")
+    undo_learned = Operation(ConsentStore.undo_learned, WRITE, "count")
 
     retrieve = Operation(MemoryEndpoint.retrieve, READ, "text")
     session_context = Operation(MemoryEndpoint.session_context, READ, "context")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from spade_llm.memory.learning.episodes import EPISODE_DATES
 from spade_llm.memory.learning.novelty import topic_stems
 from spade_llm.search.memory_query import FACT_TYPES, Origin
 from spade_llm.search.sentences import split_sentences
@@ -38,10 +39,6 @@ the other."""
 EVENT_CONCEPTS = frozenset({"partner", "work", "study"})
 """Concepts of facts that an event ends: `we broke up`, `I got fired`."""
 MAX_RELATED = 20
-_EPISODE_HEAD = re.compile(
-    r"\d{4}-\d\d-\d\d, \d\d:\d\d(?:–\d\d:\d\d| – \d{4}-\d\d-\d\d, \d\d:\d\d)?: "
-)
-"""Dates of an episode, as memory/learning/episodes.py writes them."""
 _SPEAKER = re.compile(r"[^:\n]{1,60}: ")
 
 
@@ -78,11 +75,6 @@ def related_facts(facts: Sequence[MemoryEntry], texts: Sequence[str]) -> tuple[M
     return tuple(found[:MAX_RELATED])
 
 
-def begins_at(entry: MemoryEntry) -> datetime:
-    """Time from which a memory holds: when it was said, or else stored."""
-    return entry.valid_at or entry.created_at
-
-
 def apply_validity(
     hits: Sequence[ScoredMemory],
     *,
@@ -113,7 +105,7 @@ def successors(
 ) -> tuple[ScoredMemory, ...]:
     """Candidates that replace a sentence of an outdated message or episode: what holds instead."""
     said = [
-        (text, _concepts_of(text), begins_at(one.entry))
+        (text, _concepts_of(text), one.entry.holds_since)
         for one in outdated
         for _, line in spoken_lines(one.entry)
         for text in map(in_first_person, split_sentences(line))
@@ -144,8 +136,8 @@ def _evidence_of_facts(hits: Sequence[ScoredMemory]) -> list[_Evidence]:
     return [
         one
         for entry in facts
-        if entry.invalid_at is None and entry.origin is not Origin.PATTERN
-        for one in _evidence([_statement(entry.content)], begins_at(entry))
+        if entry.invalid_at is None and entry.origin not in (Origin.PATTERN, Origin.REFLECTION)
+        for one in _evidence([_statement(entry.content)], entry.holds_since)
     ]
 
 
@@ -155,7 +147,7 @@ def _evidence_of_messages(hits: Sequence[ScoredMemory]) -> list[_Evidence]:
         one
         for entry in said
         if entry.metadata.get("role") == "user" and len(entry.content) <= MAX_MESSAGE_CHARS
-        for one in _evidence(_statements_of(entry.content), begins_at(entry))
+        for one in _evidence(_statements_of(entry.content), entry.holds_since)
     ]
 
 
@@ -200,7 +192,7 @@ def _checked(
         return hit
     if len(entry.content) > MAX_MESSAGE_CHARS and entry.origin is Origin.MESSAGE:
         return hit
-    at = begins_at(entry)
+    at = entry.holds_since
     read = [
         (begin, [(one, _end_of(one, at, evidence, former)) for one in split_sentences(text)])
         for begin, text in spoken_lines(entry)
@@ -229,7 +221,7 @@ def spoken_lines(entry: MemoryEntry) -> list[tuple[str, str]]:
     if entry.origin is not Origin.EPISODE:
         return [("", line) for line in entry.content.splitlines()]
     lines = []
-    head = found[0] if (found := _EPISODE_HEAD.match(entry.content)) else ""
+    head = found[0] if (found := EPISODE_DATES.match(entry.content)) else ""
     for line in entry.content[len(head) :].splitlines():
         name = found[0] if (found := _SPEAKER.match(line)) else ""
         lines.append((head + name, line[len(name) :]))

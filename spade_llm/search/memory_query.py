@@ -51,6 +51,8 @@ class Origin(StrEnum):
     """A summary of others."""
     PATTERN = "pattern"
     """Pattern common to several conversations of a person; its sources are their episodes."""
+    REFLECTION = "reflection"
+    """Summary by theme of a person's memories; its sources are those memories."""
     MESSAGE = "message"
     """Message of a conversation in a search result; not an entry."""
 

@@ -344,6 +344,18 @@ MEMORY_EXAMPLES = (
         about="Reads a person's consent.",
     ),
     Example(
+        request=MemoryClient.learned.body(subject=ADA),
+        answer=MemoryClient.learned.response,
+        about="Lists what reflections changed about a person.",
+    ),
+    Example(
+        request=MemoryClient.undo_learned.body(
+            subject=ADA, ids=["00000000-0000-0000-0000-000000000001"]
+        ),
+        answer=MemoryClient.undo_learned.response,
+        about="Undoes such changes for good.",
+    ),
+    Example(
         request=MemoryClient.configure_decay.body(policy=DecayPolicy(is_enabled=True)),
         answer=MemoryClient.configure_decay.response,
         about="Sets the caller's retention policy.",

@@ -13,7 +13,7 @@ from spade_llm.core.limits import LruDict
 from spade_llm.core.text import pluralize, single_line
 from spade_llm.memory.contract import MemoryChange
 from spade_llm.memory.learning.episodes import EPISODE_DATES
-from spade_llm.search.memory_query import Category, MemoryFilter, MemoryQuery, Origin
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.commands.registry import CommandRegistry
     from spade_llm.assistant.history.conversations import ConversationCache
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
-    from spade_llm.memory.contract import MemoryEntry, OwnedMemory
+    from spade_llm.memory.contract import MemoryEntry
 
 MAX_LINE_CHARS = 300
 MAX_ITEM_CHARS = 160
@@ -269,79 +269,3 @@ def _ambiguous_number(number: str) -> str:
 
 
 MAX_SHOWN_CHARS = 2 * NUMBER_CHARS
-
-
-LISTED = 50
-"""A person's newest patterns."""
-SHOWN_CHARS = 200
-"""Maximum length of the excerpt of a conversation in which a pattern was found, in characters."""
-LEARN_USAGE = (
-    "/learn on lets me remember what several of our conversations have in common; /learn off"
-    " removes that and ends it; /learn NUMBER shows where one was seen."
-)
-
-
-class LearningCommands:
-    def __init__(self, memory: MemoryBehaviour) -> None:
-        self._memory = memory
-
-    def add_to(self, commands: CommandRegistry) -> None:
-        commands.add(
-            "learn",
-            self._learn,
-            "/learn on, /learn off – whether I remember what our conversations have in common",
-            "/learn – what that is; /learn NUMBER – in which conversations it was seen",
-        )
-
-    async def _learn(self, argument: str, turn_input: ChatTurnInput) -> str:
-        memory = self._memory.memory
-        if memory is None:
-            return NO_MEMORY
-        match argument.lower():
-            case "" | "status":
-                return await _status(memory, turn_input.peer)
-            case "on":
-                await memory.set_consent(turn_input.peer, is_given=True)
-                return (
-                    "From now on I remember what several of our conversations have in common, those"
-                    " that I still have among them. /learn shows it, /learn off removes it."
-                )
-            case "off":
-                await memory.set_consent(turn_input.peer, is_given=False)
-                return "I no longer do that, and what I had learned that way is removed."
-            case number:
-                return await _provenance(memory, turn_input.peer, number)
-
-
-async def _status(memory: OwnedMemory, peer: str) -> str:
-    consent = await memory.consent(peer)
-    if consent.since is None:
-        return f"I do not compare our conversations with each other. {LEARN_USAGE}"
-    patterns = await _patterns(memory, peer)
-    allowed = f"You have allowed it since {consent.since:%Y-%m-%d}."
-    if not patterns:
-        return f"{allowed} I have found nothing in common yet. {LEARN_USAGE}"
-    return "\n".join([f"{allowed} What I have found:", *map(_line, patterns), LEARN_USAGE])
-
-
-async def _provenance(memory: OwnedMemory, peer: str, number: str) -> str:
-    pattern = find_by_number(await _patterns(memory, peer), number)
-    if pattern is None:
-        return f"There is nothing with the number {number[:NUMBER_CHARS]!r}. {LEARN_USAGE}"
-    episodes = await memory.peek(pattern.sources)
-    lines = [f"- {single_line(one.content, SHOWN_CHARS)}" for one in episodes]
-    return "\n".join([_line(pattern), "It was seen in these conversations:", *lines])
-
-
-async def _patterns(memory: OwnedMemory, peer: str) -> list[MemoryEntry]:
-    which = MemoryFilter(subject=peer, category=Category.PATTERN)
-    page = await memory.list(which, limit=LISTED)
-    # A tool may store a memory of this category, too; only the learner's have sources.
-    return [one for one in page.entries if one.origin is Origin.PATTERN]
-
-
-def _line(pattern: MemoryEntry) -> str:
-    """`of`, `first` and `last` are what the learner wrote (learning/pattern_rules.py)."""
-    known = pattern.metadata
-    seen = f"in {known.get('conversations')} of {known.get('of')} conversations"
-    return f"{numbered_line(pattern)} ({seen}, {known.get('first')} to {known.get('last')})"

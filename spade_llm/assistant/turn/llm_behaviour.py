@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from spade_llm.assistant.chat.messages import AnswerSource, BuiltContext, ToolRoundReport
 from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput, ToolCallReport
 from spade_llm.assistant.commands.forget_requests import ForgetRequests
-from spade_llm.assistant.commands.memory import LearningCommands, MemoryCommands
+from spade_llm.assistant.commands.learning import LearningCommands
+from spade_llm.assistant.commands.memory import MemoryCommands
 from spade_llm.assistant.commands.registry import NOTHING_TO_STOP, STOP, CommandRegistry
 from spade_llm.assistant.history.conversations import IDLE_S, ConversationCache, ConversationLocks
 from spade_llm.assistant.turn.approval import Approver

@@ -65,7 +65,7 @@ def without_repeated(memories: Sequence[ScoredMemory]) -> tuple[ScoredMemory, ..
     """Memories that say something that no better one says, in their order. Facts are better than
     messages, and messages than episodes, since they say the same in fewer words.
 
-    A fact or a message repeats a single other memory, an episode all others together, if these have
+    A fact or a message repeats a single other memory, a summary all others together, if these have
     REPETITION_OVERLAP of its words (a short text: all), and both or neither deny something.
     """
     kept: list[tuple[ScoredMemory, frozenset[int], bool]] = []
@@ -73,7 +73,7 @@ def without_repeated(memories: Sequence[ScoredMemory]) -> tuple[ScoredMemory, ..
         text = " ".join(text for _, text in spoken_lines(memory.entry))
         words, denies = topic_stems(text), is_denial(text)
         others = [(known, is_no) for one, known, is_no in kept if _may_stand_for(one, memory)]
-        if memory.entry.origin is Origin.EPISODE:
+        if memory.entry.origin in (Origin.EPISODE, Origin.REFLECTION):
             others = [(frozenset().union(*(known for known, _ in others)), denies)]
         if not any(_covers(known, words) and is_no == denies for known, is_no in others):
             kept.append((memory, words, denies))
@@ -82,12 +82,16 @@ def without_repeated(memories: Sequence[ScoredMemory]) -> tuple[ScoredMemory, ..
 
 
 def _form(memory: ScoredMemory) -> int:
-    """Order of forms: facts, the person's messages, the assistant's, episodes."""
-    if memory.entry.origin is Origin.EPISODE:
-        return 3
-    if not is_message(memory):
-        return 0
-    return 1 if memory.entry.metadata.get("role") == "user" else 2
+    """Order of forms: facts, summaries, the person's messages, the assistant's, episodes."""
+    match memory.entry.origin:
+        case Origin.EPISODE:
+            return 4
+        case Origin.MESSAGE:
+            return 2 if memory.entry.metadata.get("role") == "user" else 3
+        case Origin.REFLECTION:
+            return 1
+        case _:
+            return 0
 
 
 def _may_stand_for(one: ScoredMemory, other: ScoredMemory) -> bool:

@@ -17,7 +17,6 @@ from spade_llm.context.retention import ensure_system_prompt
 from spade_llm.context.token_counter import CachedTokenCounter
 from spade_llm.core.errors import ModelError
 from spade_llm.guardrails.guardrail import call_user_code
-from spade_llm.memory.validity import begins_at
 from spade_llm.providers.model import MAX_NAME_CHARS, safe_name
 from spade_llm.providers.quoted_context import (
     CONTEXT_NAME,
@@ -153,7 +152,7 @@ def quoted_memory(found: ScoredMemory) -> QuotedMemory:
     """Quotation of a memory: entries by category or type, messages by speaker; dated by the time of
     validity."""
     entry = found.entry
-    date = begins_at(entry).date().isoformat()
+    date = entry.holds_since.date().isoformat()
     until = entry.invalid_at.date().isoformat() if entry.invalid_at else ""
     if is_message(found):
         said = f"{speaker_of(entry)}: {entry.content}"

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from spade_llm.cli.factory.model_choice import ModelChoice
     from spade_llm.cli.sockets import Listener
     from spade_llm.core.settings import TermsTable
+    from spade_llm.memory.learning.learner import ReflectionLimits
     from spade_llm.providers import ChatModel, OfflineProvider
     from spade_llm.providers.openai.model import OpenAIModel
     from spade_llm.tools import Tool
@@ -247,7 +248,19 @@ async def _memory(
         embedder=await factory.embedders.get(spec),
         learns=spec.settings.learning.enabled,
         learning_model=_open_model(choice, stack) if choice else None,
+        reflection=_reflection_limits(spec) if choice else None,
         options=_options(spec, factory),
+    )
+
+
+def _reflection_limits(spec: DeploymentSpec) -> ReflectionLimits | None:
+    from spade_llm.memory.learning.learner import ReflectionLimits
+
+    table = spec.settings.learning.reflection
+    if not table.enabled:
+        return None
+    return ReflectionLimits(
+        runs_per_day=table.runs_per_day, tokens=table.tokens, deadline_s=table.seconds
     )
 
 

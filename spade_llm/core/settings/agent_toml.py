@@ -219,12 +219,35 @@ class DocumentsTable(Table):
     is on the agent's own domain. Documents that are not listed here are not quoted in chats."""
 
 
+class ReflectionTable(Table):
+    """`[learning.reflection]`: the model of `[learning.provider]` looks for contradictions and
+    repetitions, and writes summaries, for people that allowed it by `/learn on`."""
+
+    enabled: bool = False
+    runs_per_day: int = Field(default=20, ge=1, le=10_000)
+    """People on a day (UTC), each at most once; one call of the model each, two at most."""
+    tokens: int = Field(default=6000, ge=2000, le=200_000)
+    """Of one prompt, estimated; the newest memories that fit are reflected on."""
+    seconds: float = Field(default=120.0, gt=0, le=3600)
+    """Deadline of one run."""
+
+
 class LearningTable(Table):
     """`[learning]`: how a memory turns conversations into episodes and facts."""
 
     enabled: bool = True
     provider: ProviderTable | None = None
     """`[learning.provider]`: the model that takes facts from episodes. Without it: rules."""
+    reflection: ReflectionTable = ReflectionTable()
+
+    @model_validator(mode="after")
+    def _check_reflection(self) -> LearningTable:
+        if self.reflection.enabled and (self.provider is None or not self.enabled):
+            raise ValueError(
+                "learning.reflection needs a model: add [learning.provider], or set"
+                " learning.reflection.enabled = false"
+            )
+        return self
 
 
 class PeerLimitsTable(Table):

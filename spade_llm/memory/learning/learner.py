@@ -67,11 +67,25 @@ class LearningSchedule:
     max_backoff_s: float = 600.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectionLimits:
+    """Limits of reflection: it works in the background and is paid by the operator."""
+
+    runs_per_day: int = 20
+    """People on a day (UTC), each at most once: one call of the model each, two if its first answer
+    does not fit the schema."""
+    tokens: int = 6000
+    """Maximum number of estimated tokens of a prompt; the oldest memories are left out first."""
+    deadline_s: float = 120.0
+    """Deadline for both calls, in seconds."""
+
+
 class Learner:
     """Background task that learns memories from conversations; use it with `async with`.
 
     `model=None`: rules only. If the model is unavailable, the episode is retried later. If its
-    answers cannot be used, the rules are applied instead, and this is logged.
+    answers cannot be used, the rules are applied instead, and this is logged. `reflection`: limits
+    of the reflection with the model; None: there is none, and no query for it.
     """
 
     def __init__(
@@ -81,11 +95,13 @@ class Learner:
         *,
         model: ChatModel | None = None,
         schedule: LearningSchedule | None = None,
+        reflection: ReflectionLimits | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._store = store
         self._backend = backend
         self._model = model
+        self._reflection = reflection if model else None
         self._rules = RuleExtractor()
         self._extractor: Extractor = ModelExtractor(model) if model else self._rules
         self._schedule = schedule or LearningSchedule()
@@ -143,7 +159,10 @@ class Learner:
     async def _step(self) -> int:
         """Cut what has rested, and read some: what is cut does not wait for all to be read."""
         return (
-            await self._cut_all() + await self._extract_batch() + await self._find_patterns_batch()
+            await self._cut_all()
+            + await self._extract_batch()
+            + await self._find_patterns_batch()
+            + await self._reflect()
         )
 
     async def _wait(self) -> None:
@@ -212,6 +231,30 @@ class Learner:
             self._back_off(error)
             return 0
         return len(people)
+
+    async def _reflect(self) -> int:
+        """Reflect on the memories of one person; returns how many people that were."""
+        limits = self._reflection
+        if self._model is None or limits is None or self._clock() < self._retry_at:
+            return 0
+        material = await self._store.next_reflection(runs_per_day=limits.runs_per_day)
+        if material is None:
+            return 0
+        # Here, so that a memory without reflection does not compile the rules.
+        from spade_llm.memory.learning.reflection_model import reflect
+
+        try:
+            changes = await reflect(self._model, material, limits)
+        except (InvalidModelOutput, ContextTooLong) as error:
+            # Tomorrow again: the run is counted.
+            logger.warning("unusable model answer, no reflection for %s: %s", material.owner, error)
+            return 1
+        except ModelError as error:
+            self._back_off(error)
+            return 0
+        count = await self._store.save_reflection(material, changes)
+        logger.info("reflection for %s: %d changes", material.owner, count)
+        return 1
 
     async def _update_patterns(self, person: ConsentingPerson) -> None:
         """Raises ModelError if the model is away, ServiceError (the store)."""

@@ -13,7 +13,7 @@ from spade_llm.core.errors import InvalidModelOutput, ModelUnavailable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.providers.model import ChatModel, Completion, ContextMessage, ToolSpec
+    from spade_llm.providers.model import ChatModel, Completion, ContextMessage, Sampling, ToolSpec
 
 F = TypeVar("F", bound=BaseModel)
 
@@ -28,6 +28,7 @@ class StructuredAnswer(Generic[F]):
     """Prompt after an invalid answer; `{problems}` lists the errors."""
     subject_name: str
     """Name of the requested data, for the log."""
+    sampling: Sampling | None = None
 
     async def request(
         self, model: ChatModel, messages: Sequence[ContextMessage], *, deadline_s: float
@@ -54,7 +55,9 @@ class StructuredAnswer(Generic[F]):
 
     async def _complete(self, model: ChatModel, messages: Sequence[ContextMessage]) -> str:
         name = self.tool.name
-        completion = await model.complete(messages, [self.tool], tool_choice=name)
+        completion = await model.complete(
+            messages, [self.tool], tool_choice=name, sampling=self.sampling
+        )
         return _answer_json(completion, name)
 
     def _retry_messages(self, answer: str, error: ValidationError) -> list[ContextMessage]:

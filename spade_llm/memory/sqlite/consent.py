@@ -13,7 +13,7 @@ from spade_llm.memory.contract import (
     ConsentingPerson,
     EpisodeWithMessages,
 )
-from spade_llm.memory.sqlite import entries
+from spade_llm.memory.sqlite import entries, reflection
 from spade_llm.memory.sqlite.entries import DELETE_ENTRY, owner_number, record_action, record_count
 from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VALID_NOW, VISIBLE
 from spade_llm.memory.sqlite.rows import (
@@ -34,11 +34,19 @@ from spade_llm.search.memory_query import Category, Origin
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
-    from spade_llm.memory.contract import MemoryDraft, MemoryEntry
+    from spade_llm.memory.contract import (
+        MemoryDraft,
+        MemoryEntry,
+        ReflectionChanges,
+        ReflectionMaterial,
+    )
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
 
 # 5: a pattern.
 SELECT_PATTERNS = f"SELECT seq, id, subject, sources FROM entry WHERE {OWNED_ENTRY} AND origin = 5"
+
+# 6: a summary by reflection. Two queries, so that each uses its index.
+SELECT_DERIVED = f"{SELECT_PATTERNS} UNION ALL {reflection.SELECT_ALL_SUMMARIES}"
 
 SELECT_PERSON_PATTERNS = f"""
     SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
@@ -144,15 +152,42 @@ def behaviour_patterns(
 def remove_patterns_of_episodes(
     transaction: Transaction, owner: str, episodes: Set[bytes], *, now: int
 ) -> None:
-    """Remove patterns learned from one of these episodes; the people are learned from again."""
+    """Remove patterns and summaries made from one of these memories; the people are learned from
+    again."""
     gone = [
         row
-        for row in _patterns_of_owner(transaction, owner)
+        for row in transaction.all(SELECT_DERIVED, {"owner": owner})
         if not episodes.isdisjoint(_split_packed_ids(row[3]))
     ]
+    gone += _stale_summaries(transaction, owner, {row[1] for row in gone}, now=now)
     _delete_patterns(transaction, owner, gone, now=now)
     for subject in {row[2] for row in gone}:
         mark_person_changed(transaction, owner, subject)
+
+
+def undo_reflection(
+    transaction: Transaction, owner: str, subject: str, ids: Sequence[bytes], *, now: int
+) -> int:
+    """Undo changes of reflections for good; return the number of those that there were."""
+    undone = reflection.undo_changes(transaction, owner, subject, ids, now=now)
+    reject_patterns(transaction, owner, subject, undone)
+    return len(undone)
+
+
+def save_reflection(
+    transaction: Transaction,
+    material: ReflectionMaterial,
+    changes: ReflectionChanges,
+    *,
+    now: int,
+) -> int:
+    """Apply the changes of a reflection; return their number."""
+    owner = material.owner
+    rejected = rejected_pattern_ids(transaction, owner, material.subject)
+    done = reflection.save_changes(transaction, material, changes, rejected=rejected, now=now)
+    # Earlier summaries of what was closed or hidden.
+    remove_patterns_of_episodes(transaction, owner, set(done), now=now)
+    return len(done)
 
 
 def remove_stale_patterns(
@@ -209,12 +244,13 @@ def give_consent(transaction: Transaction, owner: str, subject: str, *, now: int
 
 def withdraw_consent(transaction: Transaction, owner: str, subject: str, *, now: int) -> Consent:
     """Withdraw the consent; remove the patterns that it allowed and the list of rejected
-    patterns."""
+    patterns, and undo what reflections changed."""
     which: dict[str, SqlValue] = {"owner": owner, "subject": subject}
     if transaction.count(DELETE_CONSENT, which):
         record_count(transaction, owner, "consent_withdrawn", 1, now=now)
-    patterns = [row for row in _patterns_of_owner(transaction, owner) if row[2] == subject]
-    _delete_patterns(transaction, owner, patterns, now=now)
+    derived = transaction.all(SELECT_DERIVED, {"owner": owner})
+    _delete_patterns(transaction, owner, [row for row in derived if row[2] == subject], now=now)
+    reflection.undo_all(transaction, owner, subject)
     return Consent()
 
 
@@ -271,6 +307,21 @@ def save_patterns(
     # Up to the count that was read: what is new since then is looked at again.
     transaction.count(UPDATE_LEARNED, {**who, "changed": person.changed})
     return [str(UUID(bytes=id)) for id in kept]
+
+
+def _stale_summaries(
+    transaction: Transaction, owner: str, but: Set[bytes], *, now: int
+) -> list[SqlRow]:
+    """Summaries with a source that is gone or no longer holds, however that came about."""
+    return [
+        row
+        for row in transaction.all(reflection.SELECT_ALL_SUMMARIES, {"owner": owner})
+        if row[1] not in but
+        and any(
+            transaction.first(reflection.IS_SOURCE, {"owner": owner, "id": id, "now": now}) is None
+            for id in _split_packed_ids(row[3])
+        )
+    ]
 
 
 def _patterns_of_owner(transaction: Transaction, owner: str) -> Sequence[SqlRow]:

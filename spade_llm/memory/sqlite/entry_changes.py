@@ -9,7 +9,7 @@ from fsrs import Card, Rating, Scheduler, State
 
 from spade_llm.core.errors import InvalidArguments, ServiceError
 from spade_llm.memory.contract import BatchError, BatchResult, MemoryAccess, OnError
-from spade_llm.memory.sqlite import entries, queries, removal
+from spade_llm.memory.sqlite import consent, entries, queries, removal
 from spade_llm.memory.sqlite.entries import record_action
 from spade_llm.memory.sqlite.learning_exclusion import exclude_from_learning
 from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VISIBLE
@@ -116,6 +116,8 @@ def update_entry(
     if wanted.content is not None and wanted.content != there.entry.content:
         exclude_from_learning(transaction, there.owner, [there.seq], now=now)
     transaction.count(UPDATE_ENTRY, {**columns, **which})
+    if wanted.content is not None or wanted.invalid_at is not None:
+        consent.remove_patterns_of_episodes(transaction, there.owner, {id}, now=now)
     transaction.mark_changed(there.owner, [entry_key(there.seq)])
     return entry_from_row(transaction.all(queries.SELECT_BY_SEQ, which)[0], now=now)
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from spade_llm.memory import validation
 from spade_llm.memory.contract import MessageRange
-from spade_llm.memory.sqlite import consent, conversations, entries, queries
+from spade_llm.memory.sqlite import consent, conversations, entries, queries, reflection
 from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VISIBLE
 from spade_llm.memory.sqlite.rows import (
     ENTRY_COLUMNS,
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         MemoryDraft,
         MemoryEntry,
         ObservedMessage,
+        ReflectionChanges,
+        ReflectionMaterial,
     )
     from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
@@ -199,6 +201,22 @@ class SQLiteLearningStore:
             lambda tx: consent.save_patterns(tx, person, drafts, now=now)
         )
 
+    async def next_reflection(self, *, runs_per_day: int) -> ReflectionMaterial | None:
+        now = self._now()
+        return await self._database.write(
+            lambda tx: reflection.next_material(tx, runs_per_day=runs_per_day, now=now)
+        )
+
+    async def save_reflection(
+        self, material: ReflectionMaterial, changes: ReflectionChanges
+    ) -> int:
+        for draft in changes.summaries.values():
+            validation.check_draft(draft)
+        now = self._now()
+        return await self._database.write(
+            lambda tx: consent.save_reflection(tx, material, changes, now=now)
+        )
+
     def _now(self) -> int:
         return to_microseconds(self._database.now())
 
@@ -245,6 +263,8 @@ class SQLiteLearningStore:
         for ended in invalid:
             closed = tx.all(CLOSE_FACT, {"owner": owner, "id": ended, "at": at, "now": now})
             tx.mark_changed(owner, [entry_key(seq) for (seq,) in closed])
+        if invalid:
+            consent.remove_patterns_of_episodes(tx, owner, set(invalid), now=now)
         consent.mark_person_changed(tx, owner, episode.subject)
         conversations.purge_cleared(tx, now=now, is_learned_from=True, conversation=episode.session)
         return [

@@ -16,6 +16,9 @@ from spade_llm.memory.sqlite.schema import (
     CONVERSATION_INDEX,
     LEARNED_INDEX,
     OLDEST_SQLITE,
+    REFLECTION,
+    REFLECTION_INDEXES,
+    REFLECTION_RUN,
     SCHEMA,
     SCHEMA_VERSION,
 )
@@ -135,7 +138,10 @@ TO_4: Sequence[str] = (
 )
 """Columns for cleared messages, which are hidden until the learner has read them."""
 
-VERSION_AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: SCHEMA_VERSION, 2: 3, 3: 4, 4: 5, 5: 6}
+VERSION_AFTER: Mapping[int, int] = {
+    **{0: SCHEMA_VERSION, 1: SCHEMA_VERSION},
+    **{2: 3, 3: 4, 4: 5, 5: 6, 6: 7},
+}
 """Version of the file after each migration."""
 
 
@@ -160,9 +166,12 @@ TO_5: Sequence[Step] = (reopen_facts,)
 
 TO_6: Sequence[str] = (LEARNED_INDEX,)
 
+TO_7: Sequence[str] = (REFLECTION, REFLECTION_RUN, *REFLECTION_INDEXES)
+"""Tables for what a reflection has changed."""
+
 MIGRATIONS: Mapping[int, Sequence[Step]] = {
     **{0: SCHEMA, 1: TO_NEWEST},
-    **{2: TO_3, 3: TO_4, 4: TO_5, 5: TO_6},
+    **{2: TO_3, 3: TO_4, 4: TO_5, 5: TO_6, 6: TO_7},
 }
 """Migration steps by the version of the file. An empty file (0) and version 1 go directly to the
 newest version: their tables are created anew."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.memory.contract import RemovedCounts
-from spade_llm.memory.sqlite import consent
+from spade_llm.memory.sqlite import consent, reflection
 from spade_llm.memory.sqlite.consent import reject_patterns, remove_patterns_of_episodes
 from spade_llm.memory.sqlite.conversations import DELETE_EMPTY_CONVERSATIONS, DELETE_MESSAGE
 from spade_llm.memory.sqlite.entries import DELETE_ENTRY, record_action, record_count
@@ -91,7 +91,7 @@ SELECT_EPISODES_WITH = f"""
 """
 
 SELECT_PATTERNS = f"""
-    SELECT subject, id FROM entry WHERE {OWNED_ENTRY} AND origin = 5
+    SELECT subject, id FROM entry WHERE {OWNED_ENTRY} AND origin IN (5, 6)
         AND seq IN (SELECT value FROM json_each(:seqs))
 """
 
@@ -161,6 +161,8 @@ def forget_entries(
     With `scopes`, only entries and messages in one of them are erased.
     """
     about = [] if subject is None else [column_condition("subject", subject)]
+    # What was hidden because it says the same goes along.
+    ids = [*ids, *reflection.merged_into(transaction, owner, ids)]
     conditions = [
         join_conditions([column_condition("id", id), scope_condition(scopes), *about])
         for id in dict.fromkeys(ids)
@@ -290,6 +292,7 @@ def _erase_entries(
             _erase_messages(
                 transaction, owner, condition, which, rows_to_delete=rows_to_delete, now=now
             )
+        reflection.show_merged(transaction, owner, one.seq)
         transaction.count(DELETE_ENTRY, which)
     if rows_to_delete:
         remove_patterns_of_episodes(transaction, owner, {one.id for one in rows_to_delete}, now=now)

@@ -86,7 +86,10 @@ CONTENT_TYPE_CODES = EnumCodes(
     (ContentType.TEXT, ContentType.IMAGE, ContentType.CODE, ContentType.JSON, ContentType.YAML)
 )
 ORIGIN_CODES = EnumCodes(
-    (Origin.TOLD, Origin.EXTRACTED, Origin.EPISODE, Origin.CONSOLIDATED, Origin.PATTERN)
+    (
+        *(Origin.TOLD, Origin.EXTRACTED, Origin.EPISODE, Origin.CONSOLIDATED, Origin.PATTERN),
+        Origin.REFLECTION,
+    )
 )
 ROLE_CODES = EnumCodes(("user", "assistant"))
 ACCESS_CODES = EnumCodes((MemoryAccess.READ, MemoryAccess.WRITE))

@@ -5,7 +5,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x53504D45
 """Mark of a memory file in its header (`SPME`)."""
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 OLDEST_SQLITE = (3, 37)
 """Minimum version of SQLite, for STRICT tables."""
@@ -271,6 +271,43 @@ CONSENT_INDEXES = (
     "CREATE INDEX entry_pattern ON entry (owner) WHERE origin = 5",
 )
 
+# What a reflection has done to an entry. kind 1: it was closed because of `kept`; before and after:
+# its invalid_at. kind 2: it repeats `kept` and was hidden; after: its deleted_at.
+REFLECTION = """
+    CREATE TABLE reflection (
+        seq INTEGER PRIMARY KEY,
+        id BLOB NOT NULL UNIQUE,
+        owner INTEGER NOT NULL REFERENCES owner (number),
+        subject TEXT NOT NULL,
+        kind INTEGER NOT NULL,
+        entry INTEGER NOT NULL REFERENCES entry (seq) ON DELETE CASCADE,
+        kept INTEGER REFERENCES entry (seq) ON DELETE SET NULL,
+        before INTEGER,
+        after INTEGER NOT NULL,
+        at INTEGER NOT NULL
+    ) STRICT
+"""
+
+# changed: the consent's count that the latest attempt has read.
+REFLECTION_RUN = """
+    CREATE TABLE reflection_run (
+        owner INTEGER NOT NULL REFERENCES owner (number),
+        subject TEXT NOT NULL,
+        changed INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        PRIMARY KEY (owner, subject)
+    ) STRICT, WITHOUT ROWID
+"""
+
+REFLECTION_INDEXES = (
+    "CREATE INDEX reflection_by_person ON reflection (owner, subject)",
+    "CREATE INDEX reflection_by_entry ON reflection (entry)",
+    "CREATE INDEX reflection_by_kept ON reflection (kept)",
+    # 6: a summary by reflection.
+    "CREATE INDEX entry_summary ON entry (owner) WHERE origin = 6",
+    "CREATE INDEX entry_closed ON entry (subject, owner) WHERE invalid_at IS NOT NULL",
+)
+
 SCHEMA = (
     OWNER,
     ENTRY,
@@ -293,5 +330,8 @@ SCHEMA = (
     DECAY,
     CONSENT,
     *CONSENT_INDEXES,
+    REFLECTION,
+    REFLECTION_RUN,
+    *REFLECTION_INDEXES,
 )
 """All statements, for an empty file."""

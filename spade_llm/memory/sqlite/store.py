@@ -24,6 +24,7 @@ from spade_llm.memory.sqlite import (
     entry_changes,
     maintenance,
     queries,
+    reflection,
     relations,
     removal,
     rows,
@@ -31,7 +32,6 @@ from spade_llm.memory.sqlite import (
 from spade_llm.memory.sqlite.conversations import clear_messages
 from spade_llm.memory.sqlite.index_cache import ranks_by_importance
 from spade_llm.memory.validation import normalize_subject
-from spade_llm.memory.validity import related_facts
 from spade_llm.search.memory_query import ANY_MEMORY, Origin, SearchMode
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         Consent,
         DecayPolicy,
         DecayStatus,
+        LearnedChange,
         MemoryChange,
         MemoryDraft,
         MemoryEntry,
@@ -416,6 +417,21 @@ class SQLiteMemoryStore:
             lambda tx: consent.consent_state(tx, self._owner, known_as)
         )
 
+    async def learned(self, subject: str) -> Sequence[LearnedChange]:
+        validation.check_name("subject", subject)
+        known_as = str(normalize_subject(subject))
+        return await self._database.read(
+            lambda tx: reflection.list_changes(tx, self._owner, known_as)
+        )
+
+    async def undo_learned(self, subject: str, ids: Sequence[str]) -> int:
+        validation.check_name("subject", subject)
+        parsed, known_as = validation.parse_ids(ids), str(normalize_subject(subject))
+        now = self._now()
+        return await self._database.write(
+            lambda tx: consent.undo_reflection(tx, self._owner, known_as, parsed, now=now)
+        )
+
     async def set_consent(self, subject: str, *, is_given: bool) -> Consent:
         validation.check_name("subject", subject)
         change = consent.give_consent if is_given else consent.withdraw_consent
@@ -488,7 +504,12 @@ class SQLiteMemoryStore:
         former = await self._database.read_inline(
             lambda tx: queries.former_facts(tx, owner, subject, now=now)
         )
-        return replace(found, former=related_facts(former, said)) if former else found
+        if not former:
+            return found
+        # Here, so that a start does not compile the rules.
+        from spade_llm.memory.validity import related_facts
+
+        return replace(found, former=related_facts(former, said))
 
     async def _with_patterns(self, found: SearchResult, owner: str, subject: str) -> SearchResult:
         now = self._now()

@@ -122,7 +122,8 @@ class PassportImport:
 
     def _entry_row(self, values: Mapping[str, SqlValue], old_id: str) -> dict[str, SqlValue]:
         content, context = str(values["content"]), values["context"]
-        is_pattern = values["origin"] == ORIGIN_CODES.number(Origin.PATTERN)
+        derived = {ORIGIN_CODES.number(one) for one in (Origin.PATTERN, Origin.REFLECTION)}
+        is_pattern = values["origin"] in derived
         known = {"issuer": self._issuer, "agent": values["owner"], "imported_at": self._imported_at}
         return {
             **values,

@@ -6,7 +6,8 @@ import pytest
 
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
-from spade_llm.memory import SQLiteMemoryBackend
+from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
+from spade_llm.memory.contract import FactPair, ReflectionChanges
 from spade_llm.providers import ScriptedProvider
 from tests.assistant.turn.test_turn_failures import an_assistant, an_utterance
 from tests.memory.talks import ANA, learn, talk
@@ -49,7 +50,42 @@ async def test_a_person_allows_it_sees_it_asks_where_from_and_ends_it() -> None:
         assert "often talks about Lisbon" not in await say("/memories")
 
 
-@pytest.mark.parametrize("text", ["/learn", "/learn on"])
+async def test_a_person_sees_what_a_reflection_changed_and_undoes_it() -> None:
+    async with SQLiteMemoryBackend(":memory:") as backend, MemoryOutbox(None) as outbox:
+        store = backend.for_owner("a@x")
+        memory = MemoryBehaviour(memory=store, retriever=None, outbox=outbox)
+        assistant = an_assistant(ScriptedProvider([]), memory)
+
+        async def say(text: str, peer: str = ANA) -> str:
+            return (await assistant.answer(an_utterance(text, peer=peer))).text
+
+        assert (await say("/learned")).startswith("I have not changed")
+        assert (await say("/aprendido")).startswith("No he cambiado")
+        await say("/learn on")
+        facts = [
+            await store.add(MemoryDraft(content=text, subject=ANA))
+            for text in ("The user lives in Madrid", "The user lives in Valencia", "x")
+        ]
+        material = await backend.learning().next_reflection(runs_per_day=1)
+        assert material is not None
+        pair = FactPair(changed=facts[0], kept=facts[1])
+        await backend.learning().save_reflection(material, ReflectionChanges(closed=(pair,)))
+
+        listed = (await say("/learned")).splitlines()
+        assert listed[1].startswith("1. ")
+        assert "no longer true: “The user lives in Madrid”, because of “The user lives" in listed[1]
+        assert "Madrid" not in await say("/learned", "bob@x")
+        assert "ya no es cierto" in await say("/aprendido")
+        assert "no such number" in await say("/learned undo 2")
+        assert "no such number" in await say("/learned undo 1", "bob@x")
+        assert "(no longer true" in await say("/memories")
+
+        assert (await say("/aprendido deshacer 1")).startswith("Deshecho: ")
+        assert "(no longer true" not in await say("/memories")
+        assert "no such number" in await say("/learned undo 1")
+
+
+@pytest.mark.parametrize("text", ["/learn", "/learn on", "/learned"])
 async def test_without_a_memory_agent_there_is_nothing_to_learn(text: str) -> None:
     async with MemoryOutbox(None) as outbox:
         memory = MemoryBehaviour(memory=None, retriever=None, outbox=outbox)

@@ -135,6 +135,13 @@ async def test_memories_and_conversations_of_version_1_work_as_before(old: Path)
         assert [entry.content for entry in (await other.list()).entries] == ["foreign tea"]
 
 
+def _drop_reflection(file: sqlite3.Connection) -> None:
+    """What came with version 7."""
+    for what in ("TABLE reflection", "TABLE reflection_run", "INDEX entry_summary"):
+        file.execute(f"DROP {what}")
+    file.execute("DROP INDEX entry_closed")
+
+
 async def test_a_file_of_version_2_keeps_all_and_can_be_asked_for_consent(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     async with SQLiteMemoryBackend(path) as backend:
@@ -144,6 +151,7 @@ async def test_a_file_of_version_2_keeps_all_and_can_be_asked_for_consent(tmp_pa
         file.execute("DROP TABLE consent")
         file.execute("DROP INDEX entry_pattern")
         file.execute("DROP INDEX entry_learned")
+        _drop_reflection(file)
         file.execute("PRAGMA user_version = 2")
 
     async with SQLiteMemoryBackend(path) as backend:
@@ -161,6 +169,7 @@ async def test_a_conversation_of_version_3_can_be_cleared(tmp_path: Path) -> Non
     with closing(sqlite3.connect(path)) as file:
         _without_clearing(file)
         file.execute("DROP INDEX entry_learned")
+        _drop_reflection(file)
         file.execute("PRAGMA user_version = 3")
 
     async with SQLiteMemoryBackend(path) as backend:
@@ -191,6 +200,7 @@ async def test_facts_that_a_diet_closed_are_open_again(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as file:
         file.execute(CLOSE_ALL_4)
         file.execute("DROP INDEX entry_learned")
+        _drop_reflection(file)
         file.execute("PRAGMA user_version = 4")
         file.commit()
 
