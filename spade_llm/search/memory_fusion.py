@@ -99,28 +99,31 @@ def fuse_scores(
     *,
     keyword: Row,
     vector: Row,
-    near: Row,
+    near: Row | None,
     bonus: Row,
     date: Row | None,
     balance: tuple[float, float],
     is_about_several: bool,
 ) -> Row:
     """Relevance of rows, 0…1; 0 without a keyword, vector or date match, whatever the bonuses.
-    `balance`: of `vector_balance`; ones without vectors."""
+    `near`: None if no row has neighbours. `balance`: of `vector_balance`; ones without vectors."""
     vectors, others = balance
-    words = KEYWORD * SEVERAL if is_about_several else KEYWORD
-    total = np.float32(words * others) * keyword
-    part = np.multiply(vector, np.float32(VECTOR * vectors))
+    # The sum is divided by `others`, and so is HALF_SATURATION: no pass over the bonuses.
+    ratio = vectors / others
+    total = np.float32(KEYWORD * SEVERAL if is_about_several else KEYWORD) * keyword
+    alone = VECTOR + AROUND if near is None else VECTOR
+    part = np.multiply(vector, np.float32(alone * ratio))
     total += part
-    total += np.multiply(near, np.float32(AROUND * vectors), out=part)
-    total += np.multiply(bonus, np.float32(others), out=part)
+    if near is not None:
+        total += np.multiply(near, np.float32(AROUND * ratio), out=part)
+    total += bonus
     speaks = (keyword > 0) | (vector > 0)
     if date is not None:
         speaks |= date > 0
     # Questions are penalised and cosines may be negative; x / (x + 5) needs x ≥ 0.
     np.maximum(total, 0, out=total)
     total *= speaks
-    total /= np.add(total, np.float32(HALF_SATURATION), out=part)
+    total /= np.add(total, np.float32(HALF_SATURATION / others), out=part)
     return np.asarray(total)
 
 

@@ -31,7 +31,7 @@ OCCASION_DISCOUNT = 0.975
 """Factor of a hit's score for each better hit of the same occasion, if the question asks for
 things: further answers are rather told on other occasions."""
 MAX_DISCOUNTS = 3
-DISCOUNTED_RANKS = 60
+DISCOUNTED_RANKS = 30
 """Number of best hits that are discounted; the same for any limit, so that pages agree."""
 
 
@@ -79,7 +79,7 @@ def order_rows(table: MemoryRows, rows: Rows, scores: Values) -> Rows:
 
 def _is_spread_over_occasions(query: MemoryQuery) -> bool:
     is_by_relevance = query.mode is SearchMode.RECALL and query.sort_by is SortBy.RELEVANCE
-    return is_by_relevance and asks_for_things(query.text)
+    return is_by_relevance and query.with_messages and asks_for_things(query.text)
 
 
 def _occasion_discounts(table: MemoryRows, rows: Rows) -> NDArray[np.float64]:

@@ -198,7 +198,7 @@ class MemorySearch:
         return memory_fusion.fuse_scores(
             keyword=self._keyword[at],
             vector=self._cosines[:-1][at],
-            near=self._near(rows),
+            near=self._near(rows) if len(self._parts.linked) else None,
             bonus=self._bonus[at],
             date=None if date is None else date[at],
             balance=self._balance,
