@@ -129,10 +129,10 @@ class _WebUIMemory(BaseModel):
 
 
 def is_chatgpt(item: Mapping[str, object]) -> bool:
-    whole = item.get("conversations")
-    if isinstance(whole, list) and whole and isinstance(whole[0], dict):
-        return is_chatgpt(whole[0])
-    return isinstance(item.get("mapping"), dict)
+    match item:
+        case {"mapping": dict()} | {"conversations": [{"mapping": dict()}, *_]}:
+            return True
+    return False
 
 
 def read_chatgpt(name: str, item: object, target: ImportTarget) -> Iterator[ImportedRecord]:
@@ -140,34 +140,9 @@ def read_chatgpt(name: str, item: object, target: ImportTarget) -> Iterator[Impo
     match item:
         case {"conversations": list(conversations)}:
             for number, one in enumerate(conversations, start=1):
-                yield from read_chatgpt(f"{name}, conversation {number}", one, target)
-            return
-    try:
-        old = _ChatGPTConversation.model_validate(item)
-        started_at = parse_time("create_time", old.create_time)
-    except (ValidationError, InvalidArguments) as error:
-        yield fault_record(name, error)
-        return
-    if old.is_do_not_remember:
-        yield ImportedRecord(name=name, omitted=NOT_TO_REMEMBER)
-        return
-    source = SourceId(program=CHATGPT, id=old.conversation_id or old.id)
-    parents = {key: node.parent for key, node in old.mapping.items()}
-    branch = _branch(parents, old.current_node)
-    at: object = started_at.timestamp() if started_at else None
-    where = _place(name, old.title)
-    for key in branch:
-        if old.mapping[key].message is None:
-            continue
-        place = f"{where}, message {key[:40]!r}"
-        try:
-            message = _ChatGPTMessage.model_validate(old.mapping[key].message)
-        except ValidationError as error:
-            yield fault_record(place, error)
-            continue
-        at = message.create_time or at
-        yield from _read_chatgpt_message(place, source, message, at, target)
-    yield from _other_branches(where, [key for key in parents if old.mapping[key].message], branch)
+                yield from _read_chatgpt_chat(f"{name}, conversation {number}", one, target)
+        case _:
+            yield from _read_chatgpt_chat(name, item, target)
 
 
 def is_claude(item: Mapping[str, object]) -> bool:
@@ -236,6 +211,35 @@ def read_open_webui(name: str, item: object, target: ImportTarget) -> Iterator[I
         text = _DETAILS.sub("", _text_of_parts(message.content))
         yield message_record(place, source, target, id=key, role=message.role, content=text, at=at)
     yield from _other_branches(where, list(messages), branch)
+
+
+def _read_chatgpt_chat(name: str, item: object, target: ImportTarget) -> Iterator[ImportedRecord]:
+    try:
+        old = _ChatGPTConversation.model_validate(item)
+        started_at = parse_time("create_time", old.create_time)
+    except (ValidationError, InvalidArguments) as error:
+        yield fault_record(name, error)
+        return
+    if old.is_do_not_remember:
+        yield ImportedRecord(name=name, omitted=NOT_TO_REMEMBER)
+        return
+    source = SourceId(program=CHATGPT, id=old.conversation_id or old.id)
+    parents = {key: node.parent for key, node in old.mapping.items()}
+    branch = _branch(parents, old.current_node)
+    at: object = started_at.timestamp() if started_at else None
+    where = _place(name, old.title)
+    for key in branch:
+        if old.mapping[key].message is None:
+            continue
+        place = f"{where}, message {key[:40]!r}"
+        try:
+            message = _ChatGPTMessage.model_validate(old.mapping[key].message)
+        except ValidationError as error:
+            yield fault_record(place, error)
+            continue
+        at = message.create_time or at
+        yield from _read_chatgpt_message(place, source, message, at, target)
+    yield from _other_branches(where, [key for key in parents if old.mapping[key].message], branch)
 
 
 def _read_chatgpt_message(

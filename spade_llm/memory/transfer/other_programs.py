@@ -112,10 +112,10 @@ class _LlmMemoryMessage(BaseModel):
 
 
 def is_mem0(item: Mapping[str, object]) -> bool:
-    page = item.get("results")
-    if isinstance(page, list):
-        return not page or (isinstance(page[0], dict) and is_mem0(page[0]))
-    return "memory" in item and "id" in item
+    match item:
+        case {"results": [] | [{"id": _, "memory": _}, *_]} | {"id": _, "memory": _}:
+            return True
+    return False
 
 
 def read_mem0(name: str, item: object, target: ImportTarget) -> Iterator[ImportedRecord]:
@@ -123,34 +123,9 @@ def read_mem0(name: str, item: object, target: ImportTarget) -> Iterator[Importe
     match item:
         case {"results": list(page)}:
             for number, one in enumerate(page, start=1):
-                yield from read_mem0(f"{name}, result {number}", one, target)
-            return
-    try:
-        old = _Mem0Memory.model_validate(item)
-        expires_at = parse_time("expiration_date", old.expiration_date)
-        created_at = parse_time("created_at", old.created_at)
-        updated_at = parse_time("updated_at", old.updated_at)
-    except (ValidationError, InvalidArguments) as error:
-        yield fault_record(name, error)
-        return
-    if expires_at is not None and expires_at <= datetime.now(UTC):
-        yield ImportedRecord(name=name, omitted="expired memory")
-        return
-    scope = old.model_dump(include={"user_id", "agent_id", "run_id", "app_id", "attributed_to"})
-    categories = old.categories or []
-    is_preference = any("preference" in one.lower() for one in categories)
-    yield fact_record(
-        name,
-        SourceId(program=MEM0, id=old.id),
-        target,
-        old.memory,
-        category=Category.PREFERENCE if is_preference else Category.FACT,
-        tags=categories,
-        metadata={**scope, **(old.metadata or {})},
-        created_at=created_at,
-        updated_at=updated_at,
-        expires_at=expires_at,
-    )
+                yield _read_mem0_memory(f"{name}, result {number}", one, target)
+        case _:
+            yield _read_mem0_memory(name, item, target)
 
 
 def read_mem0_database(
@@ -163,7 +138,7 @@ def read_mem0_database(
             yield ImportedRecord(name=name, omitted="deleted memory")
             continue
         memory = {key: row[key] for key in ("created_at", "updated_at")}
-        yield from read_mem0(
+        yield _read_mem0_memory(
             name, {**memory, "id": row["memory_id"], "memory": row["new_memory"]}, target
         )
     for number, row in enumerate(database.execute(SELECT_MEM0_MESSAGES), start=1):
@@ -286,6 +261,33 @@ def read_llm_memory(name: str, item: object, target: ImportTarget) -> Iterator[I
                 content=message.content,
                 at=at.isoformat(),
             )
+
+
+def _read_mem0_memory(name: str, item: object, target: ImportTarget) -> ImportedRecord:
+    try:
+        old = _Mem0Memory.model_validate(item)
+        expires_at = parse_time("expiration_date", old.expiration_date)
+        created_at = parse_time("created_at", old.created_at)
+        updated_at = parse_time("updated_at", old.updated_at)
+    except (ValidationError, InvalidArguments) as error:
+        return fault_record(name, error)
+    if expires_at is not None and expires_at <= datetime.now(UTC):
+        return ImportedRecord(name=name, omitted="expired memory")
+    scope = old.model_dump(include={"user_id", "agent_id", "run_id", "app_id", "attributed_to"})
+    categories = old.categories or []
+    is_preference = any("preference" in one.lower() for one in categories)
+    return fact_record(
+        name,
+        SourceId(program=MEM0, id=old.id),
+        target,
+        old.memory,
+        category=Category.PREFERENCE if is_preference else Category.FACT,
+        tags=categories,
+        metadata={**scope, **(old.metadata or {})},
+        created_at=created_at,
+        updated_at=updated_at,
+        expires_at=expires_at,
+    )
 
 
 def _read_block(name: str, block: object, target: ImportTarget) -> Iterator[ImportedRecord]:
