@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 _BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Turns the direction of what stands behind it: of our own words, too."""
@@ -59,3 +64,36 @@ def estimate_tokens(text: str) -> int:
 def tokens_from_chars(chars: int) -> int:
     """The same for a number of characters."""
     return -(-chars // CHARS_PER_TOKEN)
+
+
+class LazyPattern:
+    """Regular expression that is compiled when it is first used.
+
+    A large one takes milliseconds to compile, which the start of a program should not pay. The
+    methods are those of `re.Pattern`.
+    """
+
+    def __init__(self, pattern: str, flags: int = 0) -> None:
+        self._pattern = pattern
+        self._flags = flags
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self._pattern, self._flags)
+
+    def match(self, text: str, *span: int) -> re.Match[str] | None:
+        return self._compiled.match(text, *span)
+
+    def search(self, text: str, *span: int) -> re.Match[str] | None:
+        return self._compiled.search(text, *span)
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        return self._compiled.finditer(text)
+
+    def split(self, text: str, maxsplit: int = 0) -> list[str]:
+        return self._compiled.split(text, maxsplit)
+
+    def sub(
+        self, replacement: str | Callable[[re.Match[str]], str], text: str, count: int = 0
+    ) -> str:
+        return self._compiled.sub(replacement, text, count)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.features import ends, features, is_changed
 from spade_llm.understanding.replacement import Statement, replaces
@@ -73,54 +74,54 @@ ASIDE_PENALTY = 0.5
 DOUBT_PENALTY = 0.25
 """For what was found in an old conversation only."""
 
-_HOW_TO = re.compile(
+_HOW_TO = LazyPattern(
     r"^[¿\s]*(?:how (?:do|can|should|would)|why|(?:can|could|would) you|c[oó]mo (?!me |se llama"
     r"|te )"
     r"|por qu[eé])\b",
     _I,
 )
 """Questions for instructions and reasons, which a fact about the person seldom answers."""
-_WH = re.compile(r"^¿?(?:where|when|who|d[oó]nde|cu[aá]ndo|qui[eé]n)\b", _I)
-_WHEN = re.compile(
+_WH = LazyPattern(r"^¿?(?:where|when|who|d[oó]nde|cu[aá]ndo|qui[eé]n)\b", _I)
+_WHEN = LazyPattern(
     r"\b(?:when(?:['’]?s)?|(?:what|which) (?:day|date|time|year|month)(?:['’]?s)?|cu[aá]ndo"
     r"|qu[eé] (?:d[ií]as?|fecha|horas?|a[ñn]o|mes))\b",
     _I,
 )
-_WHO = re.compile(
+_WHO = LazyPattern(
     r"\b(?:who|what['’]?s? .*\bnames?|called|qui[eé]n(?:es)?|c[oó]mo se llaman?|nombres?)\b", _I
 )
-_WHERE = re.compile(
+_WHERE = LazyPattern(
     r"\b(?:where|which (?:city|country|town)|d[oó]nde|qu[eé] (?:ciudad|pa[ií]s))\b", _I
 )
-_HOW_MANY = re.compile(
+_HOW_MANY = LazyPattern(
     r"\b(?:how (?:many|much|old|tall|long|far|often)|(?:what|which) (?:number|size|age)"
     r"|what(?:['’]s| is) (?:my|the"
     r"|our) (?:\w+ )?number|cu[aá]nt[oa]s?|qu[eé] (?:n[uú]mero"
     r"|talla|edad))\b",
     _I,
 )
-_FOR_VALUE = re.compile(
+_FOR_VALUE = LazyPattern(
     r"\b(?:wh(?:at|ich|o|ose|en|ere)(?:['’]?s)?|how|qu[eé]|cu[aá]l(?:es)?|qui[eé]n(?:es)?|d[oó]nde"
     r"|ad[oó]nde"
     r"|cu[aá]ndo|c[oó]mo|cu[aá]nt[oa]s?)\b",
     _I,
 )
-_COLOUR = re.compile(r"\bcolou?r|\bcolor", _I)
-_BEFORE = re.compile(
+_COLOUR = LazyPattern(r"\bcolou?r|\bcolor", _I)
+_BEFORE = LazyPattern(
     r"\b(?:before|previous(?:ly)?|used to|formerly|old(?:er)? (?=job|address|phone|car|boss"
     r"|flat|house)|antes|anterior(?:mente)?|sol[ií]a)\b",
     _I,
 )
-_STILL = re.compile(
+_STILL = LazyPattern(
     r"\b(?:still|any ?more|no longer|yet|todav[ií]a|a[uú]n|sig[ou]e?s?|seguimos|siguen|ya no)\b", _I
 )
 """The question is whether something that held holds now."""
-_ALIVE = re.compile(r"\b(?:sig[ou]e?n?|est[aá]n?) viv[oa]s?\b", _I)
+_ALIVE = LazyPattern(r"\b(?:sig[ou]e?n?|est[aá]n?) viv[oa]s?\b", _I)
 """`Vivo` means `alive` here, not `I live`."""
-_BEFORE_WHAT = re.compile(
+_BEFORE_WHAT = LazyPattern(
     r"(?P<before>\b(?:before|antes)) (?:de(?:l| \w+r a)? )?(?-i:[A-ZÁÉÍÓÚÑ])[^?]*", _I
 )
-_OWN = re.compile(
+_OWN = LazyPattern(
     r"\b(?:i|i['’]\w+|my|me|mine|we|we['’]\w+|our|us|mis?|m[ií]|nos|nuestr[oa]s?|"
     + "|".join(
         sorted(
@@ -134,12 +135,12 @@ _OWN = re.compile(
     r"(?=\W*$| (?:al?|de|en|con|los|las|el|la|mi|por|para|cada)\b)",
     _I,
 )
-_FUTURE = re.compile(
+_FUTURE = LazyPattern(
     r"\b(?:plan\w*|want\w*|going to|would|hope|will|quiero|voy|planes|pienso|gustar[ií]a"
     r"|think\w*|next)\b",
     _I,
 )
-_ALL = re.compile(
+_ALL = LazyPattern(
     r"\b(?:all|every|list|things|names|pets|allergies|hobbies|languages|children|kids|siblings"
     r"|plans|what (?:do|can['’]?t) i (?:like|hate|eat)|qu[eé] (?:me gusta|odio)|todos|todas"
     r"|idiomas|mascotas|alergias|hijos|hermanos|planes|nombres)\b",
@@ -448,7 +449,7 @@ _TIMES = frozenset({
 })  # fmt: skip
 _STATES = frozenset({"home", "work", "study", "marital"})
 """Relations of which a plan says nothing yet."""
-_PERIOD = re.compile(
+_PERIOD = LazyPattern(
     r"\b(?:ago|spring|summer|autumn|fall|winter|christmas|easter|morning|afternoon|evening|night"
     r"|noon"
     r"|week(?:end)?s?|days?|months?|years?|weekdays?|every|daily|quarter (?:past|to)|half past"
@@ -459,17 +460,17 @@ _PERIOD = re.compile(
     r"|hace|desde|cada|finde|y media|y cuarto|menos cuarto)\b",
     _I,
 )
-_PLACE = re.compile(
+_PLACE = LazyPattern(
     r"\b(?:in|on|at|under|behind|inside|next to|to|en|debajo|detr[aá]s|dentro|encima|sobre"
     r"|junto a)\b",
     _I,
 )
-_FIRST_PERSON = re.compile(
+_FIRST_PERSON = LazyPattern(
     r"^(?:i|i['’]?(?:m|ve|d|ll)|we|we['’]\w+|yo|nos|le|lo|la|me|\w+(?:o|é|í|amos|emos|imos))\b", _I
 )
-_PAST = re.compile(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez|\w+[íaáé]ba)\b", _I)
-_USED_TO = re.compile(r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b", _I)
-_OTHER_SUBJECT = re.compile(
+_PAST = LazyPattern(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez|\w+[íaáé]ba)\b", _I)
+_USED_TO = LazyPattern(r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b", _I)
+_OTHER_SUBJECT = LazyPattern(
     r"^(?!.*\b(?:me|us|nos)\b)(?!.* (?:is|are|es|son) (?:my|our|mis?|nuestr))(?!I\b|I['’]|I(?:m"
     r"|ve)\b|My\b|Our\b|We\b|The\b|Mi\b|Mis\b|Yo\b|Me\b"
     r"|El\b|La\b"
@@ -507,7 +508,7 @@ def _is_about_another(text: str, question: str) -> bool:
     return found is not None and found["name"].lower() not in question.lower()
 
 
-_INTRODUCTION = re.compile(
+_INTRODUCTION = LazyPattern(
     r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>(?:[\w-]+ )??[\w-]+?)(?: (?:at|in|from|de|en) [\w-]+)?"
     r"(?:['’]s name is|['’]s (?:called|named)|['’]s| is (?:called|named)| is| called| named"
     r"| se llama"

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from spade_llm.core.text import LazyPattern
 from spade_llm.search.sentences import split_sentences
 
 MAX_CHARS = 4000
@@ -42,7 +43,7 @@ class Clause:
 # learner (memory/learning/rule_extractor.py) asks nobody. It reads these clauses, too, and leaves
 # out more of them, by stricter patterns for jokes, hypotheses and reported speech.
 
-_LEAD_IN = re.compile(
+_LEAD_IN = LazyPattern(
     r"^(?:(?:hi|hello|hey|hola|buenas|well|so|also|anyway|btw|by the way|okay|ok|oh|ah|fyi|plus"
     r"|please|and|but|bueno|pues|oye|mira|adem[aá]s|por cierto|por favor|vale|y|pero"
     r"|buen[oa]s (?:d[ií]as|tardes|noches)|good (?:morning|afternoon|evening)"
@@ -62,7 +63,7 @@ _LEAD_IN = re.compile(
     r"(?:\s*[,.!:;–—-]+\s*|\s+|$))+",
     _I,
 )
-_CHANGE_LEAD_IN = re.compile(
+_CHANGE_LEAD_IN = LazyPattern(
     r"^(?:(?:it turns out(?: that)?|turns out(?: that)?|resulta que|no(?=[^\w\s])|no(?= (?:wait"
     r"|hang on|hold on|sorry|espera|perd[oó]n)\b)|nope|nah|actually|sorry|wait|oops|let['’]?s say"
     r"|make (?:that|it)|change (?:that"
@@ -79,7 +80,7 @@ _CHANGE_LEAD_IN = re.compile(
     _I,
 )
 """`No` counts with a comma only: Spanish `no tengo` is a negation, `no, tengo` a correction."""
-_REMEMBER = re.compile(
+_REMEMBER = LazyPattern(
     r"^(?:(?:can|could|would|will) (?:you|u|ya) |i (?:need|want)(?: you)? to |make sure (?:you "
     r"|to )?|please |pls "
     r"|puedes |podr[ií]as |quiero que |necesito que |por favor,? |porfa,? )*"
@@ -93,7 +94,7 @@ _REMEMBER = re.compile(
     r"(?:[:,]| that\b| que\b| this:| esto:)*\s*(?P<content>.+)$",
     _I,
 )
-_ASK_AGAIN = re.compile(
+_ASK_AGAIN = LazyPattern(
     r"^(?:(?:can|could) you |please |puedes |me puedes )*(?:tell me|remind me|do you (?:know"
     r"|remember)"
     r"|i (?:can['’]?t|cannot|don['’]?t) remember|i forgot|i(?:['’]ve| have) forgotten|i wonder"
@@ -105,7 +106,7 @@ _ASK_AGAIN = re.compile(
     _I,
 )
 """A question without its form: `tell me where …`, `I can't remember where …`."""
-_QUESTION_WORD = re.compile(
+_QUESTION_WORD = LazyPattern(
     r"^[¿\s]*(?:(?:and |so |but |y |pero |entonces )*)"
     r"(?:what|where|who|whose|whom|which|how|why|what['’]s|where['’]s|who['’]s|when['’]s|how['’]s"
     r"|whats|wheres|whos|when (?!i\b|we\b|my\b)|do (?:i|you|we|they)|does|did|is|are|am|was"
@@ -119,10 +120,10 @@ _QUESTION_WORD = re.compile(
     _I,
 )
 """The beginning of a question, also without a question mark."""
-_EXCLAMATION = re.compile(
+_EXCLAMATION = LazyPattern(
     r"^(?:what an? |how (?:nice|cool|sad|funny|lovely|great)|qu[eé] (?!.*\?)\w+[!.]?$)", _I
 )
-_IMPERATIVE = re.compile(
+_IMPERATIVE = LazyPattern(
     r"^(?:please |por favor,? |(?:can|could|would|will) you (?:please )?|puedes |podr[ií]as )*"
     r"(?:translate|write|tell|show|give|make|find|search|look up|list|explain|summari[sz]e"
     r"|calculate"
@@ -137,33 +138,87 @@ _IMPERATIVE = re.compile(
     r"|describe|compara|responde|contesta)(?!\s+(?:is|es|are)\b)\b",
     _I,
 )
-_TASK = re.compile(
+_COMMAND = LazyPattern(
+    r"^(?:please |por favor,? |(?:can|could|would|will) you (?:please )?)*"
+    r"(?:(?:email|wake|sort|debug|order|convert|schedule|call|cancel|add|remove|update|cut|copy"
+    r"|download"
+    r"|upload|install|run|test|build|design|plan|organi[sz]e|arrange|invite|ask|teach|reserve|pay"
+    r"|transfer"
+    r"|print|scan|share|post|text|message|ring|phone|contact|hold|wait for|try|use|solve|prove"
+    r"|define|spell"
+    r"|pronounce|analy[sz]e|review|edit|improve|shorten|expand|simplify|outline|choose|pick|guess"
+    r"|look"
+    r"|watch|google|dim|lock|unlock|pause|skip|mute|dial|navigate|take|bring|get|pass|hand|lend"
+    r"|put|mark|rate"
+    r"|rank|ignore|leave|let|excuse|forgive|wish|clean|cook|feed|fill|finish|format|fetch|move"
+    r"|close|start)"
+    r" (?:up |out |off |on )?(?:me|my|our|us|an?|the|this|that|these|those|him|her|it|them|some"
+    r"|all|every)\b"
+    r"|(?:ordena|organiza|a[ñn]ade|agrega|quita|env[ií]a|compra|reserva|programa|pide|baja|sube"
+    r"|apaga|enciende"
+    r"|cierra|avisa|despierta|revisa|mejora|acorta|analiza|convierte|define|elige|escoge|pregunta"
+    r"|investiga"
+    r"|planea|planifica|prepara|dibuja|crea|genera|llama|deja|usa)"
+    r" (?:a |al |me |mis? |el |la |los |las |una? |este |esta )"
+    # With a pronoun behind it and so an accent: `mándale`, `resúmeme`.
+    r"|[^\W\d_]*[áéíóú][^\W\d_]*(?:me|les?|nos|melo|mela|selo|sela)\b"
+    r"|(?:i(?:['’]m| am)? )?(?:need|want|(?:would|['’]d) like|in need of) (?:some "
+    r"|a bit of )?(?:help|advice"
+    r"|ideas|tips|info\w*|suggestions|recommendations|you to|to (?:know|hear|see|find out)"
+    r"|an? (?:recipe|idea"
+    r"|tip|suggestion|recommendation|list|summary|joke|poem|story))\b"
+    r"|(?:yo )?(?:necesito|quiero|me gustar[ií]a|quisiera|busco) (?:que me|saber|ver|o[ií]r|ayuda"
+    r"|ideas|consejo\w*"
+    r"|informaci[oó]n|sugerencias|una (?:receta|idea|lista|recomendaci[oó]n)|un (?:consejo|resumen"
+    r"|chiste)))",
+    _I,
+)
+"""More requests: a verb with its object (`order me …`), wishes for help, Spanish imperatives."""
+_TO_ASSISTANT = LazyPattern(
+    r"^(?:you(?:['’](?:re|ve|d|ll))?|t[uú]|usted|eres|no me (?:has|entiendes|escuchas)|me (?:has"
+    r"|ayudas|entiendes)"
+    r"|(?:no )?has (?:entendido|dicho)|i (?:asked|told) you|(?:that|this|it)(?:['’]s"
+    r"| is) not what i|that helps"
+    r"|eso no es lo que|luego te|te (?:escribo|cuento|digo) luego)\b(?! can call me)",
+    _I,
+)
+"""What is said about the assistant or the conversation, not about the speaker."""
+_TOPIC = LazyPattern(
+    r"^(?:my|our|mis?|nuestr[oa]s?) (?:[\w-]+(?:['’]s)? (?:de (?:mi |la |el )?)?){0,3}(?:birthday"
+    r"|password|name|number"
+    r"|address|code|e?mail|phone|pin|age|size|cumplea[ñn]os|contrase[ñn]a|nombre|n[uú]mero"
+    r"|direcci[oó]n|c[oó]digo"
+    r"|correo|tel[eé]fono|clave|edad|talla)$",
+    _I,
+)
+"""Key words of a question: `my wifi password`."""
+_TASK = LazyPattern(
     r"\b(?:translat\w+|rewrite|rephrase|paraphrase|proofread|summari[sz]e|role-?play\w*|pretend\w*"
     r"|act as|lyrics|poem|novel|fictional|my character|traduc\w+|reescrib\w+|corrig\w+|redact\w+"
     r"|act[uú]a como|poema|novela|personaje|juego de rol)\b.*[:\"“«\n]",
     _I | re.DOTALL,
 )
 """Request to work on a text: the author of that text is unknown."""
-_JOKE = re.compile(
+_JOKE = LazyPattern(
     r"\b(?:kidding|joking|just a joke|sarcasm|es broma|de broma|bromeando|bromeaba|not true"
     r"|no es (?:verdad|cierto)|es mentira)\b|/s\b",
     _I,
 )
 """A joke, or the word for one: no statement of the message counts."""
-_SARCASM = re.compile(
+_SARCASM = LazyPattern(
     r"^(?:oh,? )?(?:yeah|sure|right|s[ií]|claro|ya)(?:,? (?:right|sure|claro|ya|seguro))*,? (?:and"
     r"|y) (?:i['’]?m|i am"
     r"|yo)\b",
     _I,
 )
 """`Yeah right, and I'm the king of Spain`: disbelief, not a statement."""
-_LAUGHTER = re.compile(r"\b(?:jk|lol|lmao|rofl|ha(?:ha)+|ja(?:ja)+|xd+)\b|😂|🤣|😜", _I)
+_LAUGHTER = LazyPattern(r"\b(?:jk|lol|lmao|rofl|ha(?:ha)+|ja(?:ja)+|xd+)\b|😂|🤣|😜", _I)
 """Often only friendly: a statement with it is a joke only if it claims an identity, too."""
-_IDENTITY = re.compile(
+_IDENTITY = LazyPattern(
     r"^(?:i(?:['’]m| am)|(?:yo )?soy) (?:actually )?(?:the|an?|el|la|un|una)\b", _I
 )
 """What people claim to be in jokes."""
-TAKEN_BACK = re.compile(
+TAKEN_BACK = LazyPattern(
     r"^(?:(?:no|nah|oh|ok),? )?(?:(?:i(?:['’]m| am|['’]ve been| was) )?(?:just "
     r"|only )?(?:kidding|joking)"
     r"|just a joke|jk|that['’]?s (?:not true|a joke)|(?:era|es|estaba de) (?:una )?broma"
@@ -171,7 +226,7 @@ TAKEN_BACK = re.compile(
     _I,
 )
 """A message that takes back what was said before it."""
-_UNREAL = re.compile(
+_UNREAL = LazyPattern(
     r"\b(?:if (?!possible|needed|you\b|anyone\b|(?:that|it|this) (?:helps|matters|counts|makes)"
     r"|i remember|i recall|memory)|unless|whether"
     r"|suppose|supposing|imagine (?!that!)\w|let['’]?s say|as if"
@@ -192,20 +247,24 @@ _UNREAL = re.compile(
     _I,
 )
 """What follows is imagined, wished, told in a story, or a condition."""
-_CONDITION = re.compile(
+_CONDITION = LazyPattern(
     r"(?:and |but |y |pero )?(?:if|unless|whether|suppose|as if|i wish|maybe|perhaps|si|ojal[aá]"
     r"|como si)\b",
     _I,
 )
-_YES = re.compile(r"^s[ií],", _I)
+_YES = LazyPattern(r"^s[ií],", _I)
 """`Si, vivo en …`: written without its accent, `sí` looks like a condition."""
-_SMALL_TALK = re.compile(
+_SMALL_TALK = LazyPattern(
     r"^(?:(?:yes|yeah|yep|yup|no|nope|ok(?:ay)?|k|sure|right|exactly|indeed|great|nice|cool"
     r"|awesome|perfect"
     r"|good|fine|wow|oh|ah|hm+|haha+|jaja+|lol|thanks?(?: you)?(?: (?:so|very) much)?|thank you"
     r"|cheers|bye"
     r"|goodbye|see you(?: \w+)?|good ?night|you too|me too|same here|no problem|never ?mind|got it"
-    r"|i see|i know|i (?:think|guess|hope) so|i (?:don['’]t|do not) know|i agree|i understand"
+    r"|i see|can['’]?t complain|(?:i['’]?ll )?be right back|brb|let me (?:think|see|check)|hold on"
+    r"|i (?:was|am) (?:only|just) asking|i (?:do not|don['’]?t) (?:understand|get it|follow|mind"
+    r"|care)"
+    r"|me alegro(?: (?:mucho|por ti))?|d[eé]jame pensar|cheers mate|i know|i (?:think|guess"
+    r"|hope) so|i (?:don['’]t|do not) know|i agree|i understand"
     r"|i(?:['’]m| am) (?:not )?(?:so |very |really |a bit |pretty )?(?:fine|ok(?:ay)?|good"
     r"|great|well|tired|bored|hungry"
     r"|thirsty|sad|happy|sleepy|busy|back|here|sorry|sure|ready|done|afraid|glad|confused|lost"
@@ -228,7 +287,7 @@ _SMALL_TALK = re.compile(
     _I,
 )
 """Whole messages that tell nothing worth keeping, moods of the moment too."""
-_OWN = re.compile(
+_OWN = LazyPattern(
     r"^(?:(?:so |now |currently |today |tonight |tomorrow |yesterday |recently |lately "
     r"|usually |sometimes"
     r"|since (?:\w+ ){1,3}|when |every \w+,? |on (?:\w+ ?){1,3},? |in (?:\w+ ?){1,2},? "
@@ -238,7 +297,7 @@ _OWN = re.compile(
     _I,
 )
 """A statement in the first person, maybe behind its time: `on Mondays I …`."""
-_OWN_SPANISH = re.compile(
+_OWN_SPANISH = LazyPattern(
     r"^(?:(?:yo|s[ií]|nosotr[oa]s|ahora|hoy|ayer|ma[ñn]ana|ya|tambi[eé]n|siempre|nunca|normalmente"
     r"|antes|no|a m[ií]"
     r"|todos los \w+|los \w+|el \w+(?: de \w+)?|este \w+|esta \w+|desde \w+(?: \w+)?"
@@ -248,7 +307,8 @@ _OWN_SPANISH = re.compile(
     r"(?:(?:me|nos|le|la|lo|se) )?"
     r"(?:soy|estoy|tengo|vivo|voy|hago|s[eé]|he|hemos|somos|tenemos|vamos|estamos|fui|tuve"
     r"|estuve|hice|puedo|quiero"
-    r"|mi|mis|nuestr[oa]s?|gustan?|encantan?|llamo|duele|duelen|toca|[a-záéíóúñ]{2,}(?:o|é|í"
+    r"|mi|mis|nuestr[oa]s?|gustan?|encantan?|llamo|duele|duelen|toca|(?!tiempo|vuelo|precio"
+    r"|horario)[a-záéíóúñ]{2,}(?:o|é|í"
     r"|aba|ía|amos|emos|imos|ábamos|íamos))\b"
     r"(?=[\s,]+\S)|^(?:me|nos) (?!gusta que|parece)\w+(?:n|[oó]|a|e)\b\s+\S"
     r"|^¡?(?:por fin |al fin )?(?:he|hemos) \w+(?:ado|ido|to|cho) \S"
@@ -257,12 +317,12 @@ _OWN_SPANISH = re.compile(
     _I,
 )
 """The same in Spanish, where the verb's ending says that it is about the speaker."""
-_OF_SPEAKER = re.compile(
+_OF_SPEAKER = LazyPattern(
     r"(?=(?:\S+\s+){2})(?:[\w'’@/.-]+[,:]?\s+)*?(?<!\bwhat )(?:i|i['’](?:m|ve|d|ll)|im|ive|we"
     r"|we['’](?:re|ve|d"
-    r"|ll)|my|our|me|us"
+    r"|ll)|my|our|(?<!near )(?<!for )(?<!around )me|us"
     r"|mine|myself|(?!caf|aqu|ah[ií]|as[ií]|all|beb|comit|carn|chal)\w{2,}[éí]|doy|creo|veo|salgo"
-    r"|vuelvo|conozco|pongo|toy(?= \w+[aey]ndo\b)|vuelvo|soy|tengo|estoy|vivo|voy|hago|llevo|suelo"
+    r"|vuelvo|conozco|pongo|toy(?= \w+[aey]ndo\b)|soy|tengo|estoy|vivo|voy|hago|llevo|suelo"
     r"|prefiero"
     r"|odio|quiero|fui|tuve"
     r"|hemos"
@@ -299,7 +359,7 @@ FINITE = (
     r"|ense[ñn]a|toca|lleva|guarda|duerme|\w{3,}(?:ó|aron|ieron|é|aba[ns]?|ían?))"
 )
 """Verbs that make a clause a statement: a noun without one is a key word."""
-_OTHERS = re.compile(
+_OTHERS = LazyPattern(
     r"^(?:(?:he|she|it|they|[eé]l|ell[ao]s?)(?: \S|['’])"
     r"|(?=\S*[^\W\d_]{3}|\S+ \S*[^\W\d_]{3})[\w'’./-]+(?:['’](?:s|re|ve|ll|d)\b"
     r"|,? [\w'’@./-]+){0,8}?"
@@ -307,7 +367,7 @@ _OTHERS = re.compile(
     _I,
 )
 """A statement about another being or a thing, with up to nine words before its verb."""
-_THIRD_SPANISH = re.compile(
+_THIRD_SPANISH = LazyPattern(
     r"^(?:no |ya no |tambi[eé]n |ahora |se )*(?:es|est[aá]|ha|se ha|han|se han|tiene|vive"
     r"|trabaja|se llama|llama|estudia|juega|habla|cumple|naci[oó]"
     r"|le gustan?|le encantan?|prefiere|odia|come|mide|pesa|son|tienen|viven|est[aá]n|era"
@@ -321,11 +381,11 @@ _THIRD_SPANISH = re.compile(
 """The same without a subject, as Spanish allows."""
 _ELLIPTIC = (
     (
-        re.compile(
+        LazyPattern(
             r"^(?:just |finally |recently |also |still |never |only )*(?:got|had|went|bought|sold"
             r"|lost|found"
             r"|started|finished|moved|quit|broke|met|became|stopped|gave|left|made|took|ate|saw|ran"
-            r"|won|grew|used to|live|lives|hate|love|like|prefer|want|need|work|speak|have|play"
+            r"|won|grew|used to|live|lives|hate|love|like|prefer|want|need|work|speak|have"
             r"|study"
             r"|(?:ca|do|did|wo|have|had|could)n['’]?t|cannot|\w+ed (?:my|the|an?|our|out|up|off|in"
             r"|to|from|on"
@@ -335,7 +395,7 @@ _ELLIPTIC = (
         "I",
     ),
     (
-        re.compile(
+        LazyPattern(
             r"^(?:just |recently |also |still |not |now |currently |originally "
             r"|happily )*(?:an? (?:\w+ )?(?:fan|member|regular|believer)|(?!looking|asking"
             r"|wondering|trying)\w{3,}ing (?:at|in|on|with|my)|allergic|married"
@@ -349,14 +409,14 @@ _ELLIPTIC = (
         "I'm",
     ),
     (
-        re.compile(
+        LazyPattern(
             r"^(?:just |never |always |also )*(?:been|seen|done|taken|eaten|visited) \S", _I
         ),
         "I've",
     ),
 )
 """Statements without their subject, and what is missing: `got a new job`, `allergic to nuts`."""
-_NOTE = re.compile(
+_NOTE = LazyPattern(
     r"^[^\W\d_]{3,}(?: [\w'’.-]+){0,4} (?:on|el|this|next|este) (?:(?:next |this )?(?:mon|tues"
     r"|wednes|thurs"
     r"|fri|satur|sun)day|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)\b.*\d"
@@ -366,15 +426,15 @@ _NOTE = re.compile(
     _I,
 )
 """A note of a date or a code: `dentist on Monday at 3`, `gate code 4471`."""
-_CALL_ME = re.compile(r"^(?:(?:you can|just|puedes) )*(?:call me|ll[aá]ma(?:me|rme)) \S", _I)
+_CALL_ME = LazyPattern(r"^(?:(?:you can|just|puedes) )*(?:call me|ll[aá]ma(?:me|rme)) \S", _I)
 """It has the form of a request, and is kept as a statement: it says the speaker's name."""
-_ANSWER_IN = re.compile(
+_ANSWER_IN = LazyPattern(
     r"^(?:always |from now on,? |siempre |a partir de ahora,? )(?:answer|reply|respond|write"
     r"|speak|responde|contesta|h[aá]bla|escribe)",
     _I,
 )
 """The same: it says how the speaker wants to be answered."""
-_SPLIT = re.compile(
+_SPLIT = LazyPattern(
     r"\s*;\s+|\s+[–—-]\s+|(?:,\s+(?:and |so |then |y |e )?"
     r"|\s+(?:and|so|then|y)\s+|,?\s(?:but|pero)\s(?=my|our|mis?\b|she|he|they))"
     r"(?:(?:then|also|now|on top of (?:all )?that|as well|plus|tambi[eé]n|encima|adem[aá]s|luego"
@@ -390,19 +450,19 @@ _SPLIT = re.compile(
 )
 """Places where a new clause begins: only before words that begin one, since lists have commas and
 `and`, too."""
-_TWO_SUBJECTS = re.compile(r"^(?:[A-ZÁÉÍÓÚÑ]\w+|my \w+|mi \w+) (?:and I|y yo)\b(?=\s+\S)")
+_TWO_SUBJECTS = LazyPattern(r"^(?:[A-ZÁÉÍÓÚÑ]\w+|my \w+|mi \w+) (?:and I|y yo)\b(?=\s+\S)")
 """`Lola and I broke up`: no clause ends before the second subject."""
-_QUESTION_SPLIT = re.compile(
+_QUESTION_SPLIT = LazyPattern(
     r"[,;]?\s+(?:and |but |so |y |pero )?(?=(?:what|where|when|who|which|how|can you|could you"
     r"|do you|d[oó]nde|cu[aá]ndo"
     r"|qui[eé]n|cu[aá]l|c[oó]mo|qu[eé]|cu[aá]nt\w+)\b.*[?？]$)|\s*(?=¿)",
     _I,
 )
 """Places where a question follows a statement in one sentence: `I'm allergic to nuts, what …?`."""
-_BARE_VERB = re.compile(r"(?:bought|got|work|live|speak|study|love|like|hate|play|have)\b", _I)
+_BARE_VERB = LazyPattern(r"(?:bought|got|work|live|speak|study|love|like|hate|play|have)\b", _I)
 """`I live in Rome and work …`: the second verb has the subject of the first."""
-_QUOTED = re.compile(r"[\"“„«][^\"”“»]*(?:[\"”“»]|\Z)|```.*?(?:```|\Z)", re.DOTALL)
-_QUOTED_LINE = re.compile(r"^[^\S\n]*>.*$", re.MULTILINE)
+_QUOTED = LazyPattern(r"[\"“„«][^\"”“»]*(?:[\"”“»]|\Z)|```.*?(?:```|\Z)", re.DOTALL)
+_QUOTED_LINE = LazyPattern(r"^[^\S\n]*>.*$", re.MULTILINE)
 
 
 def split_clauses(text: str) -> list[Clause]:
@@ -523,7 +583,9 @@ def _kind(text: str) -> ClauseKind:
         (ClauseKind.QUESTION, is_question(text)),
         (ClauseKind.STATEMENT, _CALL_ME.match(text) or _ANSWER_IN.match(text)),
         (ClauseKind.SMALL_TALK, _SMALL_TALK.match(text) or _EXCLAMATION.match(text)),
-        (ClauseKind.REQUEST, _IMPERATIVE.match(text)),
+        (ClauseKind.SMALL_TALK, _TO_ASSISTANT.match(text)),
+        (ClauseKind.REQUEST, _IMPERATIVE.match(text) or _COMMAND.match(text)),
+        (ClauseKind.OTHER, _TOPIC.match(text)),
         (ClauseKind.UNREAL, _UNREAL.search(text) and not _YES.match(text)),
         (ClauseKind.STATEMENT, is_statement(text)),
     )

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
@@ -22,13 +23,13 @@ _I = re.IGNORECASE
 MAX_CHARS = 4000
 """Maximum length of a text in characters that is compared; the rest is ignored."""
 
-_NEGATED = re.compile(
+_NEGATED = LazyPattern(
     r"\b(?:not|no longer|no more|never|any ?more|\w+n['’]t|dont|doesnt|isnt|without|no|ya no|nunca"
     r"|sin|tampoco)\b",
     _I,
 )
 """The statement denies something."""
-_ENDED = re.compile(
+_ENDED = LazyPattern(
     r"\b(?:got stolen|was stolen|been stolen|stopped|quit(?:ted)?|ceased|lost|left|leaving|resigned"
     r"|cancel\w+|scrapped|axed|called off|fell through|fallen through|sold|flogged|ditched|dumped"
     r"|binned|returned|donated|retired|expired|ended|finished|died|dead|deceased|passed away"
@@ -52,21 +53,21 @@ _ENDED = re.compile(
     _I,
 )
 """The statement says that something is over, which counts as a denial of it."""
-_PART = re.compile(
+_PART = LazyPattern(
     r"\s*[,;:–—.]+\s+|\s+(?=(?:because|since|so|but|now|and (?:i|we|it|now|she|he|they|my)|porque"
     r"|pero"
     r"|ya que|as[ií] que|ahora|y (?:ahora|me|nos|\w+o)|instead|en vez)\b)",
     _I,
 )
 """End of a denial: what follows is said apart from it."""
-_ASIDE = re.compile(
+_ASIDE = LazyPattern(
     r"\s(?:in|at|on|from|during|last|this|yesterday|today|recently|ago|after|since|years?|months?"
     r"|weeks?"
     r"|en|desde|durante|hace|ayer|hoy|tras|después|el (?:lunes|martes|mi[eé]rcoles|jueves|viernes"
     r"|s[aá]bado|domingo|mes|a[ñn]o)|la semana|est[ea])\b.*$",
     _I,
 )
-_PAST_EVENT = re.compile(
+_PAST_EVENT = LazyPattern(
     r"\b(?:used to|wanted to|quer[ií]a|ran|went|visited|saw|met|did|was (?!born)|were|ago"
     r"|last (?:year|month|week"
     r"|summer|winter)|fui|estuve|visit[eé]"
@@ -75,7 +76,7 @@ _PAST_EVENT = re.compile(
     _I,
 )
 """Something that happened once, or was so: it does not end what holds now."""
-_PLAN = re.compile(
+_PLAN = LazyPattern(
     r"\b(?:want to|would (?:like|love)|['’]d (?:like|love)|going to|gonna|plan(?:ning)? (?:to"
     r"|on)|thinking (?:of|about)|hope to|might|will"
     r"|next (?:week|month|year|summer)|quiero|quisiera|me gustar[ií]a|voy a|vamos a|pienso"
@@ -83,7 +84,7 @@ _PLAN = re.compile(
     _I,
 )
 """Something that is only wanted or intended: it does not end what holds now."""
-_REPORTED = re.compile(
+_REPORTED = LazyPattern(
     r"^(?:(?!i\b|yo\b)[\w'’]+ ){1,4}?(?:said|says|told (?!me to)|tells|thinks|thought|claims"
     r"|wrote|asked|dice[ns]?|dijo|dijeron"
     r"|cuenta que|cree que|piensa que|me ha dicho|me dijo|escribi[oó])\b|^(?:according to"
@@ -91,7 +92,7 @@ _REPORTED = re.compile(
     _I,
 )
 """Another person says it of themselves: `Ana says she lives in Rome`."""
-_CHANGE = re.compile(
+_CHANGE = LazyPattern(
     r"\b(?:now|got (?:stolen|extended|renewed)|was stolen|extended|these days|nowadays|lately"
     r"|from now on|[uú]ltimamente|a partir de ahora"
     r"|turns out|spelled|spelt|actually|no longer|any ?more|instead|changed|moved|switched"
@@ -108,7 +109,7 @@ _CHANGE = re.compile(
 replace an older one then (replacement.py)."""
 _EVENTS = (
     (
-        re.compile(
+        LazyPattern(
             r"\b(?:broke up|split up|broken up|divorced|hemos roto|lo hemos dejado|rompimos"
             r"|divorciad[oa])\b",
             _I,
@@ -116,7 +117,7 @@ _EVENTS = (
         frozenset({"partner", "girlfriend", "boyfriend", "wife", "husband"}),
     ),
     (
-        re.compile(
+        LazyPattern(
             r"\b(?:quit (?:my|the) job|left (?:my|the) (?:job|company)|got fired|was fired"
             r"|laid off|retired|made redundant|let go|sacked|lost my job|changed jobs"
             r"|cambiado de trabajo|unemployed|out of work"
@@ -127,7 +128,7 @@ _EVENTS = (
         frozenset({"work"}),
     ),
     (
-        re.compile(
+        LazyPattern(
             r"\b(?:dropped out|graduated|finished (?:my|the) (?:degree|studies)|left (?:school"
             r"|university|college)"
             r"|dej[eé] la carrera|dejado la carrera|me gradu[eé]|terminado la carrera)\b",
@@ -137,13 +138,13 @@ _EVENTS = (
     ),
 )
 """Events that end facts, and the concepts of those facts."""
-_SUBJECT = re.compile(
+_SUBJECT = LazyPattern(
     r"^(?:and |but |y |pero )?((?:my|our|the|mi|nuestr[oa]|el|la) (?:(?:best|old|new|own|elder"
     r"|older|younger|little"
     r"|big|mejor) )?[\w-]+)(?! (?:de|del)\b)(?!['’]s [a-z]+ (?:is|was|are))",
     _I,
 )
-_OWN = re.compile(
+_OWN = LazyPattern(
     r"\b(?:i|i['’]?(?:m|ve|d|ll)|we|we['’]\w+|me|us|our|mine|yo|nos|nuestr[oa]s?|m[ií]o|m[ií]a"
     r"|soy|tengo|estoy|vivo|voy|he"
     r"|hemos|tenemos"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from spade_llm.core.text import LazyPattern
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -14,10 +16,10 @@ _ENGLISH: Mapping[str, str] = {
     "we": "you", "we're": "you're", "we've": "you've", "we'd": "you'd", "we'll": "you'll",
     "our": "your", "ours": "yours", "us": "you",
 }  # fmt: skip
-_ENGLISH_WORDS = re.compile(
+_ENGLISH_WORDS = LazyPattern(
     r"\b(?:(?:i|we)'(?:m|ve|d|ll|re)|" + "|".join(k for k in _ENGLISH if k.isalpha()) + r")\b", re.I
 )
-_WAS = re.compile(r"\byou was\b", re.I)
+_WAS = LazyPattern(r"\byou was\b", re.I)
 """What becomes of `I was`."""
 
 _SPANISH: Mapping[str, str] = {
@@ -46,22 +48,22 @@ _SPANISH: Mapping[str, str] = {
     "era": "eras", "tenía": "tenías", "vivía": "vivías", "fumaba": "fumabas",
     "trabajaba": "trabajabas", "solía": "solías", "jugaba": "jugabas", "estudiaba": "estudiabas",
 }  # fmt: skip
-_SPANISH_PERFECT = re.compile(r"\b(?:he|has|ha|hemos|han) \w+(?:ado|ido|cho|sto|to)\b", re.I)
+_SPANISH_PERFECT = LazyPattern(r"\b(?:he|has|ha|hemos|han) \w+(?:ado|ido|cho|sto|to)\b", re.I)
 SPANISH_FIRST_PERSON = frozenset(_SPANISH) - {"como", "he"}
 """Spanish words that are about the speaker."""
-_SPANISH_NOUN_BEFORE = re.compile(
+_SPANISH_NOUN_BEFORE = LazyPattern(
     r"\b(?:mi|mis|el|la|los|las|un|una|de|del|al|en|por|con|su|tu)\s+$", re.I
 )
 NEAR_CHARS = 8
 """Characters before a word among which its article or preposition is looked for."""
-_SPANISH_VERB = re.compile(
+_SPANISH_VERB = LazyPattern(
     r"^(?:no |ya no |ya |también |siempre |ahora |hoy |me |nos )*(?P<verb>[^\W\d_]+)(?=\s|$)", re.I
 )
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = LazyPattern(r"[^\W\d_]+")
 _POSSESSIVES = frozenset({"mi", "mis", "mí", "mío", "mía"})
 _NOT_FIRST = frozenset({"como", "era"})
 """Verbs at the beginning of a text only: behind it they mean `like` and `was`."""
-_FIRST_PERSON = re.compile(r"(?:o|é|í)$")
+_FIRST_PERSON = LazyPattern(r"(?:o|é|í)$")
 """The ending of a Spanish verb in the first person."""
 _ENGLISH_ONLY = frozenset({"i", "my", "am", "our", "we", "is", "are"})
 """Words that no Spanish statement has."""
@@ -73,7 +75,7 @@ def in_second_person(text: str, language: str) -> str:
     `language`: of the answer, `en` or `es`. What cannot be reworded is quoted as it was said, «…»:
     Spanish text with a verb that is not in the table, and English text in a Spanish answer.
     """
-    words = {word.lower() for word in _WORD.findall(text)}
+    words = {found[0].lower() for found in _WORD.finditer(text)}
     is_spanish = bool(words & SPANISH_FIRST_PERSON - _ENGLISH.keys() - {"era"})
     is_spanish = is_spanish or bool(_SPANISH_PERFECT.search(text))
     if language == "es" and words & _ENGLISH_ONLY:
