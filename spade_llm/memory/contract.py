@@ -175,7 +175,7 @@ class SearchResult:
     """Number of further hits that did not fit into one remote response."""
     former: tuple[MemoryEntry, ...] = ()
     """Facts about the subject that no longer hold and share words with messages or episodes among
-    the hits, which may still say them (`memory/validity.py`). Only of a RECALL with messages."""
+    the hits, which may still say them (`memory/validity.py`). Only of a RECALL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,7 +90,8 @@ async def retrieve_memory(
 
     `detail_limit`: None gives details to ranks 1 and 2 if they are key moments; a number below
     `limit` to the best-ranked key moments, at most so many; from `limit` on to all.
-    `with_messages`: also messages that no memory covers (yet); they have no details.
+    `with_messages`: also messages that no memory covers (yet); they have no details. Sentences of
+    messages and summaries that no longer hold are left out (`memory/validity.py`).
 
     Raises InvalidArguments, naming the field.
     """
@@ -103,7 +104,8 @@ async def retrieve_memory(
         which=which,
         with_messages=with_messages,
     )
-    hits = (await memory.search(wanted)).hits[:limit]
+    at = now or datetime.now(UTC)
+    hits = _current(await memory.search(wanted), query, at)[:limit]
     if detail_limit is None:
         detailed = [hit.entry.id for hit in hits[:DETAILED_RANKS] if is_key_moment(hit)]
     elif detail_limit >= limit:
@@ -113,12 +115,22 @@ async def retrieve_memory(
     details = await asyncio.gather(
         *(_details(memory, hit.entry, hit.entry.id in detailed) for hit in hits)
     )
-    at = now or datetime.now(UTC)
     parts = [
         _result_lines(rank, hit, messages, at)
         for rank, (hit, messages) in enumerate(zip(hits, details, strict=True), start=1)
     ]
     return "\n\n".join(parts) or NO_MEMORIES
+
+
+def _current(found: SearchResult, query: str, now: datetime) -> tuple[ScoredMemory, ...]:
+    """Hits without what no longer holds, unless the query is about the past."""
+    # Here, so that a start does not compile the rules.
+    from spade_llm.memory.validity import apply_validity
+    from spade_llm.understanding.answers import asks_about_past
+
+    return apply_validity(
+        found.hits, former=found.former, now=now, keeps_former=asks_about_past(query)
+    )
 
 
 def is_key_moment(hit: ScoredMemory) -> bool:
@@ -149,7 +161,7 @@ def _result_lines(
     score = min(max(hit.score, 0.0), 1.0)
     lines = [
         f"## Memory {rank} [rank: {rank}, score: {score:.2f}{mark}]",
-        f"**When:** {relative_time(entry.valid_at or entry.created_at, now)}",
+        f"**When:** {relative_time(entry.holds_since, now)}{_end(entry, now)}",
         f"**Summary:** {single_line(_summary(entry), MAX_SUMMARY_CHARS)}",
         *_details_lines(messages),
     ]
@@ -160,6 +172,11 @@ def _summary(entry: MemoryEntry) -> str:
     """The text of a memory; of an episode without its dates, which `When` tells in words."""
     dates = EPISODE_DATES.match(entry.content) if entry.origin is Origin.EPISODE else None
     return entry.content[dates.end() :] if dates else entry.content
+
+
+def _end(entry: MemoryEntry, now: datetime) -> str:
+    ended = entry.invalid_at
+    return f", until {relative_time(ended, now)} (no longer true)" if ended else ""
 
 
 def _details_lines(messages: Sequence[ObservedMessage]) -> list[str]:

@@ -11,13 +11,18 @@ MIN_SHARE = 0.8
 _SPEAKER = re.compile(
     r"^(?:the user|user|el usuario|la usuaria|you|t[uú]|usted)(?=['’:\s])", re.IGNORECASE
 )
+_LEAD_IN = re.compile(
+    r"^[^,:;.!?]{1,30}[,:;] (?=(?:you|your|t[uú]|tus?|usted|vives|trabajas|tienes|eres)\b)",
+    re.IGNORECASE,
+)
+"""`Noted: you live in Rome`."""
 _POSSESSIVE = re.compile(r"\b(?:your|tus?)\b", re.IGNORECASE)
 
 
 def in_first_person(text: str) -> str:
     """The statement with the speaker as its subject: `The user lives in Rome`, `You live in Rome`
     give `I …`, as far as rules compare it (verbs keep their form)."""
-    return _POSSESSIVE.sub("my", _SPEAKER.sub("I", text.strip()))
+    return _POSSESSIVE.sub("my", _SPEAKER.sub("I", _LEAD_IN.sub("", text.strip())))
 
 
 def restates(sentence: str, fact: str) -> bool:

@@ -285,3 +285,20 @@ def test_no_content_can_break_the_format(texts: list[tuple[str, str, str]]) -> N
     assert [[said for _, said in details] for _, _, details in found] == [
         [squeezed(verbatim)] for _, verbatim, _ in texts
     ]
+
+
+async def test_what_no_longer_holds_is_left_out_unless_the_query_is_about_the_past() -> None:
+    memory = Recalled([hit(1, "I live in Madrid", days=40), hit(2, "I moved to Valencia")])
+    memory.hits = [
+        replace(one, entry=replace(one.entry, origin=Origin.MESSAGE, metadata={"role": "user"}))
+        for one in memory.hits
+    ]
+
+    now = await retrieve_memory(memory, "where do I live?", now=NOW)
+    before = await retrieve_memory(memory, "where did I live before?", now=NOW)
+
+    assert "Madrid" not in now
+    assert "Valencia" in now
+    assert (
+        "**When:** last month, until 2 days ago (no longer true)\n**Summary:** I live in" in before
+    )

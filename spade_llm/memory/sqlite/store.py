@@ -184,7 +184,7 @@ class SQLiteMemoryStore:
         subject = query.which.subject
         if subject is None or memory.scopes is not None:
             return found
-        if query.mode is SearchMode.RECALL and query.with_messages:
+        if query.mode is SearchMode.RECALL:
             found = await self._with_former(found, memory.owner, subject)
         if query.with_patterns:
             return await self._with_patterns(found, memory.owner, subject)
