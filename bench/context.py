@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bench.facts import FACTS, conversation, held, plain_window, question
+from bench.prompt_prefix import measure_prefix
 from bench.row import Goal, Row, Scale, check
 from bench.timing import Samples
 from spade_llm.context import (
@@ -94,7 +95,7 @@ async def measure(_stage: Stage, scale: Scale) -> list[Row]:
         told = Told(size)
         for name, strategy in STRATEGIES.items():
             rows += _rows(name, strategy, told, times=scale.of(200, quick=10))
-    return rows
+    return [*rows, *await measure_prefix(scale)]
 
 
 def _rows(name: str, strategy: ContextManagement, told: Told, *, times: int) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Composable: base class of strategies that share one context, and the context being built."""
+"""Composable: base class of strategies that fill one context together."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
+from spade_llm.context.draft import ContextDraft
 from spade_llm.context.notes import HistoryNotesCache
 from spade_llm.context.retention import (
     ContextBudget,
-    ContextCost,
     Retention,
     leading_system_messages,
     repair_history,
     with_system_prompt,
 )
+from spade_llm.context.stable_context import fill_stable_context, walk_history
+from spade_llm.context.stable_prefix import MIN_MESSAGES, MIN_TOKENS
 from spade_llm.context.strategy import ContextManagement, ContextStats
 from spade_llm.context.token_counter import Truncator
 from spade_llm.providers.model import SystemMessage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from spade_llm.context.notes import HistoryNotes, NotedHistory
+    from spade_llm.context.notes import Block, HistoryNotes
     from spade_llm.context.token_counter import CachedTokenCounter
     from spade_llm.providers.model import ContextMessage
 
@@ -33,54 +35,6 @@ TYPICAL_TOKENS = 50
 """Assumed tokens per message, for statistics of a number of messages without texts."""
 STEP_MESSAGES = 64
 """Messages noted before the event loop runs other tasks: 2 ms."""
-
-
-class ContextDraft:
-    """Context under construction, shared by the parts of a strategy."""
-
-    def __init__(self, retention: Retention, histories: HistoryNotesCache) -> None:
-        self.retention = retention
-        self._histories = histories
-        self.reserved = ContextCost(0, 0)
-        """Budget reserved for the summary by the first part that writes one."""
-        self.summariser: object = None
-        self.fits = False
-        """True if the whole history fits."""
-        self.summarised: tuple[int, frozenset[int]] = (0, frozenset())
-        """Number of leading noted blocks that the summary covers, and those of them also shown."""
-
-    @cached_property
-    def question_index(self) -> int:
-        """Index of the newest user message; the length of the history if there is none."""
-        return self.retention.question
-
-    @cached_property
-    def question(self) -> str:
-        messages = self.retention.messages
-        at = self.question_index
-        return messages[at]["content"] or "" if at < len(messages) else ""
-
-    @property
-    def summarised_messages(self) -> int:
-        stop, shown = self.summarised
-        blocks = self.noted_history.notes.blocks[:stop] if stop else []
-        return sum(len(block.indexes) for i, block in enumerate(blocks) if i not in shown)
-
-    @cached_property
-    def noted_history(self) -> NotedHistory:
-        """Notes of the turns before the current one."""
-        retention = self.retention
-        return self._histories.notes_of(retention.messages, retention.first, self.question_index)
-
-    def note_in_steps(self, size: int) -> Iterator[NotedHistory]:
-        """Add the messages that are not in the notes yet, `size` at a time."""
-        retention = self.retention
-        return self._histories.note_in_steps(
-            retention.messages, retention.first, self.question_index, size
-        )
-
-    def share(self, part: float) -> ContextBudget:
-        return self.retention.budget.part(part)
 
 
 def check_count(name: str, value: int, *, minimum: int) -> int:
@@ -134,6 +88,13 @@ class Composable(ContextManagement):
     """Name in statistics."""
     keeps_fitting_history: bool = True
     """False: drops messages even if the whole history fits, to keep contexts short."""
+    allows_stable_prefix: bool = False
+    """True: within a token limit, a selection may be kept for several turns (stable_context.py);
+    only `reserve`, `earliest_tool_index` and `add_summary` are called for it."""
+    quotes: bool = False
+    """True: `relevant_blocks` finds what is quoted before a question, if the rest is stable."""
+    _latest_prompt: str | None = None
+    """System prompt of the latest call: `prepare` and `work_ahead` are not told it."""
     reads_notes: bool = True
     """False: does not use the notes of a history, so that nothing has to be prepared."""
 
@@ -158,6 +119,10 @@ class Composable(ContextManagement):
 
     def select_more(self, draft: ContextDraft) -> None:
         """Keep more of the important messages, in budget that the newest ones do not need."""
+
+    def relevant_blocks(self, notes: HistoryNotes, question: str) -> Iterable[Block]:
+        """Return the noted blocks that matter for the question, the best first."""
+        return ()
 
     def earliest_index(self, draft: ContextDraft) -> int:
         """Return the earliest index of the newest messages."""
@@ -191,7 +156,8 @@ class Composable(ContextManagement):
     def apply_context_strategy(
         self, messages: list[ContextMessage], system_prompt: str | None = None
     ) -> list[ContextMessage]:
-        kept = self._build_draft(messages, system_prompt).retention.result()
+        self._latest_prompt = system_prompt
+        kept = self._build_draft(messages, system_prompt).result()
         return with_system_prompt(kept, system_prompt)
 
     def get_stats(self, total_messages: int) -> ContextStats:
@@ -213,18 +179,17 @@ class Composable(ContextManagement):
         self, messages: list[ContextMessage], system_prompt: str | None = None
     ) -> ContextStats:
         draft = self._build_draft(messages, system_prompt)
-        retention = draft.retention
         total = len(messages) - leading_system_messages(messages)
         stats = self.get_stats(total)
-        stats["messages_in_context"] = retention.kept_messages()
+        stats["messages_in_context"] = draft.kept_messages
         stats["messages_dropped"] = total - stats["messages_in_context"]
-        stats["messages_cut"] = retention.truncated_messages
+        stats["messages_cut"] = draft.truncated_messages
         stats["summarised_messages"] = draft.summarised_messages
         lacks = dict.fromkeys(part.degraded(draft) for part in self.parts)
         stats["degraded"] = ", ".join(filter(None, lacks))
         limits = self._limits()
         if limits.counter is not None:
-            context = with_system_prompt(retention.result(), system_prompt)
+            context = with_system_prompt(draft.result(), system_prompt)
             stats["tokens_in_context"] = limits.counter.messages(context)
             stats["is_over_limit"] = stats["tokens_in_context"] > limits.token_limit
         return stats
@@ -239,30 +204,43 @@ class Composable(ContextManagement):
     async def prepare(self, messages: Sequence[ContextMessage]) -> None:
         for one in self.filters:
             await one.prepare(messages)
-        draft = await self._note_history(messages)
+        draft = await self._note_history(messages, is_ahead=False)
         if draft is not None:
             for part in self.parts:
-                await part.prepare_notes(draft.noted_history.notes, draft.question)
+                await part.prepare_notes(draft.followed.notes, draft.question)
 
     async def work_ahead(self, messages: Sequence[ContextMessage]) -> None:
         for one in self.filters:
             await one.work_ahead(messages)
-        draft = await self._note_history(messages)
+        draft = await self._note_history(messages, is_ahead=True)
         if draft is not None:
             for part in self.parts:
-                await part.prepare_notes_ahead(draft.noted_history.notes)
+                await part.prepare_notes_ahead(draft.followed.notes)
 
-    async def _note_history(self, messages: Sequence[ContextMessage]) -> ContextDraft | None:
-        """Note the history; None if it fits, or if no part reads notes."""
+    async def _note_history(
+        self, messages: Sequence[ContextMessage], *, is_ahead: bool
+    ) -> ContextDraft | None:
+        """Note the history; None if it fits, or if no part reads notes. `is_ahead`: also what
+        follows a stable selection, for the next one."""
         if not any(part.reads_notes for part in self.parts):
             return None
         # Imported here: it takes as long to import as the rest of this package.
         import asyncio
 
-        draft = self._new_draft(self._apply_filters(list(messages)), None)
-        if self._keeps_all(draft):
+        draft = self._new_draft(self._apply_filters(list(messages)), self._latest_prompt)
+        stop = draft.question_index
+        if self._has_stable_prefix(draft):
+            if not draft.is_followed and self._keeps_all(draft):
+                return None
+            walked = walk_history(draft, self.parts)
+            noted = walked.noted
+            if not is_ahead:
+                stop = walked.question
+        elif self._keeps_all(draft):
             return None
-        for _ in draft.note_in_steps(STEP_MESSAGES):
+        else:
+            noted = draft.followed
+        for _ in draft.note_in_steps(noted, stop, STEP_MESSAGES):
             # Lets other tasks run between two steps.
             await asyncio.sleep(0)
         return draft
@@ -272,9 +250,12 @@ class Composable(ContextManagement):
     ) -> ContextDraft:
         draft = self._new_draft(self._apply_filters(messages), system_prompt)
         retention = draft.retention
-        if self._keeps_all(draft):
-            retention.keep_everything()
-            draft.fits = True
+        has_stable_prefix = self._has_stable_prefix(draft)
+        # A history that is followed already need not be counted again.
+        if not (has_stable_prefix and draft.is_followed) and self._keeps_all(draft):
+            draft.keep_everything()
+            return draft
+        if has_stable_prefix and fill_stable_context(draft, self.parts):
             return draft
         retention.keep_current_turn()
         # The rest of the current turn comes before anything older.
@@ -289,6 +270,22 @@ class Composable(ContextManagement):
         for part in self.parts:
             part.add_summary(draft)
         return draft
+
+    def _has_stable_prefix(self, draft: ContextDraft) -> bool:
+        """True for strategies without exact rules of their own that have a token limit."""
+        budget = draft.retention.budget
+        return (
+            budget.counter is not None
+            and budget.tokens >= MIN_TOKENS
+            and budget.messages >= MIN_MESSAGES
+            and not self.filters
+            and all(part.allows_stable_prefix for part in self.parts)
+        )
+
+    def discard(self, messages: Sequence[ContextMessage]) -> None:
+        for one in self.filters:
+            one.discard(messages)
+        self._histories.discard(messages)
 
     def _keep_newest(self, draft: ContextDraft) -> None:
         oldest = max(part.earliest_index(draft) for part in self.parts)
@@ -326,7 +323,8 @@ class Composable(ContextManagement):
             is_there = bool(messages) and messages[0] == prompt
             budget.tokens -= 0 if is_there else budget.counter.message(prompt)
         truncator = self._truncator(limits) if limits.counter else None
-        return ContextDraft(Retention(messages, budget, truncator=truncator), self._histories)
+        retention = Retention(messages, budget, truncator=truncator)
+        return ContextDraft(retention, self._histories, truncator)
 
     def _limits(self) -> ContextLimits:
         """The strictest limits of all parts; 20 messages if there are none."""

@@ -23,7 +23,7 @@ from spade_llm.providers.quoted_context import CONTEXT_NAME, quote_earlier
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from spade_llm.context.composable import ContextDraft
+    from spade_llm.context.draft import ContextDraft
     from spade_llm.context.notes import Block, HistoryNotes, OpenQuestion
     from spade_llm.context.strategy import ContextStats
     from spade_llm.providers.model import ChatModel, ContextMessage
@@ -106,6 +106,7 @@ class Compression(Composable):
     """A summary of the turns that are left out, of at most `summary_tokens`."""
 
     name = "compression"
+    allows_stable_prefix = True
 
     def __init__(self, summary_tokens: int = 1000, *, model: ChatModel | None = None) -> None:
         self.summary_tokens = check_count(

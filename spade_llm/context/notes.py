@@ -16,6 +16,8 @@ from spade_llm.context.salience import (
     summary_points_of,
     text_terms,
 )
+from spade_llm.context.stable_prefix import MAX_KEPT_SELECTIONS
+from spade_llm.core.limits import LruDict
 from spade_llm.search.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -25,11 +27,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spade_llm.context.salience import SummaryPoint
-    from spade_llm.providers.model import ContextMessage
+    from spade_llm.context.stable_prefix import PrefixLimits, PrefixWalk, StableSelection
+    from spade_llm.providers.model import ContextMessage, UserMessage
     from spade_llm.search.vectors import QuantizedVectors
 
 BYTES_OF_BLOCK, BYTES_OF_CHAR = 1500, 12
 """Measured: 4 KB for a block of 150 characters."""
+BYTES_OF_HISTORY = 4000
+"""Of a history of which nothing is noted yet."""
 MAX_TERM_BLOCKS = 64
 """Maximum number of blocks kept per term, the latest; a more frequent term says little."""
 TOPIC_WINDOW_TURNS = 2
@@ -105,9 +110,13 @@ class HistoryNotes:
 
     def __init__(self) -> None:
         self.messages: list[ContextMessage] = []
+        """Followed messages: all of finished turns. Those before `noted` are noted."""
+        self.noted = 0
         self.blocks: list[Block] = []
-        self.bytes = 0
+        self.bytes = BYTES_OF_HISTORY
         """Estimated size in RAM, including the messages."""
+        self.counted_bytes = 0
+        """Bytes that the cache has counted."""
         self.starts: list[int] = []
         """Indexes of the first message of each block."""
         self.turns = 0
@@ -131,15 +140,25 @@ class HistoryNotes:
         self.embedded_blocks = 0
         """Number of leading blocks that have vectors."""
         self.question_vector: tuple[str, NDArray[np.float32]] | None = None
+        self.walks: LruDict[PrefixLimits, PrefixWalk] = LruDict(MAX_KEPT_SELECTIONS)
+        self.selections: LruDict[tuple[PrefixLimits, int], StableSelection] = LruDict(
+            MAX_KEPT_SELECTIONS
+        )
+        """Selections by their limits and the index of the question for which they were made."""
+        self.quotations: LruDict[tuple[PrefixLimits, int, int, str], UserMessage | None] = LruDict(
+            1
+        )
+        """Quotation for the latest question, by limits, selection, place and text."""
         self._said: set[str] = set()
         self._last_turn_of: dict[int, int] = {}
 
-    def extend(self, messages: Sequence[ContextMessage]) -> None:
-        """Add whole blocks of finished turns."""
-        start = len(self.messages)
-        self.messages.extend(messages)
-        for indexes in blocks_oldest_first(self.messages, start):
+    def note(self, stop: int) -> None:
+        """Note the blocks that begin before message `stop` and are not noted yet."""
+        for indexes in blocks_oldest_first(self.messages, self.noted):
+            if indexes.start >= stop:
+                return
             self._note(indexes)
+            self.noted = indexes.stop
 
     def _note(self, indexes: range) -> None:
         messages = self.messages[indexes.start : indexes.stop]
@@ -273,6 +292,7 @@ class HistoryNotesCache:
 
     def __init__(self, *, max_bytes: int = MAX_NOTED_BYTES) -> None:
         self._max_bytes = max_bytes
+        self._bytes = 0
         self._by_last: OrderedDict[int, HistoryNotes] = OrderedDict()
         """Keys are ids of messages that the notes hold, so that no other object can get the same
         id."""
@@ -280,35 +300,55 @@ class HistoryNotesCache:
     def notes_of(self, messages: list[ContextMessage], first: int, question: int) -> NotedHistory:
         """Return the notes of `messages[first:question]`. The cost is proportional to the new
         messages since the last call."""
-        for noted in self.note_in_steps(messages, first, question, question + 1):
-            return noted
-        return NotedHistory(notes=HistoryNotes(), offset=first, first=first)
+        noted = self.follow(messages, first, question)
+        for _ in self.note_in_steps(noted, question, question + 1):
+            pass
+        return noted
 
-    def note_in_steps(
-        self, messages: list[ContextMessage], first: int, question: int, size: int
-    ) -> Iterator[NotedHistory]:
-        """Extend the notes by about `size` messages per step; the last step covers all of them."""
-        if question <= first:
-            return
-        notes, known = self._find(messages, first, question)
+    def follow(self, messages: list[ContextMessage], first: int, question: int) -> NotedHistory:
+        """Return the notes that belong to `messages[first:question]`, with nothing more noted."""
+        return self.extend(self.find(messages, first, question), messages, first, question)
+
+    def extend(
+        self,
+        found: tuple[HistoryNotes, int],
+        messages: list[ContextMessage],
+        first: int,
+        question: int,
+    ) -> NotedHistory:
+        """`follow` with what `find` has just returned."""
+        notes, known = found
         offset = known - len(notes.messages)
-        if known == question:
-            yield self._keep(notes, offset, first)
-        while known < question:
-            stop = min(known + size, question)
-            # No exchange is cut in two.
-            while stop < question and messages[stop]["role"] == "tool":
-                stop += 1
-            # The key is the last noted message, which changes now.
+        if known < question:
+            # The key is the last followed message, which changes now.
             self._forget(notes)
-            notes.extend(messages[known:stop])
-            known = stop
-            yield self._keep(notes, offset, first)
+            notes.messages.extend(messages[known:question])
+        if notes.messages:
+            self._keep(notes)
+        return NotedHistory(notes=notes, offset=offset, first=first)
 
-    def _find(
+    def note_in_steps(self, noted: NotedHistory, stop: int, size: int) -> Iterator[None]:
+        """Note the messages before index `stop` of the history, about `size` at a time."""
+        notes = noted.notes
+        while notes.noted < stop - noted.offset:
+            notes.note(min(notes.noted + size, stop - noted.offset))
+            # Unless they were discarded meanwhile.
+            if self._by_last.get(id(notes.messages[-1])) is notes:
+                self._keep(notes)
+            yield
+
+    def discard(self, messages: Sequence[ContextMessage]) -> None:
+        """Drop the notes of the history with these messages."""
+        for message in messages:
+            notes = self._by_last.get(id(message))
+            if notes is not None:
+                self._forget(notes)
+
+    def find(
         self, messages: list[ContextMessage], first: int, question: int
     ) -> tuple[HistoryNotes, int]:
-        """Return the notes, and the index in the history up to which they reach."""
+        """Return the notes, and the index in the history up to which they reach; new notes if there
+        are none."""
         for index in range(question - 1, max(first, question - MAX_SEARCHED_MESSAGES) - 1, -1):
             notes = self._by_last.get(id(messages[index]))
             if notes is not None and _is_end(notes, messages, first, index + 1):
@@ -316,16 +356,22 @@ class HistoryNotesCache:
         return HistoryNotes(), first
 
     def _forget(self, notes: HistoryNotes) -> None:
-        if notes.messages:
-            self._by_last.pop(id(notes.messages[-1]), None)
+        if notes.messages and self._by_last.get(id(notes.messages[-1])) is notes:
+            del self._by_last[id(notes.messages[-1])]
+            self._bytes -= notes.counted_bytes
 
-    def _keep(self, notes: HistoryNotes, offset: int, first: int) -> NotedHistory:
-        self._by_last[id(notes.messages[-1])] = notes
-        self._by_last.move_to_end(id(notes.messages[-1]))
-        total = sum(one.bytes for one in self._by_last.values())
-        while total > self._max_bytes and len(self._by_last) > 1:
-            total -= self._by_last.popitem(last=False)[1].bytes
-        return NotedHistory(notes=notes, offset=offset, first=first)
+    def _keep(self, notes: HistoryNotes) -> None:
+        key = id(notes.messages[-1])
+        known = self._by_last.get(key)
+        if known is not None:
+            # Possibly of another history that ends with the same message.
+            self._bytes -= known.counted_bytes
+        self._by_last[key] = notes
+        self._by_last.move_to_end(key)
+        notes.counted_bytes = notes.bytes
+        self._bytes += notes.bytes
+        while self._bytes > self._max_bytes and len(self._by_last) > 1:
+            self._bytes -= self._by_last.popitem(last=False)[1].counted_bytes
 
 
 def _is_end(notes: HistoryNotes, messages: list[ContextMessage], first: int, stop: int) -> bool:

@@ -199,6 +199,11 @@ class Retention:
             for index, shown in zip(block, messages, strict=True)
         )
 
+    @property
+    def kept_blocks(self) -> list[tuple[range, list[ContextMessage]]]:
+        """The kept blocks in the order of the history, and their messages as they are shown."""
+        return [self._kept[start] for start in sorted(self._kept)]
+
     def whole_blocks(self) -> list[int]:
         """Return the start indexes of the kept blocks without truncated messages."""
         return [
@@ -296,8 +301,8 @@ class Retention:
         if self._has_everything:
             return list(self.messages)
         kept = [*self.messages[: self.first], *self.generated]
-        for start in sorted(self._kept):
-            kept += self._kept[start][1]
+        for _, shown in self.kept_blocks:
+            kept += shown
         return kept
 
     def _is_tools(self, block: range) -> bool:

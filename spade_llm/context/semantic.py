@@ -12,8 +12,10 @@ from spade_llm.context.salience import message_text, text_terms
 from spade_llm.core.errors import ModelError
 
 if TYPE_CHECKING:
-    from spade_llm.context.composable import ContextDraft
-    from spade_llm.context.notes import HistoryNotes
+    from collections.abc import Iterator
+
+    from spade_llm.context.draft import ContextDraft
+    from spade_llm.context.notes import Block, HistoryNotes
     from spade_llm.context.strategy import ContextStats
     from spade_llm.providers.embedder import Embedder
 
@@ -30,6 +32,7 @@ VECTOR_SHARE = 0.5
 
 RELEVANT_SHARE = 0.5
 """Share of the budget left by the current turn; the newest messages get the rest."""
+QUESTION_MARKS = frozenset("?？؟")
 BATCH = 32
 """Blocks that are embedded together: 30 ms, and a deadline may come between two batches."""
 MAX_EMBEDDED_CHARS = 2000
@@ -66,6 +69,8 @@ class SemanticRetention(Composable):
     embedded the messages."""
 
     name = "semantic_retention"
+    allows_stable_prefix = True
+    quotes = True
 
     def __init__(
         self,
@@ -94,18 +99,31 @@ class SemanticRetention(Composable):
     def select_more(self, draft: ContextDraft) -> None:
         self._keep_near(draft, 1.0)
 
-    def _keep_near(self, draft: ContextDraft, part: float) -> None:
-        noted, share = draft.noted_history, draft.share(part)
-        for index in most_relevant_blocks(
-            noted.notes, draft.question, threshold=self.similarity_threshold
-        ):
-            blocks = noted.notes.blocks
+    def relevant_blocks(self, notes: HistoryNotes, question: str) -> Iterator[Block]:
+        """As in `_keep_near`, but a statement comes without what was said to it: that says little
+        more, and is quoted before each question again."""
+        for block, other in self._near_pairs(notes, question):
+            yield block
+            if other is not None and any(_asks(notes, one) for one in (block, other)):
+                yield other
+
+    def _near_pairs(
+        self, notes: HistoryNotes, question: str
+    ) -> Iterator[tuple[Block, Block | None]]:
+        """Each with its other half: a question with the answer after it, an answer with the
+        question before it."""
+        blocks = notes.blocks
+        for index in most_relevant_blocks(notes, question, threshold=self.similarity_threshold):
             block = blocks[index]
-            # A question with the answer after it, an answer with the question before it.
             other = index + 1 if block.role == "user" else index - 1
             is_pair = 0 <= other < len(blocks) and blocks[other].turn == block.turn
-            for one in (block, blocks[other]) if is_pair else (block,):
-                indexes = noted.locate(one)
+            yield block, blocks[other] if is_pair else None
+
+    def _keep_near(self, draft: ContextDraft, part: float) -> None:
+        noted, share = draft.noted_history, draft.share(part)
+        for pair in self._near_pairs(noted.notes, draft.question):
+            for block in filter(None, pair):
+                indexes = noted.locate(block)
                 if indexes is not None and not share.is_exhausted:
                     draft.retention.keep(indexes, within=share)
 
@@ -155,6 +173,11 @@ class SemanticRetention(Composable):
         if self.embedder is None or draft.fits:
             return ""
         return "" if ranks_by_vectors(draft.noted_history.notes, draft.question) else "vectors"
+
+
+def _asks(notes: HistoryNotes, block: Block) -> bool:
+    message = notes.messages[block.indexes.start]
+    return block.role == "user" and not QUESTION_MARKS.isdisjoint(message["content"] or "")
 
 
 def _term_scores(

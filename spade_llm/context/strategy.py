@@ -97,6 +97,11 @@ class ContextManagement(ABC):
         """
         return
 
+    def discard(self, messages: Sequence[ContextMessage]) -> None:
+        """Drop what is kept of the history with these messages: it has ended, or something in it
+        must be forgotten."""
+        return
+
     def stats_of(
         self, messages: list[ContextMessage], system_prompt: str | None = None
     ) -> ContextStats:

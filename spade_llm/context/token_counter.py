@@ -246,6 +246,9 @@ class Truncator:
             left -= self.counter.message(fitting[i])
         return fitting
 
+    def truncate_text(self, text: str, tokens: int) -> str:
+        return text if self.counter.text(text) <= tokens else self._shortened(text, tokens)
+
     def _truncate_message(self, message: ContextMessage, tokens: int) -> ContextMessage:
         content = message["content"]
         if content is None or message["role"] == "system":

@@ -15,7 +15,7 @@ from spade_llm.context.token_counter import CachedTokenCounter, counter_for
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.context.composable import ContextDraft
+    from spade_llm.context.draft import ContextDraft
     from spade_llm.context.notes import HistoryNotes
     from spade_llm.context.strategy import ContextManagement, ContextStats
     from spade_llm.context.token_counter import TokenCounter
@@ -108,6 +108,7 @@ class TokenBudget(Composable):
     """
 
     name = "token_budget"
+    allows_stable_prefix = True
     reads_notes = False
 
     def __init__(
@@ -209,6 +210,7 @@ class AdaptiveWindow(Composable):
         self.min_messages = check_count("min_messages", min_messages, minimum=1)
         self.max_messages = check_count("max_messages", max_messages, minimum=min_messages)
         self.keeps_fitting_history = check_flag("only_if_needed", only_if_needed)
+        self.allows_stable_prefix = only_if_needed
 
     def limits(self) -> ContextLimits:
         return ContextLimits(max_messages=self.max_messages)

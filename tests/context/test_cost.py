@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING
 
 import pytest
@@ -84,10 +85,22 @@ def test_a_history_of_ten_thousand_messages_costs_no_more_than_one_of_a_thousand
 def test_a_turn_more_is_read_on_and_not_anew() -> None:
     strategy, history = AdaptiveSmartContext(4000), a_history(LONG)
     first = read_by(strategy, history)
-    known = read_by(strategy, history)
 
     longer = [*history, assistant("At the seventh."), user("And parcel 50?")]
     read_on = read_by(strategy, longer)
 
     assert first > LONG
-    assert read_on <= 1.3 * known + 50
+    assert read_on <= LONG / 50
+
+
+def test_the_thousandth_message_is_read_as_fast_as_the_first_behind_a_cut() -> None:
+    """Most turns append to the context before; what they quote has a bound."""
+    strategy, history = AdaptiveSmartContext(4000), a_history(1200)
+    asked = [at for at, one in enumerate(history) if one["role"] == "user"]
+    costs = {at: read_by(strategy, history[: at + 1]) for at in asked}
+
+    early = [cost for at, cost in costs.items() if 200 <= at < 400]
+    late = [cost for at, cost in costs.items() if 1000 <= at < 1200]
+
+    assert median(late) <= 1.2 * median(early)
+    assert sum(late) <= 1.2 * sum(early)

@@ -25,6 +25,7 @@ SHARED = (
 MAKERS: tuple[Callable[[], ContextManagement], ...] = (
     lambda: AdaptiveSmartContext(token_limit=300),
     lambda: CombinedContext([TokenBudget(260), Compression(120)]),
+    lambda: AdaptiveSmartContext(token_limit=1024),
 )
 
 

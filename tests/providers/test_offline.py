@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from spade_llm.providers import OfflineProvider
 from spade_llm.providers.model import Completion, TextDelta, ToolSpec
-from spade_llm.providers.offline.intents import recognise_intent
+from spade_llm.providers.offline.intents import read_turn, recognise_intent
 from spade_llm.providers.offline.language import language_of
 from spade_llm.providers.quoted_context import (
     CONTEXT_NAME,
     QuotedMemory,
     QuotedPassage,
     quote_context,
+    quote_earlier,
 )
 from tests.providers.model_calls import user
 
@@ -392,3 +393,11 @@ async def test_in_a_room_nobody_gets_an_answer_from_what_another_said() -> None:
     for name, city in (("ana", "Madrid"), ("bob", "Oslo")):
         asked = [*room, said("where do I live?", name)]
         assert (await OfflineProvider().complete(asked, [])).text == f"You live in {city}."
+
+
+def test_what_is_quoted_from_earlier_in_the_conversation_counts_as_said_before() -> None:
+    quoted = quote_earlier(["- ada_x: My boat is called Quillon.", "- eve_x: Mine is Zora."])
+    context: ContextMessage = {"role": "user", "content": quoted, "name": CONTEXT_NAME}
+    question: ContextMessage = {"role": "user", "content": "And my boat?", "name": "ada_x"}
+
+    assert read_turn([context, question]).earlier == ("My boat is called Quillon.",)

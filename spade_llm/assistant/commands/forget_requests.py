@@ -214,7 +214,7 @@ class ForgetRequests:
             entries=tuple(entries), until_s=self._clock() + UNDO_S, language=language
         )
         for conversation in self._conversations.of_peer(turn_input.message.owner):
-            await _redact(conversation, texts)
+            await _redact(conversation, texts, self._conversations)
         told = "; ".join(in_second_person(one, language) for one in texts)
         return _TEXTS[language].forgotten.format(told)
 
@@ -336,7 +336,9 @@ def _last_statement(messages: Sequence[ContextMessage]) -> str:
     return told[-1] if told else ""
 
 
-async def _redact(conversation: Conversation, texts: Sequence[str]) -> None:
+async def _redact(
+    conversation: Conversation, texts: Sequence[str], conversations: ConversationCache
+) -> None:
     """Replace messages in RAM that say what was forgotten. Their places stay: servers refuse a
     tool call without its result."""
     messages = list(conversation.messages)
@@ -354,6 +356,8 @@ async def _redact(conversation: Conversation, texts: Sequence[str]) -> None:
             found.add(later)
     # By identity, since another message may have come meanwhile.
     meant = {id(messages[number]) for number in found}
+    # Summaries and selections of these messages say it, too.
+    conversations.will_change(conversation)
     kept = [_redacted(one) if id(one) in meant else one for one in conversation.messages]
     conversation.messages.clear()
     conversation.messages.extend(kept)

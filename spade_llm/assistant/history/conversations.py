@@ -116,6 +116,9 @@ class ConversationCache:
         self._max_of_peer = max_of_peer
         self._idle_s = math.inf if idle_s is None else idle_s
         self._clock = clock
+        self.on_change: list[Callable[[Conversation], None]] = []
+        """Called before a conversation leaves RAM or its messages are replaced, so that nothing is
+        kept of them elsewhere."""
         self._by_key: OrderedDict[str, Conversation] = OrderedDict()
         self._of_peer: dict[str, OrderedDict[str, None]] = {}
         """Keys of each peer's, in the order of `_by_key`."""
@@ -170,9 +173,15 @@ class ConversationCache:
         """Least recently used first."""
         return [one for one in self._by_key.values() if one.peer == peer]
 
+    def will_change(self, conversation: Conversation) -> None:
+        """Announce that messages of this conversation are to be replaced or removed."""
+        for tell in self.on_change:
+            tell(conversation)
+
     def drop(self, key: str) -> None:
         dropped = self._by_key.pop(key, None)
         if dropped is not None:
+            self.will_change(dropped)
             own = self._of_peer[dropped.peer]
             del own[key]
             if not own:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat.messages import AnswerSource, BuiltContext, ToolRoundReport
@@ -26,7 +27,7 @@ from spade_llm.assistant.turn.context_builder import (
     assemble_context,
 )
 from spade_llm.assistant.turn.documents import check_namespace_access
-from spade_llm.assistant.turn.fact_revision import close_replaced
+from spade_llm.assistant.turn.fact_revision import MAX_EARLIER_MESSAGES, close_replaced
 from spade_llm.assistant.turn.memory_selection import select_memories
 from spade_llm.assistant.turn.memory_toolbox import MemoryToolbox
 from spade_llm.assistant.turn.options import TurnOptions
@@ -34,6 +35,7 @@ from spade_llm.assistant.turn.prompt import (
     CachedContext,
     ContextPreparationBehaviour,
     TokenCounterCache,
+    shown_texts,
     user_message,
     without_text,
 )
@@ -107,6 +109,7 @@ class LLMBehaviour(Behaviour):
         """Behaviour that must be added to the agent together with this one."""
         # Without a memory agent they are nowhere else.
         self.conversations = ConversationCache(idle_s=IDLE_S if memory.memory is not None else None)
+        self.conversations.on_change.append(self._discard_context)
         self.locks = ConversationLocks()
         """Locks of conversations and peers; no turn begins while they are held."""
         self._system_prompt = system_prompt
@@ -134,6 +137,10 @@ class LLMBehaviour(Behaviour):
         forget_requests.add_to(self.commands)
         if memory.memory is not None:
             self.commands.add_request(forget_requests.answer)
+
+    def _discard_context(self, conversation: Conversation) -> None:
+        self.preparing.cancel(conversation.key)
+        self.strategy.discard(conversation.messages)
 
     async def run(self) -> None:
         """Turns begin with messages (assistant/chat/service.py); between them conversations
@@ -218,7 +225,7 @@ class LLMBehaviour(Behaviour):
         strategy = CachedContext(self.strategy)
         # Memories that fit the budget, and are not in the history given to the model.
         read = strategy.apply_context_strategy(list(history), self._system_prompt)
-        said = {str(message["content"]) for message in read}
+        said = shown_texts(read)
         chosen = select_memories(recalled.memories, said=said, tokens=self._limits.recall_tokens)
         recalled = replace(recalled, memories=chosen)
         turn = self._turn(strategy, toolbox)
@@ -238,11 +245,13 @@ class LLMBehaviour(Behaviour):
             return recalled
         # In a room, what another occupant said is not corrected by this one.
         name = safe_name(turn_input.speaker)
-        said_before = [
+        # From the end: a conversation may hold thousands of messages.
+        own = (
             one["content"]
-            for one in conversation.messages
+            for one in reversed(conversation.messages)
             if one["role"] == "user" and one.get("name") == name
-        ]
+        )
+        said_before = [*islice(own, MAX_EARLIER_MESSAGES)][::-1]
         closed = await close_replaced(
             self._memory.memory, turn_input.text, said_before, subject=turn_input.peer
         )

@@ -24,6 +24,7 @@ from spade_llm.providers.quoted_context import (
     QuotedMemory,
     QuotedPassage,
     quote_context,
+    read_earlier,
 )
 from spade_llm.rag.answers import citation_label
 from spade_llm.search.memory_query import Origin
@@ -143,6 +144,17 @@ def history_length(prompt: Sequence[ContextMessage]) -> int:
     return sum(one["role"] != "system" and one.get("name") != CONTEXT_NAME for one in prompt)
 
 
+def shown_texts(prompt: Sequence[ContextMessage]) -> frozenset[str]:
+    """Texts of the messages in a prompt, and of those quoted from earlier in the conversation."""
+    quoted = (
+        line.partition(": ")[2]
+        for one in prompt
+        if one.get("name") == CONTEXT_NAME
+        for line in read_earlier(one["content"] or "")
+    )
+    return frozenset([*(one["content"] or "" for one in prompt), *quoted])
+
+
 def last_question(messages: Sequence[ContextMessage]) -> int:
     questions = (i for i in reversed(range(len(messages))) if messages[i]["role"] == "user")
     return next(questions, len(messages))
@@ -242,6 +254,10 @@ class ContextPreparationBehaviour(Behaviour):
         if len(self._waiting) > MAX_WAITING:
             del self._waiting[next(iter(self._waiting))]
         self._has_work.set()
+
+    def cancel(self, key: str) -> None:
+        """Drop scheduled work on a conversation that has ended."""
+        self._waiting.pop(key, None)
 
     async def run(self) -> None:
         if not self._waiting:

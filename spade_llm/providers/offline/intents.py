@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.providers.offline.language import key_words, language_of
-from spade_llm.providers.quoted_context import CONTEXT_NAME, QuotedContext, read_context
+from spade_llm.providers.quoted_context import (
+    CONTEXT_NAME,
+    QuotedContext,
+    read_context,
+    read_earlier,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +95,16 @@ def _said_before(messages: Sequence[ContextMessage], asked: Sequence[int]) -> li
     if not asked:
         return []
     author = messages[asked[-1]].get("name")
-    own = [_content(messages[i]) for i in asked[:-1] if messages[i].get("name") == author]
+    # What a context strategy quotes from earlier in the conversation.
+    begins = f"- {author or 'user'}: "
+    own = [
+        line.removeprefix(begins)
+        for one in messages[max(asked[-1] - 2, 0) : asked[-1]]
+        if one.get("name") == CONTEXT_NAME
+        for line in read_earlier(_content(one))
+        if line.startswith(begins)
+    ]
+    own += [_content(messages[i]) for i in asked[:-1] if messages[i].get("name") == author]
     return own[-MAX_EARLIER_MESSAGES:]
 
 

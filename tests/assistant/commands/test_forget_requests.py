@@ -9,6 +9,8 @@ import pytest
 
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
+from spade_llm.assistant.turn.prompt import user_message
+from spade_llm.context import AdaptiveSmartContext
 from spade_llm.core.errors import PeerUnavailable
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryChange, MemoryDraft
@@ -53,6 +55,32 @@ async def test_a_fact_is_forgotten_in_words_and_comes_back_with_undo() -> None:
         assert "It is back" in await say("/undo")
         assert "Madrid" in await say("where do I live?")
         assert "nothing to undo" in await say("/undo")
+
+
+async def test_what_is_forgotten_leaves_the_summary_and_the_selection_of_a_long_conversation() -> (
+    None
+):
+    async with SQLiteMemoryBackend(":memory:") as backend, MemoryOutbox(None) as outbox:
+        memory = MemoryBehaviour(memory=backend.for_owner("a@x"), retriever=None, outbox=outbox)
+        assistant = an_assistant(OfflineProvider(), memory)
+        strategy = assistant.strategy = AdaptiveSmartContext(1200)
+        said = an_utterance("I live in Madrid", peer=ANA)
+        await assistant.answer(said)
+        conversation = assistant.conversations.get(said.conversation, peer=ANA)
+        for number in range(60):
+            conversation.extend([user_message(f"Parcel {number} came.", peer=ANA)])
+            conversation.extend([{"role": "assistant", "content": f"Parcel {number}, then."}])
+            strategy.apply_context_strategy([*conversation.messages, user_message("?", peer=ANA)])
+        await strategy.work_ahead(conversation.messages)
+
+        await assistant.answer(an_utterance("Please forget that I live in Madrid", peer=ANA))
+
+        question = user_message("where do I live?", peer=ANA)
+        context = strategy.apply_context_strategy([*conversation.messages, question])
+        assert "Parcel 59" in str(context)
+        assert "Madrid" not in str(context)
+        kept = strategy._histories._by_last.values()
+        assert [one for notes in kept for one in notes.messages if "Madrid" in str(one)] == []
 
 
 async def test_a_corrected_fact_is_forgotten_with_its_former_values() -> None:

@@ -42,6 +42,18 @@ def test_the_conversation_that_was_idle_longest_leaves_first() -> None:
     assert conversations.get("a", peer="a@x") is first
 
 
+def test_a_conversation_that_leaves_is_announced() -> None:
+    conversations = ConversationCache(max_conversations=1)
+    left: list[str] = []
+    conversations.on_change.append(lambda conversation: left.append(conversation.key))
+
+    conversations.get("a", peer="a@x")
+    conversations.get("b", peer="b@x")
+    conversations.drop_peer("b@x")
+
+    assert left == ["a", "b"]
+
+
 def test_a_conversation_that_rested_leaves_and_the_others_stay() -> None:
     now = [0.0]
     conversations = ConversationCache(idle_s=60, clock=lambda: now[0])
