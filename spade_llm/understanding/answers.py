@@ -340,7 +340,7 @@ def score(asked: Question, candidate: Candidate) -> float:
     if shared <= general() and not asked.concepts - shared <= general():
         points -= CLASS_PENALTY
     # So does an attribute (`name`), if it is that of something else (`the au pair's`).
-    if shared <= _ATTRIBUTES and not asked.concepts <= _ATTRIBUTES | general():
+    if shared and shared <= _ATTRIBUTES and not asked.concepts <= _ATTRIBUTES | general():
         points -= SMALL_PENALTY
     points += ENDED_SCORE if is_ended else -_other_being(asked, candidate, said)
     points += _type_points(asked, candidate, said) + _time_points(asked, candidate, said)

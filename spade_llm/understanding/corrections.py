@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
@@ -154,7 +155,7 @@ def resolve_correction(
     text = clause.text
     for old, new in _contrasts(text) if every else ():
         if found := _with_contrast(every, old, new):
-            return found
+            return _with_other_parts(found, text)
     is_change = clause.is_change or is_changed(text) or bool(_CHANGE_WORDS.search(text))
     if found := restated(text, every, known, is_change=is_change):
         return found
@@ -205,9 +206,8 @@ def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
 
 def _with_colour(text: str, earlier: str) -> Statement | None:
     """`I painted it red` after `my bike is blue`."""
-    types = {
-        kind: spans for kind, spans in values_of_part(text).items() if kind is ValueType.COLOUR
-    }
+    colours = values_of_part(text).get(ValueType.COLOUR)
+    types: Spans = {ValueType.COLOUR: colours} if colours else {}
     is_coloured = ValueType.COLOUR in typed_values(earlier)
     return _with_types(earlier, text, types) if types and is_coloured else None
 
@@ -237,6 +237,15 @@ def _respelled(text: str, known: Sequence[str]) -> Statement | None:
                 if likeness >= MIN_LIKENESS and name != one[first:last]:
                     return _with_part(one, first, last, name)
     return None
+
+
+def _with_other_parts(found: Statement, text: str) -> Statement:
+    """The corrected statement, with what the other parts of the clause change in it as well."""
+    for part in _PARTS.split(text):
+        if not _NEGATOR.search(part) and part not in found.text:
+            again = restated(part, [found.text], [found.text], is_change=True)
+            found = replace(found, text=again.text) if again else found
+    return found
 
 
 def _contrasts(text: str) -> Iterator[tuple[str, str]]:
@@ -398,7 +407,12 @@ def _with_types(
 ) -> Statement | None:
     """The earlier statement with the new typed values; of several of one type that behind the
     words of `anchor` is replaced."""
-    before = typed_values(earlier)
+    # What both name (`Maisie`) is not replaced.
+    before = {
+        kind: tuple(span for span in spans if not _has_words(earlier[span[0] : span[1]], new))
+        or spans
+        for kind, spans in typed_values(earlier).items()
+    }
     text = earlier
     if types.keys() - before.keys():
         # "Friday at 11" instead of "Wednesday": the whole expression takes the place.

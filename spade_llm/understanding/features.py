@@ -30,7 +30,11 @@ _NEGATED = LazyPattern(
 )
 """The statement denies something."""
 _ENDED = LazyPattern(
-    r"\b(?:got stolen|was stolen|been stolen|stopped|quit(?:ted)?|ceased|lost|left|leaving|resigned"
+    r"\b(?:(?:must|have to|has to|need to|had to|should|told (?:me )?to) (?:stop|give up|quit"
+    r"|drop|leave"
+    r"|cancel|avoid|cut out)|(?:tengo|tuve|hay|toca|debo|tenemos) (?:que )?(?:dejar|cancelar"
+    r"|vender)"
+    r"|got stolen|was stolen|been stolen|stopped|quit(?:ted)?|ceased|lost|left|leaving|resigned"
     r"|cancel\w+|scrapped|axed|called off|fell through|fallen through|sold|flogged|ditched|dumped"
     r"|binned|returned|donated|retired|expired|ended|finished|died|dead|deceased|passed away"
     r"|broken?|broke up|split up|separated|divorced|moved out|run out|ran out|run away|gone off"
@@ -187,7 +191,7 @@ class Features:
         return dict(self.values).get(kind)
 
 
-_SOJOURN = re.compile(
+_SOJOURN = LazyPattern(
     r"^(?:i['’]?m|i am|we['’]?re|we are|estoy|estamos) (?:in|en)\b|\b(?:this (?:week|weekend|month"
     r"|morning|afternoon|evening)|today|tonight|right now|for work|on business"
     r"|for (?:a|two|three|the|some) (?:days?|nights?|weeks?|weekend)|esta (?:semana|noche"
@@ -241,13 +245,23 @@ def is_denial(text: str) -> bool:
     return bool(_NEGATED.search(text) or _ENDED.search(text))
 
 
+def is_negated(text: str) -> bool:
+    """Check whether a clause denies something."""
+    return bool(_NEGATED.search(text))
+
+
 def ended_part(text: str) -> str:
     """The part of a text that says that something is over, or is not so; empty if none does."""
     return next((part for part in _PART.split(text) if is_denial(part)), "")
 
 
 def ended_thing(part: str) -> str:
-    """The thing that is over, without the verb that says so and without its place and time."""
+    """The thing that is over, without the verb that says so and without its place and time: the
+    object of the verb, or its subject if it has none."""
+    if (verb := _ENDED.search(part)) and concepts_of(
+        _ASIDE.sub("", part[verb.end() :])
+    ) - general():
+        part = part[verb.end() :]
     return _ASIDE.sub("", _NEGATED.sub(" ", _ENDED.sub(" ", part)))
 
 

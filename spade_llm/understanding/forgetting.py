@@ -59,7 +59,7 @@ _VERB = (
 """Verbs that ask to forget, whatever their object is."""
 _VERB_OF_MANY = (
     r"(?:lose|bin|trash|ditch|dump|discard|omit|nuke|bury|skip|undo"
-    r"|s[aá](?:ca|que)(?:l[ao]s?)?|b[oó]ta(?:l[ao]s?)?|t[ií]ra(?:l[ao]s?)?|anula(?:l[ao]s?)?"
+    r"|s[aá](?:c[aá]|que)(?:l[ao]s?)?|b[oó]t[aá](?:l[ao]s?)?|t[ií]r[aá](?:l[ao]s?)?|anula(?:l[ao]s?)?"
     r"|limpia|ignor[ae]|deshazte de|mata)"
 )
 """Verbs that ask it only if their object is something that was said."""

@@ -16,6 +16,7 @@ from spade_llm.understanding.features import (
     ends,
     features,
     is_denial,
+    is_negated,
 )
 from spade_llm.understanding.pronouns import with_role
 from spade_llm.understanding.replacement import COPULA, EXCLUSIVE, Statement
@@ -40,6 +41,8 @@ MIN_NAMED = 0.5
 """Minimum share of an announcement's concepts that the earlier statement has."""
 MAX_ANNOUNCEMENT_WORDS = 9
 """A longer part says more than that something has changed."""
+MAX_TOPIC_WORDS = 3
+"""Maximum length in words of a complement that is replaced as a whole."""
 MAX_BACK = 2
 """Number of earlier statements to which a clause may refer without naming them."""
 _BORDER = re.compile(
@@ -49,7 +52,10 @@ _BORDER = re.compile(
 """Beginning of what may hold instead."""
 _ANNOUNCES = re.compile(
     r"\b(?:chang\w+|switch\w+|swap\w+|mov(?:ed|ing)|got (?:an?|some)? ?(?:\w+ )?new|new|different"
-    r"|lost|gained|put on|grew|birthday|turned|promot\w+|upgrad\w+|replac\w+|start\w+"
+    r"|lost|gained|put on|grew|birthday|turned|promot\w+|upgrad\w+|replac\w+|start\w+|re(?:paint"
+    r"|book|nam|decorat|new"
+    r"|locat|assign|arrang)\w*|(?:gave|given|assigned|issued) (?:me|us) an?(?:other)?"
+    r"|me (?:han )?(?:asign|da|die|pus|toc)\w* otr[oa]"
     r"|cambi\w+|mud\w+|nuev[oa]s?|ascend\w+|adelgaz\w+|engord\w+|crec\w+|cumpl\w+"
     r"|pas(?:é|ado|amos)|empe[zc]\w+|renov\w+)\b",
     _I,
@@ -91,12 +97,17 @@ _OF_MANY = frozenset({
     "pero", "todo", "luego", "bajo", "kilo",
 })  # fmt: skip
 """Verbs of which several objects hold at a time, and words that look like verbs."""
+_NOW_IT_IS = re.compile(
+    r"^(?:(?:and|so|y|as[ií] que) )?(?:now |ahora )?(?:it['’]?s|it is|they['’]re|es|son) "
+    r"(?:now |ahora )?(?P<new>.+?)(?: now| ahora| instead)?$",
+    _I,
+)
 _SUBJECTS = frozenset({"i", "we", "my", "our", "yo", "nosotros", "mi", "the", "el", "la"})
 _BARE_END = re.compile(
-    r"^(?:(?:it|they)(?:['’]s| is| has| was| got|['’]ve| have| were)? \w+|(?:(?:i|we)(?:['’]ve"
-    r"| have)? )?"
-    r"[a-z]+ (?:it|them)|(?:se )?(?:me |nos )?(?:l[ao]s? )?(?:he |hemos |ha "
-    r"|han )?[a-záéíóúñ]+)\b[^,;]{0,25}$",
+    r"^(?:(?:it|they)(?:['’]s| is| has| was| got|['’]ve| have| were)? \w+"
+    r"|(?:(?:i|we)(?:['’]ve| have)? )?[a-z]+ (?:it|them)"
+    r"|(?:se (?:me |nos |le )?|(?:me |nos )?l[ao]s? )(?:he |hemos |ha |han )?[a-záéíóúñ]+)"
+    r"\b[^,;]{0,25}$",
     _I,
 )
 """An end without a noun."""
@@ -119,14 +130,17 @@ def announced(text: str, every: Sequence[str], known: Sequence[str]) -> str:
     if not ended and not _ANNOUNCES.search(text):
         return ""
     named = concepts_of(ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text)) - general()
-    if ended and not named and _BARE_END.search(text) and known:
+    is_bare = not named and not is_negated(text) and bool(_BARE_END.search(text))
+    if ended and is_bare and known:
         # "It broke", "lo vendí": what was spoken of last.
         return known[-1]
     return next(
         (
             one
             for one in reversed(every)
-            if named and len(named & features(one).concepts) >= MIN_NAMED * len(named)
+            if named
+            and len(named & features(one).concepts) >= MIN_NAMED * len(named)
+            and features(text).beings <= features(one).beings | concepts_of(one)
         ),
         "",
     )
@@ -202,7 +216,7 @@ def successor(text: str, earlier: str, announcement: str = "") -> Statement:
         return found
     if found := restated(text, [earlier], [earlier], is_change=True):
         return found
-    if found := _with_object(text, earlier, announcement):
+    if found := _with_object(text, earlier, announcement) or _with_new(text, earlier, announcement):
         return found
     text = elliptic(text[:1].upper() + text[1:])
     told = with_topic(text, earlier, announcement)
@@ -225,6 +239,26 @@ def _with_object(text: str, earlier: str, announcement: str) -> Statement | None
         return None
     changed = [*before[: place[0]], *words[shared:], *before[place[-1] + 1 :]]
     return Statement(text=" ".join(changed), is_change=True, replaced=earlier)
+
+
+def _with_new(text: str, earlier: str, announcement: str) -> Statement | None:
+    """`Now it's cider` after `I gave up beer`: the earlier statement with the new word in the place
+    of the one that is over, or of its complement."""
+    found = _NOW_IT_IS.match(text)
+    if not found or len(found["new"].split()) > MAX_TOPIC_WORDS:
+        return None
+    over = value_key(ended_thing(ended_part(announcement)))
+    tail = COPULA.match(earlier)
+    start = tail.start("tail") if tail else 0
+    place = [one.span() for one in re.finditer(r"[\w'’-]+", earlier) if value_key(one[0]) & over]
+    if len(place) == 1 and place[0][0] >= start:
+        start, end = place[0]
+    elif tail and len(tail["tail"].split()) <= MAX_TOPIC_WORDS:
+        end = len(earlier)
+    else:
+        return None
+    changed = earlier[:start] + found["new"] + earlier[end:]
+    return Statement(text=changed, is_change=True, replaced=earlier)
 
 
 def with_topic(text: str, earlier: str, announcement: str = "") -> str:
