@@ -535,7 +535,9 @@ def _names(question: str) -> frozenset[str]:
     # The first word has a capital anyway.
     question = question.lstrip("¿¡ \"'")
     spans = typed_values(question).get(ValueType.NAME, ())
-    return frozenset(word for start, end in spans for word in split_words(question[start:end]))
+    words = (word for start, end in spans for word in split_words(question[start:end]))
+    # "Paulo's": what stands behind the apostrophe is no name.
+    return frozenset(word for word in words if len(word) > 1)
 
 
 def _names_shared(question: str, text: str) -> bool:

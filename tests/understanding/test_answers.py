@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spade_llm.understanding.answers import Candidate, find_answers
+from spade_llm.understanding.answers import Candidate, find_answers, find_possible
 from spade_llm.understanding.vocabulary import concepts_of, general, kin, things, words_of
 
 pytestmark = pytest.mark.quick
@@ -170,3 +170,64 @@ def test_the_lists_of_the_table_name_concepts() -> None:
 def test_a_quoted_sentence_is_not_what_a_person_says() -> None:
     assert not concepts_of("«tengo una hermana que vive en Tejas»")
     assert concepts_of("«Tejas»")
+
+
+def test_a_name_stands_for_the_being_that_has_it() -> None:
+    told = ["My stepfather is called Boris", "My stepfather builds boats", "My cat Ink is 4"]
+
+    assert _best(told, "what does Boris build?") == "My stepfather builds boats"
+    assert _best(["My cat Ink is 4", "My cat Dot is 9"], "how old is Ink?") == "My cat Ink is 4"
+
+
+def test_names_are_compared_in_full() -> None:
+    told = ["Paulo's birthday is in May", "Paula's birthday is in June"]
+
+    assert _best(told, "when is Paulo's birthday?") == told[0]
+
+
+def test_what_another_did_is_no_answer_about_the_speaker() -> None:
+    told = ["I went to school in Leon, Nicaragua", "My ex went to school in Leon, Mexico"]
+
+    assert _best(told, "which Leon did I go to school in?") == told[0]
+
+
+def test_an_attribute_of_one_thing_is_no_answer_about_another() -> None:
+    assert not _answers("The gym code is 4411", "what's the au pair's name?")
+    assert not _answers("My dog is called Bo", "what's the piano teacher called?")
+
+
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [
+        ("I jogged along the canal", "where do I go jogging?"),
+        ("Tengo dos perritos", "¿tengo perros?"),
+        ("Aparcamos en la calle Luna", "¿dónde aparco?"),
+    ],
+)
+def test_other_forms_of_a_word_are_that_word(told: str, question: str) -> None:
+    assert _answers(told, question) == [told]
+
+
+def test_what_was_just_said_may_answer_a_question_in_unknown_words() -> None:
+    told = Candidate(text="I'm a Zoroastrian")
+
+    assert find_possible("what's my religion?", [told], [told.text]) == told
+    assert find_possible("what's my religion?", [told], []) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [
+        ("I live in Rome", "what's my religion?"),  # known to be about something else
+        ("I'm a Zoroastrian", "how many brothers do I have?"),  # without a number
+        ("I'm a Zoroastrian", "what does my sister do?"),  # about another being
+        ("I'm a Zoroastrian", "do I have a car?"),  # asks for no value
+    ],
+)
+def test_what_was_just_said_does_not_answer_what_it_cannot_mean(told: str, question: str) -> None:
+    assert find_possible(question, [Candidate(text=told)], [told]) is None
+
+
+def _best(told: list[str], question: str) -> str:
+    found = find_answers(question, [Candidate(text=one) for one in told])
+    return found[0].text if found else ""

@@ -29,6 +29,25 @@ from spade_llm.understanding.wording import in_second_person
             ["Ya no vivo en Madrid", "Ahora vivo en Valencia"],
         ),
         ("I'm allergic to nuts, what can I eat?", ["I'm allergic to nuts"]),
+        # The speaker stands anywhere; unknown verbs and words in front do not matter.
+        ("wool makes me itch all day", ["Wool makes me itch all day"]),
+        ("back in school I used to juggle", ["Back in school I used to juggle"]),
+        ("tío ronco que no veas, tengo apnea", ["Tío ronco que no veas", "Tengo apnea"]),
+        # Without a subject.
+        ("allergic to kiwi btw", ["I'm allergic to kiwi btw"]),
+        ("been to Peru twice", ["I've been to Peru twice"]),
+        ("can't stand jazz", ["I can't stand jazz"]),
+        # Notes without a verb.
+        ("vet on Friday at 5", ["Vet on Friday at 5"]),
+        ("garage code 1180", ["Garage code 1180"]),
+        # Requests to remember in the forms of address of Spain and America.
+        ("anotá que mi hermano vive en Rosario", ["Mi hermano vive en Rosario"]),
+        ("can u note that my exam is in June", ["My exam is in June"]),
+        # Lists and appositions are not split.
+        ("Small Tim, our eldest, plays chess", ["Small Tim, our eldest, plays chess"]),
+        ("we have a parrot. Answers to Polly", ["We have a parrot; Answers to Polly"]),
+        # A condition behind it leaves a statement as it is.
+        ("my exam is on Monday, she'll be cross if I forget", ["My exam is on Monday"]),
     ],
 )
 def test_statements_are_found(text: str, statements: list[str]) -> None:
@@ -46,7 +65,15 @@ def test_statements_are_found(text: str, statements: list[str]) -> None:
         ("I'm the king of Spain, haha", ClauseKind.UNREAL),
         ("Translate this: I live in Rome", ClauseKind.REQUEST),
         ("write a poem about living in Rome", ClauseKind.REQUEST),
+        ("schedule a call with my team", ClauseKind.REQUEST),
+        ("order me a taxi", ClauseKind.REQUEST),
+        ("mándale un mensaje a mi hermana", ClauseKind.REQUEST),
+        ("I need a recipe for pancakes", ClauseKind.REQUEST),
+        ("yeah right, and I'm the queen", ClauseKind.UNREAL),
+        ("supón que vivo en Roma", ClauseKind.UNREAL),
         ("ok thanks!", ClauseKind.SMALL_TALK),
+        ("you didn't understand me", ClauseKind.SMALL_TALK),
+        ("my router password", ClauseKind.OTHER),
         ("I am tired", ClauseKind.SMALL_TALK),
         ("deployment guide", ClauseKind.OTHER),
     ],
