@@ -59,7 +59,8 @@ class MemoryDraft:
     importance: float | None = None
     """0…1, set by hand. None: computed from its use."""
     surprise: float | None = None
-    """0…1. None: the store computes it, 1 − the highest similarity to what is known."""
+    """0…1, from 0.7 on a key moment. None: the store computes it, as the rank of its novelty and
+    importance within the person's own history (memory/surprise.py)."""
     valid_at: datetime | None = None
     """Time (UTC) from which the memory is true in the world. None: the time of storage."""
     origin: Origin = Origin.TOLD
@@ -98,7 +99,7 @@ class MemoryEntry:
     is_importance_set: bool = False
     importance_reason: str | None = None
     surprise: float | None = None
-    """Novelty of the memory; None until it is computed."""
+    """0…1, from 0.7 on a key moment; None until it is computed."""
     origin: Origin = Origin.TOLD
     sources: tuple[str, ...] = ()
     created_at: datetime

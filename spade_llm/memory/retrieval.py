@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from spade_llm.core.errors import NotFound, RequestRefused
 from spade_llm.core.text import single_line
 from spade_llm.memory.learning.episodes import EPISODE_DATES
+from spade_llm.memory.surprise import KEY_MOMENT_SCORE
 from spade_llm.memory.validation import check_number
 from spade_llm.search.memory_query import ANY_MEMORY, MemoryQuery, Origin, SearchMode
 
@@ -34,8 +35,6 @@ _UNITS = (
 
 DEFAULT_LIMIT = 5
 MAX_LIMIT = 50
-KEY_MOMENT_SCORE = 0.7
-"""Minimum surprise of a key moment."""
 DETAILED_RANKS = 2
 """Number of best ranks that get details if they are key moments; used without `detail_limit`."""
 

@@ -8,10 +8,12 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from statistics import fmean
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.core.errors import Busy, ModelUnavailable, StorageFailed
-from spade_llm.memory.sqlite.rows import ID_BYTES, entry_key
+from spade_llm.memory.learning.episodes import EPISODE_DATES
+from spade_llm.memory.sqlite.rows import ID_BYTES, entry_key, from_microseconds
 from spade_llm.search.memory_query import MemoryFilter
 from spade_llm.search.terms import TERMS_VERSION, encode_terms
 
@@ -36,16 +38,25 @@ SELECT_NEW = """
 """
 SELECT_OLDEST = "SELECT row FROM vector_wanted ORDER BY row LIMIT :limit"
 
+# origin 3: an episode; role 1: a person.
 SELECT_ENTRY = """
-    SELECT jid, content, content_hash, subject, sources, surprise
+    SELECT jid, content, content_hash, subject, sources, surprise, iif(origin = 3, seq, NULL),
+        coalesce(valid_at, created_at)
     FROM entry JOIN owner ON owner.number = entry.owner WHERE seq = :seq
 """
 SELECT_MESSAGE = """
-    SELECT jid, content, content_hash, subject, NULL, 0
+    SELECT jid, content, content_hash, subject, NULL, 0, iif(role = 1, episode, NULL), at
     FROM message JOIN owner ON owner.number = message.owner WHERE seq = :seq
 """
 SELECT_SEQ_BY_ID = """
     SELECT seq FROM entry WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND id = :id
+"""
+
+# The longest ones say most.
+SELECT_EPISODE_VECTORS = """
+    SELECT data FROM message JOIN vector ON vector.row = message.seq * 2 + 1
+    WHERE message.episode = :seq AND role = 1
+    ORDER BY length(content) DESC, message.seq LIMIT :limit
 """
 
 INSERT_MODEL = (
@@ -64,8 +75,17 @@ INSERT_ENTRY_VECTOR = INSERT_VECTOR.format(table="entry")
 INSERT_MESSAGE_VECTOR = INSERT_VECTOR.format(table="message")
 
 SET_SURPRISE = """
-    UPDATE entry SET surprise = :surprise
+    UPDATE entry SET surprise = :surprise, salience = :salience
     WHERE seq = :seq AND content_hash = :content_hash AND surprise IS NULL
+"""
+
+# The latest of the person before a limit to those of one kind: a scan stays bounded.
+SELECT_SALIENCES = """
+    SELECT salience FROM (
+        SELECT seq, salience, origin FROM entry
+        WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject IS :subject
+        ORDER BY created_at DESC LIMIT :scanned)
+    WHERE salience IS NOT NULL AND (origin = 3) = :is_episode AND seq < :seq LIMIT :limit
 """
 
 BATCH_ROWS = 32
@@ -85,6 +105,14 @@ BEHIND_AFTER_S = 10.0
 """Age in seconds from which a backlog makes searches degraded."""
 KNOWN_NEIGHBOURS = 8
 """Number of nearest entries compared for the surprise; some may be the entry's own sources."""
+EPISODE_MESSAGES = 16
+"""Maximum number of an episode's messages whose novelty is computed."""
+NOVEL_MESSAGES = 2
+"""Number of messages whose mean novelty is that of the episode, the most novel ones: the vector of
+an episode is mostly that of the routine in it."""
+SCANNED_ENTRIES = 1000
+"""Maximum number of a person's latest entries among which the history of saliences is looked for.
+"""
 
 HAS_OLD_TERMS = f"(terms IS NULL OR substr(terms, 4, 1) <> x'{TERMS_VERSION:02X}')"
 """Condition for rows with missing terms, or terms of an older version (fourth byte)."""
@@ -122,15 +150,25 @@ class RowToEmbed:
     sources: tuple[int, ...]
     """Keys of the entries that it was made from."""
     has_surprise: bool
+    episode: int | None
+    """Number of the episode that it is, or, for a person's message, belongs to."""
+    since_us: int
+    """Time from which it is true, in microseconds."""
+    message_vectors: tuple[bytes, ...] = ()
+    """Packed vectors of an episode's messages, as far as they are stored."""
+
+    @property
+    def is_episode(self) -> bool:
+        return self.episode is not None and self.key == entry_key(self.episode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedRow:
-    """Packed vector of a row, and its surprise (None: already known)."""
+    """Packed vector of a row, and its novelty (None: its surprise is known)."""
 
     row: RowToEmbed
     data: bytes
-    surprise: float | None
+    novelty: float | None
 
 
 def rows_to_embed(
@@ -163,11 +201,11 @@ def save_vectors(
             "content_hash": one.row.content_hash,
             "number": number,
             "data": one.data,
-            "surprise": one.surprise,
         }
         transaction.count(INSERT_MESSAGE_VECTOR if one.row.key & 1 else INSERT_ENTRY_VECTOR, which)
-        if one.surprise is not None:
-            transaction.count(SET_SURPRISE, which)
+        if one.novelty is not None:
+            surprise = _ranked_surprise(transaction, one.row, one.novelty)
+            transaction.count(SET_SURPRISE, {**which, **surprise})
         transaction.mark_changed(one.row.owner, [one.row.key])
 
 
@@ -317,20 +355,22 @@ class EmbeddingWorker:
     ) -> list[EmbeddedRow]:
         from spade_llm.search.vectors import pack_vectors
 
-        surprises = [await self._surprise(rows, vectors, at) for at in range(len(rows))]
+        novelties = [await self._novelty(rows, vectors, at) for at in range(len(rows))]
         return [
-            EmbeddedRow(row=row, data=data, surprise=surprise)
-            for row, data, surprise in zip(rows, pack_vectors(vectors), surprises, strict=True)
+            EmbeddedRow(row=row, data=data, novelty=novelty)
+            for row, data, novelty in zip(rows, pack_vectors(vectors), novelties, strict=True)
         ]
 
-    async def _surprise(
+    async def _novelty(
         self, rows: Sequence[RowToEmbed], vectors: NDArray[np.float32], at: int
     ) -> float | None:
-        """Surprise of a row: 1 − the highest similarity to what the owner knew about its subject
+        """Novelty of a row: 1 − the highest similarity to what the owner knew about its subject
         before."""
         row = rows[at]
         if row.has_surprise:
             return None
+        if row.is_episode and (said := _message_vectors(rows, vectors, at)):
+            return await self._episode_novelty(row, said)
         which = MemoryFilter(subject=row.subject)
         found = await self._ranker.nearest(
             row.owner, vectors[at], which=which, limit=KNOWN_NEIGHBOURS
@@ -347,6 +387,57 @@ class EmbeddingWorker:
             and other.key not in row.sources
         ]
         return 1.0 - min(max([0.0, *before, *in_batch]), 1.0)
+
+    async def _episode_novelty(self, row: RowToEmbed, said: Sequence[NDArray[np.float32]]) -> float:
+        """Mean novelty of the most novel messages of an episode, compared with what was said and
+        known before it. `said`: their vectors."""
+        which = MemoryFilter(
+            subject=row.subject, created_before=from_microseconds(row.since_us - 1)
+        )
+        novelties: list[float] = []
+        for vector in said:
+            found = await self._ranker.nearest(
+                row.owner, vector, which=which, limit=1, with_messages=True
+            )
+            novelties.append(1.0 - min(max([0.0, *(cosine for _, cosine in found)]), 1.0))
+        return fmean(sorted(novelties)[-NOVEL_MESSAGES:])
+
+
+def _message_vectors(
+    rows: Sequence[RowToEmbed], vectors: NDArray[np.float32], at: int
+) -> list[NDArray[np.float32]]:
+    """Vectors of the messages of the episode `rows[at]`: stored ones, and those of this batch."""
+    from spade_llm.search.vectors import unpack_vectors
+
+    row = rows[at]
+    stored = list(unpack_vectors(row.message_vectors)) if row.message_vectors else []
+    same = [
+        vectors[number]
+        for number, other in enumerate(rows)
+        if number != at and (other.owner, other.episode) == (row.owner, row.episode)
+    ]
+    return [*stored, *same][:EPISODE_MESSAGES]
+
+
+def _ranked_surprise(
+    transaction: Transaction, row: RowToEmbed, novelty: float
+) -> Mapping[str, SqlValue]:
+    """Salience of an entry, and its surprise in the history of its person."""
+    # Here, so that a start does not compile the rules.
+    from spade_llm.memory.surprise import MAX_HISTORY, salience, surprise
+
+    which: Mapping[str, SqlValue] = {
+        "owner": row.owner,
+        "subject": row.subject,
+        "seq": row.key >> 1,
+        "is_episode": row.is_episode,
+        "scanned": SCANNED_ENTRIES,
+        "limit": MAX_HISTORY,
+    }
+    history = [one for (one,) in transaction.all(SELECT_SALIENCES, which)]
+    text = EPISODE_DATES.sub("", row.content, count=1) if row.is_episode else row.content
+    salient = salience(novelty, text, known=len(history))
+    return {"salience": salient, "surprise": surprise(salient, history)}
 
 
 async def rebuild_terms(database: SQLiteMemoryBackend) -> None:
@@ -372,7 +463,9 @@ def _row_to_embed(transaction: Transaction, key: int) -> RowToEmbed | None:
     row = transaction.first(SELECT_MESSAGE if key & 1 else SELECT_ENTRY, {"seq": key >> 1})
     if row is None:
         return None
-    owner, content, content_hash, subject, packed, surprise = row
+    owner, content, content_hash, subject, packed, surprise, episode, since_us = row
+    needs_messages = surprise is None and episode is not None
+    said = {"seq": episode, "limit": EPISODE_MESSAGES if needs_messages else 0}
     source_ids = [packed[at : at + ID_BYTES] for at in range(0, len(packed or b""), ID_BYTES)]
     return RowToEmbed(
         key=key,
@@ -386,6 +479,9 @@ def _row_to_embed(transaction: Transaction, key: int) -> RowToEmbed | None:
             for (seq,) in transaction.all(SELECT_SEQ_BY_ID, {"owner": owner, "id": id})
         ),
         has_surprise=surprise is not None,
+        episode=episode,
+        since_us=since_us,
+        message_vectors=tuple(data for (data,) in transaction.all(SELECT_EPISODE_VECTORS, said)),
     )
 
 

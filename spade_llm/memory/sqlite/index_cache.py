@@ -240,10 +240,22 @@ class IndexRanker:
             )
 
     async def nearest(
-        self, owner: str, vector: NDArray[np.float32], *, which: MemoryFilter, limit: int
+        self,
+        owner: str,
+        vector: NDArray[np.float32],
+        *,
+        which: MemoryFilter,
+        limit: int,
+        with_messages: bool = False,
     ) -> Sequence[tuple[int, float]]:
         """Return keys of entries with their cosine, the nearest first."""
-        query = MemoryQuery(text="", mode=SearchMode.SEMANTIC, which=which, limit=limit)
+        query = MemoryQuery(
+            text="",
+            mode=SearchMode.SEMANTIC,
+            which=which,
+            limit=limit,
+            with_messages=with_messages,
+        )
         async with self._using(owner) as cached, cached.lock:
             await self._refresh(cached)
             search = partial(cached.index.search, query, vector, now=self._now_s())

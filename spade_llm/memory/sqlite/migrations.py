@@ -49,6 +49,19 @@ SELECT_STILL_TRUE = """
     WHERE owner = ? AND subject IS ? AND invalid_at IS NULL AND deleted_at IS NULL
 """
 
+# Older values were novelties. Those with few digits are taken for a writer's own, except those of
+# episodes and learned facts, which the store computed.
+SELECT_NOVELTIES = """
+    SELECT seq, owner, subject, origin, content, surprise FROM entry
+    WHERE surprise IS NOT NULL AND (origin IN (2, 3) OR surprise <> round(surprise, 3))
+    ORDER BY seq DESC LIMIT :limit
+"""
+
+UPDATE_SURPRISE = "UPDATE entry SET salience = ?, surprise = ? WHERE seq = ?"
+
+MAX_RANKED = 2000
+"""Maximum number of entries whose surprise is computed anew, the latest: about two seconds."""
+
 UPDATE_END = "UPDATE entry SET invalid_at = ? WHERE seq = ?"
 
 ID_BYTES = 16
@@ -140,7 +153,7 @@ TO_4: Sequence[str] = (
 
 VERSION_AFTER: Mapping[int, int] = {
     **{0: SCHEMA_VERSION, 1: SCHEMA_VERSION},
-    **{2: 3, 3: 4, 4: 5, 5: 6, 6: 7},
+    **{version: version + 1 for version in range(2, SCHEMA_VERSION)},
 }
 """Version of the file after each migration."""
 
@@ -169,9 +182,28 @@ TO_6: Sequence[str] = (LEARNED_INDEX,)
 TO_7: Sequence[str] = (REFLECTION, REFLECTION_RUN, *REFLECTION_INDEXES)
 """Tables for what a reflection has changed."""
 
+
+def rank_surprises(connection: sqlite3.Connection) -> None:
+    # Here, so that only a start that migrates compiles the rules.
+    from spade_llm.memory.learning.episodes import EPISODE_DATES
+    from spade_llm.memory.surprise import MAX_HISTORY, salience, surprise
+
+    histories: dict[tuple[int, str | None, bool], list[float]] = {}
+    rows = connection.execute(SELECT_NOVELTIES, {"limit": MAX_RANKED}).fetchall()
+    for seq, owner, subject, origin, content, novelty in reversed(rows):
+        history = histories.setdefault((owner, subject, origin == 3), [])
+        text = EPISODE_DATES.sub("", content, count=1)
+        salient = salience(novelty, text, known=min(len(history), MAX_HISTORY))
+        ranked = surprise(salient, history[-MAX_HISTORY:])
+        connection.execute(UPDATE_SURPRISE, (salient, ranked, seq))
+        history.append(salient)
+
+
+TO_8: Sequence[Step] = ("ALTER TABLE entry ADD COLUMN salience REAL", rank_surprises)
+
 MIGRATIONS: Mapping[int, Sequence[Step]] = {
     **{0: SCHEMA, 1: TO_NEWEST},
-    **{2: TO_3, 3: TO_4, 4: TO_5, 5: TO_6, 6: TO_7},
+    **{2: TO_3, 3: TO_4, 4: TO_5, 5: TO_6, 6: TO_7, 7: TO_8},
 }
 """Migration steps by the version of the file. An empty file (0) and version 1 go directly to the
 newest version: their tables are created anew."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x53504D45
 """Mark of a memory file in its header (`SPME`)."""
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 OLDEST_SQLITE = (3, 37)
 """Minimum version of SQLite, for STRICT tables."""
@@ -19,6 +19,7 @@ OWNER = """
 
 # AUTOINCREMENT, here and in `message`: a number that was forgotten never means another row, so
 # that a vector computed meanwhile, or a mark in `conversation`, meets nothing of somebody else's.
+# salience: what a surprise was computed from (memory/surprise.py), NULL if the writer gave it.
 # NULL: tags and metadata that are empty, importance that is computed from use, terms that are not
 # encoded yet; valid_at: since it was stored.
 ENTRY = """
@@ -44,6 +45,7 @@ ENTRY = """
         importance REAL,
         importance_reason TEXT,
         surprise REAL,
+        salience REAL,
         stability REAL,
         difficulty REAL,
         reviewed_at INTEGER,

@@ -12,8 +12,10 @@ import pytest
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryChange, ObservedMessage, SearchOutcome
+from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.sqlite import embedding
-from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode
+from spade_llm.memory.surprise import KEY_MOMENT_SCORE
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:
@@ -249,7 +251,7 @@ async def test_what_is_forgotten_while_it_is_embedded_stays_forgotten(path: Path
     assert found.hits == ()
 
 
-async def test_the_first_memory_surprises_and_the_same_again_does_not(path: Path) -> None:
+async def test_what_is_new_surprises_and_the_same_again_does_not(path: Path) -> None:
     async with opened(path, BagOfWords()) as backend:
         store = backend.for_owner(OWNER)
         drafts = [
@@ -265,8 +267,9 @@ async def test_the_first_memory_surprises_and_the_same_again_does_not(path: Path
 
         page = await store.list()
 
-    surprises = [entry.surprise for entry in reversed(page.entries)]
-    assert surprises == pytest.approx([1.0, 0.0, 1.0, 1.0, 0.25], abs=0.05)
+    first, again, new, of_eve, given = (entry.surprise or 0.0 for entry in reversed(page.entries))
+    assert again < first == of_eve < new
+    assert given == 0.25
 
 
 async def test_memories_of_one_batch_are_known_to_those_behind_them(path: Path) -> None:
@@ -277,8 +280,30 @@ async def test_memories_of_one_batch_are_known_to_those_behind_them(path: Path) 
 
         page = await store.list()
 
-    surprises = sorted(entry.surprise or 0.0 for entry in page.entries)
-    assert surprises == pytest.approx([0.0, 0.0, 1.0], abs=0.05)
+    first, second, third = (entry.surprise or 0.0 for entry in reversed(page.entries))
+    assert first > second > third
+
+
+async def test_an_episode_is_as_novel_as_the_most_novel_in_it(path: Path) -> None:
+    async with opened(path, BagOfWords()) as backend:
+        store, now = backend.for_owner(OWNER), datetime.now(UTC)
+        routine = [f"Cats are sleeping on the sofa {number}" for number in range(6)]
+        talks = [routine] * 4 + [[*routine, "Trains run late", "Snow lies everywhere"], routine]
+        for day, lines in enumerate(talks):
+            at = now - timedelta(days=9 - day)
+            messages = [
+                ObservedMessage(id=f"{number}", role="user", content=text, at=at)
+                for number, text in enumerate(lines)
+            ]
+            await store.observe(f"c{day}", messages, subject="bob@localhost")
+            await wait_idle(backend)
+            await Learner(backend.learning(), backend).learn()
+            await wait_idle(backend)
+
+        page = await store.list(MemoryFilter(types=(MemoryType.EPISODIC,)))
+
+    *_, before, novel, after = (entry.surprise or 0.0 for entry in reversed(page.entries))
+    assert novel >= KEY_MOMENT_SCORE > max(before, after)
 
 
 async def test_an_owner_without_vectors_yet_is_asked_about_its_own_only(path: Path) -> None:

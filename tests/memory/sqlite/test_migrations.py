@@ -15,6 +15,7 @@ from spade_llm.memory import Category, MemoryDraft, SQLiteMemoryBackend, Tier
 from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.sqlite.rows import KEY_NAMESPACE
 from spade_llm.memory.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
+from spade_llm.memory.surprise import KEY_MOMENT_SCORE
 from spade_llm.memory.transfer.memory_file import verify_memory_file
 from spade_llm.search.memory_query import Origin
 from tests.memory.contract import NOON, contents, said
@@ -152,6 +153,7 @@ async def test_a_file_of_version_2_keeps_all_and_can_be_asked_for_consent(tmp_pa
         file.execute("DROP INDEX entry_pattern")
         file.execute("DROP INDEX entry_learned")
         _drop_reflection(file)
+        _drop_salience(file)
         file.execute("PRAGMA user_version = 2")
 
     async with SQLiteMemoryBackend(path) as backend:
@@ -170,6 +172,7 @@ async def test_a_conversation_of_version_3_can_be_cleared(tmp_path: Path) -> Non
         _without_clearing(file)
         file.execute("DROP INDEX entry_learned")
         _drop_reflection(file)
+        _drop_salience(file)
         file.execute("PRAGMA user_version = 3")
 
     async with SQLiteMemoryBackend(path) as backend:
@@ -201,6 +204,7 @@ async def test_facts_that_a_diet_closed_are_open_again(tmp_path: Path) -> None:
         file.execute(CLOSE_ALL_4)
         file.execute("DROP INDEX entry_learned")
         _drop_reflection(file)
+        _drop_salience(file)
         file.execute("PRAGMA user_version = 4")
         file.commit()
 
@@ -229,6 +233,37 @@ CLOSE_ALL_4 = """
     WHERE origin = 1 AND content NOT LIKE '%divorced%'
 """
 """As the rules of schema 4 closed facts, and some that another closed at the same time."""
+
+
+def _drop_salience(file: sqlite3.Connection) -> None:
+    file.execute("ALTER TABLE entry DROP COLUMN salience")
+
+
+async def test_novelties_of_version_7_become_surprises(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    async with SQLiteMemoryBackend(path) as backend:
+        store = backend.for_owner(OWNER)
+        drafts = [
+            MemoryDraft(content="It rained.", subject="ada@x", surprise=0.123456),
+            MemoryDraft(content="I was laid off.", subject="ada@x", surprise=0.456789),
+            MemoryDraft(content="I was laid off!", subject="ada@x", surprise=0.25),
+            MemoryDraft(content="It snowed.", subject="ada@x"),
+        ]
+        for draft in drafts:
+            await store.add(draft)
+    with closing(sqlite3.connect(path)) as file:
+        _drop_salience(file)
+        file.execute("PRAGMA user_version = 7")
+        file.commit()
+
+    async with SQLiteMemoryBackend(path) as backend:
+        entries = (await backend.for_owner(OWNER).list()).entries
+
+    rained, laid_off, given, unknown = (one.surprise for one in reversed(entries))
+    assert rained is not None and 0.123456 < rained < KEY_MOMENT_SCORE
+    assert laid_off is not None and laid_off >= KEY_MOMENT_SCORE
+    assert (given, unknown) == (0.25, None)
+    assert verify_memory_file(path) == []
 
 
 def _without_clearing(file: sqlite3.Connection) -> None:
