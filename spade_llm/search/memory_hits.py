@@ -53,6 +53,9 @@ def rank_hits(
     if is_spread:
         discounts = _occasion_discounts(table, chosen)
         exact = (exact * discounts).round(SCORE_DECIMALS)
+        # Later rows stay behind, whatever the discounts: a lower limit gives the first of the same.
+        least = exact[:DISCOUNTED_RANKS].min(initial=1.0)
+        exact[DISCOUNTED_RANKS:] = np.minimum(exact[DISCOUNTED_RANKS:], least)
         order = np.argsort(-exact, kind="stable")
         order = order[exact[order] >= query.min_score][: query.limit]
         chosen, exact, discounts = chosen[order], exact[order], discounts[order]

@@ -276,6 +276,25 @@ def test_things_asked_for_are_looked_for_on_several_occasions() -> None:
     assert keys("Which bread is baked at home?")[:3] == [5, 9, 1]
 
 
+def test_a_longer_list_begins_like_a_shorter_one() -> None:
+    # Forty on one occasion, each a little further away, and then some on others.
+    texts = [f"text {n}" for n in range(50)]
+    rows = talk(*(("Ann", text) for text in texts[:40]))
+    rows += [
+        Row(key=2 * n + 1, content=texts[n], session=f"c{n}", created_at=NOW - DAY_S)
+        for n in range(40, 50)
+    ]
+    index = index_of(*rows)
+    vectors = np.stack([axis(1) + 0.002 * n * axis(2) for n in range(50)])
+    index.set_vectors([row.key for row in rows], vectors)
+
+    def keys(limit: int) -> list[int]:
+        asked = "Which bread?"
+        return found(index, asked, SearchMode.RECALL, axis(1), limit=limit, with_messages=True)
+
+    assert keys(10) == keys(50)[:10]
+
+
 def test_entries_with_the_named_person_rank_first() -> None:
     index = index_of(*talk(("Ann", "I bake good bread"), ("Bob", "I bake fine bread")))
 
