@@ -52,10 +52,10 @@ SELECT_SEQ_BY_ID = """
     SELECT seq FROM entry WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND id = :id
 """
 
-# The longest ones say most.
+# The longest ones say most. `> 0`: what the index of episodes holds.
 SELECT_EPISODE_VECTORS = """
     SELECT data FROM message JOIN vector ON vector.row = message.seq * 2 + 1
-    WHERE message.episode = :seq AND role = 1
+    WHERE message.episode = :seq AND message.episode > 0 AND role = 1
     ORDER BY length(content) DESC, message.seq LIMIT :limit
 """
 
@@ -79,14 +79,19 @@ SET_SURPRISE = """
     WHERE seq = :seq AND content_hash = :content_hash AND surprise IS NULL
 """
 
-# The latest of the person before a limit to those of one kind: a scan stays bounded.
+# The latest of a person are limited before those of one kind are chosen, so that the scan is
+# bounded; those about nobody are chosen from the latest of the owner. `=` where there is a subject:
+# SQLite uses the index of subjects for it, and not for `IS`.
 SELECT_SALIENCES = """
     SELECT salience FROM (
-        SELECT seq, salience, origin FROM entry
-        WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject IS :subject
+        SELECT seq, salience, origin, subject FROM entry
+        WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND {about}
         ORDER BY created_at DESC LIMIT :scanned)
-    WHERE salience IS NOT NULL AND (origin = 3) = :is_episode AND seq < :seq LIMIT :limit
+    WHERE salience IS NOT NULL AND (origin = 3) = :is_episode AND seq < :seq
+        AND subject IS :subject LIMIT :limit
 """
+SELECT_PERSON_SALIENCES = SELECT_SALIENCES.format(about="subject = :subject")
+SELECT_OTHER_SALIENCES = SELECT_SALIENCES.format(about="true")
 
 BATCH_ROWS = 32
 """Rows per transaction. The embedder decides how many texts it processes at once."""
@@ -434,7 +439,8 @@ def _ranked_surprise(
         "scanned": SCANNED_ENTRIES,
         "limit": MAX_HISTORY,
     }
-    history = [one for (one,) in transaction.all(SELECT_SALIENCES, which)]
+    select = SELECT_OTHER_SALIENCES if row.subject is None else SELECT_PERSON_SALIENCES
+    history = [one for (one,) in transaction.all(select, which)]
     text = EPISODE_DATES.sub("", row.content, count=1) if row.is_episode else row.content
     salient = salience(novelty, text, known=len(history))
     return {"salience": salient, "surprise": surprise(salient, history)}

@@ -30,9 +30,11 @@ SELECT_UNCUT = f"""
     ORDER BY seq DESC LIMIT {MAX_MESSAGES}
 """
 
-# origin 3: an episode.
+# origin 3: an episode. From the few episodes that are not read yet; `> 0`: what
+# the index of episodes holds.
 SELECT_UNREAD = f"""
-    SELECT message.seq, message.content FROM entry JOIN message ON message.episode = entry.seq
+    SELECT message.seq, message.content FROM entry INDEXED BY entry_to_learn CROSS JOIN message
+        ON message.episode = entry.seq AND message.episode > 0
     WHERE entry.origin = 3 AND learned_at IS NULL AND {OWNED_ENTRY} AND +entry.subject = :subject
         AND role = 1
     ORDER BY message.seq DESC LIMIT {MAX_MESSAGES}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,10 @@ import pytest
 
 from spade_llm.memory import MemoryDraft, OwnedMemory, SQLiteMemoryBackend
 from spade_llm.memory.contract import EpisodeDraft, LearningStore
+from spade_llm.memory.sqlite.embedding import SELECT_EPISODE_VECTORS, SELECT_PERSON_SALIENCES
+from spade_llm.memory.sqlite.entries import SELECT_LEARNED
+from spade_llm.memory.sqlite.learning_exclusion import SELECT_UNCUT
+from spade_llm.memory.sqlite.learning_exclusion import SELECT_UNREAD as SELECT_UNREAD_SAID
 from spade_llm.memory.sqlite.learning_store import SELECT_POSITION
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, Origin, SearchMode
 from tests.memory.contract import ADA, BOB, NOON, said
@@ -251,3 +257,29 @@ async def test_the_messages_of_an_episode_are_found_without_reading_all_of_the_o
     plan = await backend.read(lambda tx: tx.all(f"EXPLAIN QUERY PLAN {SELECT_POSITION}", which))
 
     assert any("message" in step[3] and "(conversation=? AND id=?)" in step[3] for step in plan)
+
+
+@pytest.mark.parametrize(
+    ("statement", "index"),
+    [
+        (SELECT_LEARNED, "entry_learned"),
+        (SELECT_UNCUT, "message_to_learn"),
+        (SELECT_UNREAD_SAID, "entry_to_learn"),
+        (SELECT_UNREAD_SAID, "message_by_episode"),
+        (SELECT_EPISODE_VECTORS, "message_by_episode"),
+        (SELECT_PERSON_SALIENCES, "entry_by_subject"),
+    ],
+)
+async def test_what_a_write_compares_is_found_by_an_index(
+    tmp_path: Path, statement: str, index: str
+) -> None:
+    path = tmp_path / "m.db"
+    async with SQLiteMemoryBackend(path):
+        pass
+
+    values = dict.fromkeys(("subject", "owner", "now", "seq", "limit", "scanned", "is_episode"), 1)
+    with closing(sqlite3.connect(path)) as file:
+        plan = str(file.execute(f"EXPLAIN QUERY PLAN {statement}", values).fetchall())
+
+    assert f"INDEX {index} " in plan
+    assert "SCAN message" not in plan and "SCAN entry" not in plan
