@@ -437,8 +437,7 @@ _ANSWER_IN = LazyPattern(
 _SPLIT = LazyPattern(
     r"\s*;\s+|\s+[–—-]\s+|(?:,\s+(?:and |so |then |y |e )?"
     r"|\s+(?:and|so|then|y)\s+|,?\s(?:but|pero)\s(?=my|our|mis?\b|she|he|they))"
-    r"(?:(?:then|also|now|on top of (?:all )?that|as well|plus|tambi[eé]n|encima|adem[aá]s|luego"
-    r"|ahora"
+    r"(?:(?:then|also|on top of (?:all )?that|as well|plus|tambi[eé]n|encima|adem[aá]s|luego"
     r"|al final|resulta que|it turns out),? )*"
     r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought |got (?:an?|the) |i|i['’](?:m|ve)|my (?!\w+,)"
     r"|our (?!\w+,)"

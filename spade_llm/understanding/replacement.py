@@ -105,7 +105,7 @@ _STREET = re.compile(
 _FAVOURITE = re.compile(r"\b(?:favou?rite|favorit[oa]s?|preferid[oa]s?)\b", _I)
 """A noun with it holds one value, whatever it is."""
 _OWN_HOME = re.compile(
-    r"^(?:i|we|i['’]\w+|we['’]\w+) (?:\w+ ){0,2}?(?:lives?|living|moved|based)\b"
+    r"^(?:i|we|i['’]\w+|we['’]\w+) (?:\w+ ){0,2}?(?:lives?|living|vive|moved|based)\b"
     r"|^(?:(?:yo|ahora|ya|me|nos|he|hemos|acabo de) )*(?:vivo|vivimos|mud\w+)\b",
     _I,
 )
@@ -261,7 +261,7 @@ def _has_same_holder(new: Statement, old: str, one: Features, other: Features) -
         return bool(_OWN_JOB.match(old)) and not other.is_past
     if shared <= {"age"} and (after | before) & {"height", "weight"}:
         return False
-    return one.is_own == other.is_own
+    return True
 
 
 def _named(text: str, said: Features) -> frozenset[str]:
