@@ -88,6 +88,7 @@ _OWN_JOB = re.compile(
     _I,
 )
 """Job of the speaker, as opposed to a colleague, or to a run before work."""
+_TITLES = frozenset({"dr", "dra", "mr", "mrs", "ms", "doctor", "doctora", "don"})
 _SPEAKER_NAMED = re.compile(
     r"^(?:i['’]?m|i am|my (?:\w+ )?(?:sur)?name|call me|me llamo|ll[aá]ma(?:me|rme)"
     r"|mi (?:nombre|apellido)|(?:yo )?soy)\b",
@@ -259,9 +260,7 @@ def _has_same_holder(new: Statement, old: str, one: Features, other: Features) -
         return after == before
     if shared <= _JOB and not one.beings:
         return bool(_OWN_JOB.match(old)) and not other.is_past
-    if shared <= {"age"} and (after | before) & {"height", "weight"}:
-        return False
-    return True
+    return not (shared <= {"age"} and (after | before) & {"height", "weight"})
 
 
 def _named(text: str, said: Features) -> frozenset[str]:
@@ -283,11 +282,11 @@ def _is_same_topic(new: Statement, one: Features, other: Features) -> bool:
 
 def _has_other_value(new: Statement, old: str, one: Features, other: Features) -> bool:
     names = one.values_of(ValueType.NAME), other.values_of(ValueType.NAME)
-    has_other_name = bool(names[0] and names[1] and not names[0] & names[1])
+    has_other_name = bool(names[0] and names[1] and not names[0] & names[1] - _TITLES)
     is_exclusive = new.is_change or bool(one.topic & other.topic & EXCLUSIVE)
     for kind, values in one.values:
         before = other.values_of(kind)
-        if before is None or values & before:
+        if before is None or values & before - _TITLES:
             continue
         # "My cat Milo is 3" and "my cat Luna is 9" are about two cats.
         if is_exclusive if kind is ValueType.NAME else not has_other_name:

@@ -135,6 +135,7 @@ def test_a_joke_takes_back_the_statement_before_it() -> None:
         ("The spare key is in the drawer", "The spare key is under the pot"),
         ("Me he mudado a Sevilla", "Vivo en Cádiz"),
         ("I live in Valencia", "The user lives in Madrid"),
+        ("I have a new dentist, Dr Who", "My dentist is Dr No"),
     ],
 )
 def test_a_change_ends_the_fact_before_it(new: str, old: str) -> None:
