@@ -385,7 +385,10 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     is_asked = bool(said.beings & asked_beings)
     penalty = 0.0
     if said.beings - asked_beings and not has_name:
-        is_aside = _FIRST_PERSON.match(candidate.text) and "name" not in asked.concepts
+        speaks_of_self = said.is_own and not said.subject
+        is_aside = (
+            speaks_of_self or _FIRST_PERSON.match(candidate.text)
+        ) and "name" not in asked.concepts
         penalty += ASIDE_PENALTY if is_aside or is_asked or not is_own else PENALTY
     if asked_beings and not is_asked and not has_name:
         penalty += PENALTY
