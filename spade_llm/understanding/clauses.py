@@ -76,7 +76,8 @@ _CHANGE_LEAD_IN = LazyPattern(
     r"|me (?:he )?(?:confund[ií]\w*|li[eé]|liado|col[eé]|colado)|olv[ií]dalo|olvida eso|ojo"
     r"|forget (?:that|it)|ignore that|never ?mind|nvm|hold on|hang on|update|edit|i lied"
     r"|i misspoke|i got (?:that|it) wrong|on second thoughts?|cambio de planes|change of plans?"
-    r"|pens[aá]ndolo mejor|mejor)\b(?:\s*[,.!:;–—-]+\s*(?:que )?|\s+(?=\S)))+",
+    r"|pens[aá]ndolo mejor|mejor(?= (?:el|la|los|las|a|en|para"
+    r"|lo)\b))\b(?:\s*[,.!:;–—-]+\s*(?:que )?|\s+(?=\S)))+",
     _I,
 )
 """`No` counts with a comma only: Spanish `no tengo` is a negation, `no, tengo` a correction."""

@@ -75,7 +75,7 @@ _FOLLOWS = re.compile(
     _I,
 )
 """Beginning of what holds instead of a value that was named before."""
-_ASIDE_PLACE = re.compile(r"\b(?:in|at|on|en) [^,;]*", _I)
+ASIDE_PLACE = re.compile(r"\b(?:in|at|on|en) [^,;]*", _I)
 _EXCLAIMED = re.compile(r"^(?:[^\W\d_]+ ?){1,2}[,.!…:;–—-]+\s*(?P<value>.+)$")
 """An exclamation before a value: `whoops, 2121`."""
 _PAINTED = re.compile(
@@ -162,10 +162,23 @@ def resolve_correction(
     for border in _PARTS.finditer(text):
         said, part = text[: border.start()], text[border.end() :]
         if found := _named_before(said, part, every) or restated(
-            part, every, known, is_change=is_change
+            part, every, _about(said, part, known), is_change=is_change
         ):
             return found
     return _short_correction(clause, known) if known else None
+
+
+def _about(said: str, part: str, known: Sequence[str]) -> Sequence[str]:
+    """The statements that may be meant by a value behind a part of a clause: those of which it
+    names most; if it names none, only a pronoun (`it's at nine`) refers to the last one."""
+    named = concepts_of(said) - general()
+    if not named:
+        return known
+    shares = [len(named & features(one).concepts) for one in known]
+    best = max(shares, default=0)
+    if not best:
+        return known[-1:] if _PRONOUN.match(part) else ()
+    return [one for one, share in zip(known, shares, strict=True) if share == best]
 
 
 def _named_before(said: str, part: str, every: Sequence[str]) -> Statement | None:
@@ -174,7 +187,7 @@ def _named_before(said: str, part: str, every: Sequence[str]) -> Statement | Non
     if not _FOLLOWS.match(part) or len(part.split()) > MAX_FRAGMENT_WORDS + 1:
         return None
     for one in reversed(every):
-        found = with_typed_value(one, _ASIDE_PLACE.sub(" ", said), part)
+        found = with_typed_value(one, ASIDE_PLACE.sub(" ", said), part)
         around = concepts_of(_outside(part, values_of_part(part))) - general()
         if found and (around <= features(one).concepts or not around):
             return found
@@ -482,6 +495,8 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
             return _with_part(earlier, *spans[kind][-1], value[first:last] if is_bare else value)
     latest = known[-1]
     tail = COPULA.match(latest) or _TAIL.match(latest)
+    if not types and not concepts_of(value):
+        return None
     is_named = ValueType.NAME not in types or "name" in features(latest).concepts
     if tail and is_named and len(tail["tail"].split()) <= MAX_TAIL_WORDS:
         return _with_part(latest, tail.start("tail"), len(latest), value)

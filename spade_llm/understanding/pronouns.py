@@ -132,7 +132,7 @@ _NAME = re.compile(r"(?<![\w'’])(?!I\b|I['’])[A-ZÁÉÍÓÚÑ][a-záéíóú
 _ROLES = tuple(
     re.compile(pattern, _I)
     for pattern in (
-        r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[\w-]+) NAME\b",
+        r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[\w-]+),? NAME\b",
         r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[\w-]+)(?:['’]s(?: called| named)?"
         r"| (?:is|es)(?: called| named)?| se llama) NAME\b",
         r"\b(?:an?|una?|one) (?P<noun>[\w-]+),?(?: called| named| llamad[oa]"

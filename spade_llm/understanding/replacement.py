@@ -106,8 +106,10 @@ _STREET = re.compile(
 _FAVOURITE = re.compile(r"\b(?:favou?rite|favorit[oa]s?|preferid[oa]s?)\b", _I)
 """A noun with it holds one value, whatever it is."""
 _OWN_HOME = re.compile(
-    r"^(?:i|we|i['’]\w+|we['’]\w+) (?:\w+ ){0,2}?(?:lives?|living|vive|moved|based)\b"
-    r"|^(?:(?:yo|ahora|ya|me|nos|he|hemos|acabo de) )*(?:vivo|vivimos|mud\w+)\b",
+    r"^(?:since (?:\w+ ){1,3}?)?(?:i|we|i['’]\w+|we['’]\w+) (?:\w+ ){0,2}?"
+    r"(?:lives?|living|vive|moved|based)\b"
+    r"|^(?:desde (?:\w+ ){1,3}?)?(?:(?:yo|ahora|ya|me|nos|he|hemos|acabo de) )*"
+    r"(?:vivo|vivimos|mud\w+)\b",
     _I,
 )
 """Home of the speaker, whoever lives there, too."""

@@ -25,6 +25,7 @@ from spade_llm.understanding.successions import (
     ending,
     is_announcement_only,
     is_successor,
+    named_before,
     split_announcement,
     successor,
 )
@@ -174,19 +175,31 @@ def _statements_of_clause(
     if corrected := resolve_correction(named, known, remembered):
         return [corrected], ""
     every = [*remembered, *known]
-    first, rest = split_announcement(named.text)
-    if earlier := announced(first, every, known):
-        is_over = bool(ended_part(first))
-        if not rest:
-            told = ending(first, earlier) if is_over else [_plain_statement(first)]
-            return told, earlier
-        return _succession(first, with_person(rest, [first]), earlier), ""
-    if earlier := adjacent(named.text, known):
-        return [successor(named.text, earlier)], ""
+    if (changed := _change_of_clause(named.text, every, known))[0]:
+        return changed
     if not is_own:
         return [], ""
     full = with_role(with_thing(named.text, known), every)
     return [_plain_statement(full, clause.is_change)], ""
+
+
+def _change_of_clause(
+    text: str, every: Sequence[str], known: Sequence[str]
+) -> tuple[list[Statement], str]:
+    """What a clause ends or replaces that does not only put in a new value; see
+    `_statements_of_clause`."""
+    first, rest = split_announcement(text)
+    if earlier := announced(first, every, known):
+        if rest:
+            return _succession(first, with_person(rest, [first]), earlier), ""
+        told = ending(first, earlier) if ended_part(first) else [_plain_statement(first)]
+        return told, earlier
+    first, rest, earlier = named_before(text, every)
+    if earlier:
+        return [successor(rest, earlier, first)], ""
+    if earlier := adjacent(text, known):
+        return [successor(text, earlier)], ""
+    return [], ""
 
 
 def _behind_joke(text: str, known: Sequence[str]) -> list[Statement]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from spade_llm.understanding.corrections import restated, with_typed_value
+from spade_llm.understanding.corrections import ASIDE_PLACE, restated, with_typed_value
 from spade_llm.understanding.features import (
     ended_part,
     ended_thing,
@@ -184,6 +184,19 @@ def split_announcement(text: str) -> tuple[str, str]:
         ):
             return first, rest
     return text, ""
+
+
+def named_before(text: str, every: Sequence[str]) -> tuple[str, str, str]:
+    """A clause in two, and the earlier statement of which the first part names the value that the
+    second one replaces now: `Ann had a baby, so Eve cuts my hair now`; empty if there is none."""
+    if not _SUCCEEDS_NOW.search(text):
+        return "", "", ""
+    for border in _BORDER.finditer(text):
+        first, rest = ASIDE_PLACE.sub(" ", text[: border.start()]), text[border.end() :]
+        for one in reversed(every):
+            if _SUCCEEDS_NOW.search(rest) and with_typed_value(one, first, rest):
+                return first, rest, one
+    return "", "", ""
 
 
 def elliptic(text: str) -> str:

@@ -170,7 +170,7 @@ def _phrases() -> tuple[tuple[re.Pattern[str], frozenset[str]], ...]:
 
 
 STOP = STOP_WORDS | frozenset(
-    "before previously earlier formerly anteriormente stolen extended joined instead robado robada prorrogado stopped stop stops quit gave given cancelled canceled changed change changes switched dropped up down out off turns"
+    "before previously earlier formerly anteriormente asi stolen extended joined instead robado robada prorrogado stopped stop stops quit gave given cancelled canceled changed change changes switched dropped up down out off turns"
     " dejado deje dejo cancelado cancelada cancelaron cambiado cambiada cambiaron days these nowadays lately some about only"
     " around into avoid avoiding trying try cut ever did called llama solo unos unas ultimo todos todas cada lado parte"
     " also now still just really very actually currently recently please btw got get gets getting"

@@ -30,6 +30,7 @@ def _current(*messages: str) -> list[str]:
         ("Quedamos el lunes", "en vez del lunes, el jueves", "el jueves"),
         ("I row on Sundays", "quit rowing, now I jog", "jog"),
         ("Mi tutor es Bruno", "echaron a Bruno, el tutor es Saúl", "Mi tutor es Saúl"),
+        ("My barber is Mr Pratt", "Mr Pratt has the flu, so Mr Lal cuts my hair now", "Mr Lal"),
         ("Tengo un Nokia", "se me rompió, ahora uso un Honor", "Honor"),
         ("My scooter is green", "I sprayed it orange", "My scooter is orange"),
         ("The locker code is 5512", "whoops, 5521", "The locker code is 5521"),
@@ -69,6 +70,10 @@ def test_what_is_over_holds_no_more(earlier: str, text: str) -> None:
         ("My car is a Ford", "I moved the car, I'm at home now"),
         ("I play the flute", "I don't play chess"),
         ("Trabajo en Renfe", "ya no fumo, llevo tres meses limpio"),
+        ("Mi paga es en noviembre", "no llega para nada"),
+        ("Hago pilates con Malena", "mejor así"),
+        ("My bench press is 85", "hit a new squat record today, 132.5!"),
+        ("My car is a Ford", "my sister sold her car"),
     ],
 )
 def test_what_is_said_of_something_else_changes_nothing(earlier: str, text: str) -> None:
