@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 BYTES_OF_BLOCK, BYTES_OF_CHAR = 1500, 12
 """Measured: 4 KB for a block of 150 characters."""
-BYTES_OF_HISTORY = 4000
-"""Of a history of which nothing is noted yet."""
+BYTES_OF_HISTORY = 16_000
+"""Of a history of which nothing is noted yet: mostly two selections with their summaries."""
 MAX_TERM_BLOCKS = 64
 """Maximum number of blocks kept per term, the latest; a more frequent term says little."""
 TOPIC_WINDOW_TURNS = 2

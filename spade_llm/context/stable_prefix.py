@@ -37,9 +37,9 @@ MAX_QUOTED_BLOCKS = 8
 """Maximum number of quoted blocks: four questions with their answers."""
 MAX_QUOTE_SHARE = 0.4
 """Maximum share of one message in the quotes."""
-MAX_KEPT_SELECTIONS = 4
-"""Maximum number of selections kept for one history: for two limits, the latest and the one before.
-"""
+MAX_KEPT_SELECTIONS = 2
+"""Maximum number of selections kept for one history: the latest and the one before, or for two
+limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
