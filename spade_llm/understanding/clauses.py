@@ -445,7 +445,7 @@ _SPLIT = LazyPattern(
     r"|we|we['’](?:re|ve)|call me|she|he|they"
     r"|mi (?!\w+,)|mis|no me|(?:se )?me \w{3,}(?<!r)|nos \w{3,}(?<!r)|(?:he|hemos) \w+[dt]o"
     r"|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo|estoy|voy|vamos|tenemos"
-    r"|(?!caf|aqu|ah[ií]|as[ií]|all)\w{2,}[éí])(?!\w))",
+    r"|(?!caf|aqu|ah[ií]|as[ií]|all)\w{2,}[éí])(?:(?<=\s)|(?!\w)))",
     _I,
 )
 """Places where a new clause begins: only before words that begin one, since lists have commas and

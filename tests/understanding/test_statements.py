@@ -43,7 +43,8 @@ from spade_llm.understanding.wording import in_second_person
         # Requests to remember in the forms of address of Spain and America.
         ("anotá que mi hermano vive en Rosario", ["Mi hermano vive en Rosario"]),
         ("can u note that my exam is in June", ["My exam is in June"]),
-        # Lists and appositions are not split.
+        # Facts about different things are different statements, lists and appositions are not.
+        ("I drive a Fiat and my vet is Leo", ["I drive a Fiat", "My vet is Leo"]),
         ("Small Tim, our eldest, plays chess", ["Small Tim, our eldest, plays chess"]),
         ("we have a parrot. Answers to Polly", ["We have a parrot; Answers to Polly"]),
         # A condition behind it leaves a statement as it is.
