@@ -16,10 +16,10 @@ from spade_llm.memory.learning.episodes import EPISODE_DATES
 from spade_llm.memory.learning.novelty import topic_stems
 from spade_llm.search.memory_query import FACT_TYPES, Origin
 from spade_llm.search.sentences import split_sentences
+from spade_llm.understanding.clauses import ClauseKind, split_clauses
 from spade_llm.understanding.features import ends, is_changed
 from spade_llm.understanding.replacement import Statement, replaces
 from spade_llm.understanding.restatement import in_first_person, restates
-from spade_llm.understanding.statements import read_message
 from spade_llm.understanding.vocabulary import concepts_of, general
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ MAX_MESSAGE_CHARS = 1500
 said."""
 MAX_SENTENCE_CHARS = 300
 """Maximum length of a sentence, and of a fact that it may state, in characters."""
-MIN_SHARED = 0.25
+MIN_SHARED = 0.34
 """Minimum share of the smaller set of concepts that two statements have in common if one replaces
 the other."""
 EVENT_CONCEPTS = frozenset({"partner", "work", "study"})
@@ -52,14 +52,12 @@ class _Evidence:
     is_event: bool
     """It tells an event that ends facts of other concepts."""
 
-    def ends(self, sentence: str, concepts: frozenset[str], at: datetime) -> bool:
-        """Check whether it is later than a sentence with these concepts and replaces it."""
-        if self.since <= at:
-            return False
+    def ends(self, sentence: str, concepts: frozenset[str]) -> bool:
+        """Check whether it replaces an earlier sentence with these concepts."""
         # What shares less is never replaced: the rules would say so, but take longer.
         shared = len(self.concepts & concepts)
         is_near = shared and shared >= MIN_SHARED * min(len(self.concepts), len(concepts))
-        return bool(is_near or self.is_event) and replaces(self.statement, sentence)
+        return bool(is_near or self.is_event) and _replaces(self.statement, sentence)
 
 
 def related_facts(facts: Sequence[MemoryEntry], texts: Sequence[str]) -> tuple[MemoryEntry, ...]:
@@ -92,7 +90,7 @@ def apply_validity(
     (`invalid_at`, if it is all that was said).
     """
     facts, messages = _evidence_of_facts(hits), _evidence_of_messages(hits)
-    messages += _evidence(read_message(said[:MAX_MESSAGE_CHARS]).statements, now)
+    messages += _evidence(_statements_of(said[:MAX_MESSAGE_CHARS]), now)
     if not (facts or messages or former):
         return tuple(hits)
     ended = [one for one in former if not _holds_again(one, facts, messages)]
@@ -115,7 +113,7 @@ def successors(
         one
         for one in candidates
         if any(
-            evidence.ends(text, concepts, at)
+            evidence.since > at and evidence.ends(text, concepts)
             for evidence in (*_evidence_of_facts([one]), *_evidence_of_messages([one]))
             for text, concepts, at in said
         )
@@ -168,6 +166,11 @@ def _statement(fact: str) -> Statement:
     return Statement(text=text, is_change=is_changed(text))
 
 
+@lru_cache(maxsize=20_000)
+def _replaces(statement: Statement, sentence: str) -> bool:
+    return replaces(statement, sentence)
+
+
 @lru_cache(maxsize=5000)
 def _concepts_of(text: str) -> frozenset[str]:
     return concepts_of(text) - general()
@@ -175,8 +178,14 @@ def _concepts_of(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=2000)
 def _statements_of(message: str) -> tuple[Statement, ...]:
-    """Cached: the same messages are recalled turn by turn."""
-    return read_message(message).statements
+    """Statements of a message alone: corrections that need what was said before them (`no, green`)
+    are left out, since to resolve them takes most of the time of `read_message`. Cached: the same
+    messages are recalled turn by turn."""
+    return tuple(
+        Statement(text=one.text, is_change=one.is_change or is_changed(one.text))
+        for one in split_clauses(message)
+        if one.kind is ClauseKind.STATEMENT
+    )
 
 
 def _checked(
@@ -193,8 +202,12 @@ def _checked(
     if len(entry.content) > MAX_MESSAGE_CHARS and entry.origin is Origin.MESSAGE:
         return hit
     at = entry.holds_since
+    later = [one for one in evidence if one.since > at]
+    closed = [one for one in former if one.invalid_at is not None and one.invalid_at >= at]
+    if not (later or closed):
+        return hit
     read = [
-        (begin, [(one, _end_of(one, at, evidence, former)) for one in split_sentences(text)])
+        (begin, [(one, _end_of(one, later, closed)) for one in split_sentences(text)])
         for begin, text in spoken_lines(entry)
     ]
     sentences = [one for _, line in read for one in line]
@@ -230,18 +243,14 @@ def spoken_lines(entry: MemoryEntry) -> list[tuple[str, str]]:
 
 
 def _end_of(
-    sentence: str, at: datetime, evidence: Sequence[_Evidence], former: Sequence[MemoryEntry]
+    sentence: str, later: Sequence[_Evidence], closed: Sequence[MemoryEntry]
 ) -> datetime | None:
-    """Time from which a sentence, said at `at`, no longer held; None: it holds, or says nothing
-    that could end."""
+    """Time from which a sentence no longer held; None: it holds, or says nothing that could end.
+    `later`: statements after it; `closed`: facts that held until after it."""
     if len(sentence) > MAX_SENTENCE_CHARS or sentence.endswith("?"):
         return None
     text = in_first_person(sentence)
     concepts = _concepts_of(text)
-    found = [one.since for one in evidence if one.ends(text, concepts, at)]
-    found += [
-        one.invalid_at
-        for one in former
-        if one.invalid_at is not None and one.invalid_at >= at and restates(text, one.content)
-    ]
+    found = [one.since for one in later if one.ends(text, concepts)]
+    found += [one.invalid_at for one in closed if one.invalid_at and restates(text, one.content)]
     return min(found, default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.turn.prompt import is_message
@@ -27,9 +28,9 @@ MIN_SCORE = 0.45
 100 messages that answer a question score higher; of those found for an unrelated question, 1 in 5
 do."""
 MIN_FACT_SCORE = 0.05
-"""The same for facts. It and MIN_FACT_SHARE leave out 4 of 10 facts beside the point, and none of
+"""The same for facts. It and MIN_FACT_SHARE leave out 3 of 10 facts beside the point, and none of
 those that bear on the question (docs/design/built-context.md)."""
-MIN_FACT_SHARE = 0.3
+MIN_FACT_SHARE = 0.35
 """Minimum ratio to the best fact's score."""
 MIN_SHARE_OF_BEST = 0.75
 """Minimum ratio to the best message's score. It works better than a fixed minimum if all scores are
@@ -71,7 +72,7 @@ def without_repeated(memories: Sequence[ScoredMemory]) -> tuple[ScoredMemory, ..
     kept: list[tuple[ScoredMemory, frozenset[int], bool]] = []
     for memory in sorted(memories, key=_form):
         text = " ".join(text for _, text in spoken_lines(memory.entry))
-        words, denies = topic_stems(text), is_denial(text)
+        words, denies = _read(text)
         others = [(known, is_no) for one, known, is_no in kept if _may_stand_for(one, memory)]
         if memory.entry.origin in (Origin.EPISODE, Origin.REFLECTION):
             others = [(frozenset().union(*(known for known, _ in others)), denies)]
@@ -79,6 +80,13 @@ def without_repeated(memories: Sequence[ScoredMemory]) -> tuple[ScoredMemory, ..
             kept.append((memory, words, denies))
     ids = {one.entry.id for one, _, _ in kept}
     return tuple(one for one in memories if one.entry.id in ids)
+
+
+@lru_cache(maxsize=2000)
+def _read(text: str) -> tuple[frozenset[int], bool]:
+    """Stems of a text, and whether it denies something. Cached: the same memories are recalled turn
+    by turn."""
+    return topic_stems(text), is_denial(text)
 
 
 def _form(memory: ScoredMemory) -> int:
