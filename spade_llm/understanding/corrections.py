@@ -76,6 +76,7 @@ _FOLLOWS = re.compile(
 )
 """Beginning of what holds instead of a value that was named before."""
 ASIDE_PLACE = re.compile(r"\b(?:in|at|on|en) [^,;]*", _I)
+_SPECIFIED = re.compile(r" (?:de|of) (?!la\b|el\b|the\b|my\b|mi\b)[\w-]+")
 _EXCLAIMED = re.compile(r"^(?:[^\W\d_]+ ?){1,2}[,.!…:;–—-]+\s*(?P<value>.+)$")
 """An exclamation before a value: `whoops, 2121`."""
 _PAINTED = re.compile(
@@ -184,11 +185,13 @@ def _about(said: str, part: str, known: Sequence[str]) -> Sequence[str]:
 def _named_before(said: str, part: str, every: Sequence[str]) -> Statement | None:
     """`They fired Ann, the boss is Eve`: the statement of which the first part names the value that
     the second one replaces."""
-    if not _FOLLOWS.match(part) or len(part.split()) > MAX_FRAGMENT_WORDS + 1:
+    begins = _FOLLOWS.match(part)
+    if not begins or len(part.split()) > MAX_FRAGMENT_WORDS + 1:
         return None
     for one in reversed(every):
         found = with_typed_value(one, ASIDE_PLACE.sub(" ", said), part)
         around = concepts_of(_outside(part, values_of_part(part))) - general()
+        around -= concepts_of(begins[0])
         if found and (around <= features(one).concepts or not around):
             return found
     return None
@@ -301,7 +304,9 @@ def _with_contrast(every: Sequence[str], old: str, new: str) -> Statement | None
             return found
         span = _span(one, differing) if is_fragment and value else None
         if span and not types.keys() & {ValueType.DAY, ValueType.TIME}:
-            return _with_part(one, *span, value)
+            # "The spinach shake": what specifies the old value goes with it.
+            more = _SPECIFIED.match(one, span[1])
+            return _with_part(one, span[0], more.end() if more else span[1], value)
     return None
 
 

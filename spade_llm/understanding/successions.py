@@ -180,10 +180,18 @@ def split_announcement(text: str) -> tuple[str, str]:
         if (
             rest
             and (ended_part(first) or _ANNOUNCES.search(first))
-            and is_successor(rest, "", first)
+            and (is_successor(rest, "", first) or _is_value(rest))
         ):
             return first, rest
     return text, ""
+
+
+def _is_value(text: str) -> bool:
+    """Check whether a text has nothing but typed values: `la 1088`."""
+    spans = [span for of_kind in values_of_part(text).values() for span in of_kind]
+    for start, end in sorted(spans, reverse=True):
+        text = f"{text[:start]} {text[end:]}"
+    return bool(spans) and not concepts_of(text)
 
 
 def named_before(text: str, every: Sequence[str]) -> tuple[str, str, str]:
