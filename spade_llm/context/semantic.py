@@ -100,11 +100,11 @@ class SemanticRetention(Composable):
         self._keep_near(draft, 1.0)
 
     def relevant_blocks(self, notes: HistoryNotes, question: str) -> Iterator[Block]:
-        """As in `_keep_near`, but a statement comes without what was said to it: that says little
-        more, and is quoted before each question again."""
+        """As in `_near_pairs`, but a person's statement comes without the reply to it, which says
+        little more."""
         for block, other in self._near_pairs(notes, question):
             yield block
-            if other is not None and any(_asks(notes, one) for one in (block, other)):
+            if other is not None and (other.role == "user" or _asks(notes, block)):
                 yield other
 
     def _near_pairs(
@@ -176,8 +176,8 @@ class SemanticRetention(Composable):
 
 
 def _asks(notes: HistoryNotes, block: Block) -> bool:
-    message = notes.messages[block.indexes.start]
-    return block.role == "user" and not QUESTION_MARKS.isdisjoint(message["content"] or "")
+    text = notes.messages[block.indexes.start]["content"] or ""
+    return not QUESTION_MARKS.isdisjoint(text)
 
 
 def _term_scores(

@@ -163,6 +163,16 @@ def test_what_a_question_is_about_is_quoted_right_before_it() -> None:
     assert fact not in kept
 
 
+def test_a_statement_is_quoted_with_a_reply_that_is_nearer_to_the_question() -> None:
+    told: list[ContextMessage] = [user("The code of my locker is 7316-K.")]
+    told.append(assistant("Noted: your locker, station."))
+    history = [*told, *talk(150)[:-1], user("Which locker at the station?")]
+
+    kept = AdaptiveSmartContext(LIMIT).apply_context_strategy(history, PROMPT)
+
+    assert "- user: The code of my locker is 7316-K." in str(kept[-2]["content"])
+
+
 def test_a_result_too_large_for_the_stable_prefix_is_shown_as_far_as_the_budget_goes() -> None:
     strategy, history = AdaptiveSmartContext(LIMIT), talk(150)
     strategy.apply_context_strategy(history, PROMPT)
