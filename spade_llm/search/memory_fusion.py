@@ -91,7 +91,8 @@ def neighbourhood_lengths(
 
 def vector_balance(best_cosine: float) -> tuple[float, float]:
     """Factors of the vectors' weights and of all others for a query with this best cosine."""
-    ratio = (USUAL_BEST_COSINE / max(best_cosine, MIN_BEST_COSINE)) ** 0.5
+    best = min(max(best_cosine, MIN_BEST_COSINE), USUAL_BEST_COSINE)
+    ratio = (USUAL_BEST_COSINE / best) ** 0.5
     return ratio**VECTORS_PART, ratio ** (VECTORS_PART - 1)
 
 
