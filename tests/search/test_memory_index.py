@@ -285,7 +285,7 @@ def test_a_longer_list_begins_like_a_shorter_one() -> None:
         for n in range(40, 50)
     ]
     index = index_of(*rows)
-    vectors = np.stack([axis(1) + 0.002 * n * axis(2) for n in range(50)])
+    vectors = np.stack([axis(1) + np.float32(0.002 * n) * axis(2) for n in range(50)])
     index.set_vectors([row.key for row in rows], vectors)
 
     def keys(limit: int) -> list[int]:

@@ -14,6 +14,7 @@ from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
 from spade_llm.search.memory_query import Category, MemoryFilter, MemoryType, Origin
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from spade_llm.memory import OwnedMemory
@@ -40,7 +41,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def backend(tmp_path: Path, clock: Clock):
+async def backend(tmp_path: Path, clock: Clock) -> AsyncIterator[SQLiteMemoryBackend]:
     async with SQLiteMemoryBackend(tmp_path / "m.db", now=clock, is_learned_from=True) as backend:
         yield backend
 
