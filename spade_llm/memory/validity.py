@@ -18,8 +18,7 @@ from spade_llm.search.memory_query import FACT_TYPES, Origin
 from spade_llm.search.sentences import split_sentences
 from spade_llm.understanding.clauses import ClauseKind, split_clauses
 from spade_llm.understanding.features import ends, is_changed
-from spade_llm.understanding.replacement import Statement, replaces
-from spade_llm.understanding.restatement import in_first_person, restates
+from spade_llm.understanding.replacement import Statement, in_first_person, replaces, restates
 from spade_llm.understanding.vocabulary import concepts_of, general
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Replacement: which earlier statements a new one makes outdated."""
+"""Replacement: which earlier statements a new one makes outdated, and which it only restates."""
 
 from __future__ import annotations
 
@@ -129,6 +129,15 @@ _DIET = re.compile(
 )
 _COUPLE = frozenset({"girlfriend", "boyfriend", "wife", "husband"})
 """Beings that the end of a relationship is about: `my girlfriend and I split up`."""
+RESTATED_SHARE = 0.8
+"""Minimum share of a fact's concepts that a sentence has that states the same."""
+_SPEAKER = re.compile(r"^(?:the user|user|el usuario|la usuaria|you|t[uú]|usted)(?=['’:\s])", _I)
+_LEAD_IN = re.compile(
+    r"^[^,:;.!?]{1,30}[,:;] (?=(?:you|your|t[uú]|tus?|usted|vives|trabajas|tienes|eres)\b)",
+    _I,
+)
+"""`Noted: you live in Rome`."""
+_POSSESSIVE = re.compile(r"\b(?:your|tus?)\b", _I)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,3 +326,23 @@ def _has_other_tail(new: Statement, old: str) -> bool:
         or is_same_kind
         or bool(_FAVOURITE.search(noun) or concepts_of(noun) & EXCLUSIVE)
     )
+
+
+def in_first_person(text: str) -> str:
+    """The statement with the speaker as its subject: `The user lives in Rome`, `You live in Rome`
+    give `I …`, as far as rules compare it (verbs keep their form)."""
+    return _POSSESSIVE.sub("my", _SPEAKER.sub("I", _LEAD_IN.sub("", text.strip())))
+
+
+def restates(sentence: str, fact: str) -> bool:
+    """Check whether a sentence states what a fact says, whoever says it and with whatever beside
+    it: `I have lived in Madrid for years` restates `The user lives in Madrid`. Questions, plans and
+    reports state nothing."""
+    if sentence.rstrip().endswith("?"):
+        return False
+    one, other = features(in_first_person(sentence)), features(in_first_person(fact))
+    if one.beings != other.beings or one.is_denial != other.is_denial:
+        return False
+    if one.is_plan != other.is_plan or one.is_reported or not other.concepts:
+        return False
+    return len(one.concepts & other.concepts) >= RESTATED_SHARE * len(other.concepts)

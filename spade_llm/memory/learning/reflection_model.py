@@ -15,7 +15,7 @@ from spade_llm.memory.learning.novelty import topic_stems
 from spade_llm.memory.learning.structured_answer import StructuredAnswer
 from spade_llm.providers.model import Sampling, ToolSpec
 from spade_llm.understanding.features import features
-from spade_llm.understanding.restatement import in_first_person
+from spade_llm.understanding.replacement import in_first_person
 from spade_llm.understanding.vocabulary import general
 
 if TYPE_CHECKING:
