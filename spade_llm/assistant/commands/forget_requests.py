@@ -25,6 +25,7 @@ from spade_llm.understanding.forgetting import (
     replaced_by,
 )
 from spade_llm.understanding.statements import statements_of
+from spade_llm.understanding.vocabulary import values_of_part
 from spade_llm.understanding.wording import in_second_person
 
 if TYPE_CHECKING:
@@ -177,8 +178,7 @@ class ForgetRequests:
         found = [entries[number] for number in matching(topic, [one.content for one in entries])]
         if not found:
             return None
-        # Former values go along with the one that holds (_forget_repetitions): no choice.
-        found = [one for one in found if one.invalid_at is None] or found
+        found = _meant(topic, found, entries)
         texts = _distinct(found)
         is_unclear = not request.is_all or (
             not request.is_everything and are_about_different_things(texts)
@@ -287,6 +287,24 @@ def _chosen(text: str, entries: Sequence[MemoryEntry]) -> list[MemoryEntry]:
     if len(places) != 1:
         return []
     return [one for one in entries if are_same(one.content, texts[places[0]])]
+
+
+def _meant(
+    topic: str, found: Sequence[MemoryEntry], entries: Sequence[MemoryEntry]
+) -> Sequence[MemoryEntry]:
+    """The memories that hold, of those that have the words of a request; what they replaced goes
+    along with them (_forget_repetitions). `entries`: all that are related."""
+    current = [one for one in found if one.invalid_at is None]
+    if not current and not values_of_part(topic):
+        # "Forget who my dentist is" means the present one, although only what was said of the
+        # former one has these words.
+        current = [
+            one
+            for one in entries
+            if one.invalid_at is None
+            and any(replaced_by(one.content, former.content) for former in found)
+        ]
+    return current or found
 
 
 async def _restore(memory: OwnedMemory, entry: MemoryEntry) -> None:

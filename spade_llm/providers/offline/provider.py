@@ -182,7 +182,8 @@ OFFLINE = "offline"
 """Name of the provider, also behind wrappers that count or trace."""
 _IS_EMPTY = re.compile(r"No .*memor|Found 0|My \w+ memories \(0 ")
 """Pattern of an empty result of the memory tools."""
-_ENTRY = re.compile(r"^- (?:\[[\w ]+\] )?(?P<text>.*)$")
+_ENTRY = re.compile(r"^- (?:\[[\w ]+\] )?(?!\d{4}-\d\d-\d\d, \d\d:\d\d)(?P<text>.*)$")
+"""An entry of a list of memories that is no episode: those begin with their time."""
 _THANKS = re.compile(r"\b(?:thanks?|thank you|cheers|gracias)\b", re.IGNORECASE)
 KNOWLEDGE_KINDS = ("fact", "preference", "semantic", "profile", "procedural")
 """Kinds of recalled memories that answer; episodes and patterns are about many things."""

@@ -106,6 +106,18 @@ async def test_former_values_of_the_fact_are_no_choice() -> None:
         assert "6" not in await say("what was my old phone number?")
 
 
+async def test_the_present_value_is_meant_unless_a_former_one_is_named() -> None:
+    async with a_dialogue() as say:
+        await say("my dentist is Dr Who")
+        await say("I have a new dentist, Dr No")
+        assert "Dr No" in await say("forget who my dentist is")
+
+        await say("I live in Rome")
+        await say("I moved to Oslo")
+        assert "Rome" in await say("forget that I live in Rome")
+        assert "Oslo" in await say("where do I live?")
+
+
 async def test_several_memories_that_fit_are_asked_about() -> None:
     async with a_dialogue() as say:
         await say("my brother Ben is in prison")
