@@ -290,8 +290,8 @@ def _chosen(text: str, entries: Sequence[MemoryEntry]) -> list[MemoryEntry]:
 
 
 def _meant(
-    topic: str, found: Sequence[MemoryEntry], entries: Sequence[MemoryEntry]
-) -> Sequence[MemoryEntry]:
+    topic: str, found: list[MemoryEntry], entries: Sequence[MemoryEntry]
+) -> list[MemoryEntry]:
     """The memories that hold, of those that have the words of a request; what they replaced goes
     along with them (_forget_repetitions). `entries`: all that are related."""
     current = [one for one in found if one.invalid_at is None]
