@@ -386,8 +386,9 @@ _ELLIPTIC = (
             r"^(?:just |finally |recently |also |still |never |only )*(?:got|had|went|bought|sold"
             r"|lost|found"
             r"|started|finished|moved|quit|broke|met|became|stopped|gave|left|made|took|ate|saw|ran"
-            r"|won|grew|used to|live|lives|hate|love|like|prefer|want|need|work|speak|have"
-            r"|study"
+            r"|won|grew|used to|lives|hate|love|like|prefer|want|need"
+            r"|have(?! a (?:look|go|guess)\b)"
+            r"|(?:live|work|study)(?= (?:at|in|for|as|from|with|near)\b)"
             r"|(?:ca|do|did|wo|have|had|could)n['’]?t|cannot|\w+ed (?:my|the|an?|our|out|up|off|in"
             r"|to|from|on"
             r"|jobs))\b \S",

@@ -77,7 +77,7 @@ _OF_THINGS = frozenset({"phone", "email", "password", "code", "wifi", "size", "h
 """Exclusive relations that many things and people have: the codes of a gate and of an alarm."""
 _DATED = frozenset({"appointment", "meeting", "exam", "surgery", "wedding"})
 """The same of events: a change may leave out which (`it was moved to Friday`)."""
-_LIGHT_WORDS = "start starts number número empiezo empieza"
+_LIGHT_WORDS = "start starts number número empiezo empieza nuevo nueva"
 """Words that many facts share which are not about the same."""
 _JOB = frozenset({"work", "profession", "role"})
 _OWN_JOB = re.compile(
