@@ -76,7 +76,9 @@ interfaces = {{ {addresses} }}
 c2s_ports = {{ {port} }}
 c2s_direct_tls_ports = {{ }}
 -- Without this a stanza that follows another one waits up to 40 ms for the client's delayed ACK.
-network_settings = {{ nagle = false, opportunistic_writes = true }}
+-- Not opportunistic_writes: a write to a closed TLS connection while Prosody stops never returns
+-- (0.12.3, LuaSec: SSL_write fails without an errno, and is called again for ever).
+network_settings = {{ nagle = false }}
 -- Prosody reads 4 KB at once by default, and waits for a millisecond or more after each full read.
 network_default_read_size = 65536
 -- Halves the processor time of a message (0.52 to 0.27 ms per round trip; Prosody 0.12, Lua 5.4).
