@@ -17,6 +17,7 @@ from spade_llm.memory.retrieval import retrieve_memory
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedAnswer, ScriptedProvider
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, Origin
+from tests.memory.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,19 +29,9 @@ START = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
 OWNER, ANA = "assistant@localhost", "ana@localhost"
 
 
-class Clock:
-    """Stands still until it is told."""
-
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(START)
 
 
 def said(number: int, text: str, *, recalled: Sequence[str] = (), day: int = 0) -> ObservedMessage:

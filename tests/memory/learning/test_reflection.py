@@ -16,6 +16,7 @@ from spade_llm.memory.learning.reflection_model import MAX_CHANGES, TOOL_NAME
 from spade_llm.providers import LLMProvider
 from spade_llm.providers.retry import ModelLimits
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, Origin
+from tests.memory.clock import Clock
 from tests.openai_server import Call, OpenAIServer, Raw, Say, Status, running_server
 
 if TYPE_CHECKING:
@@ -37,17 +38,9 @@ FACTS = (
 """In the order of their numbers in the prompt."""
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.at = START + timedelta(days=100)
-
-    def __call__(self) -> datetime:
-        return self.at
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(START + timedelta(days=100))
 
 
 @pytest.fixture
@@ -142,7 +135,7 @@ async def test_a_contradiction_closes_the_older_fact_and_can_be_undone_for_good(
     (change,) = await store.learned(ANA)
     assert (change.kind, change.content, change.because, change.at) == (
         *(ReflectionKind.CLOSED, FACTS[0], FACTS[3]),
-        clock.at,
+        clock.now,
     )
     assert await store.learned(BOB) == []
     assert await store.undo_learned(BOB, [change.id]) == 0
@@ -151,7 +144,7 @@ async def test_a_contradiction_closes_the_older_fact_and_can_be_undone_for_good(
     assert await store.learned(ANA) == []
 
     # Proposed again on another day, also because of another fact: it stays open.
-    clock.at += timedelta(days=1)
+    clock.now += timedelta(days=1)
     await store.set_consent(ANA, is_given=True)
     await store.forget([facts[1].id])
     server.enqueue(closing, reflection(contradictions=[{"older": 1, "newer": 3}]))
@@ -334,7 +327,7 @@ async def test_nobody_is_reflected_on_without_consent_and_once_a_day_at_most(
     assert len(server.requests) == 1
 
     # Another day, and nothing new: not again.
-    clock.at += timedelta(days=1)
+    clock.now += timedelta(days=1)
     await reflect(backend, server)
     assert len(server.requests) == 1
 
@@ -355,7 +348,7 @@ async def test_a_failing_model_is_not_asked_again_on_that_day(
     server.enqueue(Status(status=503))
     async with learner(backend, server) as one:
         await one.learn()
-        clock.at += timedelta(hours=1)
+        clock.now += timedelta(hours=1)
         await one.learn()
 
     assert len(server.requests) == 1

@@ -12,6 +12,7 @@ from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.learning.repeated_facts import says_same
 from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
 from spade_llm.search.memory_query import Category, MemoryFilter, MemoryType, Origin
+from tests.memory.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,19 +26,9 @@ ANA = "ana@localhost"
 FACTS = MemoryFilter(subject=ANA, types=(MemoryType.SEMANTIC, MemoryType.PROFILE))
 
 
-class Clock:
-    """Stands still until it is told."""
-
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(START)
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from spade_llm.memory.retrieval import retrieve_memory
 from spade_llm.memory.transfer import memory_file
 from spade_llm.memory.transfer.memory_file import verify_memory_file
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType
-from tests.memory.learning.test_learner import Clock, entries
+from tests.memory.clock import Clock
+from tests.memory.learning.test_learner import entries
 from tests.memory.talks import ANA, OWNER, START, learn, patterns, talk
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ SECRET = "I live in Isolde"
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(START)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from spade_llm.memory.contract import DecayPolicy, EpisodeDraft, MemoryChange
 from spade_llm.memory.sqlite.entry_changes import next_review_state
 from spade_llm.memory.sqlite.rows import importance_from_use
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
+from tests.memory.clock import Clock
 from tests.memory.contract import contents, said
 
 if TYPE_CHECKING:
@@ -26,20 +27,9 @@ if TYPE_CHECKING:
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def go(self, **how_far: float) -> None:
-        self.now += timedelta(**how_far)
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(START)
 
 
 @pytest.fixture

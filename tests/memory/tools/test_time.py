@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.memory import SQLiteMemoryBackend
+from tests.memory.clock import Clock
 from tests.memory.tools.calling import Tools, assert_error, contents, found, stored
 from tests.memory.tools.fixtures import OWNER, tools_of
 
@@ -19,17 +20,9 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(NOON)
 
 
 @pytest.fixture
