@@ -167,10 +167,11 @@ def replaces(new: Statement, old: str) -> bool:
         return old == new.replaced
     if value_key(new.text) == value_key(old) or _ADDITION.search(new.text):
         return False
-    one, other = features(new.text), features(_SELF.sub("I", old))
+    old_in_first_person = _SELF.sub("I", old)
+    one, other = features(new.text), features(old_in_first_person)
     if one.is_reported or one.is_plan or other.is_reported:
         return False
-    if ends(new.text, other.concepts - _unsaid(old)):
+    if ends(new.text, other.concepts) and ends(new.text, other.concepts - _unsaid(old)):
         return not one.beings - _COUPLE
     if one.is_denial != other.is_denial:
         return _is_negation(new.text if one.is_denial else "", one, other)
@@ -181,7 +182,7 @@ def replaces(new: Statement, old: str) -> bool:
         or _has_other_word(new, old, one)
         or (
             _is_same_topic(new, one, other)
-            and _has_same_holder(new, _SELF.sub("I", old), one, other)
+            and _has_same_holder(new, old_in_first_person, one, other)
             and _has_other_value(new, old, one, other)
         )
     )
