@@ -123,7 +123,7 @@ async def retrieve_memory(
 
 def _current(found: SearchResult, query: str, now: datetime) -> tuple[ScoredMemory, ...]:
     """Hits without what no longer holds, unless the query is about the past."""
-    # Here, so that a start does not compile the rules.
+    # Here, so that a start does not load the rules.
     from spade_llm.memory.validity import apply_validity
     from spade_llm.understanding.answers import asks_about_past
 

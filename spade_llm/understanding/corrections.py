@@ -7,6 +7,7 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
+from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import ClauseKind, is_statement
 from spade_llm.understanding.features import features, is_changed, is_denial
@@ -39,21 +40,21 @@ the value that is corrected."""
 MIN_LIKENESS = 0.6
 """Minimum likeness (difflib ratio) of a name and its other spelling."""
 
-_BEFORE_VALUE = re.compile(
+_BEFORE_VALUE = LazyPattern(
     r"^(?:(?:but|sino|it['’]?s|it is|i['’]m|i am|we['’]re|he['’]s|she['’]s|they['’]re|is|are|was|es"
     r"|son|era|est[aá]n?|estoy|se llama|called|named|on|in|at|to|en|al?|el|la|los|las|de|del|an?"
     r"|the|que|i (?:meant|said)|rather|actually|now|ahora|just)\b\s*)+(?=\S)",
     _I,
 )
 """Words before a value that are not part of it."""
-_BEHIND_VALUE = re.compile(
+_BEHIND_VALUE = LazyPattern(
     r"(?:\s+(?:now|instead|ahora|then|rather|really|actually|today|please|por favor|entonces"
     r"|after all|these days|from now on|a partir de ahora|en realidad|mejor))+$"
     r"|, (?:with|con|sin) .*$|,? (?:with|con) (?:an? |una? )?\S$",
     _I,
 )
 """Words behind a value that are not part of it."""
-_TAIL = re.compile(
+_TAIL = LazyPattern(
     r"^.*?\b(?:i['’]m|is|are|was|called|named|like|love|prefer|drink|eat|hate|play|study|speak|use"
     r"|drive|have|es|son|llamo|llama|gustan?"
     r"|encantan?|prefiero|bebo|como|odio|juego|estudio|hablo|tengo|in|at|on|en|with|con|for|a"
@@ -61,31 +62,31 @@ _TAIL = re.compile(
     _I,
 )
 """The complement behind the last verb, article or preposition of a statement."""
-_SWITCHED = re.compile(
+_SWITCHED = LazyPattern(
     r"^(?:i|we|me|nos)?(?:['’]ve| have| he| hemos)? ?(?:switch(?:ed)?|swapped|changed|gone"
     r"|pas(?:ado|é|amos)"
     r"|cambi(?:ado|é|amos)) (?:over |back )?(?:to|al?) (?P<new>.{2,30})$",
     _I,
 )
 """`I switched to maths`."""
-_FOLLOWS = re.compile(
+_FOLLOWS = LazyPattern(
     r"^(?:it['’]?s|it is|i['’]m|i (?:go|am|use|take)|we['’]re|we (?:go|use|are)|now|the|our|my|es"
     r"|son|voy"
     r"|vamos|ahora|estoy|uso|el|la|los|las|mi|nuestr[oa])\b",
     _I,
 )
 """Beginning of what holds instead of a value that was named before."""
-ASIDE_PLACE = re.compile(r"\b(?:in|at|on|en) [^,;]*", _I)
-_SPECIFIED = re.compile(r" (?:de|of) (?!la\b|el\b|the\b|my\b|mi\b)[\w-]+")
-_EXCLAIMED = re.compile(r"^(?:[^\W\d_]+ ?){1,2}[,.!…:;–—-]+\s*(?P<value>.+)$")
+ASIDE_PLACE = LazyPattern(r"\b(?:in|at|on|en) [^,;]*", _I)
+_SPECIFIED = LazyPattern(r" (?:de|of) (?!la\b|el\b|the\b|my\b|mi\b)[\w-]+")
+_EXCLAIMED = LazyPattern(r"^(?:[^\W\d_]+ ?){1,2}[,.!…:;–—-]+\s*(?P<value>.+)$")
 """An exclamation before a value: `whoops, 2121`."""
-_PAINTED = re.compile(
+_PAINTED = LazyPattern(
     r"^(?:(?:i|we|they)(?:['’]ve)? \w+ (?:it|them)|(?:me |nos )?l[ao]s? (?:he |hemos "
     r"|han )?\w+)\b",
     _I,
 )
 """Something done to what was spoken of last."""
-_PLACED = re.compile(
+_PLACED = LazyPattern(
     r"^(?:they|he|she|i|we)?(?:['’]ve| have)? ?(?:put|moved|switched) (?:me |us )?(?P<at>as|in|on"
     r"|at|to)"
     r" (?P<new>[\w-]+)$"
@@ -94,22 +95,22 @@ _PLACED = re.compile(
     r" (?P<at2>de|en|a|como) (?P<new2>[\w-]+)$",
     _I,
 )
-_IT_IS = re.compile(
+_IT_IS = LazyPattern(
     r"^(?:it['’]?s|it is|that['’]s|they['’]re|(?:he|she)['’]s called|es|son|se llama|se escribe)\s",
     _I,
 )
-_PARTS = re.compile(r"(?:\s*[,;:–—]+\s*|\s+)(?:but|sino(?: que)?|pero)\s+|\s*[,;–—]+\s+", _I)
-_NEGATOR = re.compile(
+_PARTS = LazyPattern(r"(?:\s*[,;:–—]+\s*|\s+)(?:but|sino(?: que)?|pero)\s+|\s*[,;–—]+\s+", _I)
+_NEGATOR = LazyPattern(
     r"\b(?:not|no longer|never|any ?more|no|ya no|nunca|no more)\b|\b\w+n['’]t\b", _I
 )
-_POSTPOSED = re.compile(r"^(?P<old>.{1,30}?) no, (?P<new>.{1,40})$", _I)
+_POSTPOSED = LazyPattern(r"^(?P<old>.{1,30}?) no, (?P<new>.{1,40})$", _I)
 """`El martes no, el jueves`."""
 _EXCHANGE = (
     r"swap\w*|switch\w*|trad(?:ed|ing)|exchang\w+|replac\w+|upgrad\w+|chang\w+|ditch\w*|left"
     r"|quit|gave up|dropp\w+"
     r"|cambi\w+|sustitu\w+|reemplaz\w+|dej(?:é|e|ado|amos)|permut\w+|troqu\w+"
 )
-_EXCHANGED = re.compile(
+_EXCHANGED = LazyPattern(
     rf"^(?P<old>.*?\b(?:{_EXCHANGE})\b.*?) (?:for|with|por) (?P<new>[^,;]{{1,40}})(?=$|[,;])"
     r"|(?P<new2>[^,;]{1,40}) (?:instead of|rather than|and not|en vez de|en lugar de|y no)"
     r" (?P<old2>[^,;]{1,40})$"
@@ -120,7 +121,7 @@ _EXCHANGED = re.compile(
     _I,
 )
 """The old and the new value in one expression: `swapped the Polo for a Leon`, `from 80 to 75`."""
-_CHANGE_WORDS = re.compile(
+_CHANGE_WORDS = LazyPattern(
     r"\b(?:(?:has|have|had|is|are|was|were|been|being|get|gets|got|getting|be)\b ?)*"
     r"(?:(?:had|have|need|want) to )?(?:mov(?:e|ed|ing)|chang\w+|switch\w*|reschedul\w+|postpon\w+"
     r"|push\w*|brought|put|shift\w*|delay\w*|rais\w+|increas\w+|reduc\w+|dropp?\w*|bump\w*|gone"
@@ -134,7 +135,7 @@ _CHANGE_WORDS = re.compile(
     _I,
 )
 """Words of a change itself, which say nothing about its topic."""
-_PRONOUN = re.compile(
+_PRONOUN = LazyPattern(
     r"^(?:now |ahora |ya )*(?:it|it['’]s|that|that['’]s|this|they|they['’]\w+|i['’]m|we['’]re"
     r"|i(?= turned)|me|nos|l[ao]s? |se |es |est[aá] |son |ser[aá] |queda )",
     _I,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import lead_in_end
 from spade_llm.understanding.features import features, is_changed
@@ -89,25 +90,25 @@ _BEFORE_VERB = (
 )
 _LEADING = rf"(?:{_BEFORE_VERB}{{1,4}}?|(?-i:[A-Z]\w*) {_BEFORE_VERB}{{1,3}}?)"
 """Words before the verb that are neither a subject nor a negation: `for heaven's sake forget …`."""
-_REQUEST = re.compile(
+_REQUEST = LazyPattern(
     rf"^{_ASKING}(?:{_VERB}\b|{_VERB_OF_MANY} (?={_WHAT_WAS_SAID}))(?P<rest>.*)$"
     rf"|^{_LEADING}(?:{_VERB}|{_VERB_OF_MANY}) (?={_WHAT_WAS_SAID})(?P<rest2>.*)$",
     _I,
 )
-_BEHIND = re.compile(
+_BEHIND = LazyPattern(
     r"^(?P<topic>.*\b(?:(?:esto|eso|lo) (?:de|del|que)|what i|the (?:bit|part|thing|stuff)|that)\b"
     r".{3,80}?),? (?:b[oó]rra|elim[ií]na|qu[ií]ta|olv[ií]da|b[oó]rre|elim[ií]ne|qu[ií]te|olv[ií]de)"
     r"(?:me|te|se)?l[aoe]s?\b.{0,15}$",
     _I,
 )
 """The verb behind what is meant: `eso que te dije de Ana bórralo ya`."""
-_EXPLICIT = re.compile(
+_EXPLICIT = LazyPattern(
     r"\b(?:forget|remember\w*|unlearn|memor(?:y|ia)|(?:you|i) (?:know|told|said)|want you to"
     r"|olvid\w+|recuerd\w+"
     r"|recordar|sab[eé]s|sepas|dije|cont[eé])\b",
     _I,
 )
-_NEVER_SAID = re.compile(
+_NEVER_SAID = LazyPattern(
     r"^(?:scratch|strike|ignore|disregard|ignora|olvida)(?: (?:that|this|it|eso"
     r"|lo))?,? (?:i (?:never|didn['’]t)|no (?:he dicho|dije)|yo no)\b",
     _I,
@@ -118,7 +119,7 @@ _FILLER = (
     r"|recuerdos?"
 )
 """Nouns for something that was said, which do not tell what about."""
-_ALL_ABOUT = re.compile(
+_ALL_ABOUT = LazyPattern(
     r"^ *(?:all|everything|anything|whatever|todo)\b"
     r"|^ *(?:that )?i (?:ever )?(?:said|mentioned|told you about|brought up)\b"
     r"|^ *que te (?:he hablado|hablé|he mencionado|mencioné) de\b"
@@ -129,7 +130,7 @@ _ALL_ABOUT = re.compile(
     r"(?:about|with|del?|sobre)|nada (?:del?|sobre))\b",
     _I,
 )
-_INTRODUCTION = re.compile(
+_INTRODUCTION = LazyPattern(
     rf"^ *(?:(?:all|everything|anything|whatever|todo|what|the (?:{_FILLER})|{_FILLER}"
     r"|lo|eso|esto|that|this|i|you|me|know|knew|said|told|mentioned|brought|up|hablado|hablé"
     r"|mencionado|mencioné|nada|was|le|os|m[aá]s|usted"
@@ -137,13 +138,13 @@ _INTRODUCTION = re.compile(
     r"|acabo|decir|me|la|el|from your memory|de tu memoria)\b[ ,:]*)+",
     _I,
 )
-_LAST = re.compile(
+_LAST = LazyPattern(
     r"^ *(?:(?:all|everything|what|that|this|it|lo|eso|esto|lo que|la|las|los|i|you|just|now"
     r"|last|thing|message|said|told|acabo de|decir|decirte|he dicho"
     r"|[uú]ltimo|please|por favor|about|de|me|que|te|dije|now|ahora|anything)\b[ ,.!]*)*[.!]*$",
     _I,
 )
-_REASON = re.compile(
+_REASON = LazyPattern(
     r"(?:,| because| since| as i| before (?:my|the|he|she|they|any\w+|some\w+|i)\b| so (?:that|my"
     r"|no)\b"
     r"| in case| or (?:else|i)\b| cos| cuz| que es| it['’]s| porque| ya que| antes de que| para que"
@@ -155,14 +156,14 @@ _REASON = re.compile(
     r"| completely| right now| now| ok(?:ay)?| ya| anda)+$",
     _I,
 )
-_IT = re.compile(r"^(?:it|that|this|eso|esto|about it|eso da igual)?(?: (?:please|now))?$", _I)
-_IDIOM = re.compile(r"^(?:about )?(?:it)?$|^eso da igual$", _I)
+_IT = LazyPattern(r"^(?:it|that|this|eso|esto|about it|eso da igual)?(?: (?:please|now))?$", _I)
+_IDIOM = LazyPattern(r"^(?:about )?(?:it)?$|^eso da igual$", _I)
 """`Forget it` is not about memory."""
-_JUDGEMENT = re.compile(r"\b(?:was|is|were|era|es|fue)\b.*$", _I)
-_THAT = re.compile(r"^(?: *(?:that|que|about|the|lo de(?: que)?|de que)\b)+ *", _I)
-_EVERYTHING = re.compile(r"(?:all|everything|anything|todo)\b", _I)
-_PARTS = re.compile(r"(?<=[.!?;])\s+|,\s+")
-_PRETEND = re.compile(
+_JUDGEMENT = LazyPattern(r"\b(?:was|is|were|era|es|fue)\b.*$", _I)
+_THAT = LazyPattern(r"^(?: *(?:that|que|about|the|lo de(?: que)?|de que)\b)+ *", _I)
+_EVERYTHING = LazyPattern(r"(?:all|everything|anything|todo)\b", _I)
+_PARTS = LazyPattern(r"(?<=[.!?;])\s+|,\s+")
+_PRETEND = LazyPattern(
     r"^(?:act|pretend|behave|haz|act[uú]a|finge)\b.{0,20}?\b(?:never|not|no|nunca"
     r"|[\w]+n['’]t)\b.{0,30}?"
     r"\b(?:told|said|mentioned|dicho|contado|mencionado|hablado)(?: (?:you|te))?(?: (?:anything"
@@ -170,7 +171,7 @@ _PRETEND = re.compile(
     r"(?: (?:about|of|de|sobre))? (?P<topic>.+)$",
     _I,
 )
-_NAMED = re.compile(r"\b(?i:my|our|mi|nuestr[oa]) (?P<name>\w+ [A-ZÁÉÍÓÚÑ]\w+)")
+_NAMED = LazyPattern(r"\b(?i:my|our|mi|nuestr[oa]) (?P<name>\w+ [A-ZÁÉÍÓÚÑ]\w+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +273,7 @@ def _subject_concepts(statement: str) -> frozenset[str]:
     return concepts_of(subject["noun"]) if subject else frozenset()
 
 
-_THIRD_PERSON = re.compile(r"\b(?:the user|el usuario|la usuaria)\b", _I)
+_THIRD_PERSON = LazyPattern(r"\b(?:the user|el usuario|la usuaria)\b", _I)
 
 
 def mentions(statement: str, text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.features import features, is_changed
 from spade_llm.understanding.vocabulary import concepts_of, general, has_count, is_concept, kin
 
@@ -19,26 +20,26 @@ MAX_ANTECEDENT_CHARS = 150
 """Maximum length in characters of a statement that is repeated before what refers to it."""
 MAX_BARE_WORDS = 5
 """Maximum length in words of a statement that has a number, but no topic of its own."""
-_PERSON_PRONOUN = re.compile(
+_PERSON_PRONOUN = LazyPattern(
     r"^(?P<pronoun>she|he(?! \w+(?:ado|ido|echo|uesto|isto|ito)\b)|his|her|[eé]l(?= (?:es|vive"
     r"|tiene|trabaja|se)\b)|ella)(?P<rest>['’]s\b.*| .*)$",
     _I,
 )
-_ABOUT_IT = re.compile(r"^(?:its|it['’]s|it is)\b(?!.*\b(?:i|my|we|our)\b)", _I)
-_THIRD_VERB = re.compile(
+_ABOUT_IT = LazyPattern(r"^(?:its|it['’]s|it is)\b(?!.*\b(?:i|my|we|our)\b)", _I)
+_THIRD_VERB = LazyPattern(
     r"^(?:no |tambi[eé]n |ahora )?(?:es|est[aá]|tiene|vive|trabaja|se llama|ha|se ha|estudia"
     r"|juega|habla|cumple|naci[oó]|le gustan?|le encantan?|prefiere|odia|come|mide|pesa)\b",
     _I,
 )
-_IMPERSONAL = re.compile(
+_IMPERSONAL = LazyPattern(
     r"^(?:no |tambi[eé]n |ahora )?(?:ha|est[aá]|es) (?:muy |ya |todo )*(?:llov|nev|granizad|tronad"
     r"|hech|habid|sid|nublad|oscur|tarde|temprano|pronto|hora|verdad|cierto|igual|mejor|que|lunes"
     r"|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)",
     _I,
 )
 """`Ha llovido`: a verb without a subject, which is not said of what was spoken of before."""
-_UNRESOLVED = re.compile(r"^(?:he|she|they|his|her|their|él|ell[ao]s?|sus?)(?:\s|['’])", _I)
-_SUBJECT = re.compile(
+_UNRESOLVED = LazyPattern(r"^(?:he|she|they|his|her|their|él|ell[ao]s?|sus?)(?:\s|['’])", _I)
+_SUBJECT = LazyPattern(
     r"^(?P<noun>(?:my|our|mi|nuestr[oa]) (?:[\w-]+ ){0,2}?[\w-]+?)(?:['’]s\b(?! (?:name"
     r"|birthday))| (?:is|was|has|lives|works|are|se llama|es|vive|tiene|trabaja|est[aá])\b"
     r"|['’]s (?:name|birthday))"
@@ -47,7 +48,7 @@ _SUBJECT = re.compile(
     r"|vive|tiene|cumpl\w+|se)\b)",
     _I,
 )
-_INTRODUCED = re.compile(
+_INTRODUCED = LazyPattern(
     r"\b(?:i have|i['’]ve got|we have|we['’]ve got|tengo|tenemos) (?:an?|un"
     r"|una) (?:[\w-]+ )??(?P<noun>[\w-]+)(?:,| (?:called|named|who|que|llamad[oa])|$)",
     _I,
@@ -109,7 +110,7 @@ def with_thing(text: str, known: Sequence[str]) -> str:
         return f"{known[-1]}; {text}"
     if _THERE.search(text) and (place := _PLACE_NAME.search(known[-1])):
         return _THERE.sub(place[0], text, count=1)
-    noun = next(iter(_OWN_NOUN.findall(known[-1])), "") if _OBJECT_IT.search(text) else ""
+    noun = _own_noun(known[-1]) if _OBJECT_IT.search(text) else ""
     return _OBJECT_IT.sub(noun, text, count=1) if noun else text
 
 
@@ -128,9 +129,9 @@ def _noun(statement: str) -> str:
     return ""
 
 
-_NAME = re.compile(r"(?<![\w'’])(?!I\b|I['’])[A-ZÁÉÍÓÚÑ][a-záéíóúñ]{2,}")
+_NAME = LazyPattern(r"(?<![\w'’])(?!I\b|I['’])[A-ZÁÉÍÓÚÑ][a-záéíóúñ]{2,}")
 _ROLES = tuple(
-    re.compile(pattern, _I)
+    LazyPattern(pattern, _I)
     for pattern in (
         r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[\w-]+),? NAME\b",
         r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[\w-]+)(?:['’]s(?: called| named)?"
@@ -140,18 +141,18 @@ _ROLES = tuple(
     )
 )
 """Nouns of a named being: `my dog NAME`, `my dog is called NAME`, `a dog, NAME`."""
-_SPANISH_OWNER = re.compile(r"\b(?:mi|nuestr[oa]|una?|llama|tengo|tenemos)\b", _I)
-_OBJECT_IT = re.compile(r"(?<=\w )it\b(?!['’]| (?:is|was|has|turns|looks|seems|takes))", _I)
-_THERE = re.compile(r"(?<=[a-záéíóúñ] )(?:there|all[ií]|ah[ií])\b(?! (?:is|are|was))", _I)
-_PLACE_NAME = re.compile(
+_SPANISH_OWNER = LazyPattern(r"\b(?:mi|nuestr[oa]|una?|llama|tengo|tenemos)\b", _I)
+_OBJECT_IT = LazyPattern(r"(?<=\w )it\b(?!['’]| (?:is|was|has|turns|looks|seems|takes))", _I)
+_THERE = LazyPattern(r"(?<=[a-záéíóúñ] )(?:there|all[ií]|ah[ií])\b(?! (?:is|are|was))", _I)
+_PLACE_NAME = LazyPattern(
     r"\b(?:in|at|en) (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)*", _I
 )
-_ASKED_PRONOUN = re.compile(r"\b(?:she|he|her|him|his|ella|él)\b", _I)
-_ASKED_IT = re.compile(
+_ASKED_PRONOUN = LazyPattern(r"\b(?:she|he|her|him|his|ella|él)\b", _I)
+_ASKED_IT = LazyPattern(
     r"\b(?:it|that|this|they|lo|eso)\b|^¿?(?:y )?(?:cu[aá]l|cu[aá]nto|d[oó]nde) (?:es|era|est[aá])",
     _I,
 )
-_OWN_NOUN = re.compile(r"\b(?:my|our|mi|nuestr[oa]) [\w-]+", _I)
+_OWN_NOUN = LazyPattern(r"\b(?:my|our|mi|nuestr[oa]) [\w-]+", _I)
 
 
 def with_antecedent(question: str, messages: Sequence[str]) -> str:
@@ -163,5 +164,11 @@ def with_antecedent(question: str, messages: Sequence[str]) -> str:
         return f"{question} {messages[-1]}"
     if not _ASKED_PRONOUN.search(question):
         return question
-    noun = next(iter(_OWN_NOUN.findall(messages[-1])), "")
+    noun = _own_noun(messages[-1])
     return f"{question} {noun}" if noun else question
+
+
+def _own_noun(text: str) -> str:
+    """The first thing of the speaker that a text names, with its possessive; empty if none."""
+    found = _OWN_NOUN.search(text)
+    return found[0] if found else ""

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words
 from spade_llm.understanding.clauses import FINITE
 from spade_llm.understanding.features import Features, ended_part, ends, features
@@ -27,11 +28,11 @@ NEGATION_SHARE = 0.6
 """Minimum share of a negation's concepts that the denied statement has."""
 STEM_CHARS = 5
 """Characters by which two words of a class are told apart."""
-_ADDITION = re.compile(
+_ADDITION = LazyPattern(
     r"\b(?:another|also|too|as well|other|second|otr[oa]s?|tambi[eé]n|adem[aá]s)\b", _I
 )
 """The statement adds something, and replaces nothing."""
-COPULA = re.compile(
+COPULA = LazyPattern(
     r"^(?:(?:my|our|the|his|her|mi|mis|nuestr[oa]s?|el|la|los|las|su|el usuario: su"
     r"|the user['’]s)\s+|(?=(?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]{2})(?!(?:she|it|there|this|that|they|these"
     r"|those|here|we|ella|est[aeo]|es[aeo])\b))(?P<noun>.{1,50}?)"
@@ -39,26 +40,26 @@ COPULA = re.compile(
     _I,
 )
 """`My dog is called Rex`: a noun (`noun`) and its complement (`tail`)."""
-_FIRST_NOUN = re.compile(r"^(?:my|our|the|mi|mis|la|el|los|las|nuestr[oa]s?) [\w-]+", _I)
-_NOUN_PHRASE = re.compile(
+_FIRST_NOUN = LazyPattern(r"^(?:my|our|the|mi|mis|la|el|los|las|nuestr[oa]s?) [\w-]+", _I)
+_NOUN_PHRASE = LazyPattern(
     rf"^(?:my|our|the|mis?|nuestr[oa]s?|el|la|los|las) (?P<noun>(?:[\w-]+ ){{0,3}}?[\w-]+?)"
     rf"(?:['’]s\b|(?= {FINITE}\b))",
     _I,
 )
 """The subject of a statement: `my red bag`, `mi tía Pilar`."""
-_NEWEST = re.compile(r"\b(?:new|old|current|latest|nuev[oa]s?|actual|viej[oa])\b", _I)
-_PLACE_TAIL = re.compile(
+_NEWEST = LazyPattern(r"\b(?:new|old|current|latest|nuev[oa]s?|actual|viej[oa])\b", _I)
+_PLACE_TAIL = LazyPattern(
     r"\b(?:in|on|under|behind|at|inside|next to|above|below|beside|en|debajo|detr[aá]s|dentro"
     r"|encima|sobre|junto a)\b (?!(?:the )?(?:morning|evening|\d))",
     _I,
 )
-_ROLE = re.compile(
+_ROLE = LazyPattern(
     r"^(?:i(?:['’]m| am)(?: now)? an? |i work as|i (?:got|was|['’]ve been) promoted|i became an? "
     r"|(?:ahora )?soy \w+[oar]\b|trabajo (?:de|como)|me han ascendido)",
     _I,
 )
 """The speaker's profession: a later one ends the earlier one only if it says that it changed."""
-_PREFER = re.compile(r"\b(?:prefer|prefiero)\b", _I)
+_PREFER = LazyPattern(r"\b(?:prefer|prefiero)\b", _I)
 """A preference; the same holds for it."""
 EXCLUSIVE = frozenset({
     "home", "name", "age", "birthday", "origin", "address", "phone", "email", "password",
@@ -66,7 +67,7 @@ EXCLUSIVE = frozenset({
     "appointment", "meeting", "exam", "surgery", "wedding",
 })  # fmt: skip
 """Relations that hold a single value at a time."""
-_AT_WORK = re.compile(
+_AT_WORK = LazyPattern(
     r"\b(?:work|office|school) (?:phone|address|e?-?mail|number)\b|\b(?:phone|address|e?-?mail"
     r"|number) at (?:work|the office|school)\b|\b(?:tel[eé]fono|n[uú]mero|direcci[oó]n|correo) "
     r"(?:de la |del? )(?:trabajo|oficina|empresa|escuela)\b",
@@ -80,7 +81,7 @@ _DATED = frozenset({"appointment", "meeting", "exam", "surgery", "wedding"})
 _LIGHT_WORDS = "start starts number número empiezo empieza nuevo nueva"
 """Words that many facts share which are not about the same."""
 _JOB = frozenset({"work", "profession", "role"})
-_OWN_JOB = re.compile(
+_OWN_JOB = LazyPattern(
     r"^(?:(?:i|we|yo|ahora) (?:\w+ ){0,2}?(?:works?|working|teach|(?:have|got) an? (?:\w+ )?job)"
     r"|i['’]?m (?:now )?(?:an? |working|employed)|my (?:\w+ )?(?:job|work|employer|company)"
     r"|mi (?:trabajo|empresa)"
@@ -89,23 +90,23 @@ _OWN_JOB = re.compile(
 )
 """Job of the speaker, as opposed to a colleague, or to a run before work."""
 _TITLES = frozenset({"dr", "dra", "mr", "mrs", "ms", "doctor", "doctora", "don"})
-_SPEAKER_NAMED = re.compile(
+_SPEAKER_NAMED = LazyPattern(
     r"^(?:i['’]?m|i am|my (?:\w+ )?(?:sur)?name|call me|me llamo|ll[aá]ma(?:me|rme)"
     r"|mi (?:nombre|apellido)|(?:yo )?soy)\b",
     _I,
 )
-_OWN_ADDRESS = re.compile(
+_OWN_ADDRESS = LazyPattern(
     r"^(?:my|our|mi|nuestr[oa]) (?:(?:new|home|nuev[oa]) )?(?:address|home|house|flat|apartment"
     r"|place|direcci[oó]n|domicilio|casa|piso)\b",
     _I,
 )
-_STREET = re.compile(
+_STREET = LazyPattern(
     r"\b(?:street|road|avenue|lane|floor|flat|calle|avenida|plaza|piso|planta|portal)\b|\d", _I
 )
 """Where in a place somebody lives: it does not contradict the place."""
-_FAVOURITE = re.compile(r"\b(?:favou?rite|favorit[oa]s?|preferid[oa]s?)\b", _I)
+_FAVOURITE = LazyPattern(r"\b(?:favou?rite|favorit[oa]s?|preferid[oa]s?)\b", _I)
 """A noun with it holds one value, whatever it is."""
-_OWN_HOME = re.compile(
+_OWN_HOME = LazyPattern(
     r"^(?:since (?:\w+ ){1,3}?)?(?:i|we|i['’]\w+|we['’]\w+) (?:\w+ ){0,2}?"
     r"(?:lives?|living|vive|moved|based)\b"
     r"|^(?:desde (?:\w+ ){1,3}?)?(?:(?:yo|ahora|ya|me|nos|he|hemos|acabo de) )*"
@@ -113,16 +114,16 @@ _OWN_HOME = re.compile(
     _I,
 )
 """Home of the speaker, whoever lives there, too."""
-_SELF = re.compile(r"^(?:the user|el usuario|la usuaria)(?=['’:\s])", _I)
+_SELF = LazyPattern(r"^(?:the user|el usuario|la usuaria)(?=['’:\s])", _I)
 """How memories that a model wrote, or the learner, name the speaker."""
-_MARITAL = re.compile(
+_MARITAL = LazyPattern(
     r"\b(?:single|hitched|tied the knot|me cas|nos casamos"
     r"|seeing someone|dating|in a relationship|married|engaged|separated|divorced"
     r"|widowed|solter|casad|prometid|separad"
     r"|divorciad|viud)",
     _I,
 )
-_DIET = re.compile(
+_DIET = LazyPattern(
     r"\b(?:vegan[oa]?|vegetarian[oa]?|pescatarian|pescetarian[oa]|meat"
     r"|carne(?! de (?:conducir|identidad|socio)))\b",
     _I,
@@ -131,13 +132,13 @@ _COUPLE = frozenset({"girlfriend", "boyfriend", "wife", "husband"})
 """Beings that the end of a relationship is about: `my girlfriend and I split up`."""
 RESTATED_SHARE = 0.8
 """Minimum share of a fact's concepts that a sentence has that states the same."""
-_SPEAKER = re.compile(r"^(?:the user|user|el usuario|la usuaria|you|t[uú]|usted)(?=['’:\s])", _I)
-_LEAD_IN = re.compile(
+_SPEAKER = LazyPattern(r"^(?:the user|user|el usuario|la usuaria|you|t[uú]|usted)(?=['’:\s])", _I)
+_LEAD_IN = LazyPattern(
     r"^[^,:;.!?]{1,30}[,:;] (?=(?:you|your|t[uú]|tus?|usted|vives|trabajas|tienes|eres)\b)",
     _I,
 )
 """`Noted: you live in Rome`."""
-_POSSESSIVE = re.compile(r"\b(?:your|tus?)\b", _I)
+_POSSESSIVE = LazyPattern(r"\b(?:your|tus?)\b", _I)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +241,7 @@ def _has_other_word(new: Statement, old: str, one: Features) -> bool:
 
 
 @lru_cache(maxsize=2000)
-def _class_words(text: str) -> dict[re.Pattern[str], str]:
+def _class_words(text: str) -> dict[LazyPattern, str]:
     """The beginning of the word of each class that a statement has: `vegan` and `vegana` are one.
     Cached, since candidates are compared again and again."""
     found = {one: one.search(text) for one in (_PREFER, _ROLE, _MARITAL, _DIET)}

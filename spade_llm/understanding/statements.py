@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.clauses import (
     TAKEN_BACK,
     Clause,
@@ -41,20 +42,20 @@ MAX_STATEMENTS = 5
 """Maximum number of statements from one message."""
 MAX_EARLIER = 12
 """Number of earlier statements that a correction may refer to."""
-_CONTINUED = re.compile(
+_CONTINUED = LazyPattern(
     r"^(?!this|yes|thanks|always|perhaps|sometimes|does|is|was|has)(?:[a-z]{3,}(?<!s)s|called"
     r"|named|aged|llamad[oa]s?) \S",
     _I,
 )
 """What says more of the statement before it: `we have a budgie. Answers to Captain`."""
-_NO_LONGER_BUT_NOW = re.compile(
+_NO_LONGER_BUT_NOW = LazyPattern(
     r"^(?P<ended>(?:i (?:no longer|don['’]?t) (?P<en>\w+)|(?:yo )?ya no (?P<es>\w+)) .+?)"
     r"(?: any ?more)?[,;]? (?:(?:and|but|y|sino|pero) )?(?:now|ahora),? (?:(?:it['’]?s|i"
     r"|es) )?(?P<rest>.+)$",
     _I,
 )
 """Two statements in one: `I no longer live in Rome, now in Oslo`."""
-_JOKED = re.compile(
+_JOKED = LazyPattern(
     r"^(?:(?:no|nah),? )?(?:(?:era|es|estaba de) (?:una )?broma|(?:i(?:['’]m"
     r"| was) )?(?:just )?(?:kidding"
     r"|joking)|jk)[,.!:;]+ (?P<rest>.+)$",

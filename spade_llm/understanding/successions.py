@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.corrections import ASIDE_PLACE, restated, with_typed_value
 from spade_llm.understanding.features import (
     ended_part,
@@ -45,12 +46,12 @@ MAX_TOPIC_WORDS = 3
 """Maximum length in words of a complement that is replaced as a whole."""
 MAX_BACK = 2
 """Number of earlier statements to which a clause may refer without naming them."""
-_BORDER = re.compile(
+_BORDER = LazyPattern(
     r"\s*[,;:–—]\s+(?:and |so |but |y |pero |as[ií] que )?|\s+(?:and|so|but|y|pero|as[ií] que)\s+",
     _I,
 )
 """Beginning of what may hold instead."""
-_ANNOUNCES = re.compile(
+_ANNOUNCES = LazyPattern(
     r"\b(?:chang\w+|switch\w+|swap\w+|mov(?:ed|ing)|got (?:an?|some)? ?(?:\w+ )?new|new|different"
     r"|lost|gained|put on|grew|birthday|turned|promot\w+|upgrad\w+|replac\w+|start\w+|re(?:paint"
     r"|book|nam|decorat|new"
@@ -61,16 +62,16 @@ _ANNOUNCES = re.compile(
     _I,
 )
 """Something becomes different."""
-_ENGLISH_PAST = re.compile(
+_ENGLISH_PAST = LazyPattern(
     r"(?:\w{3,}ed|bought|took|sold|left|quit|lost|gave|threw|broke|split|got|cut|dropped)$", _I
 )
-_SUCCEEDS_NOW = re.compile(
+_NOW_WORDS = (
     r"\b(?:now|instead|these days|from now on|nowadays|currently|ahora|actualmente|en su lugar"
-    r"|desde ahora|a partir de ahora)\b",
-    _I,
+    r"|desde ahora|a partir de ahora)\b"
 )
-_SUCCEEDS = re.compile(
-    rf"{_SUCCEEDS_NOW.pattern}|^(?:(?:i|we)(?:['’]ve)? )?(?:bought|got|joined|started|signed|took"
+_SUCCEEDS_NOW = LazyPattern(_NOW_WORDS, _I)
+_SUCCEEDS = LazyPattern(
+    rf"{_NOW_WORDS}|^(?:(?:i|we)(?:['’]ve)? )?(?:bought|got|joined|started|signed|took"
     rf"|taken|found|am|use"
     r"|drive|have"
     r"|(?:me |nos )?(?:he|hemos) (?:comprado|pillado|apuntado|cogido|empezado)|compr[eé]|compramos"
@@ -79,13 +80,13 @@ _SUCCEEDS = re.compile(
 )
 """A clause tells what holds instead: it says so, or tells what was taken."""
 
-_NOW = re.compile(
+_NOW = LazyPattern(
     r"\b(?:now|instead|these days|nowadays|from now on|ahora|actualmente|últimamente)\b"
     r"|^(?:since|desde(?: que)?)\b",
     _I,
 )
-_FAVOURITE = re.compile(r"\b(?:favou?rit\w+|preferid[oa]s?|gusta(?:n)? más)\b", _I)
-_VERB = re.compile(
+_FAVOURITE = LazyPattern(r"\b(?:favou?rit\w+|preferid[oa]s?|gusta(?:n)? más)\b", _I)
+_VERB = LazyPattern(
     r"\b(?:i|we)(?:['’](?:m|ve|re))? (?:now |usually |always |mostly )?([a-z]+)"
     r"|(?<![a-z'’])([a-záéíóúñ]+(?:oy|o|amos|emos|imos))\b"
 )
@@ -97,13 +98,13 @@ _OF_MANY = frozenset({
     "pero", "todo", "luego", "bajo", "kilo",
 })  # fmt: skip
 """Verbs of which several objects hold at a time, and words that look like verbs."""
-_NOW_IT_IS = re.compile(
+_NOW_IT_IS = LazyPattern(
     r"^(?:(?:and|so|y|as[ií] que) )?(?:now |ahora )?(?:it['’]?s|it is|they['’]re|es|son) "
     r"(?:now |ahora )?(?P<new>.+?)(?: now| ahora| instead)?$",
     _I,
 )
 _SUBJECTS = frozenset({"i", "we", "my", "our", "yo", "nosotros", "mi", "the", "el", "la"})
-_BARE_END = re.compile(
+_BARE_END = LazyPattern(
     r"^(?:(?:it|they)(?:['’]s| is| has| was| got|['’]ve| have| were)? \w+"
     r"|(?:(?:i|we)(?:['’]ve| have)? )?[a-z]+ (?:it|them)"
     r"|(?:se (?:me |nos |le )?|(?:me |nos )?l[ao]s? )(?:he |hemos |ha |han )?[a-záéíóúñ]+)"
@@ -111,7 +112,7 @@ _BARE_END = re.compile(
     _I,
 )
 """An end without a noun."""
-_PRESENT = re.compile(
+_PRESENT = LazyPattern(
     r"^(?:now |ahora )?(?:(?:i|we) (?!like|love|hate|think|feel|know|want|hope|can|will|was|had"
     r"|did)\w+(?<!ed)"
     r"|(?!(?:odio|quiero|creo|como)\b)[a-záéíóúñ]+(?:o|oy|amos|emos|imos))\s",

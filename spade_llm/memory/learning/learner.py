@@ -240,7 +240,7 @@ class Learner:
         material = await self._store.next_reflection(runs_per_day=limits.runs_per_day)
         if material is None:
             return 0
-        # Here, so that a memory without reflection does not compile the rules.
+        # Here, so that a memory without reflection does not load the rules.
         from spade_llm.memory.learning.reflection_model import reflect
 
         try:

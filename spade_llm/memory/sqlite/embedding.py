@@ -428,7 +428,7 @@ def _ranked_surprise(
     transaction: Transaction, row: RowToEmbed, novelty: float
 ) -> Mapping[str, SqlValue]:
     """Salience of an entry, and its surprise in the history of its person."""
-    # Here, so that a start does not compile the rules.
+    # Here, so that a start does not load the rules.
     from spade_llm.memory.surprise import MAX_HISTORY, salience, surprise
 
     which: Mapping[str, SqlValue] = {

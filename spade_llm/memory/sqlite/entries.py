@@ -214,7 +214,7 @@ def _take_learned_place(
     ]
     if not learned:
         return None
-    # Here, so that a start does not compile the rules.
+    # Here, so that a start does not load the rules.
     from spade_llm.memory.learning.repeated_facts import says_same
 
     # In a room the subject ends with the name that the learner writes.

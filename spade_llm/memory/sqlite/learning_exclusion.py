@@ -77,7 +77,7 @@ def _exclude(
     waiting = [*transaction.all(SELECT_UNCUT, which), *transaction.all(SELECT_UNREAD, which)]
     if not waiting:
         return
-    # Here, so that a start does not compile the rules.
+    # Here, so that a start does not load the rules.
     from spade_llm.understanding.forgetting import repeating
 
     repeated = repeating(texts, [content for _, content in waiting])

@@ -506,7 +506,7 @@ class SQLiteMemoryStore:
         )
         if not former:
             return found
-        # Here, so that a start does not compile the rules.
+        # Here, so that a start does not load the rules.
         from spade_llm.memory.validity import related_facts
 
         return replace(found, former=related_facts(former, said))
