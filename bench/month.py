@@ -176,7 +176,7 @@ class Counts:
     undeleted: int = 0
     """Replies with a deleted value."""
     leaks: int = 0
-    """Replies with a value of somebody else."""
+    """Replies with a value of another person."""
     times_ms: list[list[float]] = field(default_factory=lambda: [[], [], []])
     """Of all messages, by thirds of the month."""
 
@@ -359,7 +359,7 @@ async def _last_questions(
 def _rows(
     counts: Counts, earlier_mb: list[float], resident_mb: list[float], on_disk: int
 ) -> list[Row]:
-    check(not counts.leaks, f"{counts.leaks} replies told somebody a fact of somebody else")
+    check(not counts.leaks, f"{counts.leaks} replies told a person a fact of another person")
     messages = sum(map(len, counts.times_ms))
     none = Goal(limit=0)
     return [

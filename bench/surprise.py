@@ -39,7 +39,7 @@ DAYS = 30
 TALKS = 0.8
 """Probability of a conversation on a day."""
 EVENT_DAYS = (0, 6, 15, 24)
-"""Days with an event, of the people to whom something happens: also the first one."""
+"""Days with an event, for people with events; the first day is one, too."""
 SEED = 7
 
 SLOTS = {

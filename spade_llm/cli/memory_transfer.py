@@ -146,9 +146,9 @@ def _import_passport(home: Path, source: Path, options: argparse.Namespace) -> i
     print(f"passport    of {header.subject} by {header.issuer}, {made_at}: {_counts(header)}")
     print(f"signature   intact, key {header.fingerprint}: compare it with the one shown there")
     owner, about = normalize_subject(options.owner), normalize_subject(options.about)
-    for option, jid, whose in (("--owner", owner, "agent"), ("--about", about, "person")):
+    for option, jid, kind in (("--owner", owner, "agent"), ("--about", about, "person")):
         if JID_PATTERN.fullmatch(jid or "") is None:
-            raise ConfigurationError(f"{option}: a passport needs the JID of the {whose} here")
+            raise ConfigurationError(f"{option}: a passport needs the JID of the {kind} here")
     if options.dry_run:
         print(f"would be imported: at most {len(passport.records)} records")
         return 0

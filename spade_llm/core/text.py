@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pydantic import ValidationError
+
 _BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Turns the direction of what stands behind it: of our own words, too."""
 ELLIPSIS = "…"
@@ -16,6 +18,8 @@ _CODE_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECAS
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # The usual rule of thumb for English text; exact counts need a tokenizer.
 CHARS_PER_TOKEN = 4
+MAX_FAULT_CHARS = 500
+"""Maximum length in characters of the location and of the reason of a fault."""
 
 
 def single_line(text: str, max_chars: int) -> str:
@@ -64,6 +68,17 @@ def estimate_tokens(text: str) -> int:
 def tokens_from_chars(chars: int) -> int:
     """The same for a number of characters."""
     return -(-chars // CHARS_PER_TOKEN)
+
+
+def validation_problems(error: ValidationError, *, whole: str, most: int = 5) -> str:
+    """Locations and reasons of the first `most` faults, without pydantic's links and the values.
+    `whole` names what was validated, for a fault that is in no field of it."""
+    faults = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(
+        f"{('.'.join(map(str, one['loc'])) or whole)[:MAX_FAULT_CHARS]}:"
+        f" {one['msg'][:MAX_FAULT_CHARS]}"
+        for one in faults[:most]
+    )
 
 
 class LazyPattern:

@@ -25,6 +25,7 @@ from spade_llm.core.errors import (
     ServiceError,
     SpadeLLMError,
 )
+from spade_llm.core.text import validation_problems
 from spade_llm.messaging.message import CHAT_TEXT, AclMessage, Performative, bare
 
 if TYPE_CHECKING:
@@ -245,8 +246,7 @@ def _validation_error(error: ValidationError) -> MalformedContent | InvalidArgum
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     if first["type"] in _NOT_AN_OBJECT:
         return MalformedContent("the body is not a JSON object")
-    where = ".".join(str(part) for part in first["loc"]) or "body"
-    return InvalidArguments(f"{where[:MAX_DETAIL]}: {first['msg'][:MAX_DETAIL]}")
+    return InvalidArguments(validation_problems(error, whole="body", most=1))
 
 
 def error_answer(request: AclMessage, error: SpadeLLMError) -> AclMessage:

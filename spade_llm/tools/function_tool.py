@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack, get_
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
+from spade_llm.core.text import validation_problems
 from spade_llm.providers.model import ToolSpec
 from spade_llm.tools.llm_tool import LLMTool, ToolKeywords, ToolSettings, check_limits, check_name
 
@@ -93,7 +94,7 @@ class FunctionTool(Generic[_Parameters, _Result]):
         try:
             checked = self._model.model_validate(dict(arguments))
         except ValidationError as error:
-            raise InvalidArguments(_readable(error)) from error
+            raise InvalidArguments(validation_problems(error, whole="arguments")) from error
         # Only the given arguments: the function's own defaults apply to the others.
         fields = type(checked).model_fields
         given = {
@@ -187,13 +188,6 @@ def _described_arguments(documentation: str) -> dict[str, str]:
         elif last and line.strip():
             found[last] += f" {line.strip()}"
     return found
-
-
-def _readable(error: ValidationError) -> str:
-    """Format validation errors: a clause per fault (5 at most), without pydantic's links and the
-    values."""
-    faults = error.errors(include_url=False, include_input=False, include_context=False)
-    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in faults[:5])
 
 
 def load_tools(names: Sequence[str], *, folder: Path) -> tuple[Tool, ...]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from spade_llm.assistant.turn.prompt import render_prompt
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
-from spade_llm.core.text import strip_code_fence
+from spade_llm.core.text import strip_code_fence, validation_problems
 from spade_llm.tools.llm_tool import ArgumentValidator
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 SCHEMA_MESSAGE_NAME = "form"
 """`name` of the messages that say how to answer."""
 MAX_SCHEMA_BYTES = 16 * 1024
-MAX_SCHEMA_ERRORS = 5
 MAX_SCHEMA_ERROR_CHARS = 200
 
 
@@ -50,13 +49,7 @@ class PydanticAnswerSchema:
         try:
             self._model.model_validate_json(bare)
         except ValidationError as error:
-            # Error locations and texts, without the values.
-            faults = error.errors(include_url=False, include_context=False, include_input=False)
-            listed = (
-                f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg'][:MAX_SCHEMA_ERROR_CHARS]}"
-                for one in faults[:MAX_SCHEMA_ERRORS]
-            )
-            raise AnswerSchemaError("; ".join(listed)) from None
+            raise AnswerSchemaError(validation_problems(error, whole="it")) from None
         return bare
 
 

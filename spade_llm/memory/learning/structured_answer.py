@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from spade_llm.core.errors import InvalidModelOutput, ModelUnavailable
+from spade_llm.core.text import validation_problems
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ChatModel, Completion, ContextMessage, Sampling, ToolSpec
 
 F = TypeVar("F", bound=BaseModel)
-
-MAX_PROBLEMS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +47,9 @@ class StructuredAnswer(Generic[F]):
         except TimeoutError:
             raise ModelUnavailable(f"{model.name} did not answer in time.") from None
         except ValidationError as error:
+            problems = validation_problems(error, whole="arguments")
             raise InvalidModelOutput(
-                f"{model.name} gave no {self.subject_name} that fit the schema:"
-                f" {_validation_problems(error)}."
+                f"{model.name} gave no {self.subject_name} that fit the schema: {problems}."
             ) from None
 
     async def _complete(self, model: ChatModel, messages: Sequence[ContextMessage]) -> str:
@@ -61,12 +60,10 @@ class StructuredAnswer(Generic[F]):
         return _answer_json(completion, name)
 
     def _retry_messages(self, answer: str, error: ValidationError) -> list[ContextMessage]:
+        problems = validation_problems(error, whole="arguments")
         return [
             {"role": "assistant", "content": answer or "(nothing)"},
-            {
-                "role": "user",
-                "content": self.retry_prompt.format(problems=_validation_problems(error)),
-            },
+            {"role": "user", "content": self.retry_prompt.format(problems=problems)},
         ]
 
 
@@ -77,12 +74,3 @@ def _answer_json(completion: Completion, tool: str) -> str:
             return call.arguments
     begin, end = completion.text.find("{"), completion.text.rfind("}")
     return completion.text[begin : end + 1] if 0 <= begin < end else completion.text
-
-
-def _validation_problems(error: ValidationError) -> str:
-    """Describe the location and type of each error, without the content of the answer."""
-    problems = error.errors(include_url=False, include_input=False, include_context=False)
-    return "; ".join(
-        f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}"
-        for one in problems[:MAX_PROBLEMS]
-    )

@@ -80,8 +80,8 @@ SET_SURPRISE = """
 """
 
 # The latest of a person are limited before those of one kind are chosen, so that the scan is
-# bounded; those about nobody are chosen from the latest of the owner. `=` where there is a subject:
-# SQLite uses the index of subjects for it, and not for `IS`.
+# bounded; those without a subject are chosen from the latest of the owner. `=` where there is a
+# subject: SQLite uses the index of subjects for it, and not for `IS`.
 SELECT_SALIENCES = """
     SELECT salience FROM (
         SELECT seq, salience, origin, subject FROM entry

@@ -30,6 +30,7 @@ from cryptography.hazmat.primitives.serialization import (
 from pydantic import AwareDatetime, BaseModel, Field, NonNegativeInt, ValidationError
 
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
+from spade_llm.core.text import validation_problems
 from spade_llm.memory import validation
 from spade_llm.memory.contract import MemoryDraft, ObservedMessage
 from spade_llm.memory.sqlite.rows import ROLE_CODES, from_microseconds
@@ -284,9 +285,8 @@ def _read_header(line: bytes) -> PassportHeader:
         found = _HeaderLine.model_validate_json(line, strict=True)
         is_key = len(base64.b64decode(found.key, validate=True)) == KEY_BYTES
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(map(str, wrong["loc"]))
-        raise _content_fault(f"line 1: {where}: {wrong['msg']}") from None
+        problem = validation_problems(error, whole="header", most=1)
+        raise _content_fault(f"line 1: {problem}") from None
     except ValueError:
         is_key = False
     if not is_key:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory.sqlite.queries import VISIBLE
-from spade_llm.memory.sqlite.rows import (
-    to_microseconds,
-)
+from spade_llm.memory.sqlite.rows import to_microseconds
 from spade_llm.memory.sqlite.subject_store import ABOUT_SUBJECT, SELECT_OWNERS
 from spade_llm.memory.transfer import json_lines
-from spade_llm.memory.transfer.memory_file import (
-    ImportSummary,
-)
+from spade_llm.memory.transfer.memory_file import ImportSummary
 from spade_llm.memory.transfer.passport import (
     MAX_ENTRIES,
     MAX_MESSAGES,
@@ -149,7 +146,7 @@ class PassportStore:
         added = 0
         for start in range(0, len(passport.records), BATCH):
             records = passport.records[start : start + BATCH]
-            added += await self._backend.write(lambda tx, some=records: batch.insert(tx, some))  # type: ignore[misc]
+            added += await self._backend.write(partial(batch.insert, records=records))
         # The next question is then answered with all of it, not by keywords only.
         with suppress(TimeoutError):
             async with asyncio.timeout(VECTORS_WAIT_S):

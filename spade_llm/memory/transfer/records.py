@@ -14,6 +14,7 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from spade_llm.core.errors import InvalidArguments
+from spade_llm.core.text import validation_problems
 from spade_llm.memory import validation
 from spade_llm.memory.contract import MemoryDraft, ObservedMessage
 from spade_llm.memory.sqlite.rows import new_id
@@ -244,9 +245,7 @@ def fault_record(name: str, error: ValidationError | InvalidArguments) -> Import
     """Record that could not be read: the first invalid field, and the reason."""
     if isinstance(error, InvalidArguments):
         return ImportedRecord(name=name, fault=str(error))
-    wrong = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    where = ".".join(map(str, wrong["loc"])) or "it"
-    return ImportedRecord(name=name, fault=f"{where}: {wrong['msg']}")
+    return ImportedRecord(name=name, fault=validation_problems(error, whole="it", most=1))
 
 
 def content_digest(*parts: str) -> str:
