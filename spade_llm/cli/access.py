@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import agent_file, data_directory
+from spade_llm.cli.output import note, show
 from spade_llm.cli.terminal import sanitize_line
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.connection.jids import bare_jid
@@ -51,7 +52,9 @@ def _account(options: argparse.Namespace) -> int:
     record = read_run_record(data)
     jid = bare_jid(full_jid(options.account.strip(), record.domain if record else "localhost"))
     asyncio.run(create_account(data, jid, password, is_reset=options.reset))
-    print(f"{jid} can log in; its password is in {str(AccountPasswords(data).path(jid))!r}")
+    path = AccountPasswords(data).path(jid)
+    made = {"jid": jid, "password_file": path}
+    show(options, made, f"{jid} can log in; its password is in {str(path)!r}")
     return 0
 
 
@@ -68,11 +71,11 @@ def _invite(options: argparse.Namespace) -> int:
         ) from None
     with Invitations(path) as invitations:
         if options.list:
-            _list_invitations(invitations)
+            _list_invitations(invitations, options)
         elif not options.revoke:
             _create_invitation(invitations, options)
         elif invitations.revoke(options.revoke):
-            print(f"revoked {options.revoke}")
+            show(options, {"revoked": options.revoke}, f"revoked {options.revoke}")
         else:
             raise ConfigurationError(
                 f"there is no guest and no open invitation named {options.revoke!r}: see --list"
@@ -94,17 +97,23 @@ def _create_invitation(invitations: Invitations, options: argparse.Namespace) ->
             f"limit reached ({MAX_INVITATIONS} open invitations): revoke some (see --list)"
         )
     times = "once" if options.uses == 1 else f"{options.uses} times"
-    print(f"join {code}")
-    print(f"This line, sent to {options.agent}, admits its sender: {times} in {options.days} days.")
+    hint = f"This line, sent to {options.agent}, admits its sender: {times} in {options.days} days."
+    record = {"code": code, "message": f"join {code}", "uses": options.uses, "days": options.days}
+    show(options, record, (f"join {code}", hint))
 
 
-def _list_invitations(invitations: Invitations) -> None:
-    for one in invitations.open_ones():
-        note = f"  {sanitize_line(one.note)}" if one.note else ""
-        print(f"open   {one.name}  until {_date(one.expires_at)}  {one.uses_left} left{note}")
-    for guest in invitations.guests():
+def _list_invitations(invitations: Invitations, options: argparse.Namespace) -> None:
+    opened, guests = invitations.open_ones(), invitations.guests()
+    if not opened and not guests:
+        note(options, "no open invitations and no guests")
+    for one in opened:
+        why = f"  {sanitize_line(one.note)}" if one.note else ""
+        text = f"open   {one.name}  until {_date(one.expires_at)}  {one.uses_left} left{why}"
+        show(options, one, text)
+    for guest in guests:
         until = "for good" if guest.until is None else f"until {_date(guest.until)}"
-        print(f"guest  {sanitize_line(guest.jid)}  since {_date(guest.since)}  {until}")
+        text = f"guest  {sanitize_line(guest.jid)}  since {_date(guest.since)}  {until}"
+        show(options, guest, text)
 
 
 def _token(options: argparse.Namespace) -> int:
@@ -124,13 +133,13 @@ def _token(options: argparse.Namespace) -> int:
             case "create":
                 _create_token(tokens, home, options)
             case "list":
-                _list_tokens(tokens)
+                _list_tokens(tokens, options)
             case _:
                 if not tokens.revoke(options.name):
                     raise ConfigurationError(
                         f"there is no token named {options.name!r}: see `spade-llm token list`"
                     )
-                print(f"revoked {options.name}")
+                show(options, {"revoked": options.name}, f"revoked {options.name}")
     return 0
 
 
@@ -147,7 +156,9 @@ def _create_token(tokens: TokenStore, home: Path, options: argparse.Namespace) -
             f"--days: at most {MAX_TOKEN_DAYS}; without it, the token does not expire"
         )
     expires = time.time() + options.days * DAY_S if options.days else None
-    print(tokens.create(options.name, principal, is_admin=options.admin, expires=expires))
+    token = tokens.create(options.name, principal, is_admin=options.admin, expires=expires)
+    record = {"name": options.name, "token": token, "principal": principal, "expires": expires}
+    show(options, record, token)
     rights = " with an administrator's rights" if options.admin else ""
     until = f" until {_date(expires)}" if expires else ""
     print(
@@ -168,15 +179,19 @@ def _agent_jids(options: argparse.Namespace, home: Path) -> frozenset[str]:
     return frozenset(map(str.lower, (*(one.jid for one in described), *running, *here)))
 
 
-def _list_tokens(tokens: TokenStore) -> None:
+def _list_tokens(tokens: TokenStore, options: argparse.Namespace) -> None:
     now_s = time.time()
-    for one in tokens.all():
+    known = tokens.all()
+    if not known:
+        note(options, "no tokens")
+    for one in known:
         ends = "for good" if one.expires is None else f"until {_date(one.expires)}"
         if one.expires is not None and one.expires <= now_s:
             ends = f"expired {_date(one.expires)}"
         used = f"used {_date(one.used)}" if one.used else "never used"
         rights = "  admin" if one.is_admin else ""
-        print(f"{one.name:20} {sanitize_line(one.principal)}{rights}  {ends}  {used}")
+        text = f"{one.name:20} {sanitize_line(one.principal)}{rights}  {ends}  {used}"
+        show(options, one, text)
 
 
 def _date(seconds: float) -> str:

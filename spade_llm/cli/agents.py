@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import find_context, login, person_jid
 from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
+from spade_llm.cli.output import show
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.terminal import sanitize_line
 from spade_llm.core.errors import RequestError
@@ -56,8 +57,7 @@ async def _list_agents(options: argparse.Namespace) -> int:
         wanted = sorted(jids)[:MAX_QUERIED_AGENTS]
         found = await asyncio.gather(*(_ask_agent(client, jid) for jid in wanted))
     for one in found:
-        for line in _lines(one):
-            print(line)
+        show(options, one, _lines(one))
     return 0 if any(one.features for one in found) else 1
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from spade_llm.assistant.chat.service import AnswerDelta, ApprovalPrompt
 from spade_llm.assistant.turn.approval import ApprovalVerdict, read_answer
 from spade_llm.cli.context import assistant_jid, find_context, login, person_jid
+from spade_llm.cli.output import show
 from spade_llm.cli.signals import STDIN, cancel_on_ctrl_c, run_until_stopped
 from spade_llm.cli.terminal import sanitize_line, sanitize_text
 from spade_llm.core.errors import RequestError, SpadeLLMError
@@ -51,7 +52,7 @@ async def _ask(options: argparse.Namespace) -> int:
         reply = await client.say(assistant_jid(options, cli_context), options.question)
     if reply.failure:
         raise SpadeLLMError(sanitize_line(reply.text))
-    print(sanitize_text(reply.text))
+    show(options, reply, sanitize_text(reply.text))
     return 0
 
 

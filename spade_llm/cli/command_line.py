@@ -9,12 +9,19 @@ from __future__ import annotations
 import argparse
 import errno
 import os
-import re
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from spade_llm.cli.terminal import sanitize_line, sanitize_lines
+from spade_llm.cli.argument_parser import (
+    CommandParser,
+    Commands,
+    any_text,
+    optional_line,
+    port,
+    positive,
+)
+from spade_llm.cli.terminal import sanitize_line, sanitize_lines, style
 from spade_llm.core.errors import SpadeLLMError
 
 if TYPE_CHECKING:
@@ -37,8 +44,10 @@ SETTINGS_KEYS = ("mcpServers", "servers")
 """Keys of the server list in the settings of MCP clients: of most clients, and of some editors."""
 
 DATA_HELP = "directory of all state (default: $SPADE_LLM_DATA, else ./spade-llm-data)"
+JSON_HELP = "one JSON object per line"
+EXIT_SIGINT = 130
 EXIT_SIGPIPE = 141
-"""Exit code of a shell for SIGPIPE."""
+"""Exit codes of a shell for these signals."""
 HTTP_HELP = (
     "address of the gateway (default: its [http], else 127.0.0.1:8000 or the next free port)"
 )
@@ -46,12 +55,19 @@ ALLOW_HOST_HELP = "host name that clients may use; repeatable"
 SERVER_HELP = "XMPP server (default: that of the running `spade-llm up` on the same data)"
 AGENTS_HELP = "folder of NAME/agent.toml (default: the five standard agents)"
 
+SHORT_HELP = """\
+usage: spade-llm COMMAND …
+
+  spade-llm up          start a server and all agents here, and chat
+  spade-llm chat        chat with what `up` has started
+  spade-llm ask TEXT    ask one question
+  spade-llm rag add DIR let the assistant answer from documents
+  spade-llm doctor      find out what is wrong, and how to mend it
+
+`spade-llm --help` lists all commands, `spade-llm COMMAND --help` the options of one."""
+
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Errors of a full disk, or of a reached quota or process limit."""
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-
-Commands = argparse._SubParsersAction  # the only name that argparse has for it
 
 RAG_QUERY_ACTIONS = {
     "search": "Show the best passages.",
@@ -83,18 +99,18 @@ IMPORT_FORMAT_NAMES = (
 MODULES = {"ask": "chat", "account": "access", "invite": "access", "token": "access"}
 """Modules of the commands that have no module of their own name."""
 
-MAX_NUMBER = 1_000_000
-"""Maximum number for any count argument: days, lines, uses."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the result is the exit code."""
-    options = build_parser().parse_args(arguments)
-    module = import_module(f"spade_llm.cli.{MODULES.get(options.command, options.command)}")
-    # Every command module has `main(options) -> int`; argparse and import_module are untyped.
-    command = cast("Callable[[argparse.Namespace], int]", module.main)
+    parser = build_parser()
+    if "_ARGCOMPLETE" in os.environ:
+        # A shell asks for completions, as the script of `spade-llm completion` tells it to.
+        import argcomplete
+
+        argcomplete.autocomplete(parser, always_complete_options="long")
+    options = parser.parse_args(arguments)
     try:
-        done = command(options)
+        done = _run(options, parser)
         # Here, as a closed pipe or a full disk at the interpreter's exit has no handler.
         sys.stdout.flush()
         return done
@@ -103,31 +119,59 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_SIGPIPE
     except SpadeLLMError as error:
-        print(f"spade-llm {options.command}: {sanitize_lines(str(error))}", file=sys.stderr)
+        _print_error(options, sanitize_lines(str(error)))
         return 1
     except OSError as error:
         where = f" for {error.filename!r}" if error.filename else ""
         reason = f"{error.strerror or error}{where}"
         if error.errno in _DISK_FULL:
             reason = f"no space left{where}: {error.strerror}"
-        print(f"spade-llm {options.command}: {sanitize_line(reason)}", file=sys.stderr)
+        _print_error(options, sanitize_line(reason))
         return 1
     except KeyboardInterrupt:
-        return 130
+        return EXIT_SIGINT
+
+
+def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Run the command; without one, chat if an `up` runs here, else print a short help."""
+    if options.command is None:
+        if not _runs_here():
+            print(SHORT_HELP)
+            return 0
+        options = parser.parse_args(["chat"])
+    module = import_module(f"spade_llm.cli.{MODULES.get(options.command, options.command)}")
+    # Every command module has `main(options) -> int`; argparse and import_module are untyped.
+    return cast("Callable[[argparse.Namespace], int]", module.main)(options)
+
+
+def _print_error(options: argparse.Namespace, reason: str) -> None:
+    name = " ".join(filter(None, ("spade-llm", options.command)))
+    print(f"{style(name, 'red', sys.stderr)}: {reason}", file=sys.stderr)
+
+
+def _runs_here() -> bool:
+    """True if a person at a terminal can chat with an `up` on the default data directory."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    from spade_llm.cli.context import default_data_directory
+    from spade_llm.xmpp.servers.data_directory import read_run_record
+
+    return read_run_record(default_data_directory()) is not None
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = _CommandParser(
+    parser = CommandParser(
         prog="spade-llm", description="A network of LLM agents on XMPP.", allow_abbrev=False
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    parser.add_argument("--version", action=_VersionAction, help="show the version, and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_up(commands)
     _add_run(commands)
-    chat = _add(commands, "chat", "Chat with an agent in the terminal.")
+    chat = _add(commands, "chat", "Chat with an agent in the terminal.", has_json=False)
     chat.add_argument("jid", nargs="?", metavar="JID", help="default: assistant@ the domain")
     _add_person(chat)
     ask = _add(commands, "ask", "Ask one question; the answer goes to standard output.")
-    ask.add_argument("question", type=_any_text, metavar="QUESTION")
+    ask.add_argument("question", type=any_text, metavar="QUESTION")
     ask.add_argument("--to", metavar="JID", dest="jid", help="default: assistant@ the domain")
     _add_person(ask)
     _add_rag(commands)
@@ -138,71 +182,47 @@ def build_parser() -> argparse.ArgumentParser:
     _add_account(commands)
     usage = _add(commands, "usage", "Show the token usage of an assistant by peer and day.")
     usage.add_argument("--agent", metavar="JID", default="assistant", help="default: assistant")
-    usage.add_argument("--days", type=_positive, default=7, metavar="N", help="default: 7")
+    usage.add_argument("--days", type=positive, default=7, metavar="N", help="default: 7")
     usage.add_argument("--peer", metavar="JID", help="only this peer")
-    usage.add_argument("--json", action="store_true", help="one JSON object per line")
     _add_invite(commands)
     _add_token(commands)
     _add_doctor(commands)
     _add_host(commands)
     _add(commands, "health", "Exit with 0 if the agents on this data are healthy.")
+    help = "Print the script for a shell that completes commands and options on Tab."
+    completion = commands.add_parser("completion", help=help, description=help, allow_abbrev=False)
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="bash|zsh|fish")
     return parser
 
 
-class _CommandParser(argparse.ArgumentParser):
-    """Argument parser: arguments are single lines of text unless they have another `type`."""
+class _VersionAction(argparse.Action):
+    """Prints the version, which is looked up only then."""
 
-    def __init__(self, **options: Any) -> None:  # argparse's own, two of them typed Any
-        super().__init__(**options)
-        self.register("type", None, _line)
+    def __init__(self, **options: Any) -> None:  # argparse's own
+        super().__init__(nargs=0, **options)
 
-    def error(self, message: str) -> NoReturn:
-        """Print one line without the usage, which `--help` shows."""
-        self.exit(2, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
 
-    def add_subparsers(self, **options: Any) -> Commands[Any]:
-        """Add subcommands; the parser of a subcommand checks the arguments after its name."""
-        action = super().add_subparsers(**options)
-        action.type = str
-        return action
-
-
-def _line(text: str) -> str:
-    """Argument of one line. Raises ArgumentTypeError."""
-    if _CONTROL.search(_any_text(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} contains control characters")
-    return text
-
-
-def _optional(text: str) -> str:
-    """Argument of one line; an empty one counts as missing, as Compose passes unset variables.
-
-    Raises ArgumentTypeError.
-    """
-    return _line(text) if text else text
-
-
-def _any_text(text: str) -> str:
-    """Argument with any text in it. Raises ArgumentTypeError."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not valid UTF-8") from None
-    if not text.strip():
-        raise argparse.ArgumentTypeError("it is empty")
-    return text
+        print(f"spade-llm {version('spade-llm-agents')}")
+        parser.exit()
 
 
 def _add(
-    commands: Commands[argparse.ArgumentParser], name: str, help: str
+    commands: Commands[argparse.ArgumentParser], name: str, help: str, *, has_json: bool = True
 ) -> argparse.ArgumentParser:
+    """Add a command that works on a data directory. `has_json`: its results are shown with
+    cli/output.py, also as JSON."""
     parser = commands.add_parser(name, help=help, description=help, allow_abbrev=False)
     parser.add_argument("--data", metavar="DIR", help=DATA_HELP)
+    if has_json:
+        parser.add_argument("--json", action="store_true", help=JSON_HELP)
     return parser
 
 
 def _add_up(commands: Commands[argparse.ArgumentParser]) -> None:
-    up = _add(commands, "up", "Start a server and all agents; in a terminal, open a chat.")
+    help = "Start a server and all agents; in a terminal, open a chat."
+    up = _add(commands, "up", help, has_json=False)
     add = up.add_argument
     add(
         "--server",
@@ -210,7 +230,7 @@ def _add_up(commands: Commands[argparse.ArgumentParser]) -> None:
         help="XMPP server (default: $SPADE_LLM_SERVER, else auto: Prosody if installed)",
     )
     add("--domain", metavar="D", help="default: $SPADE_LLM_DOMAIN, else localhost or HOST")
-    add("--port", type=_port, metavar="N", help="port of our own server (default: 5222 if free)")
+    add("--port", type=port, metavar="N", help="port of our own server (default: 5222 if free)")
     add("--ca", metavar="FILE", help="CA to trust for HOST, in addition to the system's")
     add(
         "--register",
@@ -226,7 +246,7 @@ def _add_up(commands: Commands[argparse.ArgumentParser]) -> None:
 
 
 def _add_run(commands: Commands[argparse.ArgumentParser]) -> None:
-    run = _add(commands, "run", "Run one agent from its agent.toml.")
+    run = _add(commands, "run", "Run one agent from its agent.toml.", has_json=False)
     run.add_argument("file", metavar="FILE", help="the agent.toml")
     _add_server(run)
     register_help = "register the account in-band (XEP-0077)"
@@ -254,7 +274,7 @@ def _add_rag(commands: Commands[argparse.ArgumentParser]) -> None:
     stats.add_argument("namespace", nargs="?", default="default", metavar="NAMESPACE")
     for name, help in RAG_QUERY_ACTIONS.items():
         asking = _add_rag_action(actions, name, help)
-        asking.add_argument("query", type=_any_text, metavar="QUERY")
+        asking.add_argument("query", type=any_text, metavar="QUERY")
         asking.add_argument("--namespace", action="append", default=[], help="default: all")
         asking.add_argument("-k", type=int, default=5, metavar="N", help="passages, 1 to 20")
     delete = _add_rag_action(actions, "delete", "Delete a document, or a whole namespace.")
@@ -327,10 +347,9 @@ def _add_tools(commands: Commands[argparse.ArgumentParser]) -> None:
     actions = tools.add_subparsers(dest="action", required=True, metavar="ACTION")
     offered = _add(actions, "list", "List the tools you may call; `ask`: a person must approve.")
     log = _add(actions, "log", "Show the tool calls, with caller and outcome.")
-    log.add_argument("--last", type=_positive, default=50, metavar="N", help="default: 50")
+    log.add_argument("--last", type=positive, default=50, metavar="N", help="default: 50")
     log.add_argument("--tool", metavar="NAME", help="only calls of this tool")
     log.add_argument("--caller", metavar="JID", help="only calls by this JID or on its behalf")
-    log.add_argument("--json", action="store_true", help="one JSON object per line")
     review = _add(actions, "review", "Decide on tools that MCP servers have changed or added.")
     name = "SERVER_tool@DIGEST as shown, or SERVER_tool, or SERVER for everything that waits"
     review.add_argument("--accept", action="append", metavar="NAME", help=name)
@@ -341,25 +360,9 @@ def _add_tools(commands: Commands[argparse.ArgumentParser]) -> None:
     _add_person(offered)
 
 
-def _positive(text: str) -> int:
-    """Number from 1 to MAX_NUMBER. Raises ArgumentTypeError."""
-    return _number(text, most=MAX_NUMBER)
-
-
-def _port(text: str) -> int:
-    """Number of a TCP port. Raises ArgumentTypeError."""
-    return _number(text, most=65535)
-
-
-def _number(text: str, *, most: int) -> int:
-    # int() also takes signs, underscores and other scripts' digits, and fails beyond 4300 of them.
-    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:20]) <= most:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number from 1 to {most}")
-    return int(text)
-
-
 def _add_mcp(commands: Commands[argparse.ArgumentParser]) -> None:
-    mcp = _add(commands, "mcp", "Serve the agents as MCP tools, on standard input and output.")
+    help = "Serve the agents as MCP tools, on standard input and output."
+    mcp = _add(commands, "mcp", help, has_json=False)
     add = mcp.add_argument
     families = ", ".join(TOOL_FAMILIES)
     add("--tools", metavar="NAMES", help=f"{families}, all (default: {DEFAULT_TOOL_FAMILIES})")
@@ -411,9 +414,9 @@ def _add_invite(commands: Commands[argparse.ArgumentParser]) -> None:
     invite = _add(commands, "invite", "Create a code that admits a guest to an agent.")
     add = invite.add_argument
     add("--agent", metavar="JID", default="assistant", help="default: assistant")
-    add("--uses", type=_positive, default=1, metavar="N", help="number of guests (default: 1)")
-    add("--days", type=_positive, default=7, metavar="N", help="valid for N days (default: 7)")
-    add("--stay", type=_positive, metavar="DAYS", help="admission of a guest (default: for good)")
+    add("--uses", type=positive, default=1, metavar="N", help="number of guests (default: 1)")
+    add("--days", type=positive, default=7, metavar="N", help="valid for N days (default: 7)")
+    add("--stay", type=positive, metavar="DAYS", help="admission of a guest (default: for good)")
     add("--note", type=str, default="", metavar="TEXT", help="note shown in --list")
     what = invite.add_mutually_exclusive_group()
     what.add_argument("--list", action="store_true", help="show open invitations and guests")
@@ -429,7 +432,7 @@ def _add_token(commands: Commands[argparse.ArgumentParser]) -> None:
         "--principal", metavar="JID", required=True, help="JID that its requests act for"
     )
     create.add_argument("--admin", action="store_true", help="may see and delete all users' data")
-    create.add_argument("--days", type=_positive, metavar="N", help="default: no expiry")
+    create.add_argument("--days", type=positive, metavar="N", help="default: no expiry")
     create.add_argument("--agents", metavar="DIR", help=AGENTS_HELP)
     listing = _add(actions, "list", "List the tokens, without their secrets.")
     revoke = _add(actions, "revoke", "Revoke a token, from the next request on.")
@@ -447,7 +450,7 @@ def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:
         help="check a multi-user server: certificates, names, accounts, limits, clock",
     )
     doctor.add_argument(
-        "--web-url", type=_optional, metavar="URL", help="URL of its uploads and web chat"
+        "--web-url", type=optional_line, metavar="URL", help="URL of its uploads and web chat"
     )
     _add_server(doctor)
 
@@ -459,38 +462,39 @@ def _add_host(commands: Commands[argparse.ArgumentParser]) -> None:
     prepare = actions.add_parser("prepare", help=help, description=help, allow_abbrev=False)
     add = prepare.add_argument
     add("--to", metavar="ROOT", required=True, help="folder of the deployment")
+    add("--json", action="store_true", help=JSON_HELP)
     add("--domain", metavar="D", required=True, help="XMPP domain: the part of a JID after @")
     add("--agents", metavar="DIR", help=AGENTS_HELP)
     add("--people", metavar="NAMES", default="you", help="first accounts, by commas: you,ada")
     add(
         "--admins",
-        type=_optional,
+        type=optional_line,
         metavar="NAMES",
         default="",
         help="accounts that administer the server, by commas",
     )
     add(
         "--certificates",
-        type=_optional,
+        type=optional_line,
         metavar="DIR",
         help="folder of fullchain.pem and privkey.pem (default: our own CA)",
     )
     add(
         "--web-url",
-        type=_optional,
+        type=optional_line,
         metavar="URL",
         help="URL of uploads and web chat (default: https://D:5281)",
     )
     add(
         "--web-chat",
-        type=_optional,
+        type=optional_line,
         metavar="DIR",
         help="folder of the pages built by docker/web/build.sh (default: none)",
     )
     add("--federation", choices=("on", "off"), default="off", help="talk to other servers")
-    add("--archive-days", type=_positive, default=30, metavar="N", help="default: 30")
+    add("--archive-days", type=positive, default=30, metavar="N", help="default: 30")
     add("--listen", metavar="ADDRESSES", default="*,::", help="by commas (default: all)")
-    add("--port", type=_port, default=5222, metavar="N", help="port of clients (default: 5222)")
+    add("--port", type=port, default=5222, metavar="N", help="port of clients (default: 5222)")
 
 
 def _add_person(parser: argparse.ArgumentParser) -> None:

@@ -99,7 +99,11 @@ class CliContext:
 
 
 def data_directory(options: argparse.Namespace) -> Path:
-    return Path(options.data or read_environment().data).absolute()
+    return Path(options.data).absolute() if options.data else default_data_directory()
+
+
+def default_data_directory() -> Path:
+    return Path(read_environment().data).absolute()
 
 
 def check_disk_space(data: Path) -> None:

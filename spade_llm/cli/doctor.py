@@ -30,7 +30,9 @@ from spade_llm.cli.factory.model_choice import (
     choose_model,
     read_model_record,
 )
+from spade_llm.cli.output import show
 from spade_llm.cli.signals import run_until_stopped
+from spade_llm.cli.terminal import style
 from spade_llm.core.errors import ConfigurationError, ModelError, RequestError
 from spade_llm.providers import OfflineProvider
 from spade_llm.xmpp.servers.data_directory import read_run_record, saved_ca
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.cli.factory.model_choice import ModelChoice
 
+STATE_STYLES = {CheckState.OK: "green", CheckState.MISSING: "yellow", CheckState.FAILED: "red"}
 STATUS_TIMEOUT_S = 3.0
 MODEL_TIMEOUT_S = 5.0
 
@@ -140,9 +143,9 @@ async def _doctor(options: argparse.Namespace) -> int:
             if one.settings.kind == "assistant":
                 checks += await check_models(one)
     for check in checks:
-        print(f"{check.state:8} {check.name:20} {check.detail}")
-        if check.remedy:
-            print(f"{'':30}→ {check.remedy}")
+        state = style(f"{check.state:8}", STATE_STYLES[check.state])
+        remedy = [f"{'':30}→ {check.remedy}"] if check.remedy else []
+        show(options, check, [f"{state} {check.name:20} {check.detail}", *remedy])
     return 1 if any(check.state is CheckState.FAILED for check in checks) else 0
 
 

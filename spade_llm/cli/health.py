@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from spade_llm.cli.context import agent_directories, data_directory
+from spade_llm.cli.output import show
+from spade_llm.cli.terminal import style
 from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.servers.data_directory import read_run_record
@@ -49,10 +51,12 @@ def main(options: argparse.Namespace) -> int:
     is_healthy = True
     for home in homes:
         problem = heartbeat_problem(home)
-        if problem is None and (record := read_http_record(home)) is not None:
-            http_problem = gateway_problem(record)
-            problem = http_problem and f"is connected, but {http_problem} at {record.url}"
-        print(f"{home.name} {problem or 'is healthy'}")
+        if problem is None and (published := read_http_record(home)) is not None:
+            http_problem = gateway_problem(published)
+            problem = http_problem and f"is connected, but {http_problem} at {published.url}"
+        record = {"agent": home.name, "is_healthy": problem is None, "problem": problem}
+        text = f"{home.name} {style(problem, 'red') if problem else 'is healthy'}"
+        show(options, record, text)
         is_healthy = is_healthy and problem is None
     return 0 if is_healthy else 1
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
+from spade_llm.cli.output import note, show
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.connection.jids import bare_jid, local_part
 from spade_llm.xmpp.connection.settings import full_jid
@@ -78,16 +79,19 @@ def main(options: argparse.Namespace) -> int:
     folder = Path(options.agents) if options.agents else standard_deployment()
     site = _site(options, read_deployment(folder, domain=options.domain))
     prepare_deployment(root, site)
-    print(f"server      {root / SERVER_FOLDER / CONFIG_FILE}")
+    config, accounts = root / SERVER_FOLDER / CONFIG_FILE, root / PEOPLE_FOLDER / "accounts"
+    show(options, {"kind": "server", "config": config}, f"server      {config}")
     for name, jid in site.agents.items():
-        print(f"agent       {jid}: data in {root / name}")
+        agent = {"kind": "agent", "jid": jid, "data": root / name}
+        show(options, agent, f"agent       {jid}: data in {root / name}")
     for jid in site.people:
-        print(f"person      {jid}: password in {root / PEOPLE_FOLDER / 'accounts' / jid}")
+        person = {"kind": "person", "jid": jid, "password_file": accounts / jid}
+        show(options, person, f"person      {jid}: password in {accounts / jid}")
     try:
         user = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         user = f"user {os.getuid()}"
-    print(f"next        as {user}: sh docker/accounts.sh {shlex.quote(str(root))}")
+    note(options, f"next        as {user}: sh docker/accounts.sh {shlex.quote(str(root))}")
     return 0
 
 

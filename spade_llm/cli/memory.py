@@ -6,6 +6,7 @@ Actions that read work while the agent runs; import and reindex require that it 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,11 @@ from spade_llm.cli.memory_transfer import (
     import_memories,
     new_file,
 )
+from spade_llm.cli.output import note, show
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.terminal import progress_bar
 from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.text import pluralize
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.transfer import memory_file
 from spade_llm.memory.transfer.memory_file import verify_memory_file
@@ -36,18 +39,18 @@ def main(options: argparse.Namespace) -> int:
     home = _agent_directory(data_directory(options), options.agent)
     match options.action:
         case "stats":
-            for line in memory_file.statistics_lines(home / MEMORY_FILE):
-                print(line)
-            return 0
+            return _statistics(home / MEMORY_FILE, options)
         case "verify":
-            return _verify(home / MEMORY_FILE)
+            return _verify(home / MEMORY_FILE, options)
         case "export":
             return export_memories(home, options)
         case "backup":
             target = Path(options.file)
             with new_file(target) as unfinished, progress_bar("copied") as progress:
                 memory_file.backup_file(home / MEMORY_FILE, unfinished, progress)
-            print(f"copied      {target.stat().st_size} bytes to {target}")
+            size = target.stat().st_size
+            record = {"file": target, "bytes": size}
+            show(options, record, f"copied      {size} bytes to {target}")
             return 0
         case "import":
             return import_memories(home, options)
@@ -74,12 +77,33 @@ def _agent_directory(data: Path, agent: str | None) -> Path:
     raise ConfigurationError(f"there are several memories ({names}): name one with --agent")
 
 
-def _verify(path: Path) -> int:
+def _statistics(path: Path, options: argparse.Namespace) -> int:
+    """Show the content: a record for each owner, and one for the file."""
+    owners, file = memory_file.read_statistics(path)
+    for one in owners:
+        text = (
+            f"{one.owner}: {pluralize(one.memories, 'memory', 'memories')}"
+            f" ({one.deleted} of them deleted and not purged yet),"
+            f" {pluralize(one.messages, 'message')} in"
+            f" {pluralize(one.conversations, 'conversation')}"
+        )
+        show(options, one, text)
+    models = ", ".join(file.embedders) or "no model"
+    lines = (
+        f"vectors: {file.vectors} ({models}), {file.pending_vectors} to be computed",
+        f"file: {file.size_bytes} bytes, schema {file.schema_version}",
+    )
+    show(options, file, lines)
+    return 0
+
+
+def _verify(path: Path, options: argparse.Namespace) -> int:
     faults = verify_memory_file(path)
-    for fault in faults:
-        print(f"wrong       {fault}", file=sys.stderr)
-    if not faults:
-        print("no errors found")
+    if options.json or not faults:
+        show(options, {"faults": faults}, "no errors found")
+    else:
+        for fault in faults:
+            print(f"wrong       {fault}", file=sys.stderr)
     return 1 if faults else 0
 
 
@@ -88,14 +112,16 @@ async def _reindex(home: Path, options: argparse.Namespace) -> int:
     definition = _definition(home.name, options)
     with agent_stopped(home):
         # The home is DATA/agents/JID; models are kept in DATA.
-        async with EmbedderPool(home.parents[1], may_download=True, say=print) as embedders:
+        say = partial(note, options)
+        async with EmbedderPool(home.parents[1], may_download=True, say=say) as embedders:
             embedder = await embedders.get(definition)
             async with SQLiteMemoryBackend(
                 home / MEMORY_FILE, embedder=embedder, is_reindexing=True
             ) as backend:
                 with progress_bar("embedded") as progress:
                     await backend.reindex(progress)
-    print(f"reindexed   with {embedder.name if embedder else KEYWORDS_ONLY}")
+    name = embedder.name if embedder else KEYWORDS_ONLY
+    show(options, {"reindexed": home.name, "embedder": name}, f"reindexed   with {name}")
     return 0
 
 

@@ -6,10 +6,12 @@ import asyncio
 import os
 import sys
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.output import note, show
 from spade_llm.cli.terminal import progress_bar, sanitize_line
 from spade_llm.core import directory_lock
 from spade_llm.core.errors import ConfigurationError
@@ -54,23 +56,28 @@ def export_memories(home: Path, options: argparse.Namespace) -> int:
     match options.format:
         case "markdown":
             _write_lines(target, markdown_lines(path, owner=options.owner, about=options.about))
-            if target != "-":
-                print(f"exported    {target}")
+            _show_export(options, {"file": target}, f"exported    {target}")
             return 0
         case "letta":
             return _export_letta(path, options)
     if options.owner:
         raise ConfigurationError("--owner goes with --format markdown or letta")
     if options.about and options.format is None:
-        return _export_passport(home, target, options.about)
+        return _export_passport(home, options)
     if options.about:
         raise ConfigurationError("--about does not go with --format jsonl: it exports everything")
     with progress_bar("exported") as progress:
         # The first line is the header.
         count = _write_lines(target, memory_file.export_lines(path, progress)) - 1
-    if target != "-":
-        print(f"exported    {count} records to {target}")
+    record = {"file": target, "records": count}
+    _show_export(options, record, f"exported    {count} records to {target}")
     return 0
+
+
+def _show_export(options: argparse.Namespace, record: object, text: str | Iterable[str]) -> None:
+    """Show a result, unless the export itself is on standard output."""
+    if options.file != "-":
+        show(options, record, text)
 
 
 def _export_letta(path: Path, options: argparse.Namespace) -> int:
@@ -85,8 +92,10 @@ def _export_letta(path: Path, options: argparse.Namespace) -> int:
         )
     done = letta_agent_file(path, owner=owners[0], about=options.about)
     _write_lines(options.file, done.content.splitlines())
-    if options.file != "-":
-        print(f"exported    {_plural(done.memories, 'memory')} of {owners[0]} to {options.file}")
+    record = {"file": options.file, "memories": done.memories, "owner": owners[0]}
+    memories = _plural(done.memories, "memory")
+    text = f"exported    {memories} of {owners[0]} to {options.file}"
+    _show_export(options, record, text)
     if done.left_out:
         print(f"left out    {done.left_out} older ones, which do not fit", file=sys.stderr)
     return 0
@@ -104,8 +113,9 @@ def _write_lines(target: str, lines: Iterable[str]) -> int:
     return count
 
 
-def _export_passport(home: Path, target: str, about: str) -> int:
+def _export_passport(home: Path, options: argparse.Namespace) -> int:
     """Export the memories about one person as a passport, to a file or standard output (`-`)."""
+    target, about = options.file, options.about
     key, now = PassportKey.load_or_create(home), datetime.now(UTC)
     with memory_file.open_memory_file(home / MEMORY_FILE, is_read_only=True) as connection:
         connection.execute("BEGIN")
@@ -122,10 +132,11 @@ def _export_passport(home: Path, target: str, about: str) -> int:
         file.write(passport)
         file.flush()
         os.fsync(file.fileno())
-    print(f"exported    {_counts(header)} about {header.subject} to {target}")
+    lines = [f"exported    {_counts(header)} about {header.subject} to {target}"]
     if header.left_out:
-        print(f"left out    {header.left_out} older ones, which do not fit")
-    print(f"signed      by {header.issuer}, key {header.fingerprint}")
+        lines.append(f"left out    {header.left_out} older ones, which do not fit")
+    lines.append(f"signed      by {header.issuer}, key {header.fingerprint}")
+    show(options, {"file": target, **asdict(header)}, lines)
     return 0
 
 
@@ -143,18 +154,23 @@ def _import_passport(home: Path, source: Path, options: argparse.Namespace) -> i
         passport = read_passport(file.read(MAX_PASSPORT_BYTES + 1))
     header = passport.header
     made_at = f"made {header.made_at:%Y-%m-%d %H:%M} UTC"
-    print(f"passport    of {header.subject} by {header.issuer}, {made_at}: {_counts(header)}")
-    print(f"signature   intact, key {header.fingerprint}: compare it with the one shown there")
+    note(
+        options, f"passport    of {header.subject} by {header.issuer}, {made_at}: {_counts(header)}"
+    )
+    note(options, f"signature   intact, key {header.fingerprint}: compare it with the one there")
     owner, about = normalize_subject(options.owner), normalize_subject(options.about)
     for option, jid, kind in (("--owner", owner, "agent"), ("--about", about, "person")):
         if JID_PATTERN.fullmatch(jid or "") is None:
             raise ConfigurationError(f"{option}: a passport needs the JID of the {kind} here")
     if options.dry_run:
-        print(f"would be imported: at most {len(passport.records)} records")
+        text = f"would be imported: at most {len(passport.records)} records"
+        record = {"is_dry_run": True, "passport": header, "records": len(passport.records)}
+        show(options, record, text)
         return 0
     with agent_stopped(home):
         done = asyncio.run(_load_passport(home, passport, owner=str(owner), about=str(about)))
-    print(f"imported    {done.added} records; {done.present} were there already")
+    text = f"imported    {done.added} records; {done.present} were there already"
+    show(options, {"is_dry_run": False, "passport": header, **asdict(done)}, text)
     return 0
 
 
@@ -191,11 +207,12 @@ def _import(home: Path, source: Path, options: argparse.Namespace) -> int:
     if done.left_out > len(done.faults):
         print(f"left out    and {done.left_out - len(done.faults)} more", file=sys.stderr)
     done_or_not = "would be imported:" if options.dry_run else "imported   "
-    print(f"{done_or_not} {_added(done)}; {done.present} were there already")
+    lines = [f"{done_or_not} {_added(done)}; {done.present} were there already"]
     if done.updated:
-        print(f"updated     {_plural(done.updated, 'memory')}")
+        lines.append(f"updated     {_plural(done.updated, 'memory')}")
     if done.omitted:
-        print(f"not taken   {_list(done.omitted)}")
+        lines.append(f"not taken   {_list(done.omitted)}")
+    show(options, {"is_dry_run": options.dry_run, **asdict(done)}, lines)
     return 1 if done.left_out else 0
 
 

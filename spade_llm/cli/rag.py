@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import find_context
+from spade_llm.cli.output import note, show
 from spade_llm.cli.rag_add import add_documents
 from spade_llm.cli.signals import run_until_stopped, shield_from_stop
 from spade_llm.cli.terminal import progress_bar, sanitize_line, sanitize_lines
@@ -41,17 +42,22 @@ def main(options: argparse.Namespace) -> int:
 
 async def _list(documents: RagClient, options: argparse.Namespace) -> None:
     if options.namespace is None:
-        for namespace in await documents.namespaces():
+        namespaces = await documents.namespaces()
+        if not namespaces:
+            note(options, "no documents yet: add some with `spade-llm rag add PATH`")
+        for namespace in namespaces:
             figures = f"{namespace.documents:>7} documents {namespace.chunks:>8} passages"
             updated = _date(namespace.updated_at)
-            print(f"{namespace.name:<20} {figures}  {updated}  {namespace.access}")
+            text = f"{namespace.name:<20} {figures}  {updated}  {namespace.access}"
+            show(options, namespace, text)
         return
     offset, has_more = 0, True
     while has_more:
         page = await documents.documents(namespace=options.namespace, limit=PAGE, offset=offset)
         for document in page.documents:
             figures = f"{document.chunks:>6} passages  version {document.version:<3}"
-            print(f"{figures} {_date(document.updated_at)}  {sanitize_line(document.source)}")
+            text = f"{figures} {_date(document.updated_at)}  {sanitize_line(document.source)}"
+            show(options, document, text)
         # An empty page ends the loop, also if documents were deleted meanwhile.
         offset, has_more = offset + len(page.documents), page.has_more and bool(page.documents)
 
@@ -59,11 +65,14 @@ async def _list(documents: RagClient, options: argparse.Namespace) -> None:
 async def _stats(documents: RagClient, options: argparse.Namespace) -> None:
     stats = await documents.stats(options.namespace)
     updated = _date(stats.updated_at) if stats.updated_at else "never"
-    print(f"namespace   {stats.name}" + ("" if stats.exists else " (does not exist)"))
-    print(f"documents   {stats.documents}")
-    print(f"passages    {stats.chunks}")
-    print(f"vectors     {stats.vectors} of {stats.dimension or 0} numbers, {stats.model or 'none'}")
-    print(f"updated     {updated}")
+    lines = (
+        f"namespace   {stats.name}" + ("" if stats.exists else " (does not exist)"),
+        f"documents   {stats.documents}",
+        f"passages    {stats.chunks}",
+        f"vectors     {stats.vectors} of {stats.dimension or 0} numbers, {stats.model or 'none'}",
+        f"updated     {updated}",
+    )
+    show(options, stats, lines)
 
 
 async def _search(documents: RagClient, options: argparse.Namespace) -> None:
@@ -71,13 +80,14 @@ async def _search(documents: RagClient, options: argparse.Namespace) -> None:
     found = await documents.retrieve(options.query, k=options.k, options=wanted)
     if found.degraded:
         print(f"degraded    {found.degraded}", file=sys.stderr)
+    if not found.chunks:
+        note(options, "no passage was found")
     for one in found.chunks:
         chunk = one.chunk
         heading = f" ({chunk.heading})" if chunk.heading else ""
         place = sanitize_line(f"{chunk.namespace}: {citation_label(chunk)}{heading}")
-        print(f"{one.score:.2f}  {place}")
-        for line in sanitize_lines(chunk.text.strip()).split("\n"):
-            print(f"    {line}")
+        lines = sanitize_lines(chunk.text.strip()).split("\n")
+        show(options, one, [f"{one.score:.2f}  {place}", *(f"    {line}" for line in lines)])
 
 
 async def _answer(documents: RagClient, options: argparse.Namespace) -> None:
@@ -85,41 +95,47 @@ async def _answer(documents: RagClient, options: argparse.Namespace) -> None:
     answer = await documents.answer(options.query, k=options.k, options=wanted)
     if answer.degraded:
         print(f"degraded    {answer.degraded}", file=sys.stderr)
-    print(sanitize_lines(answer.text))
+    lines = [sanitize_lines(answer.text)]
     for one in answer.citations:
         place = f"{one.passage.chunk.namespace}: {citation_label(one.passage.chunk)}"
-        print(f"[{one.number}] {sanitize_line(place)}")
+        lines.append(f"[{one.number}] {sanitize_line(place)}")
+    show(options, answer, lines)
 
 
 async def _delete(documents: RagClient, options: argparse.Namespace) -> None:
     count = await documents.delete(namespace=options.namespace, source=options.source)
-    print(f"deleted     {pluralize(count, 'document')}")
+    show(options, {"deleted": count}, f"deleted     {pluralize(count, 'document')}")
 
 
 async def _reindex(documents: RagClient, options: argparse.Namespace) -> None:
-    with progress_bar("embedding") as show:
+    with progress_bar("embedding") as bar:
 
         async def tell(progress: Progress) -> None:
-            show(progress.done, progress.total)
+            bar(progress.done, progress.total)
 
         passages = await documents.reindex(namespace=options.namespace, on_progress=tell)
-    print(f"embedded    {pluralize(passages, 'passage')}")
+    show(options, {"embedded": passages}, f"embedded    {pluralize(passages, 'passage')}")
 
 
 async def _grant(documents: RagClient, options: argparse.Namespace) -> None:
     access = Access.WRITE if options.write else Access.READ
     await documents.grant(options.namespace, to=options.grantee, access=access)
-    print(f"granted     {options.namespace} to {options.grantee}: {access}")
+    record = {"namespace": options.namespace, "to": options.grantee, "access": access}
+    show(options, record, f"granted     {options.namespace} to {options.grantee}: {access}")
 
 
 async def _revoke(documents: RagClient, options: argparse.Namespace) -> None:
     existed = await documents.revoke(options.namespace, to=options.grantee)
-    print("revoked" if existed else "there was no such grant")
+    text = "revoked" if existed else "there was no such grant"
+    show(options, {"revoked": existed}, text)
 
 
-async def _grants(documents: RagClient, _options: argparse.Namespace) -> None:
-    for one in await documents.grants():
-        print(f"{one.namespace:<20} {one.access:<6} {one.to}")
+async def _grants(documents: RagClient, options: argparse.Namespace) -> None:
+    grants = await documents.grants()
+    if not grants:
+        note(options, "no grants")
+    for one in grants:
+        show(options, one, f"{one.namespace:<20} {one.access:<6} {one.to}")
 
 
 ACTIONS: Mapping[str, Callable[[RagClient, argparse.Namespace], Awaitable[None]]] = {

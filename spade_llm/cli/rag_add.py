@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.output import note, show
 from spade_llm.cli.terminal import progress_bar, sanitize_line
 from spade_llm.core.concurrency import for_each
 from spade_llm.core.errors import InvalidArguments, RequestFailed, RequestRefused
@@ -35,7 +36,8 @@ class IngestOutput:
     """Output and totals of an ingest: a line for each file in a script's log; on a terminal, which
     shows a progress bar, only for files that were left out."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
         self._total = self._added = self._unchanged = self._left_out = self._chunks = 0
         self._failures = 0
 
@@ -56,7 +58,7 @@ class IngestOutput:
         for done in report.documents:
             self._say(done)
         if len(report.documents) < report.total and not sys.stderr.isatty():
-            print(f"…           and {report.total - len(report.documents)} more")
+            note(self._options, f"…           and {report.total - len(report.documents)} more")
 
     def fail(self, source: str, reason: str) -> None:
         """Count and print a document that failed."""
@@ -67,10 +69,18 @@ class IngestOutput:
 
     def close(self) -> int:
         """Print the totals, and return the exit code: 1 if a document was left out."""
-        print(
+        record = {
+            "documents": self._total,
+            "added": self._added,
+            "unchanged": self._unchanged,
+            "left_out": self._left_out,
+            "passages": self._chunks,
+        }
+        text = (
             f"documents   {self._total}: {self._added} added, {self._unchanged} unchanged,"
             f" {self._left_out} left out; {pluralize(self._chunks, 'passage')}"
         )
+        show(self._options, record, text)
         return 1 if self._failures else 0
 
     def _say(self, done: Ingested) -> None:
@@ -79,9 +89,9 @@ class IngestOutput:
             print(
                 f"left out    {sanitize_line(f'{done.source}: {done.left_out}')}", file=sys.stderr
             )
-        elif not sys.stderr.isatty():
+        elif self._options.json or not sys.stderr.isatty():
             state = "unchanged" if done.was_unchanged else pluralize(done.chunks, "passage")
-            print(f"added       {sanitize_line(done.source)}: {state}")
+            show(self._options, done, f"added       {sanitize_line(done.source)}: {state}")
 
 
 async def add_documents(
@@ -99,7 +109,7 @@ class _DocumentAdder:
     def __init__(
         self, sender: XmppAgent, documents: RagClient, options: argparse.Namespace
     ) -> None:
-        self.ledger = IngestOutput()
+        self.ledger = IngestOutput(options)
         self._documents = documents
         self._sender = sender
         self._namespace: str = options.namespace
@@ -111,10 +121,10 @@ class _DocumentAdder:
     async def add_shared_path(self, name: str) -> None:
         """Add a path of the shared folder, which the agent reads itself. Ctrl-C cancels it at the
         agent; documents added by then stay."""
-        with progress_bar("adding") as show:
+        with progress_bar("adding") as bar:
 
             async def tell(progress: Progress) -> None:
-                show(progress.done, progress.total)
+                bar(progress.done, progress.total)
 
             try:
                 report = await self._documents.add_path(
@@ -134,7 +144,7 @@ class _DocumentAdder:
         text."""
         # Documents are named from the path's last part on: `docs/design/wire.md`.
         full = await asyncio.to_thread(path.absolute)
-        with Loader([full.parent]) as loader, progress_bar("adding") as show:
+        with Loader([full.parent]) as loader, progress_bar("adding") as bar:
             try:
                 found = await asyncio.to_thread(
                     loader.find, full.name, is_recursive=self._is_recursive
@@ -142,13 +152,13 @@ class _DocumentAdder:
             except InvalidArguments as error:
                 self.ledger.fail(str(path), str(error))
                 return
-            await self._send_all(loader, found, show)
+            await self._send_all(loader, found, bar)
 
     async def _send_all(
         self,
         loader: Loader,
         found: Sequence[FoundFile | SkippedFile],
-        show: Callable[[int, int], None],
+        bar: Callable[[int, int], None],
     ) -> None:
         """Send several files concurrently, so that one travels while another is embedded."""
         done = 0
@@ -157,7 +167,7 @@ class _DocumentAdder:
             nonlocal done
             await self._send(loader, entry)
             done += 1
-            show(done, len(found))
+            bar(done, len(found))
 
         await for_each(found, send, max_concurrent=MAX_IN_FLIGHT)
 

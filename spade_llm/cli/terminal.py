@@ -1,7 +1,8 @@
-"""Terminal output: sanitizes text of other agents (control characters), shows a progress bar."""
+"""Terminal output: sanitizes text of other agents (control characters), styles, progress bar."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import unicodedata
@@ -12,15 +13,33 @@ from spade_llm.core.redaction import is_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import TextIO
 
 WIDTH = 30
 PROGRESS_AFTER_S = 2.0
 """Time in seconds before a progress bar appears: most actions are over by then."""
 
+STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+"""Parameters of the escape sequence that selects a style (ECMA-48 SGR)."""
+
 
 def say(line: str) -> None:
     """Print a line at once, also into a pipe."""
     print(line, flush=True)
+
+
+def has_colour(stream: TextIO | None = None) -> bool:
+    """True if text on the stream (default: standard output) may have colours: it is a terminal
+    that shows them, and NO_COLOR (no-color.org) is not set."""
+    is_wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return is_wanted and (stream or sys.stdout).isatty()
+
+
+def style(text: str, name: str, stream: TextIO | None = None) -> str:
+    """Text in one of STYLES if the stream shows colours; empty name: unchanged."""
+    if not name or not has_colour(stream):
+        return text
+    return f"\x1b[{STYLES[name]}m{text}\x1b[0m"
 
 
 def sanitize_line(text: str) -> str:

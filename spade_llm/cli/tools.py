@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import agent_file, data_directory, find_context
+from spade_llm.cli.output import note, show
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.terminal import sanitize_line
 from spade_llm.core.errors import ConfigurationError, RequestError, SpadeLLMError
@@ -42,13 +43,13 @@ def review(options: argparse.Namespace) -> int:
     pins = Pins(agent_file(options.agent, PINS_FILE, data, what="list of MCP tools"))
     waiting = pins.waiting()
     if options.accept or options.reject:
-        return _decide(pins, waiting, options.accept, options.reject)
+        return _decide(pins, waiting, options)
     shown = [one for one in waiting if options.all or not one.is_rejected]
     for one in shown:
-        _show_change(one)
-        if sys.stdin.isatty():
+        show(options, {"name": _reference(one), **asdict(one)}, _change_lines(one))
+        if sys.stdin.isatty() and not options.json:
             _ask_decision(pins, one)
-    print(_summary(waiting, shown))
+    note(options, _summary(waiting, shown))
     return 0
 
 
@@ -62,8 +63,11 @@ def _log(options: argparse.Namespace) -> int:
         is_tool = options.tool in (None, call.tool)
         return is_tool and options.caller in (None, call.caller, call.on_behalf_of)
 
-    for call in read_calls(folder, last=options.last, wanted=is_wanted):
-        print(json.dumps(_fields(call)) if options.json else _line(call))
+    calls = list(read_calls(folder, last=options.last, wanted=is_wanted))
+    if not calls:
+        note(options, "no calls")
+    for call in calls:
+        show(options, _fields(call), _line(call))
     return 0
 
 
@@ -85,11 +89,11 @@ async def _list(options: argparse.Namespace) -> int:
     for spec in specs:
         mark = "ask " if spec.needs_approval else "    "
         summary = sanitize_line(spec.description.strip().partition("\n")[0])[:200]
-        print(f"{mark}{sanitize_line(spec.name):<28} {summary}")
+        show(options, spec, f"{mark}{sanitize_line(spec.name):<28} {summary}")
     if not specs:
-        print(f"{jid} has no tool that {person} may call")
-    for note in status.notes:
-        print(f"note {sanitize_line(note)}")
+        note(options, f"{jid} has no tool that {person} may call")
+    for text in status.notes:
+        note(options, f"note {sanitize_line(text)}")
     return 0
 
 
@@ -121,17 +125,24 @@ def _line(call: LoggedCall) -> str:
 def _decide(
     pins: Pins,
     waiting: Sequence[PendingDefinition],
-    accepted: Sequence[str] | None,
-    rejected: Sequence[str] | None,
+    options: argparse.Namespace,
 ) -> int:
-    chosen = [(one, True) for name in accepted or () for one in _find_pending(waiting, name)]
-    chosen += [(one, False) for name in rejected or () for one in _find_pending(waiting, name)]
+    decisions = ((options.accept, True), (options.reject, False))
+    chosen = [
+        (one, is_accepted)
+        for names, is_accepted in decisions
+        for name in names or ()
+        for one in _find_pending(waiting, name, options)
+    ]
     for one, is_accepted in chosen:
-        _record_decision(pins, one, is_accepted=is_accepted)
+        text = _record_decision(pins, one, is_accepted=is_accepted)
+        show(options, {"name": _reference(one), "is_accepted": is_accepted}, text)
     return 0
 
 
-def _find_pending(waiting: Sequence[PendingDefinition], wanted: str) -> list[PendingDefinition]:
+def _find_pending(
+    waiting: Sequence[PendingDefinition], wanted: str, options: argparse.Namespace
+) -> list[PendingDefinition]:
     """Definitions named by `NAME@DIGEST`, as shown, or by NAME alone; the latter are shown now."""
     # The digest: a server may change the definition between review and decision.
     name, _, digest = wanted.partition("@")
@@ -142,22 +153,22 @@ def _find_pending(waiting: Sequence[PendingDefinition], wanted: str) -> list[Pen
     if any(not one.digest.startswith(digest) for one in found):
         raise ConfigurationError(f"{name!r} has changed since it was shown: review it again")
     for one in found if not digest else ():
-        _show_change(one)
+        note(options, "\n".join(_change_lines(one)))
     return found
 
 
-def _record_decision(pins: Pins, one: PendingDefinition, *, is_accepted: bool) -> None:
+def _record_decision(pins: Pins, one: PendingDefinition, *, is_accepted: bool) -> str:
+    """Record the decision, and return the line that says so."""
     (pins.accept if is_accepted else pins.reject)(one)
-    print(f"{'accepted' if is_accepted else 'rejected':11} {_reference(one)}")
+    return f"{'accepted' if is_accepted else 'rejected':11} {_reference(one)}"
 
 
-def _show_change(one: PendingDefinition) -> None:
+def _change_lines(one: PendingDefinition) -> list[str]:
     kind = "rejected" if one.is_rejected else "changed" if one.accepted else "new"
-    print(f"{_reference(one)}: {kind} since {one.since}")
     width = shutil.get_terminal_size((120, 24)).columns
-    for line in side_by_side(one.accepted, one.offered, width=width):
-        print(f"  {line}")
-    print()
+    changes = side_by_side(one.accepted, one.offered, width=width)
+    head = f"{_reference(one)}: {kind} since {one.since}"
+    return [head, *(f"  {line}" for line in changes), ""]
 
 
 def _ask_decision(pins: Pins, one: PendingDefinition) -> None:
@@ -167,9 +178,9 @@ def _ask_decision(pins: Pins, one: PendingDefinition) -> None:
         answer = ""
     match answer:
         case "y" | "yes":
-            _record_decision(pins, one, is_accepted=True)
+            print(_record_decision(pins, one, is_accepted=True))
         case "n" | "no":
-            _record_decision(pins, one, is_accepted=False)
+            print(_record_decision(pins, one, is_accepted=False))
         case _:
             print(f"{'later':11} {_name(one)}")
 

@@ -6,12 +6,12 @@ It is for the operator, also while the agent runs. A peer gets its own usage wit
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.middleware.usage import LEDGER_FILES, UsageLedger
 from spade_llm.cli.context import agent_file, data_directory
+from spade_llm.cli.output import note, show
 from spade_llm.cli.terminal import sanitize_line
 
 if TYPE_CHECKING:
@@ -31,16 +31,13 @@ async def _show_usage(options: argparse.Namespace) -> int:
             days = ledger.of_all(days=options.days)
     for one in days:
         spent = one.spent
-        if options.json:
-            day = one.day.isoformat()
-            print(json.dumps({"day": day, "peer": one.peer, **asdict(spent)}))
-            continue
         mark = "~" if spent.estimated_tokens else " "
-        print(
+        text = (
             f"{one.day}  {spent.turns:6} turns  {spent.model_calls:6} model calls"
             f"  {spent.tool_calls:6} tool calls  {mark}{spent.tokens:9} tokens"
             f"  {spent.model_seconds:9.1f} s  {sanitize_line(one.peer)}"
         )
-    if not days and not options.json:
-        print(f"no usage in the last {options.days} days")
+        show(options, {"day": one.day, "peer": one.peer, **asdict(spent)}, text)
+    if not days:
+        note(options, f"no usage in the last {options.days} days")
     return 0

@@ -30,14 +30,14 @@ SERVES = {"up", "run", "mcp"}
 """They would go on to serve: what is wrong with their arguments is found before."""
 
 
-def _leaves(
+def leaf_commands(
     parser: argparse.ArgumentParser, words: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
     """Every command with its words."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, inner in action.choices.items():
-                yield from _leaves(inner, (*words, name))
+                yield from leaf_commands(inner, (*words, name))
             return
     yield words, parser
 
@@ -48,7 +48,7 @@ def _takes_text(action: argparse.Action) -> bool:
 
 ARGUMENTS = [
     pytest.param(words, parser, action, id=f"{'-'.join(words)}-{action.dest}")
-    for words, parser in _leaves(build_parser())
+    for words, parser in leaf_commands(build_parser())
     for action in parser._actions
     if _takes_text(action)
 ]

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments, StorageFailed
-from spade_llm.core.text import pluralize
 from spade_llm.memory.sqlite.connection import explain_error
 from spade_llm.memory.sqlite.schema import SCHEMA_VERSION
 from spade_llm.memory.transfer import json_lines
@@ -294,22 +293,37 @@ def backup_file(path: Path, target: Path, progress: OnTransferProgress) -> None:
         copy.execute("PRAGMA journal_mode = DELETE")
 
 
-def statistics_lines(path: Path) -> Iterator[str]:
-    """Describe the content: one line for each owner and a few about the file. Raises
-    StorageFailed."""
+@dataclass(frozen=True, slots=True)
+class OwnerStatistics:
+    """Content of one owner, an agent."""
+
+    owner: str
+    memories: int
+    deleted: int
+    """Memories that are deleted and not purged yet."""
+    messages: int
+    conversations: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileStatistics:
+    vectors: int
+    pending_vectors: int
+    """Number of vectors that are still to be computed."""
+    size_bytes: int
+    embedders: tuple[str, ...]
+    """Names of the embedding models of the vectors."""
+    schema_version: int = SCHEMA_VERSION
+
+
+def read_statistics(path: Path) -> tuple[list[OwnerStatistics], FileStatistics]:
+    """Statistics of each owner, and of the file. Raises StorageFailed."""
     with open_memory_file(path, is_read_only=True) as connection:
         connection.execute("BEGIN")
-        owners = connection.execute(OWNER_STATISTICS).fetchall()
-        for jid, entries, hidden, messages, conversations in owners:
-            yield (
-                f"{jid}: {pluralize(entries, 'memory', 'memories')}"
-                f" ({hidden} of them deleted and not purged yet),"
-                f" {pluralize(messages, 'message')} in {pluralize(conversations, 'conversation')}"
-            )
-        ((vectors, wanted, size),) = connection.execute(FILE_STATISTICS)
-        models = [name for (name,) in connection.execute("SELECT name FROM model")]
-    yield f"vectors: {vectors} ({', '.join(models) or 'no model'}), {wanted} to be computed"
-    yield f"file: {size} bytes, schema {SCHEMA_VERSION}"
+        owners = [OwnerStatistics(*row) for row in connection.execute(OWNER_STATISTICS)]
+        ((vectors, pending, size),) = connection.execute(FILE_STATISTICS)
+        models = tuple(name for (name,) in connection.execute("SELECT name FROM model"))
+    return owners, FileStatistics(vectors, pending, size, models)
 
 
 def verify_memory_file(path: Path) -> list[str]:
