@@ -52,6 +52,7 @@ HTTP_HELP = (
     "address of the gateway (default: its [http], else 127.0.0.1:8000 or the next free port)"
 )
 ALLOW_HOST_HELP = "host name that clients may use; repeatable"
+ONE_ASSISTANT_HELP = "assistant (default: the only one)"
 SERVER_HELP = "XMPP server (default: that of the running `spade-llm up` on the same data)"
 AGENTS_HELP = "folder of NAME/agent.toml (default: the five standard agents)"
 
@@ -174,6 +175,7 @@ def build_parser() -> argparse.ArgumentParser:
     ask.add_argument("question", type=any_text, metavar="QUESTION")
     ask.add_argument("--to", metavar="JID", dest="jid", help="default: assistant@ the domain")
     _add_person(ask)
+    _add_model(commands)
     _add_rag(commands)
     _add_memory(commands)
     _add_tools(commands)
@@ -257,6 +259,35 @@ def _add_run(commands: Commands[argparse.ArgumentParser]) -> None:
     run.add_argument("--allow-host", metavar="NAME", action="append", help=ALLOW_HOST_HELP)
     run.add_argument("--listen-fd", type=int, help=argparse.SUPPRESS)
     run.add_argument("--with-parent", action="store_true", help=argparse.SUPPRESS)
+
+
+def _add_model(commands: Commands[argparse.ArgumentParser]) -> None:
+    model = _add(commands, "model", "Show and test the language model, or set another one.")
+    model.add_argument("--agents", metavar="DIR", help=AGENTS_HELP)
+    model.add_argument("--agent", metavar="JID", help=ONE_ASSISTANT_HELP)
+    actions = model.add_subparsers(dest="action", metavar="set")
+    help = "Set the model of the network, and test it. API keys are prompted for."
+    # A default of an option here would overwrite the value that stands before `set`.
+    setting = actions.add_parser(
+        "set",
+        help=help,
+        description=help,
+        allow_abbrev=False,
+        argument_default=argparse.SUPPRESS,
+    )
+    add = setting.add_argument
+    add("model", metavar="PROVIDER/NAME", help="for instance ollama/qwen3; NAME with --url")
+    url_help = "base URL of a server with OpenAI's protocol, usually …/v1"
+    add("--url", metavar="URL", help=url_help, default=None)
+    key = setting.add_mutually_exclusive_group()
+    key_help = "file with the API key (mode 600)"
+    key.add_argument("--key-file", metavar="FILE", help=key_help, default=None)
+    key_help = "environment variable with the API key"
+    key.add_argument("--key-env", metavar="NAME", help=key_help, default=None)
+    add("--data", metavar="DIR", help=DATA_HELP)
+    add("--agents", metavar="DIR", help=AGENTS_HELP)
+    add("--agent", metavar="JID", help=ONE_ASSISTANT_HELP)
+    add("--json", action="store_true", help=JSON_HELP, default=argparse.SUPPRESS)
 
 
 def _add_rag(commands: Commands[argparse.ArgumentParser]) -> None:

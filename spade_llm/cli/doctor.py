@@ -25,6 +25,8 @@ from spade_llm.cli.doctor_checks import (
 )
 from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
 from spade_llm.cli.factory.model_choice import (
+    CONNECT_COMMAND,
+    REMEDIES,
     build_model,
     choose_fallback,
     choose_model,
@@ -32,7 +34,7 @@ from spade_llm.cli.factory.model_choice import (
 )
 from spade_llm.cli.output import show
 from spade_llm.cli.signals import run_until_stopped
-from spade_llm.cli.terminal import style
+from spade_llm.cli.terminal import sanitize_line, style
 from spade_llm.core.errors import ConfigurationError, ModelError, RequestError
 from spade_llm.providers import OfflineProvider
 from spade_llm.xmpp.servers.data_directory import read_run_record, saved_ca
@@ -47,7 +49,8 @@ if TYPE_CHECKING:
 
 STATE_STYLES = {CheckState.OK: "green", CheckState.MISSING: "yellow", CheckState.FAILED: "red"}
 STATUS_TIMEOUT_S = 3.0
-MODEL_TIMEOUT_S = 5.0
+MODEL_TIMEOUT_S = 15.0
+"""A local server may have to load the model first."""
 
 
 async def check_run(data: Path) -> list[Check]:
@@ -78,19 +81,20 @@ def check_running_models(data: Path) -> list[Check]:
             continue
         what = f"{home.name}: {record.description}"
         if record.fault is not None:
-            mend = "correct the assistant's agent.toml or environment, and restart the assistant"
+            mend = f"{REMEDIES[record.fault.cause]}; then restart the assistant"
             checks.append(Check("model", CheckState.FAILED, f"{what}: {record.fault}", mend))
+        elif record.is_offline:
+            checks.append(Check("model", CheckState.MISSING, what, CONNECT_COMMAND))
         else:
-            state = CheckState.MISSING if record.is_offline else CheckState.OK
-            checks.append(Check("model", state, what))
+            checks.append(Check("model", CheckState.OK, what))
     return checks
 
 
-async def check_models(spec: DeploymentSpec) -> list[Check]:
+async def check_models(spec: DeploymentSpec, data: Path) -> list[Check]:
     """Check the model that `up` would choose if it were started here; used while no assistant
     runs."""
     try:
-        first, second = await choose_model(spec), await choose_fallback(spec)
+        first, second = await choose_model(spec, data), await choose_fallback(spec, data)
     except ConfigurationError as error:
         return [Check("model", CheckState.FAILED, str(error))]
     return [
@@ -107,15 +111,17 @@ async def _check_model(name: str, choice: ModelChoice) -> Check:
     if choice.kind == "offline" and name == "fallback":
         return Check(name, CheckState.OK, "rules instead of a model")
     if choice.kind == "offline":
-        return Check(name, CheckState.MISSING, choice.description)
+        return Check(name, CheckState.MISSING, choice.description, CONNECT_COMMAND)
     try:
         model = build_model(choice)
         async with aclosing(model):
             if not isinstance(model, OfflineProvider):
                 await model.check(within_s=MODEL_TIMEOUT_S)
-    except (ConfigurationError, ModelError) as error:
-        mend = "correct the agent.toml or the environment before `spade-llm up`"
-        return Check(name, CheckState.FAILED, f"{choice.description}: {error}", mend)
+    except ConfigurationError as error:
+        return Check(name, CheckState.FAILED, f"{choice.description}: {error}")
+    except ModelError as error:
+        detail = f"{choice.description}: {sanitize_line(str(error))}"
+        return Check(name, CheckState.FAILED, detail, REMEDIES[error.cause])
     return Check(name, CheckState.OK, choice.description)
 
 
@@ -141,7 +147,7 @@ async def _doctor(options: argparse.Namespace) -> int:
     else:
         for one in definitions:
             if one.settings.kind == "assistant":
-                checks += await check_models(one)
+                checks += await check_models(one, data)
     for check in checks:
         state = style(f"{check.state:8}", STATE_STYLES[check.state])
         remedy = [f"{'':30}→ {check.remedy}"] if check.remedy else []

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.cli.factory.agent_factory import running_agent
 from spade_llm.cli.factory.deployment_spec import start_waves
+from spade_llm.cli.factory.model_file import MODEL_FILE
 from spade_llm.cli.health import remove_heartbeat, wait_for_heartbeat
 from spade_llm.cli.logs import last_lines, log_path, rotate_log
+from spade_llm.core.settings import load_network_model
 from spade_llm.core.settings.environment import MODEL_VARIABLES, secret_variables
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from spade_llm.agents import XmppAgent
     from spade_llm.cli.factory.agent_factory import AgentFactory
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
+    from spade_llm.core.settings import ProviderTable
 
 logger = logging.getLogger(__name__)
 
@@ -198,8 +201,9 @@ class ProcessSupervisor:
 async def supervise_processes(
     specs: Sequence[DeploymentSpec], factory: AgentFactory
 ) -> AsyncIterator[ProcessSupervisor]:
+    network = load_network_model(factory.place.data / MODEL_FILE)
     group = ProcessSupervisor(
-        [AgentProcess(one, factory, _environment(one, specs)) for one in specs]
+        [AgentProcess(one, factory, _environment(one, specs, network)) for one in specs]
     )
     try:
         yield group
@@ -222,10 +226,13 @@ async def _start_wave(
         await asyncio.gather(*(stack.aclose() for stack in stacks))
 
 
-def _environment(spec: DeploymentSpec, all_definitions: Sequence[DeploymentSpec]) -> dict[str, str]:
+def _environment(
+    spec: DeploymentSpec, all_definitions: Sequence[DeploymentSpec], network: ProviderTable
+) -> dict[str, str]:
     """Our environment without the secrets of other agents: the key of a model is not for tools."""
-    secrets = MODEL_VARIABLES.union(*(secret_variables(one.settings) for one in all_definitions))
-    of_others = secrets - secret_variables(spec.settings)
+    own = secret_variables(spec.settings, network)
+    of_all = (secret_variables(one.settings, network) for one in all_definitions)
+    of_others = MODEL_VARIABLES.union(*of_all) - own
     return {name: value for name, value in os.environ.items() if name not in of_others}
 
 

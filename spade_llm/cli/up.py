@@ -18,6 +18,7 @@ from spade_llm.cli.factory.agent_factory import AgentFactory
 from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
 from spade_llm.cli.factory.embeddings import EmbedderPool
 from spade_llm.cli.factory.model_choice import (
+    REMEDIES,
     choose_fallback,
     choose_learning_model,
     choose_model,
@@ -98,6 +99,7 @@ async def _serve(options: argparse.Namespace, data: Path) -> int:
                 agents=tuple(one.jid for one in definitions),
                 person=cli_context.jid(DEFAULT_PERSON),
                 web=tuple(listener.url for listener in listeners.values()),
+                agents_folder=context.absolute_path(options.agents),
             ).write(data)
             start = supervise_processes if options.processes else supervise_local
             async with start(definitions, factory) as group:
@@ -109,13 +111,13 @@ async def _announce_models(specs: Sequence[DeploymentSpec], factory: AgentFactor
     for all."""
     for one in specs:
         if one.settings.kind == "assistant":
-            choice = await choose_model(one)
+            choice = await choose_model(one, factory.place.data)
             say(f"model       {one.jid}: {choice.description}")
-        if fallback := await choose_fallback(one):
+        if fallback := await choose_fallback(one, factory.place.data):
             say(f"fallback    {one.jid}: {fallback.description}")
         if one.settings.kind in {"memory", "rag"}:
             say(f"embeddings  {one.jid}: {await factory.embedders.describe(one)}")
-        if learning := await choose_learning_model(one):
+        if learning := await choose_learning_model(one, factory.place.data):
             say(f"learning    {one.jid}: {learning.description}")
 
 
@@ -175,6 +177,8 @@ async def _report_model_faults(specs: Sequence[DeploymentSpec], cli_context: Cli
             text = record.fault.text if record.fault else ""
             if text != told.get(jid, ""):
                 say(f"model       {jid}: {sanitize_line(text) or 'answers again'}")
+                if record.fault:
+                    say(f"{'':12}→ {REMEDIES[record.fault.cause]}")
                 told[jid] = text
         await asyncio.sleep(MODEL_POLL_INTERVAL_S)
 

@@ -35,6 +35,7 @@ SpadeLLMError                        root; `code` is the error code on the wire
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import ClassVar
 
 
@@ -282,12 +283,33 @@ class TooLarge(Failure):
     code = "too-large"
 
 
+class ModelFailure(StrEnum):
+    """Cause of a model's failure, by the remedy; for operators and programs of theirs."""
+
+    UNKNOWN_HOST = "unknown-host"
+    CONNECTION_REFUSED = "connection-refused"
+    UNREACHABLE = "unreachable"
+    TIMEOUT = "timeout"
+    WRONG_KEY = "wrong-key"
+    UNKNOWN_MODEL = "unknown-model"
+    RATE_LIMIT = "rate-limit"
+    QUOTA = "quota"
+    INCOMPATIBLE = "incompatible"
+    """The server does not speak the OpenAI protocol at this address."""
+    SERVER_ERROR = "server-error"
+    OTHER = "other"
+
+
 class ModelError(SpadeLLMError):
     """The model did not answer; details belong in the log, not in the chat."""
 
     code = "model-failed"
     told: ClassVar[str] = "the language model does not answer at the moment"
     """Public explanation for the caller, without details."""
+
+    def __init__(self, detail: str = "", *, cause: ModelFailure = ModelFailure.OTHER) -> None:
+        super().__init__(detail)
+        self.cause = cause
 
 
 class ModelUnavailable(ModelError):
@@ -303,7 +325,7 @@ class RateLimited(ModelError):
     told = "too many requests to the language model; try again in a minute"
 
     def __init__(self, detail: str, *, retry_after: float | None = None) -> None:
-        super().__init__(detail)
+        super().__init__(detail, cause=ModelFailure.RATE_LIMIT)
         self.retry_after = retry_after
 
 

@@ -17,6 +17,7 @@ from spade_llm.core.errors import (
     InvalidModelOutput,
     ModelDenied,
     ModelError,
+    ModelFailure,
     ModelUnavailable,
     RateLimited,
 )
@@ -240,7 +241,9 @@ async def _guarded_call(
             async with asyncio.timeout(patience_s) as clock:
                 yield clock
     except TimeoutError:
-        error = ModelUnavailable(f"{candidate.model.name} did not answer in {patience_s} s.")
+        error = ModelUnavailable(
+            f"{candidate.model.name} did not answer in {patience_s} s.", cause=ModelFailure.TIMEOUT
+        )
         _record_unavailable(candidate, error)
         raise error from None
     except UNAVAILABLE_ERRORS as error:
@@ -273,6 +276,7 @@ class ModelFault(BaseModel):
 
     text: str
     """A sentence that names the server and never the key."""
+    cause: ModelFailure = ModelFailure.OTHER
     since: datetime
     latest: datetime
     calls: int
@@ -299,6 +303,7 @@ class ModelHealth:
         is_same = before is not None and before.text == str(error)
         self.fault = ModelFault(
             text=str(error),
+            cause=error.cause,
             since=before.since if before else now,
             latest=now,
             calls=(before.calls if before else 0) + 1,

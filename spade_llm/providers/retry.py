@@ -12,7 +12,13 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.core.errors import EmptyModelOutput, ModelError, ModelUnavailable, RateLimited
+from spade_llm.core.errors import (
+    EmptyModelOutput,
+    ModelError,
+    ModelFailure,
+    ModelUnavailable,
+    RateLimited,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -83,7 +89,9 @@ class Attempts:
             async with asyncio.timeout_at(min(self._loop.time() + timeout_s, self._ends_at)):
                 yield
         except TimeoutError:
-            raise ModelUnavailable(f"The model at {self._server} did not answer in time.") from None
+            raise ModelUnavailable(
+                f"The model at {self._server} did not answer in time.", cause=ModelFailure.TIMEOUT
+            ) from None
 
     async def pause_after(self, error: ModelError) -> None:
         """Sleep before the next attempt, or raise `error` if there can be none."""

@@ -70,7 +70,7 @@ class Program:
 
     @property
     def environment(self) -> dict[str, str]:
-        own = ("SPADE_LLM_", "OPENAI_")
+        own = ("SPADE_LLM_", "OPENAI_", "OLLAMA_")
         kept = {key: value for key, value in os.environ.items() if not key.startswith(own)}
         path = kept.get("PATH", "") if self.has_prosody else ""
         return {**kept, "PATH": path, "PYTHONPATH": str(ROOT), **self.variables}

@@ -104,7 +104,7 @@ async def test_the_model_of_the_environment_is_taken(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("OPENAI_MODEL", "some-model")
 
-    choice = await choose_model(assistant_with(tmp_path, 'kind = "auto"'))
+    choice = await choose_model(assistant_with(tmp_path, 'kind = "auto"'), tmp_path)
 
     assert choice.description == "some-model at https://api.openai.com/v1"
     assert "sk-secret" not in repr(choice)
@@ -116,7 +116,7 @@ async def test_a_local_server_of_the_environment_needs_no_key(
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_MODEL", "some-model")
 
-    choice = await choose_model(assistant_with(tmp_path, 'kind = "auto"'))
+    choice = await choose_model(assistant_with(tmp_path, 'kind = "auto"'), tmp_path)
     model = build_model(choice)
 
     assert (choice.kind, model.name) == ("local", "some-model")
@@ -126,7 +126,7 @@ async def test_a_local_server_of_the_environment_needs_no_key(
 async def test_no_more_calls_than_the_agent_toml_says_are_made_at_once(tmp_path: Path) -> None:
     async with running_server(OpenAIServer(delay_s=0.05)) as server:
         table = f'kind = "vllm"\nmodel = "m"\nbase_url = "{server.base_url}"\nmax_concurrent = 3'
-        model = build_model(await choose_model(assistant_with(tmp_path, table)))
+        model = build_model(await choose_model(assistant_with(tmp_path, table), tmp_path))
 
         await asyncio.gather(
             *(model.complete([{"role": "user", "content": "x"}]) for _ in "1234567")
@@ -142,12 +142,12 @@ async def test_a_server_of_the_environment_without_a_model_is_refused(
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
 
     with pytest.raises(ConfigurationError, match="OPENAI_MODEL"):
-        await choose_model(assistant_with(tmp_path, 'kind = "auto"'))
+        await choose_model(assistant_with(tmp_path, 'kind = "auto"'), tmp_path)
 
 
 async def test_openai_without_a_key_is_refused_with_file_and_key(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"agent\.toml: provider\.kind: .*OPENAI_API_KEY"):
-        await choose_model(assistant_with(tmp_path, 'kind = "openai"'))
+        await choose_model(assistant_with(tmp_path, 'kind = "openai"'), tmp_path)
 
 
 async def test_a_key_variable_of_ones_own_is_read(
@@ -158,7 +158,7 @@ async def test_a_key_variable_of_ones_own_is_read(
         'kind = "openai_compatible"\nmodel = "m"\nbase_url = "http://h/v1"\napi_key_env = "MY_KEY"'
     )
 
-    choice = await choose_model(assistant_with(tmp_path, table))
+    choice = await choose_model(assistant_with(tmp_path, table), tmp_path)
 
     assert (choice.kind, choice.api_key) == ("openai", "sk-mine")
 
@@ -172,7 +172,7 @@ async def test_a_fallback_has_the_keys_of_a_provider(
         'model = "second"\nbase_url = "http://h/v1"\napi_key_env = "MY_KEY"'
     )
 
-    choice = await choose_fallback(assistant_with(tmp_path, tables))
+    choice = await choose_fallback(assistant_with(tmp_path, tables), tmp_path)
 
     assert choice is not None
     assert (choice.description, choice.api_key) == ("second at http://h/v1", "sk-mine")
@@ -181,7 +181,7 @@ async def test_a_fallback_has_the_keys_of_a_provider(
 async def test_the_doctor_looks_at_the_fallback_too(tmp_path: Path) -> None:
     tables = 'kind = "offline"\n[fallback]\nkind = "offline"'
 
-    checks = await check_models(assistant_with(tmp_path, tables))
+    checks = await check_models(assistant_with(tmp_path, tables), tmp_path)
 
     assert [(one.name, one.state) for one in checks] == [
         ("model", CheckState.MISSING),
@@ -210,13 +210,13 @@ def memory_with(folder: Path, learning: str) -> DeploymentSpec:
 async def test_a_memory_learns_by_rules_unless_it_is_given_a_model(
     tmp_path: Path, learning: str
 ) -> None:
-    assert await choose_learning_model(memory_with(tmp_path, learning)) is None
+    assert await choose_learning_model(memory_with(tmp_path, learning), tmp_path) is None
 
 
 async def test_a_memory_learns_with_the_model_of_its_toml(tmp_path: Path) -> None:
     table = '[learning.provider]\nkind = "ollama"\nmodel = "m"'
 
-    choice = await choose_learning_model(memory_with(tmp_path, table))
+    choice = await choose_learning_model(memory_with(tmp_path, table), tmp_path)
 
     assert choice is not None
     assert choice.description == "m at http://localhost:11434/v1"
@@ -224,4 +224,6 @@ async def test_a_memory_learns_with_the_model_of_its_toml(tmp_path: Path) -> Non
 
 async def test_missing_options_of_the_learning_model_are_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"learning\.provider\.kind: .*OPENAI_API_KEY"):
-        await choose_learning_model(memory_with(tmp_path, '[learning.provider]\nkind = "openai"'))
+        await choose_learning_model(
+            memory_with(tmp_path, '[learning.provider]\nkind = "openai"'), tmp_path
+        )

@@ -64,7 +64,7 @@ async def built(folder: Path, text: str, model: ChatModel) -> Guardrails:
     path.write_text(text, encoding="utf-8")
     definition = read_spec(path, domain="localhost")
     async with AsyncExitStack() as stack:
-        return await build_guardrails(definition, model, stack)
+        return await build_guardrails(definition, model, folder, stack)
 
 
 async def result_of(guardrail: Guardrail, text: str) -> GuardrailResult:

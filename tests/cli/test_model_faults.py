@@ -10,17 +10,23 @@ import pytest
 from spade_llm.cli.doctor import check_models, check_running_models
 from spade_llm.cli.doctor_checks import CheckState
 from spade_llm.cli.factory.deployment_spec import read_deployment
-from spade_llm.cli.factory.model_choice import ModelChoice, ModelRecord, maintain_model_record
+from spade_llm.cli.factory.model_choice import (
+    REMEDIES,
+    ModelChoice,
+    ModelRecord,
+    maintain_model_record,
+)
 from spade_llm.core import directory_lock
-from spade_llm.core.errors import ContextTooLong, ModelUnavailable
+from spade_llm.core.errors import ContextTooLong, ModelFailure, ModelUnavailable
 from spade_llm.providers.fallback import ModelHealth
 from tests.cli.program import Program, program_in
-from tests.openai_server import OpenAIServer, Status, running_server
+from tests.openai_server import OpenAIServer, Say, Status, running_server
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
+    from tests.openai_server import Answer
 
 KEY = "sk-secret-of-the-operator"
 WITH_KEY = {"MODEL_KEY": KEY}
@@ -83,33 +89,37 @@ async def test_the_doctor_tells_unreachable_servers_apart(
     monkeypatch.setenv("MODEL_KEY", KEY)
     program = with_model(program_in(tmp_path, has_prosody=False, port=9), url)
 
-    (check,) = await check_models(assistant_of(program))
+    (check,) = await check_models(assistant_of(program), tmp_path)
 
     assert (check.state, why in check.detail) == (CheckState.FAILED, True)
     assert KEY not in repr(check)
 
 
 @pytest.mark.parametrize(
-    ("models", "state"),
+    ("answer", "state", "remedy"),
     [
-        ('{"object": "list", "data": [{"id": "test"}]}', CheckState.OK),
-        ('{"object": "list", "data": [{"id": "test:latest"}]}', CheckState.OK),
-        ('{"object": "list", "data": [{"id": "another"}]}', CheckState.FAILED),
-        ('{"object": "list", "data": []}', CheckState.OK),
-        ("what is this?", CheckState.OK),
+        (Say(text="ready"), CheckState.OK, ""),
+        (Status(status=404), CheckState.FAILED, REMEDIES[ModelFailure.UNKNOWN_MODEL]),
+        (Status(status=401), CheckState.FAILED, REMEDIES[ModelFailure.WRONG_KEY]),
+        (Status(status=429), CheckState.FAILED, REMEDIES[ModelFailure.RATE_LIMIT]),
     ],
 )
-async def test_the_doctor_looks_whether_the_server_has_the_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, models: str, state: CheckState
+async def test_the_doctor_calls_the_model_once_and_names_the_remedy(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: Answer,
+    state: CheckState,
+    remedy: str,
 ) -> None:
     monkeypatch.setenv("MODEL_KEY", KEY)
     async with running_server(OpenAIServer(api_key=KEY)) as server:
-        server.models = Status(status=200, body=models)
+        server.enqueue(answer)
         program = with_model(program_in(tmp_path, has_prosody=False, port=9), server.base_url)
 
-        (check,) = await check_models(assistant_of(program))
+        (check,) = await check_models(assistant_of(program), tmp_path)
 
-    assert check.state is state
+    assert (check.state, check.remedy) == (state, remedy)
+    assert len(server.requests) == 1
 
 
 def assistant_of(program: Program) -> DeploymentSpec:

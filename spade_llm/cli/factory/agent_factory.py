@@ -156,10 +156,10 @@ async def _assistant(
 
     settings = spec.settings
     prompt = read_prompt(spec.path, settings)
-    choice = await choose_model(spec)
+    choice = await choose_model(spec, factory.place.data)
     first = _open_model(choice, stack)
     model: ChatModel = first
-    fallback, fallback_table = await choose_fallback(spec), settings.fallback
+    fallback, fallback_table = await choose_fallback(spec, factory.place.data), settings.fallback
     if fallback is not None and fallback_table is not None:
         spare = _open_model(fallback, stack)
         model = FallbackModel(first, spare, patience_s=fallback_table.after_s)
@@ -189,7 +189,7 @@ async def _assistant(
             approval_seconds=limits.approval_seconds,
             recall_tokens=settings.memory.recall_tokens,
         ),
-        conduct=await _assistant_config(spec, model, stack),
+        conduct=await _assistant_config(spec, model, factory, stack),
         options=_options(spec, factory),
     )
     home, health = factory.place.data / "agents" / spec.jid, agent.model_health
@@ -201,12 +201,12 @@ async def _assistant(
 
 
 async def _assistant_config(
-    spec: DeploymentSpec, model: ChatModel, stack: AsyncExitStack
+    spec: DeploymentSpec, model: ChatModel, factory: AgentFactory, stack: AsyncExitStack
 ) -> AssistantConfig:
     from spade_llm.assistant.config import AssistantConfig, PresentationOptions
     from spade_llm.assistant.middleware.quota import PeerQuota
 
-    guardrails = await build_guardrails(spec, model, stack)
+    guardrails = await build_guardrails(spec, model, factory.place.data, stack)
     return AssistantConfig(
         termination_markers=tuple(spec.settings.ending.markers),
         max_interactions_per_conversation=spec.settings.ending.max_interactions,
@@ -241,7 +241,7 @@ async def _memory(
 ) -> XmppAgent:
     from spade_llm.agents.memory import MemoryAgent
 
-    choice = await choose_learning_model(spec)
+    choice = await choose_learning_model(spec, factory.place.data)
     return MemoryAgent(
         spec.jid,
         password,
@@ -270,7 +270,7 @@ async def _rag(
     from spade_llm.agents.rag import RAGAgent, RagOptions
 
     data, settings = factory.place.data, spec.settings
-    choice = await choose_model(spec)
+    choice = await choose_model(spec, data)
     return RAGAgent(
         spec.jid,
         password,

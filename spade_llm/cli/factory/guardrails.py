@@ -10,6 +10,7 @@ from spade_llm.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
+    from pathlib import Path
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.core.settings import GuardrailTable
@@ -26,27 +27,32 @@ class Guardrails:
 
 
 async def build_guardrails(
-    spec: DeploymentSpec, model: ChatModel, stack: AsyncExitStack
+    spec: DeploymentSpec, model: ChatModel, data: Path, stack: AsyncExitStack
 ) -> Guardrails:
-    """`model` judges where a table names no other model; the stack closes those others.
+    """`model` judges where a table names no other model; the stack closes those others. `data`: the
+    data directory, whose model.toml names the model of `kind = "auto"`.
 
     Raises ConfigurationError.
     """
-    tables = spec.settings.guardrails
-    built = [
-        (table, await _guardrail(table, f"{spec.path}: guardrails.{number}", model, stack))
-        for number, table in enumerate(tables)
-    ]
+    built = []
+    for number, table in enumerate(spec.settings.guardrails):
+        judge, key = model, f"guardrails.{number}"
+        if table.provider is not None:
+            choice = await configured_choice(
+                table.provider, spec.path, key=f"{key}.provider", data=data
+            )
+            own = build_model(choice)
+            stack.push_async_callback(own.aclose)
+            judge = own
+        built.append((table, _guardrail(table, spec.path, key, judge)))
     return Guardrails(
         input=tuple(guardrail for table, guardrail in built if table.on != "output"),
         output=tuple(guardrail for table, guardrail in built if table.on != "input"),
     )
 
 
-async def _guardrail(
-    table: GuardrailTable, where: str, model: ChatModel, stack: AsyncExitStack
-) -> Guardrail:
-    name = table.name or where.rpartition(" ")[2]
+def _guardrail(table: GuardrailTable, path: Path, key: str, judge: ChatModel) -> Guardrail:
+    name = table.name or key
     try:
         match table.kind:
             case "keyword":
@@ -54,9 +60,9 @@ async def _guardrail(
             case "regex":
                 return _regex(table, name)
             case "model":
-                return await _judge(table, name, where, model, stack)
+                return _judge(table, name, judge)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{where}: {error}") from None
+        raise ConfigurationError(f"{path}: {key}: {error}") from None
 
 
 def _keyword(table: GuardrailTable, name: str) -> Guardrail:
@@ -86,19 +92,13 @@ def _regex(table: GuardrailTable, name: str) -> Guardrail:
     )
 
 
-async def _judge(
-    table: GuardrailTable, name: str, where: str, model: ChatModel, stack: AsyncExitStack
-) -> Guardrail:
+def _judge(table: GuardrailTable, name: str, model: ChatModel) -> Guardrail:
     """Build a guardrail that asks a model. Its usage counts towards the person that wrote the
     text."""
     from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
     from spade_llm.guardrails import LLMGuardrail
     from spade_llm.providers import OfflineProvider
 
-    if table.provider is not None:
-        judge = build_model(await configured_choice(table.provider, named_in=f"{where}.provider"))
-        stack.push_async_callback(judge.aclose)
-        model = judge
     if isinstance(model, OfflineProvider):
         raise ConfigurationError(
             'kind = "model" needs a language model, but only rules are available: configure one in'

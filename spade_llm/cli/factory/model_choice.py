@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
 import logging
 import os
 from contextlib import asynccontextmanager, contextmanager
@@ -13,13 +12,17 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from spade_llm.cli.factory.model_file import MODEL_FILE
+from spade_llm.cli.ollama import list_models, ollama_url
 from spade_llm.core.directory_lock import is_locked
-from spade_llm.core.errors import ConfigurationError, ModelError
+from spade_llm.core.errors import ConfigurationError, ModelError, ModelFailure
 from spade_llm.core.settings import (
     Environment,
     FallbackTable,
     ProviderTable,
+    load_network_model,
     read_environment,
+    read_secret,
     variable,
 )
 from spade_llm.providers.fallback import ModelFault
@@ -45,14 +48,30 @@ URLS = {
     "lm_studio": "http://localhost:1234/v1",
     "vllm": "http://localhost:8000/v1",
 }
-OLLAMA = ("localhost", 11434)
-# Short, as on the loopback a closed port refuses at once.
-OLLAMA_DEADLINE_S = 0.3
-MAX_ANSWER_BYTES = 1_000_000
+CONNECT_COMMAND = "spade-llm model set PROVIDER/NAME"
+CONNECT_HINT = f"`{CONNECT_COMMAND}` connects one, for instance ollama/qwen3"
+
+_SET = f"`{CONNECT_COMMAND}`"
+REMEDIES = {
+    ModelFailure.UNKNOWN_HOST: f"correct the address: {_SET} with --url URL",
+    ModelFailure.CONNECTION_REFUSED: (
+        f"start the model's server (Ollama: `ollama serve`), or set another model: {_SET}"
+    ),
+    ModelFailure.UNREACHABLE: f"check the network, or correct the address: {_SET} with --url URL",
+    ModelFailure.TIMEOUT: "try again when the model is loaded, or raise timeout_s in [provider]",
+    ModelFailure.WRONG_KEY: f"set another key: {_SET} with --key-file FILE, or type it in",
+    ModelFailure.UNKNOWN_MODEL: f"set a model that it has (Ollama: `ollama pull NAME`): {_SET}",
+    ModelFailure.RATE_LIMIT: "wait, or raise the limit at the provider",
+    ModelFailure.QUOTA: f"check the account at the provider, or set another model: {_SET}",
+    ModelFailure.INCOMPATIBLE: f"set the API's address, usually …/v1: {_SET} with --url URL",
+    ModelFailure.SERVER_ERROR: "see the log of the model's server",
+    ModelFailure.OTHER: f"see log/ in the data directory, or set another model: {_SET}",
+}
+"""Remedies of a model's failure, each in one line."""
 
 MODEL_RECORD_FILE = "model.json"
-MODEL_CHECK_TIMEOUT_S = 10.0
-"""Timeout in seconds of the model check at start-up."""
+MODEL_CHECK_TIMEOUT_S = 60.0
+"""Timeout in seconds of the test call at start-up: a local server may load the model first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,57 +83,83 @@ class ModelChoice:
     # Kept out of repr(), and with it out of logs and tracebacks.
     api_key: str = field(default="", repr=False)
     table: ProviderTable = ProviderTable()
+    source: str = ""
+    """File or variable that says so."""
+    has_idle_ollama: bool = False
+    """An Ollama runs here, and has no model that can chat."""
 
     @property
     def description(self) -> str:
         """Description of the model in one line, printed at start-up."""
         if self.kind == "offline":
             why = "" if self.table.kind == "offline" else "none is configured and no Ollama runs: "
-            return f"{why}rules instead of a model (OPENAI_API_KEY or Ollama give a real one)"
+            if self.has_idle_ollama:
+                why = "the Ollama of this machine has no model yet: "
+            return f"{why}rules instead of a model ({CONNECT_HINT})"
+        return f"{self.model} at {self.shown_url or 'an invalid URL'}"
+
+    @property
+    def shown_url(self) -> str:
+        """URL without user, password and query, which may be secret; empty: there is none."""
         try:
             parts = urlsplit(self.base_url)
         except ValueError:
-            return f"{self.model} at an invalid URL"
-        # User, password and query may be secret.
+            return ""
         host = parts.netloc.rpartition("@")[2]
-        return f"{self.model} at {urlunsplit((parts.scheme, host, parts.path, '', ''))}"
+        return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
-async def choose_model(spec: DeploymentSpec) -> ModelChoice:
+async def choose_model(spec: DeploymentSpec, data: Path) -> ModelChoice:
     """Choose the model of an assistant. Raises ConfigurationError if its table is incomplete."""
-    return await configured_choice(spec.settings.provider, named_in=f"{spec.path}: provider")
+    return await configured_choice(spec.settings.provider, spec.path, key="provider", data=data)
 
 
-async def choose_fallback(spec: DeploymentSpec) -> ModelChoice | None:
+async def choose_fallback(spec: DeploymentSpec, data: Path) -> ModelChoice | None:
     """Choose the fallback for an assistant's model; None if none is configured. Raises as
     `choose_model` does."""
     table = spec.settings.fallback
-    return await configured_choice(table, named_in=f"{spec.path}: fallback") if table else None
+    if table is None:
+        return None
+    return await configured_choice(table, spec.path, key="fallback", data=data)
 
 
-async def choose_learning_model(spec: DeploymentSpec) -> ModelChoice | None:
+async def choose_learning_model(spec: DeploymentSpec, data: Path) -> ModelChoice | None:
     """Choose the model by which a memory agent learns facts; None means by rules only. Raises as
     `choose_model` does."""
     learning = spec.settings.learning
     if not learning.enabled or learning.provider is None:
         return None
-    choice = await configured_choice(learning.provider, named_in=f"{spec.path}: learning.provider")
+    choice = await configured_choice(
+        learning.provider, spec.path, key="learning.provider", data=data
+    )
     return None if choice.kind == "offline" else choice
 
 
-async def configured_choice(table: ProviderTable, *, named_in: str) -> ModelChoice:
-    """Raises ConfigurationError if the table or the environment is incomplete."""
-    environment = read_environment()
+async def configured_choice(
+    table: ProviderTable, path: Path, *, key: str, data: Path
+) -> ModelChoice:
+    """Choose the model that the table names; for `auto`: that of DATA/model.toml, of the
+    environment, of a local Ollama, else rules. `path` and `key`: the place of the table.
+
+    Raises:
+        ConfigurationError: the table or the environment is incomplete.
+    """
+    if table.kind == "auto":
+        path, key = data / MODEL_FILE, "provider"
+        table = load_network_model(path)
+    environment, source = read_environment(), f"{path}: {key}"
     match table.kind:
         case "auto":
             return await _automatic(environment)
         case "offline":
-            return ModelChoice(kind="offline", table=table)
+            return ModelChoice(kind="offline", table=table, source=source)
         case "openai" | "openai_compatible":
-            return _with_key(table, environment, named_in=named_in)
+            return _with_key(table, environment, path, key)
         case _:
             url = table.base_url or URLS[table.kind]
-            return ModelChoice(kind="local", model=table.model or "", base_url=url, table=table)
+            return ModelChoice(
+                kind="local", model=table.model or "", base_url=url, table=table, source=source
+            )
 
 
 def build_model(choice: ModelChoice) -> OpenAIModel | OfflineProvider:
@@ -207,10 +252,13 @@ def _limits(table: ProviderTable) -> ModelLimits:
 async def _automatic(environment: Environment) -> ModelChoice:
     if environment.openai_api_key or environment.openai_base_url:
         return _from_environment(environment)
-    model = await asyncio.to_thread(_first_ollama_model)
-    if model is None:
-        return ModelChoice(kind="offline")
-    return ModelChoice(kind="local", model=model, base_url=URLS["ollama"])
+    url = ollama_url()
+    models = await asyncio.to_thread(list_models, url)
+    if not models:
+        return ModelChoice(kind="offline", has_idle_ollama=models is not None)
+    return ModelChoice(
+        kind="local", model=models[0], base_url=f"{url}/v1", source="the Ollama of this machine"
+    )
 
 
 def _from_environment(environment: Environment) -> ModelChoice:
@@ -222,59 +270,46 @@ def _from_environment(environment: Environment) -> ModelChoice:
         model=environment.openai_model or DEFAULT_OPENAI_MODEL,
         base_url=environment.openai_base_url or OPENAI_URL,
         api_key=key,
+        source="OPENAI_* in the environment",
     )
 
 
-def _with_key(table: ProviderTable, environment: Environment, *, named_in: str) -> ModelChoice:
-    key = _key(table, environment, named_in)
+def _with_key(table: ProviderTable, environment: Environment, path: Path, key: str) -> ModelChoice:
+    secret = _read_key(table, environment, path, key)
     if table.kind == "openai":
         model = table.model or environment.openai_model or DEFAULT_OPENAI_MODEL
         url = table.base_url or environment.openai_base_url or OPENAI_URL
     else:
         model, url = table.model or "", table.base_url or ""
-    kind: Literal["openai", "local"] = "openai" if key else "local"
-    return ModelChoice(kind=kind, model=model, base_url=url, api_key=key, table=table)
+    return ModelChoice(
+        kind="openai" if secret else "local",
+        model=model,
+        base_url=url,
+        api_key=secret,
+        table=table,
+        source=f"{path}: {key}",
+    )
 
 
-def _key(table: ProviderTable, environment: Environment, named_in: str) -> str:
+def _read_key(table: ProviderTable, environment: Environment, path: Path, key: str) -> str:
     if table.api_key_env:
-        return variable(table.api_key_env, named_in=f"{named_in}.api_key_env")
+        return variable(table.api_key_env, named_in=f"{path}: {key}.api_key_env")
+    if table.api_key_file:
+        return read_secret(path, table.api_key_file, key=f"{key}.api_key_file")
     if table.kind == "openai_compatible":
         return ""
     if not environment.openai_api_key:
         raise ConfigurationError(
-            f"{named_in}.kind: openai needs a key: set OPENAI_API_KEY, or name another variable"
-            " in api_key_env"
+            f"{path}: {key}.kind: openai needs a key: set OPENAI_API_KEY, name another variable in"
+            " api_key_env or a file in api_key_file, or let `spade-llm model set` ask for it"
         )
     return environment.openai_api_key
-
-
-class _OllamaModel(BaseModel):
-    name: str
-
-
-class _OllamaTags(BaseModel):
-    models: list[_OllamaModel] = []
-
-
-def _first_ollama_model() -> str | None:
-    """The first model of a local Ollama that can chat; None without one. Uses no proxy."""
-    connection = http.client.HTTPConnection(*OLLAMA, timeout=OLLAMA_DEADLINE_S)
-    try:
-        connection.request("GET", "/api/tags")
-        body = connection.getresponse().read(MAX_ANSWER_BYTES)
-        tags = _OllamaTags.model_validate_json(body)
-    except (OSError, http.client.HTTPException, ValidationError) as error:
-        logger.info("no Ollama at %s:%s: %s", *OLLAMA, type(error).__name__)
-        return None
-    finally:
-        connection.close()
-    return next((one.name for one in tags.models if "embed" not in one.name), None)
 
 
 async def _check_model(model: OpenAIModel, health: ModelHealth) -> None:
     try:
         await model.check(within_s=MODEL_CHECK_TIMEOUT_S)
+        logger.info("model %s answers", model.name)
     except ModelError as error:
         logger.warning("model %s: %s", model.name, error)
         health.fail(error)

@@ -9,6 +9,7 @@ from spade_llm.core.settings.agent_toml import (
     LearningTable,
     LimitsTable,
     MemoryTable,
+    NetworkModel,
     NetworkTable,
     PeerLimitsTable,
     ReflectionTable,
@@ -18,8 +19,10 @@ from spade_llm.core.settings.agent_toml import (
     TelemetryTable,
     UploadTable,
     load_agent,
+    load_network_model,
     read_password,
     read_prompt,
+    read_secret,
 )
 from spade_llm.core.settings.environment import (
     Environment,
@@ -65,6 +68,7 @@ __all__ = [
     "MannersTable",
     "McpTable",
     "MemoryTable",
+    "NetworkModel",
     "NetworkTable",
     "PeerLimitsTable",
     "ProviderTable",
@@ -80,8 +84,10 @@ __all__ = [
     "get_variable",
     "load_agent",
     "load_env_vars",
+    "load_network_model",
     "read_environment",
     "read_password",
     "read_prompt",
+    "read_secret",
     "variable",
 ]

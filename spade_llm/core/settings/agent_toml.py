@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import (
     Field,
@@ -41,6 +41,8 @@ from spade_llm.core.settings.tables import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+T = TypeVar("T", bound=Table)
 
 _KEYS_OF_STRATEGY = {
     "none": set[str](),
@@ -404,15 +406,33 @@ class AgentSettings(Table):
             )
 
 
+class NetworkModel(Table):
+    """`model.toml` in the data directory: the model of agents with `[provider] kind = "auto"`."""
+
+    provider: ProviderTable = ProviderTable()
+
+
 def load_agent(path: Path) -> AgentSettings:
     """The settings in an agent.toml.
 
     Raises:
         ConfigurationError: names the file, the key and the fix.
     """
+    return _load(path, AgentSettings)
+
+
+def load_network_model(path: Path) -> ProviderTable:
+    """The `[provider]` of a data directory's model.toml; `kind = "auto"` if there is no such file.
+
+    Raises:
+        ConfigurationError: names the file, the key and the fix.
+    """
+    return _load(path, NetworkModel).provider if path.is_file() else ProviderTable()
+
+
+def _load(path: Path, schema: type[T]) -> T:
     try:
-        values = tomllib.loads(read_text(path))
-        return AgentSettings.model_validate(values)
+        return schema.model_validate(tomllib.loads(read_text(path)))
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path}: not valid TOML: {error}") from None
     except ValidationError as error:
@@ -447,12 +467,20 @@ def read_password(path: Path, settings: AgentSettings) -> str | None:
         return variable(settings.password_env, named_in=f"{path}: password_env")
     if settings.password_file is None:
         return None
-    file = path.parent / settings.password_file
-    # Editors end a file with a line break, which is no part of the password.
-    password = read_text(file, named_in=f"{path}: password_file").strip()
-    if not password:
-        raise ConfigurationError(f"{path}: password_file {settings.password_file!r} is empty")
-    return password
+    return read_secret(path, settings.password_file, key="password_file")
+
+
+def read_secret(path: Path, file: str, *, key: str) -> str:
+    """The secret in a file that the toml at `path` names in `key`, relative to the toml.
+
+    Raises:
+        ConfigurationError: the file is missing or empty.
+    """
+    # Editors end a file with a line break, which is no part of the secret.
+    secret = read_text(path.parent / file, named_in=f"{path}: {key}").strip()
+    if not secret:
+        raise ConfigurationError(f"{path}: {key} {file!r} is empty")
+    return secret
 
 
 def _key(location: tuple[int | str, ...]) -> str:

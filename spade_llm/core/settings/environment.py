@@ -3,9 +3,10 @@
 SPADE_LLM_DATA, SPADE_LLM_SERVER, SPADE_LLM_DOMAIN and SPADE_LLM_CA are the defaults of --data,
 --server, --domain and --ca, and say to agents that were told no server where theirs is;
 SPADE_LLM_REGISTER lets those make their account; OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL
-say which model `kind = "auto"` takes; LLM_MEMORY_BATCH_MAX_SIZE bounds the batches of the memory
-tools; OTEL_EXPORTER_OTLP_ENDPOINT is the default of telemetry.endpoint (the exporter reads its
-other variables itself); password_env, api_key_env, env and headers_env name variables of your own.
+say which model `kind = "auto"` takes, OLLAMA_HOST where Ollama is; LLM_MEMORY_BATCH_MAX_SIZE bounds
+the batches of the memory tools; OTEL_EXPORTER_OTLP_ENDPOINT is the default of telemetry.endpoint
+(the exporter reads its other variables itself); password_env, api_key_env, env and headers_env name
+variables of your own.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from spade_llm.core.settings.agent_toml import AgentSettings
+    from spade_llm.core.settings.tables import ProviderTable
 
 _VARIABLES = {
     "data": "SPADE_LLM_DATA",
@@ -35,6 +37,7 @@ _VARIABLES = {
     "openai_api_key": "OPENAI_API_KEY",
     "openai_base_url": "OPENAI_BASE_URL",
     "openai_model": "OPENAI_MODEL",
+    "ollama_host": "OLLAMA_HOST",
     "memory_batch_max_size": "LLM_MEMORY_BATCH_MAX_SIZE",
     "collector": "OTEL_EXPORTER_OTLP_ENDPOINT",
 }
@@ -91,6 +94,7 @@ class Environment(BaseModel):
     openai_api_key: str | None = Field(default=None, repr=False)
     openai_base_url: str | None = None
     openai_model: str | None = None
+    ollama_host: str | None = None
     memory_batch_max_size: int = Field(default=100, ge=1, le=1000, strict=False)
     collector: CollectorUrl | None = None
 
@@ -126,9 +130,9 @@ def load_env_vars(env_file: str = ".env") -> dict[str, str]:
     return found
 
 
-def secret_variables(settings: AgentSettings) -> frozenset[str]:
+def secret_variables(settings: AgentSettings, network: ProviderTable) -> frozenset[str]:
     """Names of the variables that this agent's settings name, and OPENAI_* if it may call a model
-    by them."""
+    by them. `network`: the model of agents with `kind = "auto"`."""
     names = {settings.password_env, settings.embeddings.api_key_env}
     for server in settings.mcp.values():
         names |= {*server.env, *server.headers_env.values()}
@@ -137,7 +141,7 @@ def secret_variables(settings: AgentSettings) -> frozenset[str]:
     if settings.kind in ("assistant", "rag"):
         providers.append(settings.provider)
     for provider in filter(None, providers):
-        names.add(provider.api_key_env)
+        names.add(network.api_key_env if provider.kind == "auto" else provider.api_key_env)
         if provider.kind in ("auto", "openai", "openai_compatible"):
             names |= MODEL_VARIABLES
     return frozenset(name for name in names if name)

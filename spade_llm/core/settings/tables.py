@@ -178,6 +178,8 @@ class ProviderTable(Table):
     base_url: Name | None = None
     api_key_env: Name | None = None
     """Name of the environment variable that holds the key."""
+    api_key_file: Name | None = None
+    """File that holds the key, relative to the toml; instead of `api_key_env`."""
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: Count | None = None
     timeout_s: Seconds = Field(default=60.0)
@@ -186,12 +188,17 @@ class ProviderTable(Table):
 
     @model_validator(mode="after")
     def _is_complete(self) -> ProviderTable:
-        if self.kind == "auto" and (self.model or self.base_url or self.api_key_env):
-            raise ValueError('with kind = "auto" leave model, base_url and api_key_env out')
+        key = "api_key_file" if self.api_key_file else "api_key_env" if self.api_key_env else ""
+        if self.api_key_env and self.api_key_file:
+            raise ValueError("give api_key_env or api_key_file, not both")
+        if self.kind == "auto" and (self.model or self.base_url or key):
+            raise ValueError(
+                'with kind = "auto" leave model, base_url, api_key_env and api_key_file out'
+            )
         if self.kind in {"ollama", "lm_studio", "vllm", "openai_compatible"} and not self.model:
             raise ValueError(f'kind = "{self.kind}" needs the key model')
-        if self.api_key_env and self.kind not in {"openai", "openai_compatible"}:
-            raise ValueError(f'kind = "{self.kind}" takes no api_key_env; "openai_compatible" does')
+        if key and self.kind not in {"openai", "openai_compatible"}:
+            raise ValueError(f'kind = "{self.kind}" takes no {key}; "openai_compatible" does')
         if self.kind == "openai_compatible" and not self.base_url:
             raise ValueError('kind = "openai_compatible" needs the key base_url')
         return self

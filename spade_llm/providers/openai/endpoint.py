@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 
 import httpx2
 import openai
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from spade_llm.core.errors import InvalidModelOutput, ModelUnavailable
-from spade_llm.providers.openai.errors import SDK_ERRORS, RequestInfo, translate
+from spade_llm.providers.openai.errors import (
+    SDK_ERRORS,
+    RequestInfo,
+    not_json,
+    translate,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -82,12 +87,11 @@ class OpenAIEndpoint:
         """
         async with self._post(path, body, {"Accept": "application/json"}) as response:
             if "json" not in (content_type := _content_type(response)):
-                raise _wrong_type(content_type)
+                raise not_json(self._server, content_type)
             return self._redacted_bytes(await _read_all(response, max_bytes))
 
-    async def models(self, *, model: str) -> list[str]:
-        """List the ids of the server's models; empty if it has no list. `model` is the name used in
-        errors.
+    async def models(self, *, model: str) -> list[ListedModel]:
+        """List the server's models; empty if it has no list. `model` is the name used in errors.
 
         Raises:
             ModelError: the server is unavailable, or does not accept the key.
@@ -100,7 +104,7 @@ class OpenAIEndpoint:
                 options={"headers": headers, "timeout": self._timeout_s},
             )
             async with aclosing(response):
-                return _ids(await _read_all(response, MAX_LIST_BYTES))
+                return _listed(await _read_all(response, MAX_LIST_BYTES))
         except SDK_ERRORS as error:
             if isinstance(error, openai.APIStatusError) and error.status_code != 401:
                 return []  # Not every server has a list, nor lets every key read it.
@@ -118,7 +122,7 @@ class OpenAIEndpoint:
                 yield self._redacted_bytes(await _read_all(response, max_bytes))
                 yield END_OF_STREAM
             else:
-                raise _wrong_type(content_type)
+                raise not_json(self._server, content_type)
 
     async def _send(self, path: str, body: RequestBody, headers: dict[str, str]) -> httpx2.Response:
         return await self._client.post(
@@ -163,30 +167,33 @@ def _valid_unicode(body: RequestBody) -> RequestBody:
     return cleaned
 
 
-class _Listed(BaseModel):
+class ListedModel(BaseModel):
+    """Model in a server's list."""
+
     id: str
+    # Not in OpenAI's protocol: vLLM, OpenRouter, Mistral and LM Studio, Groq.
+    context_tokens: object = Field(
+        default=None,
+        validation_alias=AliasChoices(
+            "max_model_len", "context_length", "max_context_length", "context_window"
+        ),
+    )
+    """Length of the context window, if the server says it."""
 
 
 class _List(BaseModel):
-    data: list[_Listed] = []
+    data: list[ListedModel] = []
 
 
-def _ids(raw: bytes) -> list[str]:
+def _listed(raw: bytes) -> list[ListedModel]:
     try:
-        return [one.id for one in _List.model_validate_json(raw).data]
+        return _List.model_validate_json(raw).data
     except ValidationError:
         return []
 
 
 def _content_type(response: httpx2.Response) -> str:
     return response.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _wrong_type(content_type: str) -> InvalidModelOutput:
-    return InvalidModelOutput(
-        f"The model's server answered {content_type or 'no content type'!r} instead of JSON; "
-        "check that base_url ends in the API's path, usually /v1."
-    )
 
 
 def _too_large(max_bytes: int) -> InvalidModelOutput:

@@ -16,6 +16,7 @@ from spade_llm.core.errors import (
     InvalidModelOutput,
     ModelDenied,
     ModelError,
+    ModelFailure,
     ModelUnavailable,
     RateLimited,
 )
@@ -44,11 +45,18 @@ TOO_LONG = re.compile(
 )
 
 ADVICE = {
-    401: "{server} does not accept the API key: check it",
-    403: "{server} does not allow this API key to use {model}",
-    404: "{server} knows no model {model}, or base_url is not the API's path (usually …/v1)",
-    429: "{server}: the account's quota is used up",
+    401: ("{server} does not accept the API key: check it", ModelFailure.WRONG_KEY),
+    403: ("{server} does not allow this API key to use {model}", ModelFailure.WRONG_KEY),
+    404: (
+        "{server} knows no model {model}, or base_url is not the API's path (usually …/v1)",
+        ModelFailure.UNKNOWN_MODEL,
+    ),
+    429: ("{server}: the account's quota is used up", ModelFailure.QUOTA),
 }
+INCOMPATIBLE = (
+    "{server} does not speak the OpenAI protocol at this address (it answered {answer}); check that"
+    " base_url ends in the API's path, usually /v1."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,12 @@ def translate_event(error: object) -> ModelError:
     return ModelUnavailable(f"The model's server broke its answer off: {text!r}.")
 
 
+def not_json(server: str, content_type: str) -> InvalidModelOutput:
+    """The error for a successful answer of another content type."""
+    detail = INCOMPATIBLE.format(server=server, answer=repr(content_type or "no content type"))
+    return InvalidModelOutput(detail, cause=ModelFailure.INCOMPATIBLE)
+
+
 def is_bad_request(error: BaseException | None) -> bool:
     """True if the server disliked the form of the request, rather than being in trouble."""
     return isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError)
@@ -94,7 +108,7 @@ def _timed_out(error: Exception, request: RequestInfo) -> ModelError:
     cause = _first_cause(error)
     if isinstance(cause, aiohttp.ClientError) and not isinstance(cause, TimeoutError):
         return _disconnected(error, request)
-    return ModelUnavailable(f"{request.server} did not answer in time.")
+    return ModelUnavailable(f"{request.server} did not answer in time.", cause=ModelFailure.TIMEOUT)
 
 
 def _first_cause(error: BaseException) -> BaseException:
@@ -106,25 +120,39 @@ def _first_cause(error: BaseException) -> BaseException:
 
 
 def _disconnected(error: Exception, request: RequestInfo) -> ModelError:
-    return ModelUnavailable(_why_disconnected(_first_cause(error), request.server))
+    detail, cause = _why_disconnected(_first_cause(error), request.server)
+    return ModelUnavailable(detail, cause=cause)
 
 
-def _why_disconnected(cause: BaseException, server: str) -> str:
-    match cause:
+def _why_disconnected(error: BaseException, server: str) -> tuple[str, ModelFailure]:
+    match error:
         case aiohttp.ClientConnectorDNSError():
-            return f"{server}: this host name is unknown (DNS); check base_url and the network."
+            return (
+                f"{server}: this host name is unknown (DNS); check base_url and the network.",
+                ModelFailure.UNKNOWN_HOST,
+            )
         case aiohttp.ClientSSLError():
-            return f"{server}: the TLS connection failed ({type(cause).__name__}); check base_url."
+            return (
+                f"{server}: the TLS connection failed ({type(error).__name__}); check base_url.",
+                ModelFailure.UNREACHABLE,
+            )
         case aiohttp.ClientConnectorError(os_error=ConnectionRefusedError()):
             return (
-                f"{server} refuses connections: start the model's server there, or check base_url."
+                f"{server} refuses connections: start the model's server there, or check base_url.",
+                ModelFailure.CONNECTION_REFUSED,
             )
         case aiohttp.ClientResponseError():
-            return f"{server} does not speak HTTP; check base_url."
+            return f"{server} does not speak HTTP; check base_url.", ModelFailure.INCOMPATIBLE
         case aiohttp.ClientConnectorError():
-            return f"{server} cannot be reached ({cause.os_error.strerror}); check the network."
+            return (
+                f"{server} cannot be reached ({error.os_error.strerror}); check the network.",
+                ModelFailure.UNREACHABLE,
+            )
         case _:
-            return f"The connection to {server} was lost ({type(cause).__name__})."
+            return (
+                f"The connection to {server} was lost ({type(error).__name__}).",
+                ModelFailure.UNREACHABLE,
+            )
 
 
 def _undecodable(_: Exception, request: RequestInfo) -> ModelError:
@@ -142,16 +170,25 @@ def _status(error: Exception, request: RequestInfo) -> ModelError:
         return RateLimited(f"{said} (HTTP {status}).", retry_after=pause)
     # Request timeout, conflict and Too Early (RFC 8470) may pass by themselves, like 5xx.
     if status >= 500 or status in {408, 409, 425}:
-        return ModelUnavailable(f"{request.server} is in trouble (HTTP {status}).")
+        return ModelUnavailable(
+            f"{request.server} is in trouble (HTTP {status}).", cause=ModelFailure.SERVER_ERROR
+        )
     return _refused(error, status, request)
 
 
 def _refused(error: openai.APIStatusError, status: int, request: RequestInfo) -> ModelError:
     if error.code == "context_length_exceeded" or status == 413 or TOO_LONG.search(error.message):
         return ContextTooLong(f"The prompt does not fit into the model (HTTP {status}).")
-    if advice := ADVICE.get(status):
+    content_type = error.response.headers.get("content-type", "")
+    # A web server, or the API's server at another path; an unknown model is answered with JSON.
+    is_foreign = status == 404 and "json" not in content_type
+    if is_foreign or status == 405 or ("html" in content_type and status not in {401, 403}):
+        detail = INCOMPATIBLE.format(server=request.server, answer=f"HTTP {status}")
+        return ModelDenied(detail, cause=ModelFailure.INCOMPATIBLE)
+    if known := ADVICE.get(status):
+        advice, cause = known
         said = advice.format(server=request.server, model=repr(request.model))
-        return ModelDenied(f"{said} (HTTP {status}).")
+        return ModelDenied(f"{said} (HTTP {status}).", cause=cause)
     said = request.redact(error.message)[:SERVER_MESSAGE_CHARS]
     return ModelError(f"{request.server} refused the request (HTTP {status}): {said!r}.")
 

@@ -14,7 +14,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from spade_llm.core.errors import ConfigurationError, ModelDenied, ModelError, ModelUnavailable
+from spade_llm.core.errors import ConfigurationError, ModelError, ModelUnavailable
 from spade_llm.providers.model import TextDelta
 from spade_llm.providers.openai.request import TOKEN_LIMIT_FIELD, build_request, with_stream
 from spade_llm.providers.retry import Attempts, ModelLimits
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 
     from spade_llm.providers.model import Completion, ContextMessage, Sampling, ToolSpec
+    from spade_llm.providers.openai.probe import ModelProbe, ModelTestCall
     from spade_llm.providers.openai.request import RequestBody
 
 logger = logging.getLogger(__name__)
@@ -149,19 +150,33 @@ class OpenAIModel:
         await self._endpoint.aclose()
 
     async def check(self, *, within_s: float) -> None:
-        """Ask the server for its models, which costs no tokens.
+        """Make one call without retries, and stop reading when the answer begins: it costs a
+        prompt of a few tokens.
 
         Raises:
-            ModelError: it is away, does not accept the key, or does not list this model.
+            ModelError: the model gives no answer; `cause` says why.
         """
-        try:
-            async with asyncio.timeout(within_s):
-                known = await self._endpoint.models(model=self.name)
-        except TimeoutError:
-            raise ModelUnavailable(f"{self._server} did not answer in {within_s:g} s.") from None
-        names = {*known, *(one.partition(":")[0] for one in known)}  # Ollama: name:tag
-        if known and self.name not in names:
-            raise ModelDenied(f"{self._server} does not list the model {self.name!r}; check it.")
+        await self._test_call().check(within_s=within_s)
+
+    async def probe(self, *, within_s: float) -> ModelProbe:
+        """Measure one call without retries, in which the model is offered a tool, and look up its
+        context window in the server's list of models.
+
+        Raises:
+            ModelError: the model gives no answer; `cause` says why.
+        """
+        return await self._test_call().probe(within_s=within_s)
+
+    def _test_call(self) -> ModelTestCall:
+        from spade_llm.providers.openai.probe import ModelTestCall
+
+        return ModelTestCall(
+            self._endpoint,
+            server=self._server,
+            model=self.name,
+            optional_fields=self._optional_fields,
+            build=lambda messages, tools: self._request(messages, tools, "auto", None, None),
+        )
 
     async def complete(
         self,

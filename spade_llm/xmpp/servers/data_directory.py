@@ -50,6 +50,8 @@ class RunRecord(BaseModel):
     person: str
     web: tuple[str, ...] = ()
     """URLs of its gateways, without a path."""
+    agents_folder: Path | None = None
+    """Folder of the agents' settings; None: those that come with the package."""
 
     def write(self, data: Path) -> None:
         """Write the record atomically: a reader never sees half of it."""
