@@ -1,7 +1,4 @@
-"""`spade-llm chat` and `ask`: streams answers to a terminal or a script, and asks for approval.
-
-In a terminal, prompt_toolkit edits lines and keeps a history; Ctrl-C stops only the current answer.
-"""
+"""`spade-llm chat` and `ask`: streams answers to a terminal or a script, and asks for approval."""
 
 from __future__ import annotations
 
@@ -9,51 +6,71 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError as FutureCancelledError
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.chat.service import AnswerDelta, ApprovalPrompt
-from spade_llm.assistant.turn.approval import ApprovalVerdict, read_answer
+from spade_llm.assistant.chat.client import ChatClient
+from spade_llm.cli.answers import QUIT_COMMANDS, PlainOutput, describe_waiting, write_answer
+from spade_llm.cli.command_line import EXIT_SIGINT
 from spade_llm.cli.context import assistant_jid, find_context, login, person_jid
 from spade_llm.cli.output import show
-from spade_llm.cli.signals import STDIN, cancel_on_ctrl_c, run_until_stopped
-from spade_llm.cli.terminal import sanitize_line, sanitize_text
-from spade_llm.core.errors import RequestError, SpadeLLMError
+from spade_llm.cli.signals import STDIN, run_until_stopped
+from spade_llm.cli.terminal import sanitize_line, sanitize_text, style
+from spade_llm.core.errors import RequestTimeout, SpadeLLMError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
-    from prompt_toolkit import PromptSession
-
     from spade_llm.agents import ChatAgent
-
-ReadReply = Callable[[], Awaitable[str]]
-"""Callback that reads the person's next line."""
-
-QUIT_COMMANDS = frozenset({"/quit", "/exit"})
-PROMPT = "you> "
-APPROVAL_PROMPT = "yes or no> "
+    from spade_llm.assistant.chat.service import ChatReply
 
 MAX_BUFFERED_LINES = 100
 """Maximum number of lines read ahead; then the program that writes them has to wait."""
 
 
 def main(options: argparse.Namespace) -> int:
-    return run_until_stopped(_ask(options) if options.command == "ask" else _chat(options))
+    if options.command != "ask":
+        return run_until_stopped(_chat(options))
+    status = run_until_stopped(_ask(options), stopped=EXIT_SIGINT)
+    if status == EXIT_SIGINT:
+        _tell("stopped: the question is withdrawn")
+    return status
 
 
 async def _ask(options: argparse.Namespace) -> int:
     """Ask one question, and print its answer on standard output."""
     cli_context = find_context(options)
     async with login(person_jid(options, cli_context), cli_context) as client:
-        reply = await client.say(assistant_jid(options, cli_context), options.question)
+        reply = await _reply(client, assistant_jid(options, cli_context), options)
     if reply.failure:
         raise SpadeLLMError(sanitize_line(reply.text))
     show(options, reply, sanitize_text(reply.text))
     return 0
+
+
+async def _reply(client: ChatAgent, peer: str, options: argparse.Namespace) -> ChatReply:
+    """Ask; tell on standard error what is waited for. Raises RequestError."""
+    waiting = asyncio.create_task(
+        describe_waiting(client, peer, lambda state: _tell(f"{state} (Ctrl-C leaves)"))
+    )
+    try:
+        chat = ChatClient(client.node.requester, peer, timeout_s=options.timeout)
+        return await chat.say(options.question)
+    except RequestTimeout:
+        raise SpadeLLMError(
+            f"{peer} did not answer within {options.timeout} s: see `spade-llm doctor`, or wait"
+            " longer with --timeout"
+        ) from None
+    finally:
+        waiting.cancel()
+        await asyncio.wait([waiting])
+
+
+def _tell(line: str) -> None:
+    """Print a line beside the answer, which alone is on standard output."""
+    print(style(line, "dim", sys.stderr), file=sys.stderr, flush=True)
 
 
 async def _chat(options: argparse.Namespace) -> int:
@@ -72,7 +89,9 @@ async def converse(client: ChatAgent, peer: str, *, history: Path) -> int:
     Returns 1 if a line of a script was not answered, else 0.
     """
     if is_terminal():
-        await _converse_in_terminal(client, peer, history / "chat-history")
+        from spade_llm.cli.terminal_chat import TerminalChat
+
+        await TerminalChat(client, peer, history=history / "chat-history").run()
         return 0
     return 0 if await _converse_by_lines(client, peer) else 1
 
@@ -88,7 +107,7 @@ async def _converse_by_lines(client: ChatAgent, peer: str) -> bool:
     async for line in lines:
         if line in QUIT_COMMANDS:
             break
-        if line and not await write_answer(client, peer, line, _write_output, listen):
+        if line and not await write_answer(client, peer, line, PlainOutput(_write_output, listen)):
             is_answered = False
     return is_answered
 
@@ -123,99 +142,5 @@ def _read_lines() -> Iterator[str]:
         yield pending.decode(errors="replace")
 
 
-async def _converse_in_terminal(client: ChatAgent, peer: str, history: Path) -> None:
-    """Chat until /quit, Ctrl-D or Ctrl-C. During an answer, Ctrl-C stops only that answer."""
-    from prompt_toolkit import PromptSession
-    from prompt_toolkit.history import FileHistory
-
-    print(f"Chatting with {peer}. /help lists its commands; /quit or Ctrl-D leaves.")
-    history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # FileHistory would create the file with the umask, readable for others.
-    os.close(os.open(history, os.O_CREAT | os.O_RDWR, 0o600))
-    session: PromptSession[str] = PromptSession(history=FileHistory(str(history)))
-
-    async def listen() -> str:
-        return await _read_prompt(session, APPROVAL_PROMPT) or ""
-
-    while (text := await _read_prompt(session, PROMPT)) is not None:
-        if not text:
-            continue
-        answering = asyncio.create_task(write_answer(client, peer, text, _write_output, listen))
-        try:
-            with cancel_on_ctrl_c(answering):
-                await asyncio.wait([answering])
-        finally:
-            answering.cancel()
-            await asyncio.wait([answering])
-        if answering.cancelled():
-            _write_output("\n(stopped)\n")
-
-
-async def _read_prompt(session: PromptSession[str], prompt: str) -> str | None:
-    """Read the person's next line; None means that they leave."""
-    from prompt_toolkit.patch_stdout import patch_stdout
-
-    try:
-        with patch_stdout():
-            # Ctrl-C is a key in raw mode; prompt_toolkit's handler would displace ours in the loop.
-            text = (await session.prompt_async(prompt, handle_sigint=False)).strip()
-    except (EOFError, KeyboardInterrupt):
-        return None
-    return None if text in QUIT_COMMANDS else text
-
-
 def _write_output(text: str) -> None:
     print(text, end="", flush=True)
-
-
-async def write_answer(
-    client: ChatAgent, peer: str, text: str, write: Callable[[str], None], read_reply: ReadReply
-) -> bool:
-    """Say `text` to `peer` and write the answer and its sources; False if there was none, or only
-    an apology.
-
-    Control characters are removed: text that a model repeats from elsewhere could otherwise hide
-    what a person is asked to approve.
-    """
-
-    def write_sanitized(piece: str) -> None:
-        write(sanitize_text(piece))
-
-    written, failure = "", ""
-    try:
-        async for part in client.stream(peer, text, can_approve=True):
-            if isinstance(part, AnswerDelta):
-                write_sanitized(part.text)
-                written += part.text
-            elif isinstance(part, ApprovalPrompt):
-                await _ask_approval(client, peer, part, write_sanitized, read_reply)
-            else:
-                # A final text that differs from the streamed text is printed again completely.
-                is_continued = part.text.startswith(written)
-                rest = part.text[len(written) :] if is_continued else f"\n{part.text}"
-                sources = f"\n(read: {', '.join(part.sources)})" if part.sources else ""
-                write_sanitized(f"{rest}{sources}\n")
-                failure = part.failure
-    except RequestError as error:
-        write_sanitized(f"{peer} did not answer: {error}\n")
-        return False
-    return not failure
-
-
-async def _ask_approval(
-    client: ChatAgent,
-    peer: str,
-    asked: ApprovalPrompt,
-    write: Callable[[str], None],
-    read_reply: ReadReply,
-) -> None:
-    """Let the person answer; anything but a clear yes is a no."""
-    write(f"\n{asked.text}\n")
-    try:
-        async with asyncio.timeout(asked.expires_s):
-            is_approved = read_answer(await read_reply()) is ApprovalVerdict.YES
-        await client.approve(peer, asked.question, is_approved=is_approved)
-    except TimeoutError:
-        write("(not answered in time)\n")
-    except RequestError as error:
-        write(f"({error})\n")

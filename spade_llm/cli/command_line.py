@@ -44,6 +44,7 @@ SETTINGS_KEYS = ("mcpServers", "servers")
 """Keys of the server list in the settings of MCP clients: of most clients, and of some editors."""
 
 DATA_HELP = "directory of all state (default: $SPADE_LLM_DATA, else ./spade-llm-data)"
+ASK_TIMEOUT_S = 600
 JSON_HELP = "one JSON object per line"
 EXIT_SIGINT = 130
 EXIT_SIGPIPE = 141
@@ -174,6 +175,13 @@ def build_parser() -> argparse.ArgumentParser:
     ask = _add(commands, "ask", "Ask one question; the answer goes to standard output.")
     ask.add_argument("question", type=any_text, metavar="QUESTION")
     ask.add_argument("--to", metavar="JID", dest="jid", help="default: assistant@ the domain")
+    ask.add_argument(
+        "--timeout",
+        type=positive,
+        default=ASK_TIMEOUT_S,
+        metavar="SECONDS",
+        help=f"give up then, also while the agent is offline (default: {ASK_TIMEOUT_S})",
+    )
     _add_person(ask)
     _add_model(commands)
     _add_rag(commands)

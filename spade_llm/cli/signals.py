@@ -43,10 +43,10 @@ async def shield_from_stop(work: Coroutine[object, object, None]) -> None:
 
 
 @contextmanager
-def cancel_on_ctrl_c(task: asyncio.Task[bool]) -> Iterator[None]:
-    """Inside a command: within this block SIGINT cancels only this task."""
+def on_ctrl_c(handle: Callable[[], None]) -> Iterator[None]:
+    """Inside a command: within this block SIGINT calls `handle` instead of ending the command."""
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, task.cancel)
+    loop.add_signal_handler(signal.SIGINT, handle)
     try:
         yield
     finally:

@@ -10,7 +10,7 @@ import pytest
 
 from spade_llm.agents import Services, TurnLimits
 from spade_llm.assistant.chat.service import ApprovalPrompt, ChatReply
-from spade_llm.cli.chat import write_answer
+from spade_llm.cli.answers import PlainOutput, write_answer
 from spade_llm.core.errors import RequestRefused
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedProvider
@@ -325,6 +325,6 @@ async def test_an_answer_in_a_terminal_cannot_hide_what_is_asked_next(scene: Sce
     async def listen() -> str:
         return "no"
 
-    await write_answer(you, scene.jid, "look\x9b8m here", written.append, listen)
+    await write_answer(you, scene.jid, "look\x9b8m here", PlainOutput(written.append, listen))
 
     assert "".join(written) == "look8m here\n"
