@@ -1,4 +1,5 @@
-"""What the README tells a reader to type works, and what it names is there."""
+"""What the README tells a reader to type works, and what it names is there; its translation has the
+same commands and programs."""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from spade_llm.cli.factory.model_choice import configured_choice
+from spade_llm.core.settings import ProviderTable, load_agent
 from spade_llm.xmpp.servers.data_directory import read_run_record
 from tests.cli.program import ROOT, Program, modest_agents
 
@@ -27,8 +30,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 RUN_S = 60
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+TRANSLATION = (ROOT / "README.es.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 
 
 def commands(program: str) -> list[list[str]]:
@@ -41,7 +47,7 @@ def commands(program: str) -> list[list[str]]:
 def test_every_command_in_the_readme_is_one_that_is_tested_here() -> None:
     lines = [line for block in blocks("bash") for line in block.splitlines() if line.strip()]
 
-    assert {line.split()[0] for line in lines} == {"make", "spade-llm", "curl"}
+    assert {line.split()[0] for line in lines} == {"make", "spade-llm", "curl", "export"}
     assert {words[0] for words in commands("make")} == {"up", "test"}
     assert [words[0] for words in commands("spade-llm")] == [
         *("up", "ask", "rag", "rag", "memory", "tools", "agents", "usage", "mcp", "chat", "doctor")
@@ -83,19 +89,19 @@ async def test_the_commands_work_in_the_order_in_which_they_stand(tmp_path: Path
         seen = await program.run(*agents)
         used = await program.run(*usage)
         printed = await program.run(*mcp)
-        chatted = await program.run(*chat, stdin="What does cancel do to a turn?\n/quit\n")
+        chatted = await program.run(*chat, stdin="How much is a ticket?\n/quit\n")
         checked = await program.run(*doctor, "--agents", str(program.agents))
 
     assert "Tokyo:" in asked.output
     assert got is None or "Tokyo:" in got["response"]
-    assert "docs/design/wire.md" in added.output
-    assert "docs/design/documents.md" in answered.output
+    assert "lighthouse.md: 3 passages" in added.output
+    assert "There are 199 steps" in answered.output
     assert "assistant@localhost" in counted.output
     assert "calculator" in listed.output
     assert "rag@localhost" in seen.output
     assert "you@localhost" in used.output
     assert "mcpServers" in printed.output
-    assert "docs/" in chatted.output
+    assert "A ticket costs 4 euros" in chatted.output
     assert "assistant@localhost" in checked.output
 
 
@@ -123,17 +129,54 @@ async def test_the_python_program_in_the_readme_runs() -> None:
     assert "No language model is configured" in output.decode()
 
 
-def test_the_links_of_the_readme_lead_somewhere() -> None:
-    targets = re.findall(r"\]\(([^)#:]+)\)", README)
+@pytest.mark.parametrize("page", [README, TRANSLATION], ids=["en", "es"])
+def test_the_links_of_the_readme_lead_somewhere(page: str) -> None:
+    targets = re.findall(r"\]\(([^)#:]+)\)", page)
 
     assert [target for target in targets if not (ROOT / target).exists()] == []
 
 
+def test_the_settings_of_a_model_in_the_readme_are_valid(tmp_path: Path) -> None:
+    (table,) = blocks("toml")
+    file = tmp_path / "agent.toml"
+    file.write_text(f'kind = "assistant"\njid = "assistant"\n{table}', encoding="utf-8")
+
+    assert load_agent(file).provider.api_key_env == "OPENROUTER_API_KEY"
+
+
+async def test_the_variables_in_the_readme_choose_the_model(tmp_path: Path) -> None:
+    lines = [line for block in blocks("bash") for line in block.splitlines()]
+    exported = [line.removeprefix("export ") for line in lines if line.startswith("export ")]
+    with pytest.MonkeyPatch.context() as environment:
+        for line in exported:
+            environment.setenv(*line.split("=", 1))
+        choice = await configured_choice(
+            ProviderTable(), ROOT / "README.md", key="provider", data=tmp_path
+        )
+
+    assert (choice.model, choice.base_url) == ("qwen3-8b", "http://localhost:1234/v1")
+
+
+def test_the_translation_has_the_same_commands_programs_and_links() -> None:
+    for language in ("bash", "python", "toml"):
+        assert _without_comments(blocks(language, TRANSLATION)) == _without_comments(
+            blocks(language)
+        )
+    links = [set(re.findall(r"\]\(([^)#]+)\)", page)) for page in (README, TRANSLATION)]
+    assert links[0] - links[1] == {"README.es.md"}
+    assert links[1] - links[0] == {"README.md"}
+
+
+def _without_comments(found: list[str]) -> list[list[str]]:
+    return [[line.partition("#")[0].rstrip() for line in block.splitlines()] for block in found]
+
+
 def test_the_names_on_a_message_s_way_exist() -> None:
-    _, _, way = README.partition("## Follow one message")
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    _, _, way = page.partition("## Follow one message")
     way = way.partition("\n\nMemory")[0]
     module = ""
-    for path, name in re.findall(r"\]\(spade_llm/([\w/]+)\.py\)|`([A-Z]\w+(?:\.\w+)?)`", way):
+    for path, name in re.findall(r"\]\(../spade_llm/([\w/]+)\.py\)|`([A-Z]\w+(?:\.\w+)?)`", way):
         module = path or module
         if name and module:
             assert _find(module, name), f"{name} is not in spade_llm/{module}.py"

@@ -1,129 +1,36 @@
-"""The chat in the README, replayed: a plain client on Prosody, every agent in its own process."""
+"""The chat in the README happens again, and its picture shows it."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import re
-import signal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import fromstring
 
 import pytest
 
-from spade_llm.xmpp.servers.managed_server import Endpoint
-from tests.cli.program import ROOT, Program, modest_agents, processes_of
-from tests.xmpp.client import Client
+from tests.recording.__main__ import PICTURE
+from tests.recording.session import play, shape, written_session
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.server, pytest.mark.quick, pytest.mark.timeout(240)]
 
-ASSISTANT = "assistant@localhost"
-ANSWER_S = 30.0
-DISCO_INFO = "http://jabber.org/protocol/disco#info"
-KILL = "$ kill -9"
-SHELL = "$ spade-llm "
-
-
-def session() -> list[tuple[str, str]]:
-    """The README's lines: who or what speaks, and the words; continued lines are joined."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    block = re.search(r"<!-- session: .*? -->\n```text\n(.*?)```", readme, re.DOTALL)
-    assert block is not None
-    lines: list[tuple[str, str]] = []
-    for line in block[1].splitlines():
-        if found := re.match(r"(you|assistant): +(.*)", line):
-            lines.append((found[1], found[2]))
-        elif line.startswith("$ "):
-            lines.append(("shell", line))
-        elif line.strip():
-            lines[-1] = (lines[-1][0], f"{lines[-1][1]}\n{line.strip()}")
-    return lines
-
-
-WEEKDAYS = r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b"
-
-
-def shape(text: str) -> str:
-    """Text without what differs from day to day, and as far as the README shows it."""
-    shown = re.sub(r"\d+", "#", text.partition("[…]")[0])
-    return " ".join(re.sub(WEEKDAYS, "day", shown).split())
-
-
-async def log_in(data: Path) -> Client:
-    run = json.loads((data / "run.json").read_text(encoding="utf-8"))
-    endpoint = Endpoint(
-        host=run["host"],
-        port=run["port"],
-        domain="localhost",
-        ca_path=data / "prosody" / "certificates" / "ca.pem",
-    )
-    client = Client("you@localhost", (data / "accounts" / "you@localhost").read_text().strip())
-    await client.log_in(endpoint)
-    return client
-
-
-def kill_assistant(data: Path) -> None:
-    pids = [pid for pid, command in processes_of(data).items() if "assistant" in command]
-    assert len(pids) == 1
-    os.kill(pids[0], signal.SIGKILL)
-
-
-async def presence(client: Client, kind: str) -> None:
-    """Return once the client sees the assistant so; it goes on before a person would write."""
-    async with asyncio.timeout(ANSWER_S):
-        while True:
-            seen = await client.presences.get()
-            if seen["from"].bare == ASSISTANT and seen["type"] == kind:
-                return
-
-
-async def heard(client: Client, seen: set[str]) -> Any:
-    """The next message. One that is said again, with the id that it had, is none: a kill came
-    between sending an answer and the server's word that it has it (docs/known-issues.md, Wire)."""
-    while (message := await asyncio.wait_for(client.messages.get(), ANSWER_S))["id"] in seen:
-        continue
-    seen.add(message["id"])
-    return message
-
-
-async def a_moment_later(client: Client, assistant: str) -> None:
-    """A person types after the answer, not in the same millisecond: it has gone on to something
-    else."""
-    query = client.xmpp.make_iq_get(queryxmlns=DISCO_INFO, ito=assistant)
-    await query.send(timeout=ANSWER_S)
-
-
+@pytest.mark.server
+@pytest.mark.quick
+@pytest.mark.timeout(240)
 async def test_the_chat_in_the_readme_happens_again(tmp_path: Path) -> None:
-    program = Program(
-        data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=True
-    )
-    async with program.up("--processes") as up:
-        await up.ready()
-        client, seen = await log_in(program.data), set[str]()
-        client.xmpp.send_presence(pto=ASSISTANT, ptype="subscribe")
-        await presence(client, "available")
-        for who, words in session():
-            if who == "you":
-                client.send(ASSISTANT, words)
-            elif words.startswith(KILL):
-                kill_assistant(program.data)
-                await presence(client, "unavailable")
-            elif words.startswith(SHELL):
-                await _shell(program, words.removeprefix(SHELL))
-            else:
-                message = await heard(client, seen)
-                assert shape(message["body"]).startswith(shape(words))
-                await a_moment_later(client, message["from"].full)
-        await client.close()
+    session = written_session()
+
+    played = [line async for line in play(session, tmp_path)]
+
+    for written, line in zip(session, played, strict=True):
+        assert shape(line.text).startswith(shape(written.text))
 
 
-async def _shell(program: Program, command: str) -> None:
-    name, *arguments = command.split()
-    if name == "rag":
-        *arguments, folder = arguments
-        arguments.append(str(ROOT / folder))
-    outcome = await program.run(name, *arguments)
-    assert outcome.status == 0, outcome.errors
+@pytest.mark.parametrize("page", ["README.md", "README.es.md"])
+def test_the_picture_shows_the_chat(page: str) -> None:
+    texts = fromstring(PICTURE.read_text(encoding="utf-8")).iter("{http://www.w3.org/2000/svg}text")
+    shown = shape(" ".join("".join(text.itertext()) for text in texts if not text.get("class")))
+
+    for line in written_session(page):
+        # The picture shows what stands in asterisks in bold.
+        assert shape(line.text.replace("*", "")) in shown

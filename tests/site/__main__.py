@@ -5,6 +5,7 @@ Any warning of the generator and any broken link of a built page is an error (ex
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,8 @@ def main() -> int:
     stage(STAGED)
     # --clean: the generator's cache does not see that a docstring has changed.
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
-    done = subprocess.run(command, cwd=ROOT, timeout=BUILD_S, check=False)
+    environment = {**os.environ, "NO_COLOR": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, timeout=BUILD_S, check=False)
     if done.returncode:
         return 1
     broken = broken_links(HTML)

@@ -23,7 +23,7 @@ DOCS = ROOT / "docs"
 STAGED = ROOT / "build" / "site" / "docs"
 SOURCE = "source"
 """Folder of the pages of source files."""
-HOME = {"README.md": "index.md", "CHANGELOG.md": "changelog.md"}
+HOME = {"README.md": "index.md", "README.es.md": "es.md", "CHANGELOG.md": "changelog.md"}
 """Pages outside of docs/, and their places in the site."""
 
 _LINK = re.compile(r"(?P<head>!?\[[^\]]*\]\()(?P<target>[^)\s#]*)(?P<tail>#[^)\s]*)?\)")
