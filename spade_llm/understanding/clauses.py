@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.sentences import split_sentences
@@ -466,19 +467,26 @@ _QUOTED = LazyPattern(r"[\"“„«][^\"”“»]*(?:[\"”“»]|\Z)|```.*?(?:`
 _QUOTED_LINE = LazyPattern(r"^[^\S\n]*>.*$", re.MULTILINE)
 
 
-def split_clauses(text: str) -> list[Clause]:
+def split_clauses(text: str) -> tuple[Clause, ...]:
     """Split a message into clauses, in order, each with its kind.
 
     Reads the first MAX_CHARS; quoted lines (`> …`) are left out. A message that asks for work on a
     text is one request: that text says nothing about the speaker.
     """
-    text = _QUOTED_LINE.sub("", text[:MAX_CHARS]).strip()
+    return _split_message(text[:MAX_CHARS])
+
+
+@lru_cache(maxsize=1000)
+def _split_message(text: str) -> tuple[Clause, ...]:
+    """Cached: the same message is read before a turn, as an earlier one in the next turns, and
+    whenever it is recalled."""
+    text = _QUOTED_LINE.sub("", text).strip()
     if not text:
-        return []
+        return ()
     if TAKEN_BACK.match(text) or _SARCASM.match(text):
-        return [Clause(text=text, kind=ClauseKind.UNREAL)]
+        return (Clause(text=text, kind=ClauseKind.UNREAL),)
     if _TASK.search(text) and _IMPERATIVE.match(_LEAD_IN.sub("", text)):
-        return [Clause(text=text, kind=ClauseKind.REQUEST)]
+        return (Clause(text=text, kind=ClauseKind.REQUEST),)
     is_joke = bool(_JOKE.search(text))
     is_laughing = bool(_LAUGHTER.search(text))
     clauses = [
@@ -488,13 +496,13 @@ def split_clauses(text: str) -> list[Clause]:
         for sentence in split_sentences(" ".join(line.split()))
         for clause in _clauses_of_sentence(sentence)
     ]
-    return [
+    return tuple(
         Clause(text=one.text, kind=ClauseKind.UNREAL)
         if one.kind is ClauseKind.STATEMENT
         and (is_joke or (is_laughing and _IDENTITY.match(one.text)))
         else one
         for one in clauses
-    ]
+    )
 
 
 def _clauses_of_sentence(sentence: str) -> list[Clause]:
@@ -580,17 +588,19 @@ def _classify(part: str) -> Clause:
 def _kind(text: str) -> ClauseKind:
     """The first that applies. The order matters: a question may look like any other kind (`can you
     write …?`), `call me Al` like a request, and `if I lived in Rome` like a statement."""
-    rules = (
-        (ClauseKind.QUESTION, is_question(text)),
-        (ClauseKind.STATEMENT, _CALL_ME.match(text) or _ANSWER_IN.match(text)),
-        (ClauseKind.SMALL_TALK, _SMALL_TALK.match(text) or _EXCLAMATION.match(text)),
-        (ClauseKind.SMALL_TALK, _TO_ASSISTANT.match(text)),
-        (ClauseKind.REQUEST, _IMPERATIVE.match(text) or _COMMAND.match(text)),
-        (ClauseKind.OTHER, _TOPIC.match(text)),
-        (ClauseKind.UNREAL, _UNREAL.search(text) and not _YES.match(text)),
-        (ClauseKind.STATEMENT, is_statement(text)),
-    )
-    return next((kind for kind, applies in rules if applies), ClauseKind.OTHER)
+    if is_question(text):
+        return ClauseKind.QUESTION
+    if _CALL_ME.match(text) or _ANSWER_IN.match(text):
+        return ClauseKind.STATEMENT
+    if _SMALL_TALK.match(text) or _EXCLAMATION.match(text) or _TO_ASSISTANT.match(text):
+        return ClauseKind.SMALL_TALK
+    if _IMPERATIVE.match(text) or _COMMAND.match(text):
+        return ClauseKind.REQUEST
+    if _TOPIC.match(text):
+        return ClauseKind.OTHER
+    if _UNREAL.search(text) and not _YES.match(text):
+        return ClauseKind.UNREAL
+    return ClauseKind.STATEMENT if is_statement(text) else ClauseKind.OTHER
 
 
 def is_question(text: str) -> bool:

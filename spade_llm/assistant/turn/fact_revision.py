@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DEADLINE_S = 2.0
-"""Deadline for search and update together, in seconds; the same as for recall."""
+"""Deadline for the search, and for the update, in seconds; the same as for recall."""
 MAX_CANDIDATES = 30
 """Memories that are compared with what a message says."""
 MAX_CHARS = 1500
@@ -35,11 +35,10 @@ MAX_EARLIER_MESSAGES = 12
 """The person's messages before it that a correction may refer to."""
 
 
-async def close_replaced(
+async def find_replaced(
     memory: MemoryStore, text: str, said_before: Sequence[str], *, subject: str
-) -> frozenset[str]:
-    """End the validity of the memories about a person that a message of theirs replaces or takes
-    back; returns their ids.
+) -> tuple[str, ...]:
+    """Ids of the memories about a person that a message of theirs replaces or takes back.
 
     `said_before`: that person's messages before it in the conversation, oldest first; the last
     MAX_EARLIER_MESSAGES are read. `subject`: the person's bare JID. Only memories about them are
@@ -49,26 +48,34 @@ async def close_replaced(
     learner compares the memories again after the conversation.
     """
     if len(text) > MAX_CHARS or not read_message(text).may_change:
-        return frozenset()
+        return ()
     earlier = statements_of(said_before[-MAX_EARLIER_MESSAGES:])
+    # With the statement before it, which it may correct without naming it.
+    words = " ".join([text, *earlier[-1:]])
+    which = MemoryFilter(subject=subject, types=FACT_TYPES)
     try:
         async with asyncio.timeout(DEADLINE_S):
-            # With the statement before it, which it may correct without naming it.
-            words = " ".join([text, *earlier[-1:]])
-            which = MemoryFilter(subject=subject, types=FACT_TYPES)
             entries = await find_related(memory, words, which=which, limit=MAX_CANDIDATES)
-            reading = read_message(text, earlier, [one.content for one in entries])
-            closed = [
-                one.id
-                for one in entries
-                if one.content == reading.takes_back
-                or any(replaces(statement, one.content) for statement in reading.statements)
-            ]
-            if closed:
-                now = datetime.now(UTC)
-                changes = [MemoryChange(id=id, invalid_at=now) for id in closed]
-                await memory.update_many(changes, on_error=OnError.CONTINUE)
     except (RequestError, ServiceError, TimeoutError) as error:
         logger.warning("memories of %s were not compared with a message: %s", subject, error)
+        return ()
+    reading = read_message(text, earlier, [one.content for one in entries])
+    return tuple(
+        one.id
+        for one in entries
+        if one.content == reading.takes_back
+        or any(replaces(statement, one.content) for statement in reading.statements)
+    )
+
+
+async def close(memory: MemoryStore, ids: Sequence[str]) -> frozenset[str]:
+    """End the validity of these memories now; returns the ids, none if memory is unavailable."""
+    now = datetime.now(UTC)
+    changes = [MemoryChange(id=id, invalid_at=now) for id in ids]
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            await memory.update_many(changes, on_error=OnError.CONTINUE)
+    except (RequestError, ServiceError, TimeoutError) as error:
+        logger.warning("%d outdated memories were not closed: %s", len(ids), error)
         return frozenset()
-    return frozenset(closed)
+    return frozenset(ids)

@@ -27,7 +27,11 @@ from spade_llm.assistant.turn.context_builder import (
     assemble_context,
 )
 from spade_llm.assistant.turn.documents import check_namespace_access
-from spade_llm.assistant.turn.fact_revision import MAX_EARLIER_MESSAGES, close_replaced
+from spade_llm.assistant.turn.fact_revision import (
+    MAX_EARLIER_MESSAGES,
+    close,
+    find_replaced,
+)
 from spade_llm.assistant.turn.memory_selection import select_memories
 from spade_llm.assistant.turn.memory_toolbox import MemoryToolbox
 from spade_llm.assistant.turn.options import TurnOptions
@@ -210,14 +214,14 @@ class LLMBehaviour(Behaviour):
                 conversation, attempt, turn_input, turn_input.context
             )
         toolbox = self.toolbox_of(turn_input.peer, turn_input.kept_in)
-        _, recalled, specs = await asyncio.gather(
-            self._memory.load(conversation),
+        recalled, replaced, specs = await asyncio.gather(
             self._memory.recall(turn_input.text, subject=turn_input.peer),
+            self._load_and_compare(conversation, turn_input),
             toolbox.list(),
         )
         # Before anything is stored: options that cannot be met leave no trace.
         tools = offered_tools(specs, turn_input.wishes)
-        recalled = await self._revised(recalled, conversation, turn_input)
+        recalled = await self._revised(recalled, replaced)
         recalled = replace(recalled, heard=turn_input.heard, replied_to=turn_input.replied_to)
         attempt.question = user_message(turn_input.text, peer=turn_input.speaker)
         history = (*conversation.messages, attempt.question)
@@ -237,12 +241,20 @@ class LLMBehaviour(Behaviour):
             missing=(*recalled.missing, *self._missing_tools()),
         )
 
-    async def _revised(
-        self, recalled: RecallResult, conversation: Conversation, turn_input: ChatTurnInput
-    ) -> RecallResult:
-        """What was recalled, without the memories that the message itself says are outdated."""
+    async def _load_and_compare(
+        self, conversation: Conversation, turn_input: ChatTurnInput
+    ) -> tuple[str, ...]:
+        """Load the conversation, to whose statements the message may refer; then find what it
+        replaces."""
+        await self._memory.load(conversation)
+        return await self._find_replaced(conversation, turn_input)
+
+    async def _find_replaced(
+        self, conversation: Conversation, turn_input: ChatTurnInput
+    ) -> tuple[str, ...]:
+        """Ids of the memories that the message says are outdated."""
         if self._memory.memory is None or turn_input.message.said.is_passing:
-            return recalled
+            return ()
         # In a room, what another occupant said is not corrected by this one.
         name = safe_name(turn_input.speaker)
         # From the end: a conversation may hold thousands of messages.
@@ -252,9 +264,15 @@ class LLMBehaviour(Behaviour):
             if one["role"] == "user" and one.get("name") == name
         )
         said_before = [*islice(own, MAX_EARLIER_MESSAGES)][::-1]
-        closed = await close_replaced(
+        return await find_replaced(
             self._memory.memory, turn_input.text, said_before, subject=turn_input.peer
         )
+
+    async def _revised(self, recalled: RecallResult, replaced: Sequence[str]) -> RecallResult:
+        """What was recalled, without the memories that are outdated; these are closed."""
+        if self._memory.memory is None or not replaced:
+            return recalled
+        closed = await close(self._memory.memory, replaced)
         kept = tuple(one for one in recalled.memories if one.entry.id not in closed)
         return replace(recalled, memories=kept)
 
@@ -284,7 +302,8 @@ class LLMBehaviour(Behaviour):
         # Before anything is stored: options that cannot be met leave no trace.
         tools = offered_tools(specs, tool_options)
         # Also without memory in the context: what is said is stored, and so is what it changes.
-        recalled = await self._revised(recalled, conversation, turn_input)
+        replaced = await self._find_replaced(conversation, turn_input)
+        recalled = await self._revised(recalled, replaced)
         available = ContextSources(
             history=tuple(conversation.messages) if context_options.reads_history else (),
             recalled=replace(recalled, heard=turn_input.heard, replied_to=turn_input.replied_to),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spade_llm.assistant.turn.fact_revision import close_replaced
+from spade_llm.assistant.turn.fact_revision import close, find_replaced
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryDraft
 
@@ -22,7 +22,8 @@ async def test_a_change_closes_the_old_fact_of_this_person_only() -> None:
             )
         ]
 
-        closed = await close_replaced(memory, "I moved to Valencia last month", (), subject=ANA)
+        text = "I moved to Valencia last month"
+        closed = await close(memory, await find_replaced(memory, text, (), subject=ANA))
 
         assert closed == set(ids[:2])
         assert {one.id for one in (await memory.list()).entries} == set(ids[2:])
@@ -33,9 +34,9 @@ async def test_a_correction_names_a_fact_of_another_conversation() -> None:
         memory = backend.for_owner("a@x")
         entry = await memory.add(MemoryDraft(content="My sister is called Ana", subject=ANA))
 
-        closed = await close_replaced(memory, "she's not called Ana, it's Anna", (), subject=ANA)
+        found = await find_replaced(memory, "she's not called Ana, it's Anna", (), subject=ANA)
 
-        assert closed == {entry.id}
+        assert found == (entry.id,)
 
 
 async def test_questions_and_reports_close_nothing() -> None:
@@ -44,4 +45,4 @@ async def test_questions_and_reports_close_nothing() -> None:
         await memory.add(MemoryDraft(content="I live in Madrid", subject=ANA))
 
         for text in ("Do I live in Rome?", "Ana says she lives in Rome", "If I lived in Rome"):
-            assert not await close_replaced(memory, text, (), subject=ANA)
+            assert not await find_replaced(memory, text, (), subject=ANA)
