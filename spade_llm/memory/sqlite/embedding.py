@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.core.errors import Busy, ModelUnavailable, StorageFailed
-from spade_llm.memory.learning.episodes import EPISODE_DATES
+from spade_llm.memory.learning.episodes import EPISODE_DATES, MAX_MESSAGES
 from spade_llm.memory.sqlite.rows import ID_BYTES, entry_key, from_microseconds
 from spade_llm.search.memory_query import MemoryFilter
 from spade_llm.search.terms import TERMS_VERSION, encode_terms
@@ -41,11 +41,11 @@ SELECT_OLDEST = "SELECT row FROM vector_wanted ORDER BY row LIMIT :limit"
 # origin 3: an episode; role 1: a person.
 SELECT_ENTRY = """
     SELECT jid, content, content_hash, subject, sources, surprise, iif(origin = 3, seq, NULL),
-        coalesce(valid_at, created_at)
+        coalesce(valid_at, created_at), updated_at > created_at
     FROM entry JOIN owner ON owner.number = entry.owner WHERE seq = :seq
 """
 SELECT_MESSAGE = """
-    SELECT jid, content, content_hash, subject, NULL, 0, iif(role = 1, episode, NULL), at
+    SELECT jid, content, content_hash, subject, NULL, 0, iif(role = 1, episode, NULL), at, 0
     FROM message JOIN owner ON owner.number = message.owner WHERE seq = :seq
 """
 SELECT_SEQ_BY_ID = """
@@ -53,8 +53,9 @@ SELECT_SEQ_BY_ID = """
 """
 
 # The longest ones say most. `> 0`: what the index of episodes holds.
-SELECT_EPISODE_VECTORS = """
-    SELECT data FROM message JOIN vector ON vector.row = message.seq * 2 + 1
+SELECT_EPISODE_MESSAGES = """
+    SELECT message.seq * 2 + 1, length(content), data
+    FROM message LEFT JOIN vector ON vector.row = message.seq * 2 + 1
     WHERE message.episode = :seq AND message.episode > 0 AND role = 1
     ORDER BY length(content) DESC, message.seq LIMIT :limit
 """
@@ -110,8 +111,10 @@ BEHIND_AFTER_S = 10.0
 """Age in seconds from which a backlog makes searches degraded."""
 KNOWN_NEIGHBOURS = 8
 """Number of nearest entries compared for the surprise; some may be the entry's own sources."""
-EPISODE_MESSAGES = 16
-"""Maximum number of an episode's messages whose novelty is computed."""
+COMPARED_MESSAGES = 16
+"""Maximum number of an episode's messages whose novelty is computed, the longest ones."""
+MIN_COVERED = 0.9
+"""Minimum share of an episode's text whose messages have vectors, for a vector made of them."""
 NOVEL_MESSAGES = 2
 """Number of messages whose mean novelty is that of the episode, the most novel ones: the vector of
 an episode is mostly that of the routine in it."""
@@ -144,6 +147,17 @@ REQUEST_ALL_VECTORS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeMessage:
+    """What a person said in an episode."""
+
+    key: int
+    chars: int
+    """Length of its text."""
+    data: bytes | None
+    """Packed vector; None: not stored yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowToEmbed:
     """A row without a vector."""
 
@@ -159,8 +173,10 @@ class RowToEmbed:
     """Number of the episode that it is, or, for a person's message, belongs to."""
     since_us: int
     """Time from which it is true, in microseconds."""
-    message_vectors: tuple[bytes, ...] = ()
-    """Packed vectors of an episode's messages, as far as they are stored."""
+    is_changed: bool = False
+    """It was updated, so that an episode may say something else than its messages."""
+    messages: tuple[EpisodeMessage, ...] = ()
+    """Messages of an episode, the longest first."""
 
     @property
     def is_episode(self) -> bool:
@@ -338,7 +354,7 @@ class EmbeddingWorker:
         rows = await self._database.read(lambda tx: rows_to_embed(tx, new_keys, limit=BATCH_ROWS))
         if not rows:
             return 0
-        vectors = await self._vectors([row.content for row in rows])
+        vectors = await self._row_vectors(rows)
         embedded = await self._embedded(rows, vectors)
         model, dimension = self._embedder.name, vectors.shape[1]
         await self._database.write(
@@ -346,14 +362,30 @@ class EmbeddingWorker:
         )
         return len(rows)
 
-    async def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    async def _row_vectors(self, rows: Sequence[RowToEmbed]) -> NDArray[np.float32]:
+        """Vectors of rows. That of an episode is made of those of its messages, which costs nothing
+        and finds it better than its text, of which an embedder reads the first 1000 characters."""
+        import numpy as np
+
+        texts = [row for row in rows if not row.is_episode or row.is_changed]
+        vectors = await self._vectors(texts)
+        means = {row.key: _mean_vector(row, vectors) for row in rows if row.key not in vectors}
+        vectors |= {key: mean for key, mean in means.items() if mean is not None}
+        vectors |= await self._vectors([row for row in rows if row.key not in vectors])
+        return np.stack([vectors[row.key] for row in rows])
+
+    async def _vectors(self, rows: Sequence[RowToEmbed]) -> dict[int, NDArray[np.float32]]:
+        """Vectors of the rows' texts, by key."""
+        if not rows:
+            return {}
         try:
             async with asyncio.timeout(BATCH_TIMEOUT_S):
-                return await self._embedder.embed(texts)
+                vectors = await self._embedder.embed([row.content for row in rows])
         except TimeoutError:
             raise ModelUnavailable(
                 f"{self._embedder.name!r} computed no vectors within {BATCH_TIMEOUT_S:g} s"
             ) from None
+        return dict(zip((row.key for row in rows), vectors, strict=True))
 
     async def _embedded(
         self, rows: Sequence[RowToEmbed], vectors: NDArray[np.float32]
@@ -374,7 +406,8 @@ class EmbeddingWorker:
         row = rows[at]
         if row.has_surprise:
             return None
-        if row.is_episode and (said := _message_vectors(rows, vectors, at)):
+        by_key = {other.key: vectors[index] for index, other in enumerate(rows)}
+        if said := [one for _, one in _message_vectors(row, by_key)][:COMPARED_MESSAGES]:
             return await self._episode_novelty(row, said)
         which = MemoryFilter(subject=row.subject)
         found = await self._ranker.nearest(
@@ -409,19 +442,35 @@ class EmbeddingWorker:
 
 
 def _message_vectors(
-    rows: Sequence[RowToEmbed], vectors: NDArray[np.float32], at: int
-) -> list[NDArray[np.float32]]:
-    """Vectors of the messages of the episode `rows[at]`: stored ones, and those of this batch."""
+    episode: RowToEmbed, known: Mapping[int, NDArray[np.float32]]
+) -> list[tuple[EpisodeMessage, NDArray[np.float32]]]:
+    """Messages of an episode that have a vector, stored or `known` by key; the longest first."""
     from spade_llm.search.vectors import unpack_vectors
 
-    row = rows[at]
-    stored = list(unpack_vectors(row.message_vectors)) if row.message_vectors else []
-    same = [
-        vectors[number]
-        for number, other in enumerate(rows)
-        if number != at and (other.owner, other.episode) == (row.owner, row.episode)
-    ]
-    return [*stored, *same][:EPISODE_MESSAGES]
+    found = []
+    for message in episode.messages:
+        if message.data is not None:
+            found.append((message, unpack_vectors([message.data])[0]))
+        elif message.key in known:
+            found.append((message, known[message.key]))
+    return found
+
+
+def _mean_vector(
+    episode: RowToEmbed, known: Mapping[int, NDArray[np.float32]]
+) -> NDArray[np.float32] | None:
+    """Mean of the vectors of an episode's messages by the length of their texts, of length 1. None:
+    too few of them are known yet."""
+    import numpy as np
+
+    said = _message_vectors(episode, known)
+    total = sum(message.chars for message in episode.messages)
+    covered = sum(message.chars for message, _ in said)
+    if not covered or covered < MIN_COVERED * total:
+        return None
+    mean = sum(np.float32(message.chars) * vector for message, vector in said)
+    length = float(np.sqrt(np.vecdot(mean, mean)))
+    return np.asarray(mean / np.float32(length), np.float32) if length else None
 
 
 def _ranked_surprise(
@@ -469,9 +518,9 @@ def _row_to_embed(transaction: Transaction, key: int) -> RowToEmbed | None:
     row = transaction.first(SELECT_MESSAGE if key & 1 else SELECT_ENTRY, {"seq": key >> 1})
     if row is None:
         return None
-    owner, content, content_hash, subject, packed, surprise, episode, since_us = row
-    needs_messages = surprise is None and episode is not None
-    said = {"seq": episode, "limit": EPISODE_MESSAGES if needs_messages else 0}
+    owner, content, content_hash, subject, packed, surprise, episode, since_us, is_changed = row
+    # A message belongs to an episode, too, but is none.
+    said = {"seq": None if key & 1 else episode, "limit": MAX_MESSAGES}
     source_ids = [packed[at : at + ID_BYTES] for at in range(0, len(packed or b""), ID_BYTES)]
     return RowToEmbed(
         key=key,
@@ -487,7 +536,11 @@ def _row_to_embed(transaction: Transaction, key: int) -> RowToEmbed | None:
         has_surprise=surprise is not None,
         episode=episode,
         since_us=since_us,
-        message_vectors=tuple(data for (data,) in transaction.all(SELECT_EPISODE_VECTORS, said)),
+        is_changed=bool(is_changed),
+        messages=tuple(
+            EpisodeMessage(key=key, chars=chars, data=data)
+            for key, chars, data in transaction.all(SELECT_EPISODE_MESSAGES, said)
+        ),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -304,6 +305,34 @@ async def test_an_episode_is_as_novel_as_the_most_novel_in_it(path: Path) -> Non
 
     *_, before, novel, after = (entry.surprise or 0.0 for entry in reversed(page.entries))
     assert novel >= KEY_MOMENT_SCORE > max(before, after)
+
+
+async def test_an_episode_has_the_vector_of_its_messages_until_its_text_is_corrected(
+    path: Path,
+) -> None:
+    embedder, episodes = BagOfWords(), MemoryFilter(types=(MemoryType.EPISODIC,))
+    async with opened(path, embedder) as backend:
+        store, at = backend.for_owner(OWNER), datetime.now(UTC) - timedelta(days=1)
+        lines = ["Cats are sleeping on the sofa", "Dogs are barking in the yard"]
+        messages = [
+            ObservedMessage(id=f"{number}", role="user", content=text, at=at)
+            for number, text in enumerate(lines)
+        ]
+        await store.observe("c", messages, subject="bob@localhost")
+        await wait_idle(backend)
+        await Learner(backend.learning(), backend).learn()
+        await wait_idle(backend)
+
+        assert embedder.embedded == len(lines)
+        (hit,) = (await store.search(replace(CATS, which=episodes))).hits
+        assert hit.score > 0.5
+
+        await store.update_many([MemoryChange(id=hit.entry.id, content="Trains run late")])
+        await wait_idle(backend)
+        trains = MemoryQuery(text="trains", mode=SearchMode.SEMANTIC, which=episodes)
+        (hit,) = (await store.search(trains)).hits
+
+    assert hit.score > 0.5
 
 
 async def test_an_owner_without_vectors_yet_is_asked_about_its_own_only(path: Path) -> None:

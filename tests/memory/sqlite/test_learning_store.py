@@ -11,7 +11,7 @@ import pytest
 
 from spade_llm.memory import MemoryDraft, OwnedMemory, SQLiteMemoryBackend
 from spade_llm.memory.contract import EpisodeDraft, LearningStore
-from spade_llm.memory.sqlite.embedding import SELECT_EPISODE_VECTORS, SELECT_PERSON_SALIENCES
+from spade_llm.memory.sqlite.embedding import SELECT_EPISODE_MESSAGES, SELECT_PERSON_SALIENCES
 from spade_llm.memory.sqlite.entries import SELECT_LEARNED
 from spade_llm.memory.sqlite.learning_exclusion import SELECT_UNCUT
 from spade_llm.memory.sqlite.learning_exclusion import SELECT_UNREAD as SELECT_UNREAD_SAID
@@ -266,7 +266,7 @@ async def test_the_messages_of_an_episode_are_found_without_reading_all_of_the_o
         (SELECT_UNCUT, "message_to_learn"),
         (SELECT_UNREAD_SAID, "entry_to_learn"),
         (SELECT_UNREAD_SAID, "message_by_episode"),
-        (SELECT_EPISODE_VECTORS, "message_by_episode"),
+        (SELECT_EPISODE_MESSAGES, "message_by_episode"),
         (SELECT_PERSON_SALIENCES, "entry_by_subject"),
     ],
 )
