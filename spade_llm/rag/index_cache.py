@@ -76,7 +76,7 @@ class PassageIndexCache:
         """Load the indexes of the namespaces, for `patience_s` at most, and return the namespaces
         that need no further waiting. The others continue to load in the background, also after a
         cancellation."""
-        wanted = {number: self._held.setdefault(number, _CachedIndex()) for number in namespaces}
+        wanted = {number: self._held_of(number) for number in namespaces}
         reading = [
             self._reading(number, one) for number, one in wanted.items() if not one.is_usable
         ]
@@ -93,7 +93,7 @@ class PassageIndexCache:
     async def current(self, namespaces: Sequence[int]) -> list[PassageIndex]:
         """Return the indexes of the namespaces, with all that was committed before this call."""
         await self._note_changes()
-        in_use = [self._held.setdefault(number, _CachedIndex()) for number in namespaces]
+        in_use = [self._held_of(number) for number in namespaces]
         for number, held in zip(namespaces, in_use, strict=True):
             self._held.move_to_end(number)
             # Counted before the waits below, so that none is evicted while another is loaded.
@@ -105,6 +105,12 @@ class PassageIndexCache:
         finally:
             for held in in_use:
                 held.users -= 1
+
+    def _held_of(self, number: int) -> _CachedIndex:
+        # Not setdefault: it would create an index for each question.
+        if number not in self._held:
+            self._held[number] = _CachedIndex()
+        return self._held[number]
 
     async def _note_changes(self) -> None:
         if self._seen is None:

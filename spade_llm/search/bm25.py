@@ -62,7 +62,8 @@ class MemoryBm25:
 
     def words(self, words: Sequence[QueryWord]) -> list[PostingList]:
         """Find, for each word, the rows that contain it."""
-        return [self._known(self._parts.table.postings.find(word.terms)) for word in words]
+        found = self._parts.table.postings.find([word.terms for word in words])
+        return [self._known(posting) for posting in found]
 
     def beginnings(self, words: Sequence[QueryWord]) -> list[PostingList]:
         """Find, for each word, the rows with a word that has the same prefix."""
@@ -122,6 +123,8 @@ class MemoryBm25:
         return rows, heard
 
     def _known(self, posting: PostingList) -> PostingList:
+        if self._count == len(self._is_there):
+            return posting
         kept = self._is_there[posting.rows]
         return posting if kept.all() else posting.only(kept)
 
@@ -163,7 +166,8 @@ def keyword_scores(query: str, indexes: Sequence[PassageIndex]) -> list[KeywordS
     # Each word once, whatever its ending; of several, the first one decides the order.
     by_terms = {word.terms: word for word in reversed(query_words(query))}
     words = list(reversed(by_terms.values()))[:MAX_QUERY_WORDS]
-    found = [[index.find(word.terms) for word in words] for index in indexes]
+    terms = [word.terms for word in words]
+    found = [index.find(terms) for index in indexes]
     chunks = sum(index.live_rows for index in indexes)
     # A rare word weighs more; a word that is not found weighs most.
     counts = [sum(len(postings[at].rows) for postings in found) for at in range(len(words))]

@@ -138,12 +138,12 @@ class PassageIndex(KeywordTable):
             self._norms = None
             self.losses += 1
 
-    def find(self, terms: Sequence[int]) -> PostingList:
-        """Find the live rows that have one of these terms."""
-        posting = self.postings.find(terms)
+    def find(self, words: Sequence[Sequence[int]]) -> list[PostingList]:
+        """Find, for each word, the live rows that have one of its terms."""
+        found = self.postings.find(words)
         if self.live_rows == len(self):
-            return posting
-        return posting.only(self.is_alive.rows[posting.rows])
+            return found
+        return [posting.only(self.is_alive.rows[posting.rows]) for posting in found]
 
 
 class PassageVectors:

@@ -49,12 +49,14 @@ class PostingSegment:
         parts = (self.terms, self.starts, self.rows, self.weights)
         return sum(part.nbytes for part in parts)
 
-    def find(self, terms: NDArray[np.uint32]) -> list[PostingList]:
-        """Posting lists of the terms that exist."""
+    def find(self, terms: NDArray[np.uint32]) -> list[tuple[int, PostingList]]:
+        """Posting lists of the terms that exist, each with the number of its term."""
         if not len(self.terms):
             return []
         places = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
-        return [self._posting(place) for place in places[self.terms[places] == terms].tolist()]
+        found = np.flatnonzero(self.terms[places] == terms)
+        pairs = zip(found.tolist(), places[found].tolist(), strict=True)
+        return [(number, self._posting(place)) for number, place in pairs]
 
     def find_beginning(self, beginning: int) -> list[PostingList]:
         """Posting lists of all terms that share a prefix (`terms.prefix_hash`)."""
@@ -160,9 +162,16 @@ class InvertedIndex:
 
         return run
 
-    def find(self, terms: Sequence[int]) -> PostingList:
-        wanted = np.array(terms, np.uint32)
-        return _join_postings([part for segment in self._segments for part in segment.find(wanted)])
+    def find(self, words: Sequence[Sequence[int]]) -> list[PostingList]:
+        """Rows with one of the terms of each word. One search of a segment is for all words: its
+        time is that of the calls."""
+        terms = np.array([term for word in words for term in word], np.uint32)
+        word_of = [number for number, word in enumerate(words) for _ in word]
+        parts: list[list[PostingList]] = [[] for _ in words]
+        for segment in self._segments:
+            for number, part in segment.find(terms):
+                parts[word_of[number]].append(part)
+        return [_join_postings(some) for some in parts]
 
     def find_beginning(self, beginning: int) -> PostingList:
         """Rows with a term of this prefix, each once with its highest weight."""

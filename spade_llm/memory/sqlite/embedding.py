@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 from spade_llm.core.errors import Busy, ModelUnavailable, StorageFailed
 from spade_llm.memory.learning.episodes import EPISODE_DATES, MAX_MESSAGES
 from spade_llm.memory.sqlite.rows import ID_BYTES, entry_key, from_microseconds
-from spade_llm.search.memory_query import MemoryFilter
+from spade_llm.search.memory_query import FACT_TYPES, MemoryFilter, Tier
 from spade_llm.search.terms import TERMS_VERSION, encode_terms
 
 if TYPE_CHECKING:
@@ -401,15 +401,15 @@ class EmbeddingWorker:
     async def _novelty(
         self, rows: Sequence[RowToEmbed], vectors: NDArray[np.float32], at: int
     ) -> float | None:
-        """Novelty of a row: 1 − the highest similarity to what the owner knew about its subject
-        before."""
+        """Novelty of a row: 1 − the highest similarity to the facts that the owner knew about its
+        subject before. Episodes do not count: their vectors are near to all that is usual."""
         row = rows[at]
         if row.has_surprise:
             return None
         by_key = {other.key: vectors[index] for index, other in enumerate(rows)}
         if said := [one for _, one in _message_vectors(row, by_key)][:COMPARED_MESSAGES]:
             return await self._episode_novelty(row, said)
-        which = MemoryFilter(subject=row.subject)
+        which = MemoryFilter(subject=row.subject, types=FACT_TYPES)
         found = await self._ranker.nearest(
             row.owner, vectors[at], which=which, limit=KNOWN_NEIGHBOURS
         )
@@ -420,17 +420,20 @@ class EmbeddingWorker:
             float(vectors[at] @ vectors[index])
             for index, other in enumerate(rows)
             if (other.owner, other.subject) == (row.owner, row.subject)
-            and other.key & 1 == 0
+            and not (other.key & 1 or other.is_episode)
             and other.key < row.key
             and other.key not in row.sources
         ]
         return 1.0 - min(max([0.0, *before, *in_batch]), 1.0)
 
     async def _episode_novelty(self, row: RowToEmbed, said: Sequence[NDArray[np.float32]]) -> float:
-        """Mean novelty of the most novel messages of an episode, compared with what was said and
-        known before it. `said`: their vectors."""
+        """Mean novelty of the most novel messages of an episode, compared with what was said before
+        it. `said`: their vectors."""
+        # The tier of messages.
         which = MemoryFilter(
-            subject=row.subject, created_before=from_microseconds(row.since_us - 1)
+            subject=row.subject,
+            tier=Tier.WORKING,
+            created_before=from_microseconds(row.since_us - 1),
         )
         novelties: list[float] = []
         for vector in said:

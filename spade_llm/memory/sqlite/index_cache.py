@@ -264,7 +264,10 @@ class IndexRanker:
     @asynccontextmanager
     async def _using(self, owner: str) -> AsyncIterator[_LoadedIndex]:
         """Load the owner's index if necessary, and protect it from eviction within the block."""
-        cached = self._cached.setdefault(owner, _LoadedIndex(owner))
+        # Not setdefault: it would create an index for each search.
+        if owner not in self._cached:
+            self._cached[owner] = _LoadedIndex(owner)
+        cached = self._cached[owner]
         self._cached.move_to_end(owner)
         # Before the first await, so that no other task evicts it meanwhile.
         cached.users += 1
