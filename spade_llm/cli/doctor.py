@@ -140,7 +140,9 @@ async def _doctor(options: argparse.Namespace) -> int:
     machine = check_host_machine if options.host else check_machine
     checks = await asyncio.to_thread(machine, data)
     definitions, problem = _definitions(options)
-    checks.append(problem or check_extras(definitions))
+    checks.append(
+        problem or check_extras(definitions, is_required=bool(options.agents or options.host))
+    )
     checks += await _deployment(options, data, definitions)
     if running_models := check_running_models(data):
         checks += running_models

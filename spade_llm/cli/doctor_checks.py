@@ -66,11 +66,13 @@ def check_host_machine(data: Path) -> list[Check]:
     return [_python(), *_packages(), _embeddings(data)]
 
 
-def check_extras(specs: Iterable[DeploymentSpec]) -> Check:
-    """Check that the extras that the agents need are installed; the others are optional."""
+def check_extras(specs: Iterable[DeploymentSpec], *, is_required: bool) -> Check:
+    """Check that the extras that the agents need are installed; the others are optional.
+    `is_required`: these agents must run; `up` leaves standard agents out otherwise."""
     if needed := missing_extras(specs):
         detail = f"these agents need {', '.join(needed)}"
-        return Check("extras", CheckState.FAILED, detail, install_command(*needed))
+        state = CheckState.FAILED if is_required else CheckState.MISSING
+        return Check("extras", state, detail, install_command(*needed))
     if missing := [extra for extra in PACKAGES if missing_packages(extra)]:
         return Check("extras", CheckState.MISSING, ", ".join(missing), install_command(*missing))
     return Check("extras", CheckState.OK, ", ".join(PACKAGES))

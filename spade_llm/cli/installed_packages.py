@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,29 @@ def require_agent_extras(specs: Iterable[DeploymentSpec]) -> None:
         raise ConfigurationError(
             f"these agents need packages that are not installed: {install_command(*missing)}"
         )
+
+
+def without_missing_extras(
+    specs: Iterable[DeploymentSpec], say: Callable[[str], None]
+) -> tuple[DeploymentSpec, ...]:
+    """Agents that the installed packages suffice for. The others are named with the command that
+    installs what they need, and no assistant asks them."""
+    kept, left_out = [], set()
+    for one in specs:
+        if missing := missing_extras([one]):
+            left_out.add(one.jid)
+            say(f"left out    {one.jid}: it needs {install_command(*missing)}")
+        else:
+            kept.append(one)
+    return tuple(_without_rag(one, left_out) for one in kept)
+
+
+def _without_rag(spec: DeploymentSpec, left_out: set[str]) -> DeploymentSpec:
+    services = spec.settings.services
+    if services.rag is None or spec.resolve_jid(services.rag) not in left_out:
+        return spec
+    services = services.model_copy(update={"rag": None})
+    return replace(spec, settings=spec.settings.model_copy(update={"services": services}))
 
 
 def missing_extras(specs: Iterable[DeploymentSpec]) -> list[str]:

@@ -24,7 +24,11 @@ from spade_llm.cli.factory.model_choice import (
     choose_model,
     read_model_record,
 )
-from spade_llm.cli.installed_packages import require_agent_extras, warn_of_package_conflicts
+from spade_llm.cli.installed_packages import (
+    require_agent_extras,
+    warn_of_package_conflicts,
+    without_missing_extras,
+)
 from spade_llm.cli.logs import log_to_file
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.sockets import HTTP_OFF, open_sockets, web_lines, with_allowed_hosts
@@ -77,6 +81,9 @@ async def _up(options: argparse.Namespace) -> int:
 async def _serve(options: argparse.Namespace, data: Path) -> int:
     all_specs = with_allowed_hosts(_specs(options), options)
     is_off = options.http == HTTP_OFF
+    if not options.agents:
+        # So that an installation without extras works, too: an assistant with memory and tools.
+        all_specs = without_missing_extras(all_specs, say)
     definitions = [one for one in all_specs if not (is_off and one.settings.kind == "gateway")]
     require_agent_extras(definitions)
     # Before the server and the agents: a port that is in use is reported at once.

@@ -26,6 +26,9 @@ PACKAGES = {
 }
 """The packages that each extra of pyproject.toml installs, by the names they are imported by."""
 
+_INSTALLERS = {"pipx_metadata.json": "pipx", "uv-receipt.toml": "uv tool"}
+"""Tools that install a program in an environment of its own, by the file that they leave there."""
+
 
 def lazy_exports(
     package: str, path: str
@@ -84,4 +87,9 @@ def missing_packages(extra: str, *packages: str) -> list[str]:
 
 
 def install_command(*extras: str) -> str:
-    return f"pip install 'spade-llm-agents[{','.join(extras)}]'"
+    """Command that adds the extras to this installation, by the tool that it was made with."""
+    package = f"'spade-llm-agents[{','.join(extras)}]'"
+    for receipt, tool in _INSTALLERS.items():
+        if Path(sys.prefix, receipt).exists():
+            return f"{tool} install --force {package}"
+    return f"pip install {package}"

@@ -30,7 +30,8 @@ async def test_a_question_waits_for_an_assistant_that_is_offline_and_can_be_left
     async with program.up(*NO_WEB) as up:
         await up.ready()
         await up.stop()
-    assistant = shutil.move(program.agents / "assistant", tmp_path / "elsewhere")
+    assistant = tmp_path / "elsewhere"
+    shutil.move(program.agents / "assistant", assistant)
     question = program.command("ask", "what is 12 * 12?")
 
     async with program.up(*NO_WEB) as up:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import venv
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.cli.program import Program, program_in
 
 ROOT = Path(__file__).parents[2]
 BUILD = "from hatchling import build; print(build.build_wheel('.'))"
 SOURCES = ("pyproject.toml", "README.md", "LICENSE")
 
 
+INSTALL_S = 600
+
+
 @pytest.fixture(scope="module")
-def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("source")
     for name in SOURCES:
         shutil.copy(ROOT / name, copy)
@@ -26,7 +34,11 @@ def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     built = subprocess.run(
         [sys.executable, "-c", BUILD], cwd=copy, check=True, capture_output=True, text=True
     )
-    wheel = copy / built.stdout.splitlines()[-1]
+    return Path(copy / built.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def wheel_names(wheel: Path) -> set[str]:
     return set(zipfile.ZipFile(wheel).namelist())
 
 
@@ -67,3 +79,62 @@ def test_the_wheel_has_no_other_top_level_name(wheel_names: set[str]) -> None:
     tops = {name.split("/")[0] for name in wheel_names}
 
     assert {top for top in tops if not top.endswith(".dist-info")} == {"spade_llm"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledProgram(Program):
+    """`spade-llm` as pipx and uv install it, with the standard agents."""
+
+    executable: Path
+
+    def command(self, *words: str) -> tuple[str, ...]:
+        return (str(self.executable), *words, "--data", str(self.data))
+
+    @property
+    def up_arguments(self) -> tuple[str, ...]:
+        return ("--no-download",)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        variables = Program.environment.__get__(self)
+        return {key: value for key, value in variables.items() if key != "PYTHONPATH"}
+
+
+@pytest.fixture
+def installed(wheel: Path, tmp_path: Path, unused_tcp_port: int) -> InstalledProgram:
+    venv.create(tmp_path / "venv", with_pip=True)
+    programs = tmp_path / "venv" / "bin"
+    pip = [str(programs / "python"), "-m", "pip", "--disable-pip-version-check", "-qq"]
+    done = subprocess.run(
+        [*pip, "install", str(wheel)], capture_output=True, text=True, timeout=INSTALL_S
+    )
+    if done.returncode and not os.environ.get("SPADE_LLM_REQUIRE_SERVERS"):
+        pytest.skip(f"no package index: {done.stderr.splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    program = program_in(tmp_path, has_prosody=False, port=unused_tcp_port)
+    return InstalledProgram(
+        data=program.data,
+        agents=program.agents,
+        has_prosody=False,
+        executable=programs / "spade-llm",
+    )
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(INSTALL_S)
+async def test_a_fresh_installation_without_extras_starts_answers_and_stops(
+    installed: InstalledProgram,
+) -> None:
+    async with installed.up() as up:
+        await up.ready()
+        answer = await installed.run("ask", "what is 12 * 12?")
+        status = await installed.run("ask", "/status")
+        doctor = await installed.run("doctor")
+        assert await up.stop() == 0
+
+    left_out = [line for line in up.lines if line.startswith("left out")]
+    assert [line.split()[2] for line in left_out] == ["rag@localhost:", "gateway@localhost:"]
+    assert (answer.status, "144" in answer.output) == (0, True)
+    assert "Everything is reachable." in status.output
+    assert doctor.status == 0, doctor.output
+    assert len(up.lines) < 20
