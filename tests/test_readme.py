@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spade_llm.cli.factory.model_choice import configured_choice
-from spade_llm.core.settings import ProviderTable, load_agent
+from spade_llm.cli.model import WantedModel
 from spade_llm.xmpp.servers.data_directory import read_run_record
 from tests.cli.program import ROOT, Program, modest_agents
 
@@ -47,10 +46,23 @@ def commands(program: str) -> list[list[str]]:
 def test_every_command_in_the_readme_is_one_that_is_tested_here() -> None:
     lines = [line for block in blocks("bash") for line in block.splitlines() if line.strip()]
 
-    assert {line.split()[0] for line in lines} == {"make", "spade-llm", "curl", "export"}
+    assert {line.split()[0] for line in lines} == {"make", "spade-llm", "curl"}
     assert {words[0] for words in commands("make")} == {"up", "test"}
     assert [words[0] for words in commands("spade-llm")] == [
-        *("up", "ask", "rag", "rag", "memory", "tools", "agents", "usage", "mcp", "chat", "doctor")
+        *(
+            "model",
+            "up",
+            "ask",
+            "rag",
+            "rag",
+            "memory",
+            "tools",
+            "agents",
+            "usage",
+            "mcp",
+            "chat",
+            "doctor",
+        )
     ]
 
 
@@ -76,7 +88,7 @@ async def test_the_commands_work_in_the_order_in_which_they_stand(tmp_path: Path
     program = Program(
         data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=False
     )
-    up, ask, rag, answer, memory, tools, agents, usage, mcp, chat, doctor = commands("spade-llm")
+    _, up, ask, rag, answer, memory, tools, agents, usage, mcp, chat, doctor = commands("spade-llm")
     (curl,) = commands("curl")
     async with program.up(*up[1:]) as running:
         await running.ready()
@@ -136,29 +148,21 @@ def test_the_links_of_the_readme_lead_somewhere(page: str) -> None:
     assert [target for target in targets if not (ROOT / target).exists()] == []
 
 
-def test_the_settings_of_a_model_in_the_readme_are_valid(tmp_path: Path) -> None:
-    (table,) = blocks("toml")
-    file = tmp_path / "agent.toml"
-    file.write_text(f'kind = "assistant"\njid = "assistant"\n{table}', encoding="utf-8")
+@pytest.mark.parametrize("page", [README, TRANSLATION], ids=["en", "es"])
+def test_the_models_in_the_readme_are_understood(page: str) -> None:
+    named = [shlex.split(words) for words in re.findall(r"`spade-llm model set ([^`]+)`", page)]
 
-    assert load_agent(file).provider.api_key_env == "OPENROUTER_API_KEY"
+    found = [
+        WantedModel.parse(words[0], words[-1] if "--url" in words else None) for words in named
+    ]
 
-
-async def test_the_variables_in_the_readme_choose_the_model(tmp_path: Path) -> None:
-    lines = [line for block in blocks("bash") for line in block.splitlines()]
-    exported = [line.removeprefix("export ") for line in lines if line.startswith("export ")]
-    with pytest.MonkeyPatch.context() as environment:
-        for line in exported:
-            environment.setenv(*line.split("=", 1))
-        choice = await configured_choice(
-            ProviderTable(), ROOT / "README.md", key="provider", data=tmp_path
-        )
-
-    assert (choice.model, choice.base_url) == ("qwen3-8b", "http://localhost:1234/v1")
+    assert len(found) == 9
+    assert found[0].kind == "ollama"
+    assert all(one.name and one.url for one in found)
 
 
 def test_the_translation_has_the_same_commands_programs_and_links() -> None:
-    for language in ("bash", "python", "toml"):
+    for language in ("bash", "python"):
         assert _without_comments(blocks(language, TRANSLATION)) == _without_comments(
             blocks(language)
         )

@@ -52,7 +52,7 @@ from spade_llm.memory.remote import MemoryClient
 from spade_llm.memory.tools.toolset import MAX_BATCH
 from spade_llm.messaging import Encoding, agent_status, bare
 from spade_llm.messaging.outgoing_messages import OutgoingMessages
-from spade_llm.providers.offline.provider import OfflineProvider
+from spade_llm.providers.offline.provider import OFFLINE, OfflineProvider
 from spade_llm.rag.remote import RagClient
 from spade_llm.tools.local import LocalToolbox
 from spade_llm.tools.remote import ToolsClient
@@ -272,7 +272,10 @@ class LLMAgent(AssistantControls):
         behaviour, dispatcher = self.llm_behaviour, self.node.dispatcher
         self.announce(kind="assistant")
         if self.status_line is not None:
-            self.status_line.describe = lambda: behaviour.model.name
+            # The name of the rules, "offline", would look as if the contact were.
+            self.status_line.describe = lambda: (
+                "no model" if behaviour.model.name == OFFLINE else behaviour.model.name
+            )
         self._usage.attach(
             behaviour.commands,
             self._chat.service,
