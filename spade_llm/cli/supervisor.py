@@ -5,26 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import sys
-from asyncio.subprocess import PIPE, Process
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.cli.factory.agent_factory import running_agent
 from spade_llm.cli.factory.deployment_spec import start_waves
 from spade_llm.cli.factory.model_file import MODEL_FILE
+from spade_llm.cli.fork_server import ForkServer
 from spade_llm.cli.health import remove_heartbeat, wait_for_heartbeat
 from spade_llm.cli.logs import last_lines, log_path, rotate_log
 from spade_llm.core.settings import load_network_model
 from spade_llm.core.settings.environment import MODEL_VARIABLES, secret_variables
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from spade_llm.agents import XmppAgent
     from spade_llm.cli.factory.agent_factory import AgentFactory
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.core.settings import ProviderTable
+    from spade_llm.cli.fork_server import ForkedProcess
 
 logger = logging.getLogger(__name__)
 
@@ -97,18 +97,23 @@ class AgentProcess:
     """Child process of an agent, restarted with back-off if it dies."""
 
     def __init__(
-        self, spec: DeploymentSpec, factory: AgentFactory, environment: dict[str, str]
+        self,
+        spec: DeploymentSpec,
+        factory: AgentFactory,
+        environment: Mapping[str, str],
+        fork_server: ForkServer,
     ) -> None:
         self.wave = spec.wave
         self.jid = spec.jid
         self._name = spec.name
         self._listener = factory.listeners.get(spec.jid)
-        self._command = _command(spec, factory)
+        self._arguments = _arguments(spec, factory)
         self._log = log_path(factory.place.data, spec.name)
         self._home = factory.place.data / "agents" / spec.jid
         self._say = factory.print_line
         self._environment = environment
-        self._process: Process | None = None
+        self._fork_server = fork_server
+        self._process: ForkedProcess | None = None
 
     async def run(self, is_started_up: asyncio.Event) -> str:
         """Start the child process, and restart it with back-off when it dies after `is_started_up`.
@@ -138,9 +143,9 @@ class AgentProcess:
     async def stop(self) -> None:
         """Close the child's standard input, which tells it to stop; kill it after a timeout."""
         process = self._process
-        if process is None or process.stdin is None:
+        if process is None:
             return
-        process.stdin.close()
+        process.close_stdin()
         try:
             async with asyncio.timeout(STOP_TIMEOUT_S):
                 await process.wait()
@@ -149,22 +154,18 @@ class AgentProcess:
             process.kill()
             await process.wait()
 
-    async def _spawn(self) -> Process:
+    async def _spawn(self) -> ForkedProcess:
         """Start the process in its own session, so that Ctrl-C reaches only the supervisor, which
         stops the agents in order."""
         # The child writes to the open file, which can be renamed only between two runs.
         rotate_log(self._log)
         remove_heartbeat(self._home)  # A killed agent leaves its last heartbeat.
         with self._log.open("ab") as log:
-            return await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=PIPE,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env=self._environment,
-                pass_fds=[self._listener.socket.fileno()] if self._listener else [],
-            )
+            files = {1: log.fileno(), 2: log.fileno()}
+            if self._listener:
+                listening = self._listener.socket.fileno()
+                files[listening] = listening
+            return await self._fork_server.start(self._arguments, self._environment, files)
 
 
 class ProcessSupervisor:
@@ -202,13 +203,17 @@ async def supervise_processes(
     specs: Sequence[DeploymentSpec], factory: AgentFactory
 ) -> AsyncIterator[ProcessSupervisor]:
     network = load_network_model(factory.place.data / MODEL_FILE)
-    group = ProcessSupervisor(
-        [AgentProcess(one, factory, _environment(one, specs, network)) for one in specs]
-    )
-    try:
-        yield group
-    finally:
-        await group.stop()
+    async with ForkServer(_environment((), specs, network)) as fork_server:
+        group = ProcessSupervisor(
+            [
+                AgentProcess(one, factory, _environment((one,), specs, network), fork_server)
+                for one in specs
+            ]
+        )
+        try:
+            yield group
+        finally:
+            await group.stop()
 
 
 @asynccontextmanager
@@ -227,31 +232,33 @@ async def _start_wave(
 
 
 def _environment(
-    spec: DeploymentSpec, all_definitions: Sequence[DeploymentSpec], network: ProviderTable
+    specs: Sequence[DeploymentSpec], all_specs: Sequence[DeploymentSpec], network: ProviderTable
 ) -> dict[str, str]:
     """Our environment without the secrets of other agents: the key of a model is not for tools."""
-    own = secret_variables(spec.settings, network)
-    of_all = (secret_variables(one.settings, network) for one in all_definitions)
-    of_others = MODEL_VARIABLES.union(*of_all) - own
+    secrets = MODEL_VARIABLES.union(
+        *(secret_variables(one.settings, network) for one in all_specs)
+    )
+    of_others = secrets.difference(*(secret_variables(one.settings, network) for one in specs))
     return {name: value for name, value in os.environ.items() if name not in of_others}
 
 
-def _command(spec: DeploymentSpec, factory: AgentFactory) -> list[str]:
+def _arguments(spec: DeploymentSpec, factory: AgentFactory) -> list[str]:
+    """Arguments of `spade-llm` that run this agent."""
     cli_context = factory.place
     server = (
         f"[{cli_context.host}]:{cli_context.port}"
         if ":" in cli_context.host
         else f"{cli_context.host}:{cli_context.port}"
     )
-    command = [sys.executable, "-m", "spade_llm.cli", "run", str(spec.path.absolute())]
-    command += ["--data", str(cli_context.data), "--server", server]
-    command += ["--domain", cli_context.domain, "--no-download", "--with-parent"]
+    arguments = ["run", str(spec.path.absolute())]
+    arguments += ["--data", str(cli_context.data), "--server", server]
+    arguments += ["--domain", cli_context.domain, "--no-download", "--with-parent"]
     if cli_context.ca:
-        command += ["--ca", str(cli_context.ca)]
+        arguments += ["--ca", str(cli_context.ca)]
     if cli_context.may_register:
-        command.append("--register")
+        arguments.append("--register")
     if listener := factory.listeners.get(spec.jid):
-        command += ["--http", listener.address, "--listen-fd", str(listener.socket.fileno())]
+        arguments += ["--http", listener.address, "--listen-fd", str(listener.socket.fileno())]
         for name in spec.settings.http.hosts:
-            command += ["--allow-host", name]
-    return command
+            arguments += ["--allow-host", name]
+    return arguments

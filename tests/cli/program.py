@@ -147,17 +147,19 @@ def processes_of(data: Path) -> dict[int, str]:
     found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
-            command = _command(entry)
+            command = command_of(int(entry.name))
             if str(data) in command:
                 found[int(entry.name)] = command
     return found
 
 
-def _command(entry: Path) -> str:
+def command_of(pid: int) -> str:
+    """Command line of a process; empty if there is none."""
     try:
-        return (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return ""
+    return command.replace(b"\0", b" ").decode(errors="replace")
 
 
 def modest_agents(folder: Path) -> Path:

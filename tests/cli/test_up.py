@@ -22,7 +22,7 @@ import pytest_asyncio
 
 from spade_llm.xmpp.servers.data_directory import AccountPasswords
 from tests.cli.hanging_server import hanging_server
-from tests.cli.program import ROOT, STOP_S, Program, processes_of, program_in
+from tests.cli.program import ROOT, STOP_S, Program, command_of, processes_of, program_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -211,16 +211,28 @@ async def test_ctrl_c_reaches_every_process_and_up_still_ends_in_order(program: 
 
 async def test_the_key_of_a_model_is_in_the_processes_that_may_call_one(program: Program) -> None:
     with_key = replace(program, variables={"OPENAI_API_KEY": "sk-secret"})
+    folder = program.agents / "tools"
+    with (folder / "agent.toml").open("a") as settings:
+        settings.write('[python]\ntools = ["own.py"]\n')
+    (folder / "own.py").write_text(
+        "import os, pathlib\n"
+        "from spade_llm.tools import tool\n"
+        "pathlib.Path(__file__).with_name('seen').write_text(str(sorted(os.environ)))\n"
+        "@tool\ndef hello() -> str:\n    'Say hello.'\n    return 'hello'\n"
+    )
 
     async with with_key.up("--processes", *NO_WEB) as up:
+        # The assistant's model is set to be rules; answers about documents may come from a model.
+        rag = await up.line("agent       rag@")
         await up.ready()
-        others = {pid: line for pid, line in processes_of(program.data).items() if pid != up.pid}
-        having = [line for pid, line in others.items() if b"sk-secret" in _environment_of(pid)]
+        others = [pid for pid in processes_of(program.data) if pid != up.pid]
+        having = [pid for pid in others if b"sk-secret" in _environment_of(pid)]
 
-    # The assistant's model is set to be rules; answers about documents may come from a model.
-    assert len(others) > len(having) == 1
-    assert "rag/agent.toml" in having[0]
-    assert any("tools/agent.toml" in line for line in others.values())
+    assert "answers by passages" not in rag
+    assert "PATH" in (folder / "seen").read_text()
+    assert "OPENAI" not in (folder / "seen").read_text()
+    assert others
+    assert not having
 
 
 async def test_a_disk_that_is_full_is_said_in_one_line(alone: Program) -> None:
@@ -247,6 +259,22 @@ async def test_an_agent_that_is_killed_comes_back(alone: Program) -> None:
 
         assert "144" in answer.output
         assert _running(alone, "assistant/agent.toml") != [victim]
+
+
+async def test_agents_come_back_when_the_process_that_starts_them_is_killed(
+    alone: Program,
+) -> None:
+    async with alone.up("--processes", *NO_WEB) as up:
+        await up.ready()
+        (fork_server,) = [pid for pid in _children(up.pid) if "fork server" in command_of(pid)]
+
+        os.kill(fork_server, signal.SIGKILL)
+        await up.line("agent       assistant has died")
+        answer = await alone.run("ask", "what is 12 * 12?")
+
+        assert "144" in answer.output
+        assert await up.stop() == 0
+        await up.all_gone()
 
 
 async def test_a_server_that_is_killed_comes_back_and_the_agents_with_it(alone: Program) -> None:
@@ -396,6 +424,10 @@ def test_help_costs_no_heavy_import() -> None:
 
 def _environment_of(pid: int) -> bytes:
     return Path(f"/proc/{pid}/environ").read_bytes()
+
+
+def _children(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _running(program: Program, what: str) -> list[int]:
