@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from spade_llm.agents import XmppAgent
     from spade_llm.cli.factory.agent_factory import AgentFactory
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
-    from spade_llm.core.settings import ProviderTable
     from spade_llm.cli.fork_server import ForkedProcess
+    from spade_llm.core.settings import ProviderTable
 
 logger = logging.getLogger(__name__)
 
@@ -235,9 +235,7 @@ def _environment(
     specs: Sequence[DeploymentSpec], all_specs: Sequence[DeploymentSpec], network: ProviderTable
 ) -> dict[str, str]:
     """Our environment without the secrets of other agents: the key of a model is not for tools."""
-    secrets = MODEL_VARIABLES.union(
-        *(secret_variables(one.settings, network) for one in all_specs)
-    )
+    secrets = MODEL_VARIABLES.union(*(secret_variables(one.settings, network) for one in all_specs))
     of_others = secrets.difference(*(secret_variables(one.settings, network) for one in specs))
     return {name: value for name, value in os.environ.items() if name not in of_others}
 
