@@ -199,6 +199,7 @@ class LLMAgent(AssistantControls):
             answer_schema=PydanticAnswerSchema(conduct.output_schema)
             if conduct.output_schema
             else None,
+            admins=conduct.admins,
         )
         self._completion = StatelessCompletion(
             model,
@@ -296,6 +297,7 @@ class LLMAgent(AssistantControls):
             dispatcher,
             kind="assistant",
             summary=self._summary,
+            notes=behaviour.status_notes,
             facts=lambda: {"provider": provider_kind(self.provider), "model": behaviour.model.name},
             operator_notes=self._operator_notes,
         )

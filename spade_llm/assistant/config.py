@@ -91,6 +91,8 @@ class AssistantConfig:
     experts: tuple[Expert, ...] = ()
     """People that the model may ask during a turn: a tool `ask_NAME` for each."""
     manners: PresentationOptions = PresentationOptions()
+    admins: frozenset[str] = frozenset()
+    """Bare JIDs of the people that run the assistant: they are told why a model fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

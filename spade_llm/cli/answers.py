@@ -106,11 +106,11 @@ async def describe_waiting(client: ChatAgent, peer: str, tell: Callable[[str], N
     await asyncio.sleep(SILENCE_S)
     while True:
         try:
-            await client.status(peer, timeout_s=STATUS_TIMEOUT_S)
+            status = await client.status(peer, timeout_s=STATUS_TIMEOUT_S)
         except RequestError:
             state = f"{peer} is offline: waiting for it"
         else:
-            state = f"{peer} is working on it"
+            state = sanitize_line(" ".join([f"{peer} is working on it", *status.notes]))
         if state != told:
             tell(state)
             told = state

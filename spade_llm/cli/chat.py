@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.cli.answers import QUIT_COMMANDS, PlainOutput, describe_waiting, write_answer
-from spade_llm.cli.command_line import EXIT_SIGINT
+from spade_llm.cli.command_line import EXIT_RULES, EXIT_SIGINT
 from spade_llm.cli.context import assistant_jid, find_context, login, person_jid
 from spade_llm.cli.output import show
 from spade_llm.cli.signals import STDIN, run_until_stopped
 from spade_llm.cli.terminal import sanitize_line, sanitize_text, style
 from spade_llm.core.errors import RequestTimeout, SpadeLLMError
+from spade_llm.providers.offline.provider import OFFLINE
 
 if TYPE_CHECKING:
     import argparse
@@ -47,6 +48,9 @@ async def _ask(options: argparse.Namespace) -> int:
     if reply.failure:
         raise SpadeLLMError(sanitize_line(reply.text))
     show(options, reply, sanitize_text(reply.text))
+    if reply.fallback == OFFLINE:
+        _tell("the language model failed and rules answered: see `spade-llm doctor`")
+        return EXIT_RULES
     return 0
 
 

@@ -1,7 +1,7 @@
 """Command line of `spade-llm`: argument parser, late import of commands, exit codes.
 
-Exit codes: 0 success, 1 failure (the reason is on stderr), 2 wrong command line, 130 Ctrl-C, 141
-broken pipe.
+Exit codes: 0 success, 1 failure (the reason is on stderr), 2 wrong command line, 3 rules answered
+because the model failed (`ask`), 130 Ctrl-C, 141 broken pipe.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ SETTINGS_KEYS = ("mcpServers", "servers")
 DATA_HELP = "directory of all state (default: $SPADE_LLM_DATA, else ./spade-llm-data)"
 ASK_TIMEOUT_S = 600
 JSON_HELP = "one JSON object per line"
+EXIT_RULES = 3
+"""Exit code of `ask` if rules answered because the model failed."""
 EXIT_SIGINT = 130
 EXIT_SIGPIPE = 141
 """Exit codes of a shell for these signals."""

@@ -23,6 +23,7 @@ from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from spade_llm.cli.answers import QUIT_COMMANDS, describe_waiting, write_answer
+from spade_llm.cli.factory.model_choice import CONNECT_HINT
 from spade_llm.cli.markdown import MarkdownStream
 from spade_llm.cli.signals import on_ctrl_c
 from spade_llm.cli.terminal import has_colour, sanitize_line, sanitize_text, style
@@ -93,7 +94,8 @@ class TerminalChat:
             f"Chatting with {self._peer}. /help lists its commands; Alt-Enter starts a new line;"
             " /quit or Ctrl-D leaves.\n"
         )
-        tasks = [asyncio.create_task(one) for one in (self._answer_lines(), self._learn_commands())]
+        work = (self._answer_lines(), self._learn_commands(), self._tell_missing_model())
+        tasks = [asyncio.create_task(one) for one in work]
         try:
             # Ctrl-C is a key while the prompt reads, a signal while something is printed.
             with patch_stdout(raw=True), on_ctrl_c(self._interrupt):
@@ -103,6 +105,14 @@ class TerminalChat:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
+
+    async def _tell_missing_model(self) -> None:
+        """Say how to connect a model, if rules answer instead of one."""
+        with suppress(RequestError):
+            status = await self._client.status(self._peer, timeout_s=COMMANDS_TIMEOUT_S)
+            if status.facts.get("provider") == "Offline":
+                hint = f"No language model is connected: rules answer. {CONNECT_HINT}."
+                self._print(f"{style(hint, 'dim')}\n")
 
     async def _read(self) -> str | None:
         """Read the person's next input; None means that they leave."""

@@ -38,6 +38,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar
 
+from spade_llm.core.text import describe_seconds
+
 
 class SpadeLLMError(Exception):
     """Root of every error this library raises."""
@@ -310,6 +312,13 @@ class ModelError(SpadeLLMError):
     def __init__(self, detail: str = "", *, cause: ModelFailure = ModelFailure.OTHER) -> None:
         super().__init__(detail)
         self.cause = cause
+        self.is_for_operator = False
+        """True: the caller runs the agent, and is given the details."""
+
+    @property
+    def public_detail(self) -> str:
+        """Explanation that is sent to the caller."""
+        return str(self) if self.is_for_operator else self.told
 
 
 class ModelUnavailable(ModelError):
@@ -327,6 +336,13 @@ class RateLimited(ModelError):
     def __init__(self, detail: str, *, retry_after: float | None = None) -> None:
         super().__init__(detail, cause=ModelFailure.RATE_LIMIT)
         self.retry_after = retry_after
+
+    @property
+    def public_detail(self) -> str:
+        if self.retry_after is None or self.is_for_operator:
+            return super().public_detail
+        wait = describe_seconds(self.retry_after)
+        return f"too many requests to the language model; try again in {wait}"
 
 
 class ModelDenied(ModelError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -44,6 +45,14 @@ def exceeds_line(text: str, max_chars: int) -> bool:
 def pluralize(count: int, one: str, many: str = "") -> str:
     """`many` is by default `one` with an s, in English and Spanish."""
     return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def describe_seconds(seconds: float) -> str:
+    """Duration for people, rounded up: `20 s`, `3 min`, `2 h`."""
+    whole = max(math.ceil(seconds), 1)
+    if whole <= 120:
+        return f"{whole} s"
+    return f"{math.ceil(whole / 60)} min" if whole <= 7200 else f"{math.ceil(whole / 3600)} h"
 
 
 def strip_code_fence(text: str) -> str:

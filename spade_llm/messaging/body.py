@@ -266,7 +266,7 @@ def error_content(message: AclMessage, error: SpadeLLMError) -> str:
     Only errors that are written for peers show their text.
     """
     if isinstance(error, ModelError):
-        detail = error.told
+        detail = error.public_detail
     else:
         is_public = isinstance(error, ServiceError | ProtocolError)
         detail = str(error) if is_public else _PUBLIC_DETAIL

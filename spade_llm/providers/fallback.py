@@ -155,7 +155,7 @@ class FallbackModel:
                         response_schema=response_schema,
                         sampling=sampling,
                     )
-                return _with_model_name(completion, candidate)
+                return self._with_origin(completion, candidate)
             except ModelError as error:
                 failures.add_or_raise(candidate, error)
         raise failures.first()
@@ -186,7 +186,7 @@ class FallbackModel:
                         clock.reschedule(None)
                         has_begun = True
                         yield (
-                            _with_model_name(part, candidate)
+                            self._with_origin(part, candidate)
                             if isinstance(part, Completion)
                             else part
                         )
@@ -197,6 +197,14 @@ class FallbackModel:
                     raise
                 failures.add_or_raise(candidate, error)
         raise failures.first()
+
+    def _with_origin(self, completion: Completion, candidate: _Candidate) -> Completion:
+        """The completion with the name of the model that answered."""
+        return replace(
+            completion,
+            model=completion.model or candidate.model.name,
+            is_fallback=candidate is not self._candidates[0],
+        )
 
     def _in_order(self) -> list[tuple[_Candidate, float | None]]:
         """Return the models in order, each with its timeout; unavailable ones are last, but not
@@ -262,11 +270,6 @@ def _record_unavailable(candidate: _Candidate, error: ModelError) -> None:
     logger.warning(
         "The model %s is unavailable: %s Calling the next one.", candidate.model.name, error
     )
-
-
-def _with_model_name(completion: Completion, candidate: _Candidate) -> Completion:
-    """The completion with the name of the model that answered."""
-    return replace(completion, model=completion.model or candidate.model.name)
 
 
 class ModelFault(BaseModel):

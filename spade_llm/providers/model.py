@@ -144,6 +144,8 @@ class Completion:
     """Name of the model that answered, if there are several; empty means the requested one."""
     is_cut_off: bool = False
     """True if the answer ended at the maximum number of tokens."""
+    is_fallback: bool = False
+    """True if `model` answered because the preferred model failed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ import asyncio
 import logging
 import math
 import random
+from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -21,7 +23,7 @@ from spade_llm.core.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Mapping
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +70,13 @@ def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) ->
     return None if seconds is None else min(max(seconds, 0.0), LONGEST_RETRY_AFTER_S)
 
 
+PauseListener = Callable[[float], Awaitable[None]]
+pause_listener: ContextVar[PauseListener | None] = ContextVar("pause_listener", default=None)
+"""Callback of the current task for a pause of some seconds that a model's server asks for."""
+MIN_TOLD_PAUSE_S = 3.0
+"""Shorter pauses, in seconds, are not told."""
+
+
 class Attempts:
     """Deadline and attempt counter of one call."""
 
@@ -111,7 +120,10 @@ class Attempts:
             error.code,
             pause_s,
         )
-        await asyncio.sleep(pause_s)
+        began, listener = self._loop.time(), pause_listener.get()
+        if listener is not None and isinstance(error, RateLimited) and pause_s >= MIN_TOLD_PAUSE_S:
+            await listener(pause_s)
+        await asyncio.sleep(began + pause_s - self._loop.time())
 
 
 def _number(text: str | None, *, scale: int) -> float | None:

@@ -55,6 +55,8 @@ async def test_the_operator_sees_why_the_model_does_not_answer(
             await up.ready()
             told = await up.line("model       assistant@localhost: 127.0.0.1")
             failed = await program.run("ask", "hello")
+            await program.run("account", "ada")
+            other = await program.run("ask", "--as", "ada@localhost", "hello")
             doctor = await program.run("doctor")
             server.api_key = KEY
             answered = await program.run("ask", "hello")
@@ -66,7 +68,9 @@ async def test_the_operator_sees_why_the_model_does_not_answer(
     assert rejected in told
     assert (failed.status, failed.output) == (1, "")
     assert failed.errors.startswith("spade-llm ask: Sorry, my language model is not answering")
-    assert rejected not in failed.errors
+    # The person of `up` runs the assistant; ada is another one.
+    assert rejected in failed.errors
+    assert (other.status, rejected in other.errors) == (1, False)
     assert (doctor.status, rejected in doctor.output) == (1, True)
     assert (answered.status, answered.output) == (0, "You said: hello\n")
     assert again
@@ -74,6 +78,26 @@ async def test_the_operator_sees_why_the_model_does_not_answer(
     assert rejected in log
     seen = [told, doctor.output, failed.errors, healthy.output, log]
     assert not [text for text in seen if KEY in text]
+
+
+@pytest.mark.timeout(240)
+async def test_an_answer_of_rules_in_the_place_of_a_model_has_its_own_exit_code(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with running_server() as server:
+        program = program_in(tmp_path, has_prosody=False, port=unused_tcp_port)
+        program = replace(with_model(program, server.base_url), variables=WITH_KEY)
+        with (program.agents / "assistant" / "agent.toml").open("a", encoding="utf-8") as file:
+            file.write('\n[fallback]\nkind = "offline"\n')
+        async with program.up("--http", "off") as up:
+            await up.ready()
+            by_model = await program.run("ask", "hello")
+            server.enqueue(Status(status=401))
+            by_rules = await program.run("ask", "hello")
+
+    assert by_model.status == 0
+    assert (by_rules.status, "I follow simple rules" in by_rules.output) == (3, True)
+    assert "the language model failed and rules answered" in by_rules.errors
 
 
 @pytest.mark.parametrize(

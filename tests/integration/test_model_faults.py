@@ -38,7 +38,7 @@ SILENCE_S = 1.5
 """How long a silent server is waited for, per attempt, by an assistant that is impatient."""
 ANSWER = "You said: hello"
 SORRY = "Sorry, my language model is not answering right now. Please try again."
-ASKED_TOO_MUCH = "I am being asked too much right now. Please try again in a minute."
+ASKED_TOO_MUCH = "I am being asked too much right now. Please try again in {}."
 TOO_LONG = "Our conversation has become too long for my model. /new begins a new one."
 INSIDES = re.compile(
     r"127\.0\.0\.1|localhost:|/v1|sk-|Traceback|HTTP|Error|openai|httpx|asyncio|\b[45]\d\d\b",
@@ -87,10 +87,10 @@ SURVIVED: dict[str, tuple[Answer, ...]] = {
 }
 """Answered all the same."""
 APOLOGISED: dict[str, tuple[tuple[Answer, ...], str]] = {
-    "pauses without end": ((Status(status=429),) * ATTEMPTS, ASKED_TOO_MUCH),
-    "a pause of an hour": ((paused("3600"),), ASKED_TOO_MUCH),
-    "a pause of ages": ((paused("1e99"),), ASKED_TOO_MUCH),
-    "a pause until a day far away": ((paused(date(10_000_000)),), ASKED_TOO_MUCH),
+    "pauses without end": ((Status(status=429),) * ATTEMPTS, ASKED_TOO_MUCH.format("a minute")),
+    "a pause of an hour": ((paused("3600"),), ASKED_TOO_MUCH.format("60 min")),
+    "a pause of ages": ((paused("1e99"),), ASKED_TOO_MUCH.format("24 h")),
+    "a pause until a day far away": ((paused(date(10_000_000)),), ASKED_TOO_MUCH.format("24 h")),
     "lasting trouble": ((Status(status=500),) * ATTEMPTS, SORRY),
     "connections that are lost": ((Reset(),) * ATTEMPTS, SORRY),
     "never anything in the answer": ((Say(text=""),) * ATTEMPTS, SORRY),

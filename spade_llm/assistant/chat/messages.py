@@ -198,6 +198,9 @@ class ChatReply(Body):
     """Finish reason: complete, truncated at a limit, or replaced by a guardrail."""
     failure: str = ""
     """Code of the model's error where the text is an apology for it; empty: it is an answer."""
+    fallback: str = ""
+    """Name of the fallback model that answered because the preferred one failed (`offline`: rules);
+    empty: the preferred one answered."""
 
 
 PAGE_CHARS = 16_000

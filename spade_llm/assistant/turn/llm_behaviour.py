@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -47,16 +49,25 @@ from spade_llm.assistant.turn.tool_calls import offered_tools
 from spade_llm.assistant.turn.tool_loop import TurnResult
 from spade_llm.assistant.turn.turn import Turn, TurnOutcome, with_middleware
 from spade_llm.context import NoContextManagement
-from spade_llm.core.errors import ContextTooLong, Failure, ModelError, RateLimited, StorageFailed
+from spade_llm.core.errors import (
+    ContextTooLong,
+    Failure,
+    ModelError,
+    RateLimited,
+    RequestError,
+    StorageFailed,
+)
+from spade_llm.core.text import describe_seconds
 from spade_llm.messaging import Encoding
 from spade_llm.providers.model import safe_name
 from spade_llm.providers.offline.provider import OFFLINE
+from spade_llm.providers.retry import pause_listener
 from spade_llm.rag.answers import citation_label
 from spade_llm.tools.combined import CombinedToolbox
 from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from spade_llm.assistant.config import TurnLimits
     from spade_llm.assistant.history.conversations import Conversation
@@ -78,6 +89,7 @@ logger = logging.getLogger(__name__)
 MAX_REPLIED_CHARS = 1000
 """Maximum length of a call's arguments, and of its result, in replies to programs, in characters.
 """
+_PAUSE = "The model's server asks for a pause of {}; I answer after it."
 LIST_DEADLINE_S = 2.0
 """Deadline for listing the shared tools, in seconds, as for recall: an offline tool agent delays a
 turn no longer."""
@@ -100,12 +112,14 @@ class LLMBehaviour(Behaviour):
         program_layers: Sequence[TurnMiddleware] | None = None,
         answer_schema: AnswerSchema | None = None,
         billing: BillingScope | None = None,
+        admins: Collection[str] = (),
     ) -> None:
         """Create the handler. `toolboxes` are shared by all conversations; `shared_tools` combines
         them, and may change. `layers` are the middleware of each turn, outermost first;
         `program_layers` those of programs' turns, by default the same. `form` is the answer schema
         of requests without their own. `billing` is the usage scope of a
-        strategy's work between turns."""
+        strategy's work between turns. `admins` are the bare JIDs that are told why the model
+        fails."""
         super().__init__()
         self.model = model
         self.strategy = strategy
@@ -125,6 +139,8 @@ class LLMBehaviour(Behaviour):
         self._layers = layers
         self._program_layers = layers if program_layers is None else program_layers
         self._form = answer_schema
+        self._admins = frozenset(admins)
+        self._paused_until = 0.0
         self.commands = CommandRegistry()
         self.commands.add(
             "status", self._status, "/status – which model I use, and what can be reached"
@@ -388,10 +404,14 @@ class LLMBehaviour(Behaviour):
             sampling=turn_input.sampling,
             tools=tools,
         )
+        listening = pause_listener.set(partial(self._tell_pause, turn_input))
         try:
             return await turn.run(history, recalled, options=options, result=result)
         except (ModelError, TimeoutError) as error:
             logger.warning("conversation %s: the model failed: %s", turn_input.conversation, error)
+            if isinstance(error, ModelError) and self._is_admin(turn_input):
+                error.is_for_operator = True
+                result.cause = str(error)
             if turn_input.answer_schema is not None:
                 raise Failure(_apology(error)) from error
             if turn_input.context is not None or not turn_input.is_annotated:
@@ -400,6 +420,26 @@ class LLMBehaviour(Behaviour):
             result.is_apology = True
             result.failure = error.code if isinstance(error, ModelError) else ModelError.code
             return result
+        finally:
+            pause_listener.reset(listening)
+
+    def _is_admin(self, turn_input: ChatTurnInput) -> bool:
+        """True if the asker runs the assistant, and alone reads the answer."""
+        is_private = not (turn_input.message.said.room or turn_input.is_forwarded)
+        return is_private and turn_input.peer in self._admins
+
+    async def _tell_pause(self, turn_input: ChatTurnInput, pause_s: float) -> None:
+        """Tell the person that the model's server asks for a pause, which the turn waits for."""
+        self._paused_until = max(self._paused_until, time.monotonic() + pause_s)
+        if turn_input.tell is None:
+            return  # A program: the agent's status says it.
+        with suppress(RequestError):
+            await turn_input.tell(_PAUSE.format(describe_seconds(pause_s)))
+
+    def status_notes(self) -> list[str]:
+        """Notes for the agent's status."""
+        left_s = self._paused_until - time.monotonic()
+        return [_PAUSE.format(describe_seconds(left_s))] if left_s > 0 else []
 
     def toolbox_of(self, peer: str, conversation: str | None = None) -> CombinedToolbox:
         """Toolbox for this bare JID's turns; memories stored by its tools belong to the
@@ -450,6 +490,8 @@ async def _nothing_to_stop(_argument: str, _turn_input: ChatTurnInput) -> str:
 def _reply(outcome: TurnOutcome, missing: tuple[str, ...], turn_input: ChatTurnInput) -> ChatReply:
     result = outcome.result
     text = result.text if outcome.said is None else outcome.said
+    if result.cause and outcome.said is None:
+        text += f"\n\n(You run this assistant. The cause: {result.cause})"
     if missing and turn_input.is_annotated and not (result.is_formed or turn_input.context):
         text += f"\n\n(Answered without {' and '.join(missing)}: not reachable now.)"
     return ChatReply(
@@ -465,6 +507,7 @@ def _reply(outcome: TurnOutcome, missing: tuple[str, ...], turn_input: ChatTurnI
         is_for_asker=outcome.is_for_asker,
         finish=result.finish,
         failure=result.failure,
+        fallback=result.fallback,
     )
 
 
@@ -519,7 +562,8 @@ def _tool_use(called: ExecutedToolCall) -> ToolCallReport:
 def _apology(error: ModelError | TimeoutError) -> str:
     match error:
         case RateLimited():
-            return "I am being asked too much right now. Please try again in a minute."
+            wait = "a minute" if error.retry_after is None else describe_seconds(error.retry_after)
+            return f"I am being asked too much right now. Please try again in {wait}."
         case ContextTooLong():
             return "Our conversation has become too long for my model. /new begins a new one."
         case _:

@@ -145,6 +145,10 @@ class TurnResult:
     """The model failed; the text says so politely."""
     failure: str = ""
     """Code of the model's error that the text apologises for."""
+    cause: str = ""
+    """Cause of that failure, for an asker that runs the agent; it is not kept in the history."""
+    fallback: str = ""
+    """Name of the fallback model that wrote a part of the answer."""
     is_annotated: bool = True
     """False: the text is the model's words only, without notes and marks of ours."""
     finish: FinishReason = "stop"
@@ -335,6 +339,8 @@ class ToolLoop:
 
     def _counted(self, completion: Completion) -> Completion:
         self._result.usage += completion.usage
+        if completion.is_fallback:
+            self._result.fallback = completion.model
         # Models write lone surrogates, which neither UTF-8 nor SQLite takes.
         calls = (
             replace(one, arguments=replace_lone_surrogates(one.arguments))

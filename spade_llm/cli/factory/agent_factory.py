@@ -218,7 +218,19 @@ async def _assistant_config(
         files=build_file_rules(spec.settings.files),
         manners=PresentationOptions(**spec.settings.manners.model_dump()),
         rooms=build_rooms_options(spec.settings),
+        admins=_admins(spec, factory.place.data),
     )
+
+
+def _admins(spec: DeploymentSpec, data: Path) -> frozenset[str]:
+    """Bare JIDs of the people that run the assistant: those of its settings, and the person of the
+    running `up`."""
+    from spade_llm.xmpp.connection.jids import bare_jid
+    from spade_llm.xmpp.servers.data_directory import read_run_record
+
+    record = read_run_record(data)
+    named = [spec.resolve_jid(one) for one in spec.settings.admins]
+    return frozenset(map(bare_jid, [*named, record.person] if record else named))
 
 
 def _experts(spec: DeploymentSpec) -> tuple[Expert, ...]:

@@ -66,7 +66,7 @@ _KEYS_OF_KIND = {
     "assistant": {
         *("provider", "fallback", "context", "services", "memory", "documents", "limits"),
         *("prompt_file", "guardrails", "human", "embeddings", "ending", "files", "manners"),
-        *("rooms", "room_invitations"),
+        *("rooms", "room_invitations", "admins"),
     },
     "memory": {"embeddings", "learning"},
     "rag": {"embeddings", "roots", "namespaces", "storage", "upload", "provider"},
@@ -333,6 +333,9 @@ class AgentSettings(Table):
     """
     announce_to: list[Name] = []
     """JIDs that we ask to see each other's presence, so that they discover us."""
+    admins: list[Name] = []
+    """assistant: JIDs of the people that run it. In chats with them it names the cause of a model's
+    failure. The person of the `spade-llm up` that runs on the same data is one, too."""
     gateways: list[Name] = []
     """Agents that may ask for others here, as an HTTP gateway does for its users."""
     admission: AdmissionTable = AdmissionTable()

@@ -61,6 +61,14 @@ async def test_errors_are_shown_once(
     assert await console.page.evaluate(script, [kind, detail]) == said
 
 
+async def test_without_a_model_a_new_conversation_says_how_to_connect_one(console: Console) -> None:
+    await console.open("chat")
+
+    hint = "spade-llm model set PROVIDER/NAME"
+    await expect(console.page.get_by_text(hint)).to_be_visible()
+    assert build_parser().parse_args(hint.split()[1:]).action == "set"
+
+
 @pytest.mark.parametrize("language", ["en-GB", "es-ES"])
 async def test_every_view_fits_on_a_phone_and_opening_it_changes_nothing(
     consoles: Consoles, language: str

@@ -11,6 +11,7 @@ export const t = texts({
     untitled: "Untitled",
     hello: "What would you like to talk about?",
     helloText: "Messages are stored in your memory, the same that you use over XMPP.",
+    noModel: "No language model is connected: rules answer. Connect one with: spade-llm model set PROVIDER/NAME",
     idea1: "What do you remember about me?",
     idea2: "What can you do?",
     idea3: "Summarise my documents",
@@ -73,6 +74,8 @@ export const t = texts({
     untitled: "Sin título",
     hello: "¿De qué te gustaría hablar?",
     helloText: "Los mensajes se guardan en tu memoria, la misma que usas por XMPP.",
+    noModel:
+      "No hay ningún modelo de lenguaje conectado: responden reglas. Conecta uno con: spade-llm model set PROVEEDOR/NOMBRE",
     idea1: "¿Qué recuerdas de mí?",
     idea2: "¿Qué sabes hacer?",
     idea3: "Resume mis documentos",

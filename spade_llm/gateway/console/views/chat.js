@@ -1,5 +1,6 @@
 // Chat: a conversation, where its next message is written, and what can be looked up about it.
 
+import { get } from "../api.js";
 import { button, iconButton } from "../components/button.js";
 import { menuButton } from "../components/menu.js";
 import { empty, failed, skeleton } from "../components/states.js";
@@ -25,6 +26,16 @@ export const icon = "chat";
 export const title = () => t("title");
 
 let view = null;
+let modelStatus = null;
+
+/** Whether a language model is connected: without one, rules answer. True if the status is unknown. */
+function hasModel() {
+  modelStatus ??= get("config/status").then(
+    ({ services }) => services.llm.provider !== "Offline",
+    () => true,
+  );
+  return modelStatus;
+}
 
 export function mount(root, app) {
   const id = app.args[0] || store.session || uuid();
@@ -175,7 +186,10 @@ class ChatView {
 
   #hello() {
     const idea = (key) => button({ label: t(key), on: () => this.prompt.say(t(key)) });
-    const action = el("div", { class: "ideas" }, ["idea1", "idea2", "idea3"].map(idea));
+    const hint = el("p", { class: "hint", hidden: true }, t("noModel"));
+    hasModel().then((has) => (hint.hidden = has));
+    const ideas = el("div", { class: "ideas" }, ["idea1", "idea2", "idea3"].map(idea));
+    const action = el("div", null, hint, ideas);
     return empty({ icon: "agents", title: t("hello"), text: t("helloText"), action });
   }
 
