@@ -5,19 +5,24 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pytest
 import pytest_asyncio
 from hypothesis import settings
 
+from spade_llm.core.postgres import PostgresServer
 from spade_llm.xmpp.servers.embedded.launcher import EmbeddedServer
 from spade_llm.xmpp.servers.prosody import ProsodyServer
+from tests.postgres_server import PostgresProcess, postgres_binaries
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from pathlib import Path
 
+    from spade_llm.core.database import DatabasePlace
     from spade_llm.xmpp.servers.managed_server import Endpoint
 
 # How long one example takes says how busy the machine is.
@@ -31,6 +36,16 @@ PASSWORD = "correct horse"
 def at_most(examples: int) -> int:
     """Number of examples for a costly property: these, or the fewer of the profile."""
     return min(examples, settings().max_examples)
+
+
+def bytes_in(folder: Path) -> bytes:
+    """Bytes of all files, write-ahead logs included."""
+    return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+def modes_in(folder: Path) -> set[int]:
+    """Permissions of the files."""
+    return {path.stat().st_mode & 0o777 for path in folder.iterdir()}
 
 
 class AccountMaker(Protocol):
@@ -113,3 +128,48 @@ async def embedded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pr
     server = EmbeddedServer(tmp_path_factory.mktemp("embedded"))
     yield Provisioner(server=server, endpoint=await server.start())
     await server.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresProcess]:
+    """One PostgreSQL for the whole run; each test has a schema of its own in it."""
+    binaries = postgres_binaries()
+    if binaries is None:
+        if os.environ.get("SPADE_LLM_REQUIRE_SERVERS") == "1":
+            pytest.fail("no PostgreSQL: install the group dev, or Debian's package postgresql")
+        pytest.skip("no PostgreSQL installed")
+    server = PostgresProcess(binaries)
+    server.create()
+    server.start()
+    server.wait_until_ready()
+    yield server
+    server.stop()
+
+
+PlaceOf: TypeAlias = "Callable[[str], DatabasePlace]"
+"""Takes a file name; returns where that store's tables are."""
+
+_schemas = itertools.count(1)
+
+DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.thorough)]
+"""Databases that each test of a store runs on; the quick tier has a smoke test of PostgreSQL."""
+
+
+@asynccontextmanager
+async def places_of(
+    database: str, request: pytest.FixtureRequest, folder: Path
+) -> AsyncIterator[PlaceOf]:
+    """Places of an agent's stores by file name: the same for the same name, as after a restart."""
+    if database == "sqlite":
+        yield folder.joinpath
+        return
+    server: PostgresProcess = request.getfixturevalue("postgres")
+    agent = f"agent{next(_schemas)}@example.org"
+    async with PostgresServer(server.url(), schema=agent) as pool:
+        yield lambda _name: pool
+
+
+@pytest_asyncio.fixture(params=DATABASES)
+async def place_of(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[PlaceOf]:
+    async with places_of(request.param, request, tmp_path) as places:
+        yield places

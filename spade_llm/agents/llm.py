@@ -141,13 +141,12 @@ class LLMAgent(AssistantControls):
             conduct.output_guardrails,
             on_trigger=conduct.on_guardrail_trigger,
         )
-        data, name = self.options.data, str(self.jid.local)
+        data = self.options.data
         notices = RoomNotices(str(self.jid))
         self.rooms = Rooms(self, conduct.rooms, notices) if conduct.rooms else None
-        self._outbox = MemoryOutbox(data / f"outbox-{name}.db" if data else None)
+        self._outbox = MemoryOutbox(self.database_place("outbox"))
         self._usage = UsageTracking(
-            data,
-            name,
+            self.database_place("usage"),
             limits=conduct.peer_limits,
             crowd=conduct.crowd_limits,
             groups_of=groups.of,
@@ -178,7 +177,7 @@ class LLMAgent(AssistantControls):
         # Quota outermost: what it refuses costs nothing and reaches no guardrail's model.
         layers = [*self._usage.layers, *self._layers(conduct, file_sharing)]
         self._long_answers = files.sending()
-        self._reactions = ReactionHandler(self, self.memory_behaviour, data=data)
+        self._reactions = ReactionHandler(self, self.memory_behaviour)
         self.llm_behaviour = LLMBehaviour(
             model,
             strategy=context_management or NoContextManagement(),

@@ -8,8 +8,8 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self
 
+from spade_llm.core.database import database_at
 from spade_llm.core.errors import RequestError, ServiceError, StorageFailed
-from spade_llm.core.sqlite_file import SqliteFile
 from spade_llm.memory.contract import MemoryChange
 from spade_llm.messaging import Encoding, bare
 from spade_llm.xmpp.stanza_router import on_extension
@@ -18,11 +18,11 @@ from spade_llm.xmpp.stanzas.references import NAMESPACE, REACTIONS, read_reactio
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from contextlib import AsyncExitStack
-    from pathlib import Path
     from xml.etree.ElementTree import Element
 
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
+    from spade_llm.core.database import DatabasePlace
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.xmpp.agent import XmppAgent
 
@@ -63,6 +63,7 @@ class AnswerFeedback:
         self._log = log
         self._memory = memory
         self._settling = asyncio.Lock()
+        self._reacting = asyncio.Lock()
 
     async def note(self, said: ChatTurnInput, memories: Sequence[str]) -> None:
         """The answer to it used these. Of programs nothing is noted: they react to nothing."""
@@ -84,15 +85,17 @@ class AnswerFeedback:
                     said.conversation,
                 )
 
-    def react(self, emojis: Collection[str], *, to: str, peer: str) -> bool:
+    async def react(self, emojis: Collection[str], *, to: str, peer: str) -> bool:
         """Store a reaction; True if `settle` has work to do. `to` is the id of a message; only
         reactions of the recipient of that answer count."""
         try:
-            answer = self._log.find(peer=peer, message_id=to)
-            verdict = verdict_of(emojis)
-            if answer is None or answer.verdict == verdict:
-                return False
-            self._log.judge(answer, verdict)
+            # In their order: the latest of a person's reactions counts.
+            async with self._reacting:
+                answer = await self._log.find(peer=peer, message_id=to)
+                verdict = verdict_of(emojis)
+                if answer is None or answer.verdict == verdict:
+                    return False
+                await self._log.judge(answer, verdict)
         except StorageFailed:
             logger.exception("a reaction of %s could not be stored", peer)
             return False
@@ -103,16 +106,16 @@ class AnswerFeedback:
         # A confidence is read and written back: two at once would count a verdict twice.
         async with self._settling:
             try:
-                for answer in self._log.unsettled():
+                for answer in await self._log.unsettled():
                     async with asyncio.timeout(SETTLE_S):
-                        self._log.settle(answer, await self._shifted(answer))
+                        await self._log.settle(answer, await self._shifted(answer))
             except (RequestError, ServiceError, TimeoutError) as error:
                 logger.warning("memory is unavailable; feedback is applied later: %s", error)
 
-    def line(self, turn_input: ChatTurnInput) -> str:
+    async def line(self, turn_input: ChatTurnInput) -> str:
         """Line for /why with the sender's reaction to the last answer in this conversation; empty:
         none."""
-        answer = self._log.last(peer=turn_input.peer, conversation=turn_input.conversation)
+        answer = await self._log.last(peer=turn_input.peer, conversation=turn_input.conversation)
         if answer is None or not answer.verdict:
             return ""
         sign, change = ("👍", "more") if answer.verdict > 0 else ("👎", "less")
@@ -166,7 +169,8 @@ _COLUMNS = "number, memories, verdict, settled, shifts"
 # An answer that was reacted to keeps what it was made from: a shift must be taken back there.
 _NOTE = """
 INSERT INTO answers(peer, question, conversation, memories) VALUES (?1, ?2, ?3, ?4)
-ON CONFLICT (peer, question) DO UPDATE SET memories = ?4 WHERE verdict = 0 AND settled = 0
+ON CONFLICT (peer, question) DO UPDATE SET memories = ?4
+WHERE answers.verdict = 0 AND answers.settled = 0
 """
 _FIND = f"""
 SELECT {_COLUMNS} FROM answers WHERE peer = ? AND question IN (SELECT value FROM json_each(?))
@@ -198,52 +202,51 @@ class NotedAnswer:
 class FeedbackLog:
     """Every method raises StorageFailed."""
 
-    def __init__(self, path: Path | None) -> None:
-        """`path=None` keeps it in RAM only."""
-        self._db = SqliteFile(path, schema=_SCHEMA, what="the log of feedback")
+    def __init__(self, place: DatabasePlace) -> None:
+        self._db = database_at(place, schema=_SCHEMA, what="the log of feedback")
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
-        self._db.open()
+        await self._db.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._db.close()
+        await self._db.close()
 
     async def note(
         self, *, peer: str, question: str, conversation: str, memories: Sequence[str]
     ) -> None:
         """`question`: the id of the message that was answered."""
-        self._db.run(_NOTE, peer, question, conversation, json.dumps(list(memories)))
+        await self._db.execute(_NOTE, peer, question, conversation, json.dumps(list(memories)))
         await self._db.prune_periodically(_BOUND, MAX_ANSWERS)
 
-    def find(self, *, peer: str, message_id: str) -> NotedAnswer | None:
+    async def find(self, *, peer: str, message_id: str) -> NotedAnswer | None:
         """Find an answer sent to this bare JID, by the message id of the answer or of a part of
         it."""
-        return self._one(_FIND, peer, json.dumps(_questions(message_id)))
+        return await self._one(_FIND, peer, _questions(message_id))
 
-    def last(self, *, peer: str, conversation: str) -> NotedAnswer | None:
-        return self._one(_LAST, peer, conversation)
+    async def last(self, *, peer: str, conversation: str) -> NotedAnswer | None:
+        return await self._one(_LAST, peer, conversation)
 
-    def judge(self, answer: NotedAnswer, verdict: int) -> None:
-        self._db.run(_JUDGE, verdict, answer.number)
+    async def judge(self, answer: NotedAnswer, verdict: int) -> None:
+        await self._db.execute(_JUDGE, verdict, answer.number)
 
-    def unsettled(self, limit: int = 100) -> list[NotedAnswer]:
+    async def unsettled(self, limit: int = 100) -> list[NotedAnswer]:
         """Answers with verdicts that are not applied to their memories yet, oldest first."""
-        return list(map(_answer, self._db.run(_UNSETTLED, limit)))
+        return list(map(_answer, await self._db.execute(_UNSETTLED, limit)))
 
-    def settle(self, answer: NotedAnswer, shifts: Mapping[str, float]) -> None:
+    async def settle(self, answer: NotedAnswer, shifts: Mapping[str, float]) -> None:
         """Store that the verdict has been applied to the answer's memories."""
-        self._db.run(_SETTLE, answer.verdict, json.dumps(dict(shifts)), answer.number)
+        await self._db.execute(_SETTLE, answer.verdict, json.dumps(dict(shifts)), answer.number)
 
     async def forget_conversation(self, conversation: str) -> None:
-        self._db.run(_FORGET_CONVERSATION, conversation)
+        await self._db.execute(_FORGET_CONVERSATION, conversation)
 
     async def forget(self, peer: str) -> None:
-        self._db.run(_FORGET, peer)
+        await self._db.execute(_FORGET, peer)
 
-    def _one(self, sql: str, *values: object) -> NotedAnswer | None:
-        return next(map(_answer, self._db.run(sql, *values)), None)
+    async def _one(self, sql: str, *values: object) -> NotedAnswer | None:
+        return next(map(_answer, await self._db.execute(sql, *values)), None)
 
 
 def _questions(message_id: str) -> list[str]:
@@ -266,9 +269,9 @@ def _answer(row: Sequence[object]) -> NotedAnswer:
 
 
 class ReactionHandler:
-    def __init__(self, agent: XmppAgent, memory: MemoryBehaviour, *, data: Path | None) -> None:
+    def __init__(self, agent: XmppAgent, memory: MemoryBehaviour) -> None:
         self._agent = agent
-        self._log = FeedbackLog(data / f"feedback-{agent.jid.local}.db" if data else None)
+        self._log = FeedbackLog(agent.database_place("feedback"))
         self.feedback = AnswerFeedback(self._log, memory.memory)
         memory.on_forget.append(self._log.forget)
         memory.on_clear.append(self._log.forget_conversation)
@@ -285,9 +288,12 @@ class ReactionHandler:
         if found is None:
             return False
         sender = bare(xml.get("from", ""))
-        if self.feedback.react(found.emojis, to=found.message_id, peer=sender):
-            self._settle()
+        self._agent.spawn(self._react(found.emojis, to=found.message_id, peer=sender))
         return found.is_alone
+
+    async def _react(self, emojis: Collection[str], *, to: str, peer: str) -> None:
+        if await self.feedback.react(emojis, to=to, peer=peer):
+            await self.feedback.settle()
 
     def _settle(self) -> None:
         """Apply verdicts in the background; called also after each connection, to retry those that

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from contextlib import closing
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,9 +37,9 @@ def main(options: argparse.Namespace) -> int:
         case "account":
             return _account(options)
         case "invite":
-            return _invite(options)
+            return asyncio.run(_invite(options))
         case _:
-            return _token(options)
+            return asyncio.run(_token(options))
 
 
 def _account(options: argparse.Namespace) -> int:
@@ -58,7 +58,7 @@ def _account(options: argparse.Namespace) -> int:
     return 0
 
 
-def _invite(options: argparse.Namespace) -> int:
+async def _invite(options: argparse.Namespace) -> int:
     from spade_llm.xmpp.invitations import FILES, Invitations
 
     data = data_directory(options)
@@ -69,12 +69,12 @@ def _invite(options: argparse.Namespace) -> int:
             f"{error}. An agent has one after its first start with an allow list of its own in its"
             " agent.toml ([admission] allow); without such a list it accepts everyone"
         ) from None
-    with Invitations(path) as invitations:
+    async with Invitations(path) as invitations:
         if options.list:
-            _list_invitations(invitations, options)
+            await _list_invitations(invitations, options)
         elif not options.revoke:
-            _create_invitation(invitations, options)
-        elif invitations.revoke(options.revoke):
+            await _create_invitation(invitations, options)
+        elif await invitations.revoke(options.revoke):
             show(options, {"revoked": options.revoke}, f"revoked {options.revoke}")
         else:
             raise ConfigurationError(
@@ -83,10 +83,10 @@ def _invite(options: argparse.Namespace) -> int:
     return 0
 
 
-def _create_invitation(invitations: Invitations, options: argparse.Namespace) -> None:
+async def _create_invitation(invitations: Invitations, options: argparse.Namespace) -> None:
     from spade_llm.xmpp.invitations import MAX_INVITATIONS
 
-    code = invitations.make(
+    code = await invitations.make(
         uses=options.uses,
         lasts_s=options.days * DAY_S,
         stay_s=options.stay * DAY_S if options.stay else None,
@@ -102,8 +102,8 @@ def _create_invitation(invitations: Invitations, options: argparse.Namespace) ->
     show(options, record, (f"join {code}", hint))
 
 
-def _list_invitations(invitations: Invitations, options: argparse.Namespace) -> None:
-    opened, guests = invitations.open_ones(), invitations.guests()
+async def _list_invitations(invitations: Invitations, options: argparse.Namespace) -> None:
+    opened, guests = await invitations.open_ones(), await invitations.guests()
     if not opened and not guests:
         note(options, "no open invitations and no guests")
     for one in opened:
@@ -116,8 +116,8 @@ def _list_invitations(invitations: Invitations, options: argparse.Namespace) -> 
         show(options, guest, text)
 
 
-def _token(options: argparse.Namespace) -> int:
-    from spade_llm.gateway.database import DATABASE_FILE, gateway_database, open_gateway_database
+async def _token(options: argparse.Namespace) -> int:
+    from spade_llm.gateway.database import DATABASE_FILE, gateway_database
     from spade_llm.gateway.tokens import TokenStore
 
     data = data_directory(options)
@@ -125,17 +125,18 @@ def _token(options: argparse.Namespace) -> int:
         home = agent_file(options.agent, DATABASE_FILE, data, what="gateway's state").parent
     except ConfigurationError as error:
         raise ConfigurationError(f"{error}. A gateway has one after its first start") from None
-    database = gateway_database(home)
-    open_gateway_database(database)
-    with closing(database):
+    database = gateway_database(home / DATABASE_FILE)
+    await database.open()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(database.close)
         tokens = TokenStore(database)
         match options.action:
             case "create":
-                _create_token(tokens, home, options)
+                await _create_token(tokens, home, options)
             case "list":
-                _list_tokens(tokens, options)
+                await _list_tokens(tokens, options)
             case _:
-                if not tokens.revoke(options.name):
+                if not await tokens.revoke(options.name):
                     raise ConfigurationError(
                         f"there is no token named {options.name!r}: see `spade-llm token list`"
                     )
@@ -143,7 +144,7 @@ def _token(options: argparse.Namespace) -> int:
     return 0
 
 
-def _create_token(tokens: TokenStore, home: Path, options: argparse.Namespace) -> None:
+async def _create_token(tokens: TokenStore, home: Path, options: argparse.Namespace) -> None:
     """Print the token alone on standard output, for scripts."""
     principal = bare_jid(full_jid(options.principal.strip(), home.name.partition("@")[2]))
     if principal in _agent_jids(options, home):
@@ -156,7 +157,7 @@ def _create_token(tokens: TokenStore, home: Path, options: argparse.Namespace) -
             f"--days: at most {MAX_TOKEN_DAYS}; without it, the token does not expire"
         )
     expires = time.time() + options.days * DAY_S if options.days else None
-    token = tokens.create(options.name, principal, is_admin=options.admin, expires=expires)
+    token = await tokens.create(options.name, principal, is_admin=options.admin, expires=expires)
     record = {"name": options.name, "token": token, "principal": principal, "expires": expires}
     show(options, record, token)
     rights = " with an administrator's rights" if options.admin else ""
@@ -179,9 +180,9 @@ def _agent_jids(options: argparse.Namespace, home: Path) -> frozenset[str]:
     return frozenset(map(str.lower, (*(one.jid for one in described), *running, *here)))
 
 
-def _list_tokens(tokens: TokenStore, options: argparse.Namespace) -> None:
+async def _list_tokens(tokens: TokenStore, options: argparse.Namespace) -> None:
     now_s = time.time()
-    known = tokens.all()
+    known = await tokens.all()
     if not known:
         note(options, "no tokens")
     for one in known:

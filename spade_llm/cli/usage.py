@@ -26,9 +26,9 @@ async def _show_usage(options: argparse.Namespace) -> int:
     path = agent_file(options.agent, LEDGER_FILES, data_directory(options), what="usage record")
     async with UsageLedger(path) as ledger:
         if options.peer:
-            days = ledger.of_peer(options.peer, days=options.days)
+            days = await ledger.of_peer(options.peer, days=options.days)
         else:
-            days = ledger.of_all(days=options.days)
+            days = await ledger.of_all(days=options.days)
     for one in days:
         spent = one.spent
         mark = "~" if spent.estimated_tokens else " "

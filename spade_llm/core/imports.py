@@ -21,6 +21,7 @@ PACKAGES = {
     "gateway": ("fastapi", "uvicorn", "httptools", "prometheus_client"),
     "mcp": ("mcp", "uvicorn"),
     "local-embeddings": ("onnxruntime", "tokenizers"),
+    "postgres": ("psycopg",),
     "telemetry": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
     "tokens": ("bpe_openai", "tokenizers"),
 }

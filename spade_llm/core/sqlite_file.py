@@ -1,29 +1,30 @@
 """Small SQLite file (WAL) for the event loop's thread: retry, checkpoints, bounded size.
 
 For data that is written with each message and must survive kill −9. A commit takes 30 µs, less than
-a switch to another thread; only checkpoints, which may wait for the disk, run in one. Use `execute`
-for a file with TRUNCATE checkpoints, because they hold the write lock while they sync.
+a switch to another thread; only checkpoints, which may wait for the disk, run in one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import sqlite3
 import time
-from contextlib import closing, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.core.limits import FailureThrottle
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
+
+    from spade_llm.core.database import DialectSql, Execute, Row
 
 PRUNE_EVERY_ROWS = 100
 """Rows inserted between two prunings; the bound may be exceeded by this many."""
-RUN_TIMEOUT_S = 1.0
-"""Maximum time for which `run` blocks the event loop while another process holds the file."""
 LOCK_TIMEOUT_S = 5.0
 """Maximum wait of `open`, `execute` and TRUNCATE checkpoints; the event loop is not blocked."""
 RETRY_S = 0.005
@@ -41,29 +42,52 @@ TRUNCATE = "PRAGMA wal_checkpoint(TRUNCATE)"
 _PRAGMAS = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;
 PRAGMA wal_autocheckpoint=0;"""
 
+_HAS_COLUMN = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
+
 logger = logging.getLogger(__name__)
 
 
 class SqliteFile:
-    """Connection to one SQLite file, with retries while another process holds it."""
+    """Database in one SQLite file (`Database`), with retries while another process holds it."""
 
-    def __init__(self, path: Path | None, *, schema: str, what: str) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        schema: str,
+        what: str,
+        added_columns: Sequence[str] = (),
+        version: int = 0,
+    ) -> None:
         """`path=None`: in RAM only. `schema`: SQL that creates missing tables. `what`: name of the
-        file in error messages."""
+        file in error messages. `added_columns`: `TABLE COLUMN TYPE` of columns that files of
+        earlier versions lack. `version`: user_version; a file with a later one is refused."""
         self._path = path
         self._schema = schema
         self._what = what
+        self._added_columns = added_columns
+        self._version = version
         self._db: sqlite3.Connection | None = None
         self._until_prune = 0
         self._writing = asyncio.Lock()
+        self._queued = 0
+        """Callers that wait for `_writing` or hold it for several statements."""
         self._failures = FailureThrottle(FAILING_S, time.monotonic)
+        self._submitted: set[asyncio.Task[None]] = set()
 
-    def open(self) -> None:
-        """Open the file, or create it with permissions for its owner only.
+    async def open(self) -> None:
+        """Open the file, or create it with permissions for its owner only; a new file waits for the
+        disk, 1 to 40 ms, in another thread.
 
         Raises:
             ConfigurationError: it is not an SQLite file, or cannot be read and written.
         """
+        if self._path is None:
+            self._open()
+        else:
+            await asyncio.to_thread(self._open)
+
+    def _open(self) -> None:
         path = self._path or ":memory:"
         if self._path is not None:
             with suppress(OSError):  # SQLite reports the reason below.
@@ -71,25 +95,48 @@ class SqliteFile:
                 self._path.touch(mode=0o600)
         try:
             # Autocommit: a statement that has returned survives a kill. Not bound to a thread,
-            # because `open_in_thread` opens it in another one.
+            # because it is opened in another one.
             self._db = sqlite3.connect(
                 path, isolation_level=None, timeout=LOCK_TIMEOUT_S, check_same_thread=False
             )
+            self._check_version(self._db, path)
+            self._db.executescript(_PRAGMAS + self._schema)
+            for column in self._added_columns:
+                self._add_column(self._db, *column.split(maxsplit=2))
             # At the end: opening may wait for a lock, statements on the event loop must not.
-            self._db.executescript(_PRAGMAS + self._schema + "PRAGMA busy_timeout=0;")
+            self._db.execute("PRAGMA busy_timeout=0")
         except sqlite3.Error as error:
-            self.close()
+            self._close()
             raise ConfigurationError(
                 f"{self._what} {str(path)!r} cannot be used ({error}): check the path and its"
                 " permissions, or remove the file"
             ) from error
 
-    async def open_in_thread(self) -> None:
-        """Open the file like `open`, in another thread: a new file waits for the disk, 1 to 40
-        ms."""
-        await asyncio.to_thread(self.open)
+    def _check_version(self, db: sqlite3.Connection, path: Path | str) -> None:
+        """Refuse a file of a later version, which may have changed what columns mean, before
+        anything is written over it. Raises ConfigurationError."""
+        ((version,),) = db.execute("PRAGMA user_version").fetchall()
+        if version > self._version > 0:
+            self._close()
+            raise ConfigurationError(
+                f"{self._what} {str(path)!r} was written by a later version of this software:"
+                " install that version, or move the file away"
+            )
+        if version < self._version:
+            db.execute(f"PRAGMA user_version={self._version}")
 
-    def close(self) -> None:
+    @staticmethod
+    def _add_column(db: sqlite3.Connection, table: str, column: str, kind: str) -> None:
+        if not db.execute(_HAS_COLUMN, (table, column)).fetchall():
+            db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
+
+    async def close(self) -> None:
+        """Wait for submitted statements, and close."""
+        if self._submitted:
+            await asyncio.wait(self._submitted)
+        self._close()
+
+    def _close(self) -> None:
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -99,38 +146,92 @@ class SqliteFile:
         """True if a statement failed within the last FAILING_S."""
         return self._failures.is_failing
 
-    def run(self, sql: str, *values: object) -> list[tuple[object, ...]]:
-        """Execute a statement and return its rows. `values` may be one mapping of named parameters.
+    async def execute(self, statement: str | DialectSql, *values: object) -> list[Row]:
+        """Execute a statement and return its rows, in the order of the calls. `values` may be one
+        mapping of named parameters. The event loop continues while another connection holds the
+        file, up to LOCK_TIMEOUT_S.
 
         Raises:
-            StorageFailed: the disk refuses, or another process held the file for RUN_TIMEOUT_S.
+            StorageFailed: the disk refuses, or another process held the file for too long.
         """
-        give_up_s = time.monotonic() + RUN_TIMEOUT_S
-        while True:
-            try:
-                return self._attempt(sql, values)
-            except sqlite3.Error as error:
-                if not _is_busy(error) or time.monotonic() >= give_up_s:
-                    raise self._storage_error(error) from error
-            time.sleep(RETRY_S)
+        rows = self._execute_at_once(statement, values)
+        if rows is not None:
+            return rows
+        async with self._turn():
+            return await self._retried(statement, values)
 
-    async def execute(self, sql: str, *values: object) -> list[tuple[object, ...]]:
-        """Execute a statement like `run`, in the order of the calls. The event loop continues while
-        another connection holds the file, up to LOCK_TIMEOUT_S."""
-        busy: sqlite3.Error | None = None
+    def submit(self, statement: str | DialectSql, *values: object) -> None:
+        """Execute a statement from a callback that cannot wait, in the order of these calls: at
+        once, or in the background while the file is locked. A failure is logged."""
+        with suppress(StorageFailed):
+            if self._execute_at_once(statement, values) is None:
+                task = asyncio.create_task(self._execute_later(statement, values))
+                self._submitted.add(task)
+                task.add_done_callback(self._submitted.discard)
+
+    async def _execute_later(self, statement: str | DialectSql, values: tuple[object, ...]) -> None:
+        with suppress(StorageFailed):
+            async with self._turn():
+                await self._retried(statement, values)
+
+    def _execute_at_once(
+        self, statement: str | DialectSql, values: tuple[object, ...]
+    ) -> list[Row] | None:
+        """Rows of a statement; None: the file is locked, or other statements wait."""
+        # Without the lock's cost, where nothing waits for it.
+        if self._queued or self._submitted or self._writing.locked():
+            return None
+        try:
+            return self._attempt(statement, values)
+        except sqlite3.Error as error:
+            if _is_busy(error):
+                return None
+            raise self._storage_error(error) from error
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Execute]:
+        """Context manager for statements that take effect together, or not at all.
+
+        Raises:
+            StorageFailed: the disk refuses, or another process held the file for too long.
+        """
+
+        async def execute(statement: str | DialectSql, *values: object) -> list[Row]:
+            return await self._retried(statement, values)
+
+        async with self._turn():
+            # The write lock at once: an upgrade of a read lock could fail in the middle.
+            await self._retried("BEGIN IMMEDIATE", ())
+            try:
+                yield execute
+                await self._retried("COMMIT", ())
+            except BaseException:
+                with suppress(sqlite3.Error):  # The error that ended the block is reported.
+                    self._attempt("ROLLBACK", ())
+                raise
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Wait for the statements of earlier calls; bounds the wait and the block."""
+        self._queued += 1
         try:
             # asyncio.Lock is fair, which keeps the order of the calls.
             async with asyncio.timeout(LOCK_TIMEOUT_S), self._writing:
-                while True:
-                    try:
-                        return self._attempt(sql, values)
-                    except sqlite3.Error as error:
-                        if not _is_busy(error):
-                            raise self._storage_error(error) from error
-                        busy = error
-                    await asyncio.sleep(RETRY_S)
-        except TimeoutError:
-            raise self._storage_error(busy) from busy
+                yield
+        except TimeoutError as error:
+            raise self._storage_error(None) from error
+        finally:
+            self._queued -= 1
+
+    async def _retried(self, statement: str | DialectSql, values: tuple[object, ...]) -> list[Row]:
+        """Execute the statement, again and again while another connection holds the file."""
+        while True:
+            try:
+                return self._attempt(statement, values)
+            except sqlite3.Error as error:
+                if not _is_busy(error):
+                    raise self._storage_error(error) from error
+            await asyncio.sleep(RETRY_S)
 
     async def prune_periodically(self, sql: str, *values: object) -> None:
         """Bound the table; call it after each inserted row. `sql` deletes the surplus every
@@ -147,8 +248,9 @@ class SqliteFile:
         if self._path is not None:
             await asyncio.to_thread(self._checkpoint, self._path, PASSIVE)
 
-    async def truncate_wal(self) -> None:
-        """Checkpoint the WAL into the file and truncate it, so that it keeps no deleted bytes.
+    async def erase_deleted(self) -> None:
+        """Checkpoint the WAL into the file and truncate it, so that it keeps no deleted bytes; in
+        the file they are overwritten (secure_delete).
 
         Raises:
             StorageFailed: the disk refuses, or another process reads the file for longer than
@@ -166,12 +268,15 @@ class SqliteFile:
                 raise self._storage_error(None)
             await asyncio.sleep(TRUNCATE_RETRY_S)
 
-    def _attempt(self, sql: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
+    def _attempt(self, statement: str | DialectSql, values: tuple[object, ...]) -> list[Row]:
         """Execute the statement once, without waiting. Raises sqlite3.Error."""
         if self._db is None:
             raise StorageFailed(f"{self._what} is not open")
-        named = values[0] if values and isinstance(values[0], dict) else values
-        return self._db.execute(sql, named).fetchall()
+        sql = statement if isinstance(statement, str) else statement.sqlite
+        if values and isinstance(values[0], dict):
+            named = {name: _bound(value) for name, value in values[0].items()}
+            return self._db.execute(sql, named).fetchall()
+        return self._db.execute(sql, tuple(map(_bound, values))).fetchall()
 
     def _checkpoint(self, path: Path, how: str) -> bool:
         """Checkpoint over a separate connection of this thread. False: another connection held the
@@ -192,6 +297,11 @@ class SqliteFile:
         if self._failures.record():
             logger.error("%s %s cannot be used: %s (%s)", self._what, self._path, reason, name)
         return StorageFailed(f"{self._what} cannot be used")
+
+
+def _bound(value: object) -> object:
+    """Value as SQLite takes it: a list as JSON text, for json_each."""
+    return json.dumps(value) if type(value) is list else value
 
 
 def _is_busy(error: sqlite3.Error) -> bool:

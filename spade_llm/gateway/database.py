@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.core.errors import ConfigurationError
-from spade_llm.core.sqlite_file import SqliteFile
+from spade_llm.core.database import database_at
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from spade_llm.core.database import Database, DatabasePlace
 
 SCHEMA_VERSION = 1
 DATABASE_FILE = "gateway.db"
@@ -73,31 +72,16 @@ CREATE INDEX IF NOT EXISTS conversations_at ON conversations(principal, at);
 # By age alone: a fair share per principal took 0.2 s of window functions.
 _BOUND_ANSWERS = """DELETE FROM answers WHERE at <= ? OR rowid IN (SELECT rowid FROM (
     SELECT rowid, row_number() OVER latest AS n, sum(length(body)) OVER latest AS bytes
-    FROM answers WINDOW latest AS (ORDER BY at DESC, rowid DESC)) WHERE n > ? OR bytes > ?)"""
+    FROM answers WINDOW latest AS (ORDER BY at DESC, rowid DESC)) AS ranked
+    WHERE n > ? OR bytes > ?)"""
 
 
-def gateway_database(folder: Path | None) -> SqliteFile:
-    """Create the gateway's SQLite file without opening it. `folder` is the gateway's data
-    directory; None means in RAM."""
-    path = folder / DATABASE_FILE if folder else None
-    return SqliteFile(path, schema=_SCHEMA, what="the gateway's state")
+def gateway_database(place: DatabasePlace) -> Database:
+    """Create the gateway's database without opening it."""
+    return database_at(place, schema=_SCHEMA, what="the gateway's state", version=SCHEMA_VERSION)
 
 
-def open_gateway_database(database: SqliteFile) -> None:
-    """Raises ConfigurationError; also for a file of a later version."""
-    database.open()
-    # A later version may have changed what columns mean: refuse it instead of writing over it.
-    version = database.run("PRAGMA user_version")[0][0]
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        database.close()
-        raise ConfigurationError(
-            f"{DATABASE_FILE} was written by a later version of this software:"
-            " install that version, or move the file away"
-        )
-    database.run(f"PRAGMA user_version={SCHEMA_VERSION}")
-
-
-async def enforce_bounds(database: SqliteFile, now: float) -> None:
+async def enforce_bounds(database: Database, now: float) -> None:
     """Delete expired and excess stored answers. Call it after an insert into any table. Raises
     StorageFailed."""
     bounds = (now - KEEP_ANSWERS_S, MAX_ANSWERS, MAX_ANSWERS_BYTES)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.limits import ConcurrencyQuota, Rate, TokenBuckets
 from spade_llm.core.tracing import Tracer
-from spade_llm.gateway.database import gateway_database, open_gateway_database
+from spade_llm.gateway.database import gateway_database
 from spade_llm.gateway.document_uploads import UploadSpool
 from spade_llm.gateway.liveness import AgentAvailability, LivenessRequester
 from spade_llm.gateway.metrics import Metrics
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
+    from spade_llm.core.database import DatabasePlace
     from spade_llm.gateway.document_uploads import PutFile
     from spade_llm.gateway.network import AgentAddresses
     from spade_llm.gateway.options import HttpOptions
@@ -101,12 +102,14 @@ class Gateway:
         options: HttpOptions,
         *,
         data: Path | None,
+        place: DatabasePlace,
         is_connected: Callable[[], bool],
         upload_file: PutFile | None = None,
         tracer: Tracer | None = None,
     ) -> None:
-        """`data=None` keeps all state in RAM. `is_connected` tells the current state of the XMPP
-        connection. `upload_file` uploads a file; None means that there is no upload service.
+        """`data=None`: uploads go to a temporary folder. `place`: of the database. `is_connected`
+        tells the current state of the XMPP connection. `upload_file` uploads
+        a file; None means that there is no upload service.
 
         Raises:
             ConfigurationError: the options do not go together.
@@ -136,7 +139,7 @@ class Gateway:
             requester, addresses, self.metrics, is_connected=is_connected
         )
         self.uploads = UploadSpool(data / "uploads" if data else None, upload_file)
-        self._db = gateway_database(data)
+        self._db = gateway_database(place)
         self.sessions = GatewaySessions(self._db)
         self.conversations = ConversationIndex(self._db)
         self.tokens = TokenStore(self._db)
@@ -148,10 +151,10 @@ class Gateway:
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError."""
-        open_gateway_database(self._db)
+        await self._db.open()
         self.uploads.clear()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._liveness_requester.aclose()
-        self._db.close()
+        await self._db.close()

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
+from spade_llm.core.database import NO_LIMIT
 from spade_llm.core.limits import LruDict
 from spade_llm.gateway.database import enforce_bounds
 from spade_llm.gateway.schemas.configuration import (
@@ -30,7 +31,7 @@ from spade_llm.gateway.schemas.configuration import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from spade_llm.core.sqlite_file import SqliteFile
+    from spade_llm.core.database import Database
 
 MAX_SESSIONS = 5000
 """Maximum number of sessions, and of their configurations, for each principal. The least recently
@@ -42,10 +43,11 @@ MAX_SEEN = 10_000
 _GLOBAL = ""
 """Stands for all sessions of a principal; no session has this name."""
 
-_SEE = "INSERT INTO principals(jid, seen) VALUES (?,?) ON CONFLICT(jid) DO UPDATE SET seen = ?2"
+_SEE = "INSERT INTO principals(jid, seen) VALUES (?1,?2) ON CONFLICT (jid) DO UPDATE SET seen = ?2"
 _PRINCIPALS = "SELECT jid FROM principals ORDER BY jid"
-_USE = """INSERT INTO sessions(principal, session, title, created, updated) VALUES (?,?,?,?4,?4)
-    ON CONFLICT DO UPDATE SET updated = ?4, title = iif(title = '', excluded.title, title)
+_USE = """INSERT INTO sessions(principal, session, title, created, updated) VALUES (?1,?2,?3,?4,?4)
+    ON CONFLICT (principal, session) DO UPDATE SET updated = ?4,
+    title = CASE WHEN sessions.title = '' THEN excluded.title ELSE sessions.title END
     RETURNING created = updated"""
 _SESSIONS = """SELECT session, title, created, updated FROM sessions WHERE principal = ?
     ORDER BY updated DESC, session LIMIT ?"""
@@ -53,14 +55,16 @@ _DROP_SESSION = "DELETE FROM sessions WHERE principal = ? AND session = ? RETURN
 _FIND_CONFIGURATION = """SELECT content, created, updated FROM configurations
     WHERE principal = ? AND session = ?"""
 _SET = """INSERT INTO configurations(principal, session, content, created, updated)
-    VALUES (?,?,?,?4,?4) ON CONFLICT DO UPDATE SET content = ?3, updated = ?4
-    RETURNING created = updated"""
+    VALUES (?1,?2,?3,?4,?4) ON CONFLICT (principal, session) DO UPDATE SET
+    content = ?3, updated = ?4 RETURNING created = updated"""
 _UNSET = "DELETE FROM configurations WHERE principal = ? AND session = ? RETURNING session"
-# SQLite takes OFFSET only behind a LIMIT; -1 means no limit. The global configuration is not a
+# The global configuration is not a
 # session.
 _BOUND_ROWS = """DELETE FROM {0} WHERE principal = ?1 AND session <> '' AND session IN (
-    SELECT session FROM {0} WHERE principal = ?1 ORDER BY updated DESC LIMIT -1 OFFSET ?2)"""
-_BOUND_SESSIONS, _BOUND_CONFIGURATIONS = map(_BOUND_ROWS.format, ("sessions", "configurations"))
+    SELECT session FROM {0} WHERE principal = ?1 ORDER BY updated DESC LIMIT {1} OFFSET ?2)"""
+_BOUND_SESSIONS, _BOUND_CONFIGURATIONS = (
+    _BOUND_ROWS.format(table, NO_LIMIT) for table in ("sessions", "configurations")
+)
 _COUNT = "SELECT count(*) FROM sessions"
 _FORGET = tuple(f"DELETE FROM {table}" for table in ("sessions", "configurations", "conversations"))
 _FORGET_PRINCIPALS = "DELETE FROM principals"
@@ -73,9 +77,10 @@ ConversationLine = tuple[str, str]
 
 _FIND_CONVERSATION = "SELECT session FROM conversations WHERE principal = ? AND digest = ?"
 _NOTE_CONVERSATION = """INSERT INTO conversations(principal, digest, session, at) VALUES (?,?,?,?)
-    ON CONFLICT DO UPDATE SET session = excluded.session, at = excluded.at"""
-_BOUND_CONVERSATIONS = """DELETE FROM conversations WHERE principal = ?1 AND digest IN (
-    SELECT digest FROM conversations WHERE principal = ?1 ORDER BY at DESC LIMIT -1 OFFSET ?2)"""
+    ON CONFLICT (principal, digest) DO UPDATE SET session = excluded.session, at = excluded.at"""
+_BOUND_CONVERSATIONS = f"""DELETE FROM conversations WHERE principal = ?1 AND digest IN (
+    SELECT digest FROM conversations WHERE principal = ?1
+    ORDER BY at DESC LIMIT {NO_LIMIT} OFFSET ?2)"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,34 +105,35 @@ class GatewaySessions:
     """Store of principals, sessions and their configurations, on an open gateway database. Every
     method raises StorageFailed if the disk refuses."""
 
-    def __init__(self, database: SqliteFile, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._db = database
         self._clock = clock
         self._seen: LruDict[str, float] = LruDict(MAX_SEEN)
 
-    def record_request(self, principal: str) -> None:
+    async def record_request(self, principal: str) -> None:
         """Record that the principal uses this gateway."""
         now = self._clock()
         # A write for each request, in the event loop, would be too many.
         if now - self._seen.get(principal, 0.0) >= SEEN_EVERY_S:
-            self._db.run(_SEE, principal, now)
+            await self._db.execute(_SEE, principal, now)
             self._seen[principal] = now
 
-    def principals(self) -> list[str]:
+    async def principals(self) -> list[str]:
         """Bare JIDs of all principals that have used this gateway."""
-        return [str(row[0]) for row in self._db.run(_PRINCIPALS)]
+        return [str(row[0]) for row in await self._db.execute(_PRINCIPALS)]
 
     async def use_session(self, principal: str, session: str, *, question: str = "") -> None:
         """Make it the principal's latest session; its first question becomes its title."""
         # Only the beginning is split into words: a question may be very long.
         title = " ".join(question[: 4 * MAX_TITLE_CHARS].split())[:MAX_TITLE_CHARS]
-        rows = self._db.run(_USE, principal, session, title, self._clock())
+        rows = await self._db.execute(_USE, principal, session, title, self._clock())
         await self._enforce_bounds(_BOUND_SESSIONS, principal, is_new=rows[0] == (1,))
 
-    def sessions(self, principal: str, *, limit: int = MAX_SESSIONS) -> list[SessionRow]:
+    async def sessions(self, principal: str, *, limit: int = MAX_SESSIONS) -> list[SessionRow]:
         """Sessions of a principal, latest first."""
         rows = cast(
-            "list[tuple[str, str, float, float]]", self._db.run(_SESSIONS, principal, limit)
+            "list[tuple[str, str, float, float]]",
+            await self._db.execute(_SESSIONS, principal, limit),
         )
         return [
             SessionRow(
@@ -139,65 +145,67 @@ class GatewaySessions:
             for session, title, created, updated in rows
         ]
 
-    def delete_session(self, principal: str, session: str) -> bool:
+    async def delete_session(self, principal: str, session: str) -> bool:
         """Delete a session, but not its configuration; False if there was none."""
-        return bool(self._db.run(_DROP_SESSION, principal, session))
+        return bool(await self._db.execute(_DROP_SESSION, principal, session))
 
-    def stored_configuration(
+    async def stored_configuration(
         self, principal: str, session: str = _GLOBAL
     ) -> StoredConfiguration | None:
         """Stored configuration of a session, or (without `session`) the principal's global one."""
-        rows = self._db.run(_FIND_CONFIGURATION, principal, session)
+        rows = await self._db.execute(_FIND_CONFIGURATION, principal, session)
         if not rows:
             return None
-        # SQLite gives what `_SET` put into these columns.
+        # The database gives what `_SET` put into these columns.
         content, created, updated = cast("tuple[str, float, float]", rows[0])
         layer = ConfigurationLayer.model_validate_json(content)
         return StoredConfiguration(
             content=layer, created=_utc_time(created), updated=_utc_time(updated)
         )
 
-    def configuration_layer(self, principal: str, session: str = _GLOBAL) -> ConfigurationLayer:
-        stored = self.stored_configuration(principal, session)
+    async def configuration_layer(
+        self, principal: str, session: str = _GLOBAL
+    ) -> ConfigurationLayer:
+        stored = await self.stored_configuration(principal, session)
         return stored.content if stored else EMPTY_LAYER
 
     async def configure(
         self, principal: str, change: ConfigurationLayer, session: str = _GLOBAL
     ) -> None:
         """Merge a change into the stored configuration, field by field."""
-        content = merge_layers(self.configuration_layer(principal, session), change)
+        content = merge_layers(await self.configuration_layer(principal, session), change)
         text = content.model_dump_json(exclude_none=True)
-        rows = self._db.run(_SET, principal, session, text, self._clock())
+        rows = await self._db.execute(_SET, principal, session, text, self._clock())
         await self._enforce_bounds(_BOUND_CONFIGURATIONS, principal, is_new=rows[0] == (1,))
 
-    def delete_configuration(self, principal: str, session: str = _GLOBAL) -> bool:
+    async def delete_configuration(self, principal: str, session: str = _GLOBAL) -> bool:
         """Delete the configuration of a session; False if there was none."""
-        return bool(self._db.run(_UNSET, principal, session))
+        return bool(await self._db.execute(_UNSET, principal, session))
 
-    def effective(
+    async def effective(
         self, principal: str, session: str = _GLOBAL, *, request: ConfigurationLayer = EMPTY_LAYER
     ) -> EffectiveConfiguration:
         """Merged configuration: request fields, then session, then global, then the defaults."""
         return effective_configuration(
             request,
-            self.configuration_layer(principal, session),
-            self.configuration_layer(principal),
+            await self.configuration_layer(principal, session),
+            await self.configuration_layer(principal),
         )
 
-    def delete_all(self, *, with_principals: bool) -> int:
+    async def delete_all(self, *, with_principals: bool) -> int:
         """Delete the sessions and configurations of all principals, and return the number of
         sessions; tokens stay."""
-        (count,) = self._db.run(_COUNT)[0]
-        for statement in _FORGET:
-            self._db.run(statement)
+        async with self._db.transaction() as execute:
+            ((count,),) = await execute(_COUNT)
+            for statement in (*_FORGET, *([_FORGET_PRINCIPALS] if with_principals else ())):
+                await execute(statement)
         if with_principals:
-            self._db.run(_FORGET_PRINCIPALS)
             self._seen.clear()
         return int(str(count))
 
     async def _enforce_bounds(self, bound: str, principal: str, *, is_new: bool) -> None:
         if is_new:
-            self._db.run(bound, principal, MAX_SESSIONS)
+            await self._db.execute(bound, principal, MAX_SESSIONS)
         await enforce_bounds(self._db, self._clock())
 
 
@@ -205,26 +213,28 @@ class ConversationIndex:
     """Index of conversations by the digest of their messages, on an open gateway database. Raises
     StorageFailed if the disk refuses."""
 
-    def __init__(self, database: SqliteFile, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._db = database
         self._clock = clock
 
-    def session(
+    async def session(
         self, principal: str, model: str, history: Sequence[ConversationLine]
     ) -> str | None:
         """Session of a conversation; None if it is new, or no longer in the index.
 
         `history`: the messages before the last question.
         """
-        rows = self._db.run(_FIND_CONVERSATION, principal, _digest(model, history))
+        rows = await self._db.execute(_FIND_CONVERSATION, principal, _digest(model, history))
         return str(rows[0][0]) if rows else None
 
-    def record(
+    async def record(
         self, principal: str, model: str, lines: Sequence[ConversationLine], session: str
     ) -> None:
         """Record a conversation. `lines`: all messages, up to the latest answer."""
-        self._db.run(_NOTE_CONVERSATION, principal, _digest(model, lines), session, self._clock())
-        self._db.run(_BOUND_CONVERSATIONS, principal, MAX_CONVERSATIONS)
+        await self._db.execute(
+            _NOTE_CONVERSATION, principal, _digest(model, lines), session, self._clock()
+        )
+        await self._db.execute(_BOUND_CONVERSATIONS, principal, MAX_CONVERSATIONS)
 
 
 def _utc_time(at: float) -> datetime:

@@ -19,7 +19,7 @@ from spade_llm.core.errors import InvalidArguments, StorageFailed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spade_llm.core.sqlite_file import SqliteFile
+    from spade_llm.core.database import Database
 
 TOKEN_PREFIX = "slm_"
 """Prefix by which people and secret scanners recognize a token."""
@@ -70,11 +70,11 @@ class TokenStore:
     """Store of API tokens, on an open gateway database; the command line may use the file at the
     same time."""
 
-    def __init__(self, database: SqliteFile, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._db = database
         self._clock = clock
 
-    def create(
+    async def create(
         self, name: str, principal: str, *, is_admin: bool = False, expires: float | None = None
     ) -> str:
         """Create a token and return it. It is not shown again; only its hash is stored.
@@ -91,29 +91,29 @@ class TokenStore:
             raise InvalidArguments(
                 f"principal: {principal!r} is not a bare JID such as ada@example.org"
             )
-        if len(self.all()) >= MAX_TOKENS:
+        if len(await self.all()) >= MAX_TOKENS:
             raise InvalidArguments(f"limit reached ({MAX_TOKENS} tokens); revoke one first")
         # 256 random bits cannot be guessed, so a fast hash without salt is enough.
         token = TOKEN_PREFIX + secrets.token_urlsafe(32)
         # RFC 7622 §3.3: local parts are compared in lower case.
         values = (_hash(token), name, principal.lower(), int(is_admin), self._clock(), expires)
-        if not self._db.run(_ADD, *values):
+        if not await self._db.execute(_ADD, *values):
             raise InvalidArguments(
                 f"name: there is a token {name!r} already: revoke it, or choose another name"
             )
         return token
 
-    def all(self) -> list[ApiToken]:
-        return [_read(row) for row in self._db.run(_LIST)]
+    async def all(self) -> list[ApiToken]:
+        return [_read(row) for row in await self._db.execute(_LIST)]
 
-    def revoke(self, name: str) -> bool:
+    async def revoke(self, name: str) -> bool:
         """Revoke a token, from the next request on; False if the name is unknown."""
-        return bool(self._db.run(_REMOVE, name))
+        return bool(await self._db.execute(_REMOVE, name))
 
-    def principal(self, token: str) -> Principal | None:
+    async def principal(self, token: str) -> Principal | None:
         """Principal of a token; None if it is unknown or expired. Raises StorageFailed."""
         digest = _hash(token)
-        rows = self._db.run(_FIND, digest)
+        rows = await self._db.execute(_FIND, digest)
         if not rows:
             return None
         found, now = _read(rows[0]), self._clock()
@@ -122,7 +122,7 @@ class TokenStore:
         if found.used is None or now - found.used >= USED_EVERY_S:
             # A full disk does not refuse the request.
             with suppress(StorageFailed):
-                self._db.run(_USED, now, digest)
+                await self._db.execute(_USED, now, digest)
         return Principal(jid=found.principal, is_admin=found.is_admin, token=found.name)
 
 
@@ -131,7 +131,7 @@ def _hash(token: str) -> bytes:
 
 
 def _read(row: tuple[object, ...]) -> ApiToken:
-    # SQLite gives what `_ADD` put into these columns.
+    # The database gives what `_ADD` put into these columns.
     name, principal, is_admin, created, used, expires = cast(
         "tuple[str, str, int, float, float | None, float | None]", row
     )

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, Self
 
+from spade_llm.core.database import DialectSql, database_at
 from spade_llm.core.errors import NotFound
-from spade_llm.core.sqlite_file import SqliteFile
 from spade_llm.messaging import (
     CHAT_TEXT,
     AclMessage,
@@ -30,7 +30,8 @@ from spade_llm.messaging.message import SEAT_SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
+
+    from spade_llm.core.database import DatabasePlace
 
 RETENTION_S = 15 * 60
 """Retention of an answer, from the time when it was given. It exceeds the deadline of all requests
@@ -61,8 +62,10 @@ _PROBE = "DELETE FROM requests WHERE at < 0;"
 _NOTE = """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question)
     VALUES (?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"""
 # Replaces the row of an earlier attempt with its answer, which `_NOTE` has to leave alone.
-_START = """INSERT OR REPLACE INTO requests(sender, id, fingerprint, asker, at, reply_by, question)
-    VALUES (?,?,?,?,?,?,?)"""
+_START = """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question)
+    VALUES (?,?,?,?,?,?,?) ON CONFLICT (sender, id, fingerprint) DO UPDATE SET
+    asker = excluded.asker, at = excluded.at, reply_by = excluded.reply_by,
+    question = excluded.question, answer = NULL"""
 _FINISH = """UPDATE requests SET answer = ?, at = ?, question = NULL
     WHERE sender = ? AND id = ? AND fingerprint = ?"""
 _ERASE = "UPDATE requests SET answer = '' WHERE sender = ? AND id = ? AND answer = ?"
@@ -75,29 +78,46 @@ _UNFINISHED = "SELECT question FROM requests WHERE question IS NOT NULL ORDER BY
 _UNSENT = "SELECT answer FROM requests WHERE answer <> '' AND at > ? ORDER BY at"
 # `_dump` writes a list: `$[0]` has the ACL parameters, `$[1]` is the body. CASE, because a body
 # may be no JSON, on which json_extract would fail the whole statement.
-_SCRUB = """UPDATE requests
+_SCRUB = DialectSql(
+    sqlite="""UPDATE requests
     SET answer = json_set(answer, '$[0].performative', 'refuse', '$[1]', :refusal)
     WHERE instr(answer, :member)
     AND (:peer IS NULL OR sender = :peer OR instr(sender, :peer || '/') = 1)
     AND EXISTS (SELECT 1 FROM json_each(:values) AS wanted, (
         SELECT CASE WHEN json_valid(json_extract(answer, '$[1]'))
             THEN json_extract(json_extract(answer, '$[1]'), :path) END AS found)
-        WHERE found = wanted.value OR instr(found, wanted.value || :in_room) = 1)"""
+        WHERE found = wanted.value OR instr(found, wanted.value || :in_room) = 1)""",
+    postgres="""UPDATE requests
+    SET answer = jsonb_set(jsonb_set(answer::jsonb, '{0,performative}', '"refuse"'),
+        '{1}', to_jsonb(:refusal::text))::text
+    WHERE strpos(answer, :member) > 0
+    AND (:peer::text IS NULL OR sender = :peer OR starts_with(sender, :peer || '/'))
+    AND EXISTS (SELECT 1 FROM unnest(:values::text[]) AS wanted, LATERAL (
+        SELECT jsonb_path_query_first(json_or_null(json_or_null(answer) ->> 1), :path::jsonpath)
+            #>> '{}' AS found) AS named
+        WHERE found = wanted OR starts_with(found, wanted || :in_room))""",
+)
 # CASE in the condition, because SQLite may evaluate the terms of an AND in any order, and
 # json_extract fails on the empty text of an erased answer.
-_SCRUB_ASKED = """UPDATE requests
+_SCRUB_ASKED = DialectSql(
+    sqlite="""UPDATE requests
     SET answer = CASE WHEN json_extract(answer, '$[0].ontology') = :chat THEN ''
         ELSE json_set(answer, '$[0].performative', 'refuse', '$[1]', :refusal) END
     WHERE asker = :asker AND answer <> '' AND (:named IS NULL
         OR CASE WHEN answer <> '' THEN json_extract(answer, '$[0].conversation-id') END
-        IN (SELECT value FROM json_each(:named)))"""
-_COLUMNS = "SELECT name FROM pragma_table_info('requests')"
-_ADD_ASKER = "ALTER TABLE requests ADD COLUMN asker TEXT"
+        IN (SELECT value FROM json_each(:named)))""",
+    postgres="""UPDATE requests
+    SET answer = CASE WHEN json_or_null(answer) -> 0 ->> 'ontology' = :chat THEN ''
+        ELSE jsonb_set(jsonb_set(answer::jsonb, '{0,performative}', '"refuse"'),
+            '{1}', to_jsonb(:refusal::text))::text END
+    WHERE asker = :asker AND answer <> '' AND (:named::text[] IS NULL
+        OR json_or_null(answer) -> 0 ->> 'conversation-id' = ANY(:named))""",
+)
 _PURGE_OLD = "DELETE FROM requests WHERE at < ? AND (question IS NULL OR at < ?)"
 _PURGE_MANY = """DELETE FROM requests WHERE at <
-    (SELECT min(at) FROM (SELECT at FROM requests ORDER BY at DESC LIMIT :max))
+    (SELECT min(at) FROM (SELECT at FROM requests ORDER BY at DESC LIMIT :max) AS latest)
     AND (question IS NULL OR at <
-    (SELECT min(at) FROM (SELECT at FROM requests ORDER BY at DESC LIMIT 2 * :max)))"""
+    (SELECT min(at) FROM (SELECT at FROM requests ORDER BY at DESC LIMIT 2 * :max) AS latest))"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +272,7 @@ class SqliteAnswerLog:
 
     def __init__(
         self,
-        path: Path,
+        place: DatabasePlace,
         *,
         keep_s: float = RETENTION_S,
         max_remembered: int = MAX_ENTRIES,
@@ -261,7 +281,13 @@ class SqliteAnswerLog:
         self._keep_s = keep_s
         self._max = max_remembered
         self._clock = clock
-        self._db = SqliteFile(path, schema=_SCHEMA + _PROBE, what="the answer log")
+        self._db = database_at(
+            place,
+            schema=_SCHEMA + _PROBE,
+            what="the answer log",
+            # Files of version 0.3.0 and before lack it.
+            added_columns=["requests asker TEXT"],
+        )
         self._rows_until_purge = 0
         self._opening: asyncio.Task[None] | None = None
 
@@ -274,23 +300,17 @@ class SqliteAnswerLog:
     async def __aexit__(self, *_: object) -> None:
         if self._opening is not None:
             await asyncio.gather(self._opening, return_exceptions=True)
-        self._db.close()
+        await self._db.close()
 
     def begin(self) -> None:
         """Open the file in the background: a new one waits for the disk twice."""
-        self._opening = asyncio.create_task(self._open())
+        self._opening = asyncio.create_task(self._db.open())
 
     async def until_open(self) -> None:
         """Raises ConfigurationError: the file cannot be used."""
         if self._opening is not None:
             await asyncio.wait({self._opening})
             self._opening.result()
-
-    async def _open(self) -> None:
-        await self._db.open_in_thread()
-        # Files of earlier versions lack the column, and `CREATE TABLE IF NOT EXISTS` adds none.
-        if ("asker",) not in await self._db.execute(_COLUMNS):
-            await self._db.execute(_ADD_ASKER)
 
     async def find(self, request: AclMessage) -> LoggedRequest | None:
         for answer, reply_by in await self._db.execute(_FIND, *_key(request)):
@@ -330,17 +350,17 @@ class SqliteAnswerLog:
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
         # Looked for as text first: to read the JSON of 50 000 answers takes 0.1 s.
         member = path.split(".")[1]
-        wanted = {"path": path, "values": json.dumps(list(values)), "peer": peer, "member": member}
+        wanted = {"path": path, "values": list(values), "peer": peer, "member": member}
         wanted["in_room"] = SEAT_SEPARATOR
         await self._db.execute(_SCRUB, {**wanted, "refusal": _FORGOTTEN})
         # Otherwise the old bytes stay readable in the write-ahead log.
-        await self._db.truncate_wal()
+        await self._db.erase_deleted()
 
     async def scrub_asked(self, asker: str, conversations: Sequence[str] | None) -> None:
-        named = None if conversations is None else json.dumps(list(conversations))
+        named = None if conversations is None else list(conversations)
         wanted = {"asker": asker, "named": named, "chat": CHAT_TEXT}
         await self._db.execute(_SCRUB_ASKED, {**wanted, "refusal": _FORGOTTEN})
-        await self._db.truncate_wal()
+        await self._db.erase_deleted()
 
     async def unfinished(self) -> Sequence[AclMessage]:
         return [_load(str(question)) for (question,) in await self._db.execute(_UNFINISHED)]
@@ -362,7 +382,7 @@ class SqliteAnswerLog:
             now = self._clock()
             await self._db.execute(_PURGE_OLD, now - self._keep_s, now - UNFINISHED_RETENTION_S)
             await self._db.execute(_PURGE_MANY, {"max": self._max})
-            # SqliteFile turns automatic checkpoints off: without this the WAL grows without bound.
+            # A file has no automatic checkpoints: without this its WAL grows without bound.
             await self._db.checkpoint()
 
 

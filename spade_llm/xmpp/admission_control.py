@@ -7,6 +7,7 @@ chat client that has waited for its answers is paced instead: its next message w
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from dataclasses import dataclass
@@ -26,11 +27,11 @@ from spade_llm.messaging import (
 )
 from spade_llm.messaging.message import parse_principal
 from spade_llm.xmpp.features.encryption_hint import encryption_of
-from spade_llm.xmpp.invitations import FILES, Invitations, is_code
+from spade_llm.xmpp.invitations import Invitations, is_code
 from spade_llm.xmpp.stanzas import message as codec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Coroutine, Iterable
     from xml.etree.ElementTree import Element
 
     from spade_llm.core.errors import SpadeLLMError
@@ -64,6 +65,8 @@ MAX_REQUESTED_PEERS = 1024
 """Maximum number of remembered peers that were sent a request; their answers are admitted."""
 MAX_KNOWN_REQUESTS = 20_000
 """Maximum number of remembered requests of programs, to recognise repetitions."""
+MAX_HELD = 20
+"""Maximum number of messages of one sender that wait while its invitation code is checked."""
 MAX_PAUSE_S = 10.0
 """Maximum delay of a paced chat message in seconds; a message that would wait longer is refused."""
 TURN_START_RATE = Rate(per_s=10.0, burst=4)
@@ -153,12 +156,14 @@ class AdmissionControl:
         own: str = "",
         gateways: Collection[str] = (),
         is_answered: Callable[[str], bool] = lambda _: False,
+        spawn: Callable[[Coroutine[object, object, None]], object] = asyncio.ensure_future,
+        resume: Callable[[Element], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`send` takes a stanza that may be lost. `own`: our bare JID. `gateways`: bare JIDs that
         are let in; their requests are counted against the principals that they act for.
         `is_answered`: returns whether all messages of a bare JID are answered, so that it can be
-        paced."""
+        paced. `spawn` runs a background task; `resume` takes a message that had to wait."""
         self._admission = admission
         self._is_open = admission.is_open
         self._has_no_limits = admission.has_no_limits
@@ -175,6 +180,10 @@ class AdmissionControl:
         self._send = send
         self._is_answered = is_answered
         self._clock = clock
+        self._spawn = spawn
+        self._resume = resume
+        self._joining: dict[str, list[Element]] = {}
+        """Messages of senders whose invitation code is being checked; they keep their order."""
         self._pause = ("", 0.0)
         """Full JID of the sender of the last admitted message, and that message's delay in seconds.
         """
@@ -189,14 +198,14 @@ class AdmissionControl:
         """Fingerprints (`_request_fingerprint`) of admitted requests, to recognise repetitions."""
         self._refusals = TokenBucket(REFUSAL_RATE, clock())
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file of invitations cannot be used."""
         if not self._is_open:
-            self._invitations.__enter__()
+            await self._invitations.__aenter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._invitations.__exit__()
+    async def __aexit__(self, *_: object) -> None:
+        await self._invitations.__aexit__()
 
     def note_request(self, message: AclMessage) -> None:
         """Note the receiver of an outgoing request, so that its answer is let in."""
@@ -271,6 +280,10 @@ class AdmissionControl:
         if self._is_open or xml.get("type") in _UNREAD:
             return False
         jid, trust = self._counted_sender(xml)
+        if (held := self._joining.get(jid)) is not None:
+            if len(held) < MAX_HELD:
+                held.append(xml)
+            return True
         sender = self._sender(jid, trust, self._clock())
         if _invitation_code(xml) is not None:
             self._join(xml, jid, sender)
@@ -395,14 +408,25 @@ class AdmissionControl:
         # Before the file is read: a flood of codes costs no access to the database.
         if not sender.joins.take(self._clock()):
             return
+        if self._admission.trust_level(jid, self._own_domain) is not TrustLevel.STRANGER:
+            self._answer_join(xml, jid, is_admitted=True)
+            return
+        self._joining[jid] = []
+        self._spawn(self._redeem(xml, jid))
+
+    async def _redeem(self, xml: Element, jid: str) -> None:
         try:
-            is_admitted = (
-                self._admission.trust_level(jid, self._own_domain) is not TrustLevel.STRANGER
-            )
-            is_admitted = is_admitted or self._invitations.redeem(_invitation_code(xml) or "", jid)
+            is_admitted = await self._invitations.redeem(_invitation_code(xml) or "", jid)
         except StorageFailed as error:
             logger.warning("%s cannot join: %s", jid, error)
-            return
+        else:
+            self._answer_join(xml, jid, is_admitted=is_admitted)
+        finally:
+            held = self._joining.pop(jid)
+        for one in held:
+            self._resume(one)
+
+    def _answer_join(self, xml: Element, jid: str, *, is_admitted: bool) -> None:
         logger.info("%s %s", jid, "joins" if is_admitted else "has no valid invitation")
         self._answer(xml, Performative.INFORM, WELCOME if is_admitted else NOT_VALID)
 
@@ -413,16 +437,18 @@ def domain_of(jid: str) -> str:
 
 def admission_control_of(agent: XmppAgent) -> AdmissionControl:
     """Admission control of an agent, from its options; registers its message filter."""
-    options, name = agent.options, FILES.replace("*", str(agent.jid.local))
+    options = agent.options
     dispatcher = agent.node.dispatcher
     admission = AdmissionControl(
         options.admission,
-        Invitations(options.data / name if options.data else None),
+        Invitations(agent.database_place("admission")),
         own_domain=str(agent.jid.domain),
         send=agent.send_now,
         own=str(agent.jid),
         gateways=dispatcher.gateways,
         is_answered=lambda jid: dispatcher.speaks(CHAT_TEXT) and not dispatcher.is_serving(jid),
+        spawn=agent.spawn,
+        resume=agent.process_message,
     )
     agent.message_filters.append(admission.block_stranger)
     dispatcher.pause_of = admission.pause_s

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 
     from slixmpp import ClientXMPP
 
+    from spade_llm.core.database import DatabasePlace
     from spade_llm.core.tracing import TracingConfig
     from spade_llm.xmpp.stanzas.vcard import Identity
 
@@ -133,7 +134,8 @@ class XmppAgent(Agent):
             super().__init__(bare(jid), password, verify_security=True)
         WireContainer.adopt(self)
         data, local = self.options.data, str(self.jid.local)
-        self._log = SqliteAnswerLog(data / f"answers-{local}.db") if data else VolatileAnswerLog()
+        place = self.database_place("answers")
+        self._log = VolatileAnswerLog() if place is None else SqliteAnswerLog(place)
         self._tracer = Tracer(self.options.telemetry, service=local, instance=str(self.jid))
         self.node = Node(self.send_acl, self._log, confirm=self._confirm_all, tracer=self._tracer)
         self.node.dispatcher.gateways = frozenset(map(str.lower, self.options.gateways))
@@ -165,7 +167,7 @@ class XmppAgent(Agent):
         self.features: set[str] = set()
         """Supported features (XEP-0030 namespaces) beyond those of every agent."""
         self.peer_features = PeerFeatures(self)
-        self.split_outgoing: Callable[[AclMessage], Iterable[AclMessage]] = codec.split_message
+        self.split_outgoing: Callable[[AclMessage], Awaitable[Iterable[AclMessage]]] = _split
         """Splits a message for a person's client into the messages to send; must not raise."""
         self.roster = Roster(self)
         if data and self.options.is_available:
@@ -179,6 +181,12 @@ class XmppAgent(Agent):
         self._resources = AsyncExitStack()
         self._background: set[asyncio.Task[None]] = set()
         self._submitted: set[asyncio.Task[None]] = set()
+
+    def database_place(self, name: str, *, file: str = "") -> DatabasePlace:
+        """Place of one of this agent's small databases; None: nothing survives. `file`: its name as
+        a file, if that is not made of `name` and the agent's."""
+        data = self.options.data
+        return data / (file or f"{name}-{self.jid.local}.db") if data else None
 
     def _present(self, identity: Identity | None) -> StatusLine | None:
         if identity is None:
@@ -225,7 +233,7 @@ class XmppAgent(Agent):
         """Open all resources; if one fails, close those already open."""
         try:
             await self._open_tracer()
-            self._resources.enter_context(self.admission)
+            await self._resources.enter_async_context(self.admission)
             if isinstance(self._log, SqliteAnswerLog):
                 self._resources.push_async_exit(self._log)
                 # Only begun: a new SQLite file waits for the disk twice (6 to 10 ms); we connect
@@ -304,7 +312,7 @@ class XmppAgent(Agent):
             raise RuntimeError(f"{self.jid} is not started")
         self.admission.note_request(message)
         is_plain = message.encoding is Encoding.PLAIN
-        for piece in self.split_outgoing(message) if is_plain else (message,):
+        for piece in await self.split_outgoing(message) if is_plain else (message,):
             await self.connection.send(codec.encode(piece))
         if message.ontology == CHAT_TEXT:
             # Answers to people are confirmed: ask the server in the write that they leave with.
@@ -508,3 +516,7 @@ class XmppAgent(Agent):
         task = asyncio.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+
+async def _split(message: AclMessage) -> Iterable[AclMessage]:
+    return codec.split_message(message)

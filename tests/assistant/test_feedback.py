@@ -40,7 +40,7 @@ async def confidence(memory: OwnedMemory, id: str) -> float:
 
 
 async def reacted(feedback: AnswerFeedback, emoji: str, *, to: str = "q.answer") -> None:
-    assert feedback.react({emoji} - {""}, to=to, peer=ADA)
+    assert await feedback.react({emoji} - {""}, to=to, peer=ADA)
     await feedback.settle()
 
 
@@ -109,8 +109,8 @@ async def test_feedback_counts_only_from_the_receiver_of_the_answer(
     used = await memory.add(MemoryDraft(content="The ferry leaves at six."))
     await answer_from(log, "q", used.id)
 
-    assert not AnswerFeedback(log, memory).react({"👎"}, to="q.answer", peer="eve@home")
-    assert log.unsettled() == []
+    assert not await AnswerFeedback(log, memory).react({"👎"}, to="q.answer", peer="eve@home")
+    assert await log.unsettled() == []
 
 
 async def test_a_memory_that_was_forgotten_meanwhile_is_passed_over(
@@ -122,7 +122,7 @@ async def test_a_memory_that_was_forgotten_meanwhile_is_passed_over(
 
     await reacted(AnswerFeedback(log, memory), "👎")
 
-    assert log.unsettled() == []
+    assert await log.unsettled() == []
 
 
 class Away:
@@ -142,7 +142,7 @@ async def test_feedback_is_queued_while_memory_is_unavailable(
     await answer_from(log, "q", used.id)
 
     await reacted(AnswerFeedback(log, Away()), "👎")
-    waiting = log.unsettled()
+    waiting = await log.unsettled()
     await AnswerFeedback(log, memory).settle()
 
     assert len(waiting) == 1

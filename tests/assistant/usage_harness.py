@@ -65,7 +65,9 @@ async def a_watched_assistant(
     layers: Sequence[TurnMiddleware] = (),
     data: Path | None = None,
 ) -> AsyncIterator[Watched]:
-    watch = UsageTracking(data, "a", limits=limits, crowd=crowd, groups_of=groups_of)
+    watch = UsageTracking(
+        data / "usage-a.db" if data else None, limits=limits, crowd=crowd, groups_of=groups_of
+    )
     async with MemoryOutbox(None) as outbox, watch.ledger:
         remembering = MemoryBehaviour(memory=memory, retriever=retriever, outbox=outbox)
         behaviour = LLMBehaviour(

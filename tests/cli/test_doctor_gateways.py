@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from spade_llm.cli.doctor_checks import CheckState, check_gateways, check_hosted
 from spade_llm.cli.factory.deployment_spec import read_deployment
 from spade_llm.cli.health import HttpRecord, published_http_record, touch_heartbeat
 from spade_llm.core import directory_lock
-from spade_llm.gateway.database import gateway_database, open_gateway_database
+from spade_llm.gateway.database import DATABASE_FILE, gateway_database
 from spade_llm.gateway.tokens import TokenStore
 
 if TYPE_CHECKING:
@@ -30,17 +31,17 @@ def silent() -> Iterator[int]:
         yield bound.getsockname()[1]
 
 
-def home_in(data: Path, *, tokens: int = 0) -> Path:
+async def home_in(data: Path, *, tokens: int = 0) -> Path:
     """The folder of a gateway with so many tokens, and an expired one."""
     home = data / "agents" / "gateway@localhost"
     home.mkdir(parents=True)
-    database = gateway_database(home)
-    open_gateway_database(database)
+    database = gateway_database(home / DATABASE_FILE)
+    await database.open()
     known = TokenStore(database)
-    known.create("old", "ada@localhost", expires=1.0)
+    await known.create("old", "ada@localhost", expires=1.0)
     for number in range(tokens):
-        known.create(f"t{number}", "ada@localhost")
-    database.close()
+        await known.create(f"t{number}", "ada@localhost")
+    await database.close()
     return home
 
 
@@ -58,7 +59,7 @@ def described(folder: Path, http: str) -> list[DeploymentSpec]:
 async def test_a_gateway_that_runs_and_does_not_answer_is_a_failure(
     tmp_path: Path, silent: int
 ) -> None:
-    home = home_in(tmp_path)
+    home = await home_in(tmp_path)
 
     with (
         directory_lock.lock_directory(home, what="the gateway"),
@@ -91,10 +92,10 @@ async def test_the_port_of_a_stopped_gateway_is_checked(tmp_path: Path) -> None:
         (None, 2, CheckState.OK),
     ],
 )
-def test_a_multi_user_gateway_requires_a_token(
+async def test_a_multi_user_gateway_requires_a_token(
     tmp_path: Path, local: str | None, tokens: int, state: CheckState
 ) -> None:
-    home = home_in(tmp_path / "gateway", tokens=tokens)
+    home = await home_in(tmp_path / "gateway", tokens=tokens)
 
     with published_http_record(home, record(8000, is_open=False, local=local)):
         (check,) = check_hosted_gateways(tmp_path)
@@ -102,15 +103,15 @@ def test_a_multi_user_gateway_requires_a_token(
     assert check.state is state
 
 
-def test_a_gateway_that_does_not_answer_is_not_healthy(
+async def test_a_gateway_that_does_not_answer_is_not_healthy(
     tmp_path: Path, silent: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    home = home_in(tmp_path)
+    home = await home_in(tmp_path)
     touch_heartbeat(home)
 
     with published_http_record(home, record(silent, is_open=False)):
-        assert main(["health", "--data", str(tmp_path)]) == 1
-    assert main(["health", "--data", str(tmp_path)]) == 0
+        assert await asyncio.to_thread(main, ["health", "--data", str(tmp_path)]) == 1
+    assert await asyncio.to_thread(main, ["health", "--data", str(tmp_path)]) == 0
 
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("gateway@localhost is connected, but does not answer")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from typing import TYPE_CHECKING
 
 from spade_llm.cli import main
@@ -13,34 +14,34 @@ if TYPE_CHECKING:
     import pytest
 
 
-def an_agent_with_a_list(data: Path) -> Invitations:
+async def an_agent_with_a_list(data: Path) -> Invitations:
     home = data / "agents" / "assistant@localhost"
     home.mkdir(parents=True)
-    return Invitations(home / "admission-assistant.db").__enter__()
+    return await Invitations(home / "admission-assistant.db").__aenter__()
 
 
 def invite(data: Path, *more: str) -> int:
     return main(["invite", "--data", str(data), *more])
 
 
-def test_a_code_that_was_shown_lets_in_and_can_be_taken_back(
+async def test_a_code_that_was_shown_lets_in_and_can_be_taken_back(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    agent = an_agent_with_a_list(tmp_path)
+    agent = await an_agent_with_a_list(tmp_path)
 
-    assert invite(tmp_path, "--note", "for Eve", "--uses", "2") == 0
+    assert await to_thread(invite, tmp_path, "--note", "for Eve", "--uses", "2") == 0
     code = capsys.readouterr().out.split()[1]
-    assert agent.redeem(code, "eve@far")
-    assert invite(tmp_path, "--list") == 0
+    assert await agent.redeem(code, "eve@far")
+    assert await to_thread(invite, tmp_path, "--list") == 0
     opened, guest = capsys.readouterr().out.splitlines()
     assert "1 left  for Eve" in opened
     assert "eve@far" in guest and "for good" in guest
-    assert invite(tmp_path, "--revoke", "eve@far") == 0
-    assert invite(tmp_path, "--revoke", opened.split()[1]) == 0
-    assert invite(tmp_path, "--revoke", "eve@far") == 1
+    assert await to_thread(invite, tmp_path, "--revoke", "eve@far") == 0
+    assert await to_thread(invite, tmp_path, "--revoke", opened.split()[1]) == 0
+    assert await to_thread(invite, tmp_path, "--revoke", "eve@far") == 1
 
-    assert not agent.redeem(code, "mallory@far")
-    agent.__exit__()
+    assert not await agent.redeem(code, "mallory@far")
+    await agent.__aexit__()
 
 
 def test_inviting_to_an_open_agent_reports_that_no_invitation_is_needed(

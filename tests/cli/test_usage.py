@@ -30,8 +30,10 @@ async def test_an_operator_sees_all_peers_by_day(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ledger = await a_record(tmp_path)
-    ledger.add("ada@x", UsageTotals(turns=3, model_calls=4, prompt_tokens=50, estimated_tokens=50))
-    ledger.add("bob@x", UsageTotals(turns=1))
+    await ledger.add(
+        "ada@x", UsageTotals(turns=3, model_calls=4, prompt_tokens=50, estimated_tokens=50)
+    )
+    await ledger.add("bob@x", UsageTotals(turns=1))
 
     assert await to_thread(usage, tmp_path) == 0
     shown = capsys.readouterr().out.splitlines()

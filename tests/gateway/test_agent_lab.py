@@ -59,7 +59,9 @@ async def test_documents_and_tools_have_toggles_too(web: Web) -> None:
     told = await http.post("/config/session", json={"session_id": "two", "rag": rag, "mcp": mcp})
     all_tools = {"session_id": "two", "mcp": {"enabled": True, "available_tools": None}}
     widened = await http.post("/config/session", json=all_tools)
-    for_all = await web.client(web.token("toggler")).put("/config/rag", json={"enable_rag": True})
+    for_all = await web.client(await web.token("toggler")).put(
+        "/config/rag", json={"enable_rag": True}
+    )
 
     assert told.json()["config"]["rag"]["enabled"] is True
     assert told.json()["config"]["mcp"] == {**mcp, "enable_tools": True}
@@ -107,7 +109,7 @@ async def test_a_chat_takes_the_toggles_and_tells_of_tools_by_both_names(web: We
 
 
 async def test_documents_and_statistics_are_told_by_both_names(web: Web) -> None:
-    http = web.client(web.token("reader"))
+    http = web.client(await web.token("reader"))
     text = "The lighthouse keeper feeds forty cats. " * 20
 
     await http.post("/llm/rag/documents", json={"documents": [text], "namespace": "sea"})

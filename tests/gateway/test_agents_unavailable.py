@@ -116,7 +116,7 @@ async def test_unavailable_agents_are_named_and_not_awaited(
         assert without_rag.json()["away"] == [web.rag.jid.local]
         assert wiped.json()["success"] is False
         assert f"{web.assistant.jid.local}, {web.rag.jid.local}" in wiped.json()["message"]
-        assert web.principal in web.agent.gateway.sessions.principals()
+        assert web.principal in await web.agent.gateway.sessions.principals()
         assert without_assistant.status_code == 503
         assert web.assistant.jid.local in without_assistant.json()["away"]
         assert (chat.status_code, chat.headers["Retry-After"]) == (503, "5")

@@ -28,13 +28,13 @@ async def test_a_program_of_this_machine_is_the_local_principal(web: Web) -> Non
 
     assert own.status_code == 200
     assert seen.json()["rag"]["enabled"] is True
-    assert web.principal in web.agent.gateway.sessions.principals()
+    assert web.principal in await web.agent.gateway.sessions.principals()
 
 
 async def test_a_token_acts_for_its_principal_and_sees_only_its_own_sessions(
     web: Web,
 ) -> None:
-    ada, bob = web.client(web.token("ada")), web.client(web.token("bob"))
+    ada, bob = web.client(await web.token("ada")), web.client(await web.token("bob"))
 
     await ada.post("/config/session", json={"session_id": "s", "rag": {"top_k": 7}})
 
@@ -59,7 +59,7 @@ async def test_a_wrong_token_is_refused_also_on_loopback(web: Web, value: str) -
 async def test_proxied_requests_need_a_token(web: Web, header: str) -> None:
     """A proxy on this machine makes everybody come from it."""
     proxied = web.client(headers={header: "203.0.113.9"})
-    known = web.client(web.token("ada"), headers={header: "203.0.113.9"})
+    known = web.client(await web.token("ada"), headers={header: "203.0.113.9"})
 
     assert (await proxied.get(SESSION)).status_code == 401
     assert (await known.get(SESSION)).status_code == 200
@@ -205,7 +205,7 @@ async def test_a_page_that_was_configured_may_read_answers(
 
 async def test_rate_limits_apply_per_principal(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web.agent.gateway, "rate_limiter", RequestRateLimiter(6, clock=lambda: 0.0))
-    ada, bob = web.client(web.token("ada")), web.client(web.token("bob"))
+    ada, bob = web.client(await web.token("ada")), web.client(await web.token("bob"))
 
     codes = [(await one.get(SESSION)).status_code for one in (ada, ada, bob)]
     refused = await ada.get(SESSION)
@@ -216,8 +216,8 @@ async def test_rate_limits_apply_per_principal(web: Web, monkeypatch: pytest.Mon
 
 
 async def test_only_an_admin_deletes_everything(web: Web) -> None:
-    ada = web.client(web.token("ada"))
-    admin = web.client(web.token("root", is_admin=True))
+    ada = web.client(await web.token("ada"))
+    admin = web.client(await web.token("root", is_admin=True))
 
     refused = await ada.post("/session/reset-all", json={"confirmation": "DELETE"})
     wrong = await admin.post("/session/reset-all", json={"confirmation": "delete"})

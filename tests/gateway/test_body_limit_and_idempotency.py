@@ -15,7 +15,6 @@ from spade_llm.gateway.database import (
     KEEP_ANSWERS_S,
     MAX_ANSWERS,
     gateway_database,
-    open_gateway_database,
 )
 from spade_llm.gateway.errors import HttpError
 from spade_llm.gateway.middleware import body_limit
@@ -25,11 +24,13 @@ from spade_llm.gateway.middleware.idempotency import (
     keyed_request,
     request_wire_id,
 )
+from tests.conftest import bytes_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from tests.conftest import PlaceOf
     from tests.gateway.web import Web
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -165,7 +166,7 @@ async def test_a_repeated_idempotency_key_gets_the_first_answer(web: Web) -> Non
     now = (await web.http.get(f"{SESSION}/again")).json()
     other = await web.http.post(SESSION, json={"session_id": "other"}, headers=key)
     elsewhere = await web.http.post("/session/reset", json=first, headers=key)
-    of_another = await web.client(web.token("ada"), headers=key).post(
+    of_another = await web.client(await web.token("ada"), headers=key).post(
         SESSION, json={"session_id": "x"}
     )
 
@@ -188,10 +189,10 @@ async def test_a_key_that_is_none_is_named(web: Web, key: str) -> None:
 
 
 async def test_equal_requests_wait_for_the_first_and_failures_are_not_kept(
-    tmp_path: Path,
+    place_of: PlaceOf, tmp_path: Path
 ) -> None:
-    database = gateway_database(tmp_path)
-    open_gateway_database(database)
+    database = gateway_database(place_of("gateway.db"))
+    await database.open()
     answers, request = AnswerStore(database), keyed_request("ada@x", "k", b"body")
     begun, gate = asyncio.Event(), asyncio.Event()
 
@@ -214,24 +215,21 @@ async def test_equal_requests_wait_for_the_first_and_failures_are_not_kept(
 
     assert await asyncio.wait_for(first, WAIT_S) == b"first"
     assert await asyncio.wait_for(asyncio.gather(*others), WAIT_S) == [b"second", b"second"]
-    database.close()
-    open_gateway_database(database)
-    assert AnswerStore(database).find(request) == StoredAnswer(200, "application/json", b"second")
+    await database.close()
+    await database.open()
+    assert await AnswerStore(database).find(request) == StoredAnswer(
+        200, "application/json", b"second"
+    )
     await answers.delete("ada@x")
-    assert answers.find(request) is None
+    assert await answers.find(request) is None
     assert b"second" not in bytes_in(tmp_path)
-    database.close()
-
-
-def bytes_in(folder: Path) -> bytes:
-    """All files, the write-ahead log included."""
-    return b"".join(file.read_bytes() for file in folder.iterdir())
+    await database.close()
 
 
 async def test_kept_answers_are_bounded_in_number_and_time() -> None:
     now = [0.0]
     database = gateway_database(None)
-    open_gateway_database(database)
+    await database.open()
     answers = AnswerStore(database, clock=lambda: now[0])
     old, last = keyed_request("ada@x", "old", b""), keyed_request("ada@x", f"k{MAX_ANSWERS}", b"")
     await answers.store(old, StoredAnswer(200, "application/json", b"{}"))
@@ -239,14 +237,14 @@ async def test_kept_answers_are_bounded_in_number_and_time() -> None:
         request = keyed_request("ada@x", f"k{number}", b"")
         await answers.store(request, StoredAnswer(200, "application/json", b"{}"))
 
-    assert answers.find(old) is None
-    assert database.run("SELECT count(*) <= ? FROM answers", MAX_ANSWERS + PRUNE_EVERY_ROWS) == [
-        (1,)
-    ]
-    assert answers.find(last) is not None
+    assert await answers.find(old) is None
+    assert await database.execute(
+        "SELECT count(*) <= ? FROM answers", MAX_ANSWERS + PRUNE_EVERY_ROWS
+    ) == [(1,)]
+    assert await answers.find(last) is not None
     now[0] = KEEP_ANSWERS_S + 1
-    assert answers.find(last) is None
-    database.close()
+    assert await answers.find(last) is None
+    await database.close()
 
 
 async def test_ids_on_the_wire_are_of_one_principal_and_one_key() -> None:

@@ -168,7 +168,7 @@ async def test_an_error_in_a_stream_is_its_last_event(web: Web) -> None:
 
 
 async def test_generate_keeps_nothing(web: Web) -> None:
-    http = web.client(web.token("generator"))
+    http = web.client(await web.token("generator"))
 
     answer = await http.post("/llm/generate", json={"prompt": "What is 6 * 7?"})
     found = await http.post("/llm/memory/search", json={"query": "What is 6 * 7?"})
@@ -193,7 +193,7 @@ async def test_a_request_with_one_key_is_answered_once(web: Web) -> None:
 
 
 async def test_sessions_of_other_users_are_not_accessible(web: Web) -> None:
-    ada, eve = web.client(web.token("ada")), web.client(web.token("eve"))
+    ada, eve = web.client(await web.token("ada")), web.client(await web.token("eve"))
     await ada.post("/llm/chat", json=asking("My name is Ada Lovelace", session_id="mine"))
 
     seen = [

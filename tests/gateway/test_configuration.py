@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spade_llm.gateway.database import gateway_database, open_gateway_database
+from spade_llm.gateway.database import gateway_database
 from spade_llm.gateway.schemas.configuration import (
     ConfigurationLayer,
     EffectiveConfiguration,
@@ -17,8 +17,7 @@ from spade_llm.gateway.schemas.configuration import (
 from spade_llm.gateway.sessions import MAX_SESSIONS, MAX_TITLE_CHARS, GatewaySessions
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from tests.conftest import PlaceOf
     from tests.gateway.web import Web
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -76,7 +75,7 @@ async def test_a_session_is_set_read_and_unset_word_for_word(web: Web) -> None:
 
 
 async def test_an_unknown_session_has_the_defaults(web: Web) -> None:
-    answer = await web.client(web.token("nobody")).get("/config/session/never-seen")
+    answer = await web.client(await web.token("nobody")).get("/config/session/never-seen")
 
     assert answer.status_code == 200
     assert answer.json() == {
@@ -90,7 +89,7 @@ async def test_an_unknown_session_has_the_defaults(web: Web) -> None:
 
 
 async def test_global_configuration_applies_unless_a_session_overrides_it(web: Web) -> None:
-    eve = web.client(web.token("eve"))
+    eve = web.client(await web.token("eve"))
 
     one = await eve.put("/config/memory", json={"session_id": "one", "enabled": False})
     every = await eve.put("/config/memory", json={"enabled": True, "types": ["profile"]})
@@ -149,10 +148,10 @@ async def test_layers_are_merged_field_by_field() -> None:
 
 
 @pytest.mark.thorough
-async def test_sessions_are_listed_latest_first_bounded_and_survive(tmp_path: Path) -> None:
+async def test_sessions_are_listed_latest_first_bounded_and_survive(place_of: PlaceOf) -> None:
     now = [0.0]
-    database = gateway_database(tmp_path)
-    open_gateway_database(database)
+    database = gateway_database(place_of("gateway.db"))
+    await database.open()
     state = GatewaySessions(database, clock=lambda: now[0])
     for number in range(MAX_SESSIONS + 5):
         now[0] += 1
@@ -160,15 +159,15 @@ async def test_sessions_are_listed_latest_first_bounded_and_survive(tmp_path: Pa
     await state.use_session("ada@x", "s7", question="another")
     await state.configure("ada@x", ConfigurationLayer(), "s7")
     await state.use_session("bob@x", "s1")
-    database.close()
+    await database.close()
 
-    open_gateway_database(database)
-    rows = GatewaySessions(database).sessions("ada@x")
+    await database.open()
+    rows = await GatewaySessions(database).sessions("ada@x")
 
     assert len(rows) == MAX_SESSIONS
     assert rows[1].session_id == "s7"
     assert rows[1].title.startswith("question 7 xx") and len(rows[1].title) == MAX_TITLE_CHARS
-    assert [row.title for row in GatewaySessions(database).sessions("bob@x")] == [""]
-    assert GatewaySessions(database).delete_all(with_principals=True) == MAX_SESSIONS + 1
-    assert GatewaySessions(database).stored_configuration("ada@x", "s7") is None
-    database.close()
+    assert [row.title for row in await GatewaySessions(database).sessions("bob@x")] == [""]
+    assert await GatewaySessions(database).delete_all(with_principals=True) == MAX_SESSIONS + 1
+    assert await GatewaySessions(database).stored_configuration("ada@x", "s7") is None
+    await database.close()

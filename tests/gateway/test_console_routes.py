@@ -18,7 +18,7 @@ def asking(text: str, **fields: object) -> dict[str, object]:
 
 async def test_the_gateway_reports_the_principal_of_a_request(web: Web) -> None:
     admin = (await web.http.get("/api/v0/me")).json()
-    ada = (await web.client(web.token("ada")).get("/api/v0/me")).json()
+    ada = (await web.client(await web.token("ada")).get("/api/v0/me")).json()
 
     assert (admin["principal"], admin["is_admin"], admin["token"]) == (web.principal, True, "")
     assert ada["principal"].startswith("ada@")
@@ -27,7 +27,7 @@ async def test_the_gateway_reports_the_principal_of_a_request(web: Web) -> None:
 
 
 async def test_only_its_owner_corrects_and_forgets_a_memory(web: Web) -> None:
-    ada, eve = web.client(web.token("ada")), web.client(web.token("eve"))
+    ada, eve = web.client(await web.token("ada")), web.client(await web.token("eve"))
     await ada.post(
         "/llm/chat", json=asking("Remember that I like green tea", use_tools=True, session_id="tea")
     )
@@ -48,7 +48,7 @@ async def test_only_its_owner_corrects_and_forgets_a_memory(web: Web) -> None:
 
 
 async def test_a_deleted_session_is_gone_with_all_it_had(web: Web) -> None:
-    http = web.client(web.token("deleter"))
+    http = web.client(await web.token("deleter"))
     await http.post("/llm/chat", json=asking("Hello", session_id="old"))
     await http.put("/config/memory", json={"session_id": "old", "enabled": False})
 
@@ -87,7 +87,7 @@ async def test_tools_are_listed_and_called_by_hand(web: Web) -> None:
 
 
 async def test_only_admins_see_all_agents_and_requests(web: Web) -> None:
-    ada = web.client(web.token("watcher"))
+    ada = web.client(await web.token("watcher"))
     await ada.post("/llm/chat", json=asking("Hello"))
     await web.http.post("/llm/chat", json=asking("Hello"))
 

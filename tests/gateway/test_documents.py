@@ -87,7 +87,7 @@ async def test_texts_and_files_are_added_listed_asked_and_deleted(web: Web) -> N
 async def test_a_filter_by_a_namespace_without_documents_finds_none(
     web: Web, namespace: str
 ) -> None:
-    newcomer = web.client(web.token("newcomer"))
+    newcomer = web.client(await web.token("newcomer"))
 
     answer = await newcomer.get("/llm/rag/documents", params={"namespace": namespace, "limit": 50})
 
@@ -127,7 +127,7 @@ async def test_a_folder_is_read_with_what_is_below_it_if_wanted(web: Web) -> Non
     ],
 )
 async def test_nothing_outside_the_root_is_read_or_told_of(web: Web, path: str) -> None:
-    http = web.client(web.token("mallory"))
+    http = web.client(await web.token("mallory"))
     body = {"documents": [path], "namespace": "probe"}
 
     added = await http.post("/llm/rag/documents", json=body)
@@ -186,7 +186,7 @@ async def test_a_limit_out_of_range_is_refused_with_a_sentence(web: Web, limit: 
 async def test_documents_are_quoted_to_their_owner_only(
     web: Web,
 ) -> None:
-    ada, eve = web.client(web.token("ada")), web.client(web.token("eve"))
+    ada, eve = web.client(await web.token("ada")), web.client(await web.token("eve"))
     text = "Ada's heron is called Archimedes."
     await ada.post("/llm/rag/documents", json={"documents": [text], "namespace": "pets"})
     question = {

@@ -87,11 +87,11 @@ class Scene:
     model: OpenAIServer
     names: itertools.count[int]
 
-    def client(self, *, token: str = "", retries: int = 0) -> AsyncOpenAI:
+    async def client(self, *, token: str = "", retries: int = 0) -> AsyncOpenAI:
         """Of a new principal, so that no two tests share a conversation."""
         client = openai.AsyncOpenAI(
             base_url=f"{self.web.agent.url}/v1",
-            api_key=token or self.web.token(f"asker{next(self.names)}"),
+            api_key=token or await self.web.token(f"asker{next(self.names)}"),
             max_retries=retries,
             timeout=60.0,
         )
@@ -131,7 +131,7 @@ async def scene(
 async def test_a_cut_answer_says_length_and_nothing_else(scene: Scene) -> None:
     scene.model.enqueue(Say(text="Once upon a", finish_reason="length"))
 
-    (choice,) = (await scene.ask(scene.client())).choices
+    (choice,) = (await scene.ask(await scene.client())).choices
 
     assert choice.finish_reason == "length"
     assert choice.message.content == "Once upon a"
@@ -140,7 +140,7 @@ async def test_a_cut_answer_says_length_and_nothing_else(scene: Scene) -> None:
 async def test_a_cut_stream_says_length_and_nothing_else(scene: Scene) -> None:
     scene.model.enqueue(Say(text="Once upon a", finish_reason="length"))
 
-    chunks = [chunk.choices[0] async for chunk in await scene.stream(scene.client())]
+    chunks = [chunk.choices[0] async for chunk in await scene.stream(await scene.client())]
 
     assert "".join(chunk.delta.content or "" for chunk in chunks) == "Once upon a"
     assert [chunk.finish_reason for chunk in chunks if chunk.finish_reason] == ["length"]
@@ -160,7 +160,7 @@ async def test_a_failing_model_is_an_error_of_the_api(
     ask = scene.stream if is_streamed else scene.ask
 
     with pytest.raises(kind) as caught:
-        await ask(scene.client())
+        await ask(await scene.client())
 
     assert (caught.value.status_code, caught.value.code) == (status, code)
     assert API_KEY not in caught.value.response.text
@@ -171,7 +171,7 @@ async def test_the_pause_that_the_model_asks_for_reaches_the_client(scene: Scene
     scene.model.enqueue(Status(status=429, headers={"Retry-After": "3600"}))
 
     with pytest.raises(openai.RateLimitError) as caught:
-        await scene.ask(scene.client())
+        await scene.ask(await scene.client())
 
     assert caught.value.response.headers["Retry-After"] == "3600"
 
@@ -181,7 +181,7 @@ async def test_a_client_does_not_repeat_what_only_the_operator_can_mend(scene: S
     scene.model.enqueue(Status(status=401, body=LEAKY))
 
     with pytest.raises(openai.InternalServerError):
-        await scene.ask(scene.client(retries=2))
+        await scene.ask(await scene.client(retries=2))
 
     assert len(scene.model.requests) == asked + 1
 
@@ -189,11 +189,11 @@ async def test_a_client_does_not_repeat_what_only_the_operator_can_mend(scene: S
 async def test_only_administrators_learn_why_the_model_fails(scene: Scene) -> None:
     scene.model.enqueue(Status(status=401, body=LEAKY))
     with pytest.raises(openai.InternalServerError):
-        await scene.ask(scene.client())
+        await scene.ask(await scene.client())
     program = await scene.web.network.program()
 
     admin = (await scene.web.http.get("/api/v0/agents")).text
-    other = (await scene.web.client(scene.web.token("eve")).get("/api/v0/agents")).text
+    other = (await scene.web.client(await scene.web.token("eve")).get("/api/v0/agents")).text
     status = await program.status(jid_of(scene.web.assistant))
 
     server = scene.model.base_url.removeprefix("http://").removesuffix("/v1")
@@ -205,7 +205,7 @@ async def test_only_administrators_learn_why_the_model_fails(scene: Scene) -> No
 
 async def test_a_failed_question_can_be_asked_again(scene: Scene) -> None:
     scene.model.enqueue(Status(status=401, body=LEAKY))
-    client = scene.client()
+    client = await scene.client()
 
     with pytest.raises(openai.InternalServerError):
         await scene.ask(client)
@@ -216,7 +216,7 @@ async def test_a_failed_question_can_be_asked_again(scene: Scene) -> None:
 
 async def test_an_error_behind_the_first_part_is_an_event_of_the_stream(scene: Scene) -> None:
     scene.model.enqueue(Reset(after="Half an"))
-    stream = await scene.stream(scene.client())
+    stream = await scene.stream(await scene.client())
     text = ""
 
     with pytest.raises(openai.APIError) as caught:
@@ -229,7 +229,7 @@ async def test_an_error_behind_the_first_part_is_an_event_of_the_stream(scene: S
 
 
 async def test_refusals_before_any_route_have_the_same_form(scene: Scene) -> None:
-    unknown, client = scene.client(token="unknown"), scene.client()
+    unknown, client = await scene.client(token="unknown"), await scene.client()
 
     with pytest.raises(openai.AuthenticationError) as stranger:
         await scene.ask(unknown)
@@ -250,7 +250,7 @@ async def test_a_model_that_thinks_for_long_does_not_hold_the_headers_back(
     gate = asyncio.Event()
     scene.model.enqueue(Say(text="Done", gate=gate))
 
-    stream = await scene.stream(scene.client())
+    stream = await scene.stream(await scene.client())
     gate.set()
     chunks = [chunk.choices[0].delta.content or "" async for chunk in stream]
 
@@ -260,7 +260,7 @@ async def test_a_model_that_thinks_for_long_does_not_hold_the_headers_back(
 async def test_a_client_that_leaves_before_the_first_part_ends_the_turn(scene: Scene) -> None:
     scene.model.was_left.clear()
     scene.model.enqueue(Hang())
-    asked = asyncio.create_task(scene.stream(scene.client()))
+    asked = asyncio.create_task(scene.stream(await scene.client()))
     scene.model.was_asked.clear()
     await scene.model.was_asked.wait()
 

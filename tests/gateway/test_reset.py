@@ -31,7 +31,7 @@ async def count(client: httpx.AsyncClient, session: str) -> int:
 
 
 async def test_a_reset_deletes_messages_of_one_principal_and_begins_anew(web: Web) -> None:
-    ada, bob = web.client(web.token("ada")), web.client(web.token("bob"))
+    ada, bob = web.client(await web.token("ada")), web.client(await web.token("bob"))
     await chat(ada, "one", WORDS)
     await chat(ada, "two", "Hello")
     await chat(bob, "one", "Hello")
@@ -54,7 +54,10 @@ async def test_a_reset_deletes_messages_of_one_principal_and_begins_anew(web: We
 
 
 async def test_a_full_reset_deletes_all_data_and_counts_it(web: Web) -> None:
-    ada, admin = web.client(web.token("ada")), web.client(web.token("root", is_admin=True))
+    ada, admin = (
+        web.client(await web.token("ada")),
+        web.client(await web.token("root", is_admin=True)),
+    )
     await chat(ada, "one", WORDS)
     await ada.post("/config/session", json={"session_id": "one", "rag": {"top_k": 9}})
     await ada.post("/llm/rag/documents", json={"documents": [WORDS]})

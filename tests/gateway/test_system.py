@@ -97,7 +97,7 @@ async def test_metrics_count_by_route_and_need_permission(web: Web) -> None:
     await web.http.get("/ready")
 
     answer = await web.http.get("/metrics")
-    other = await web.client(web.token("ada")).get("/metrics")
+    other = await web.client(await web.token("ada")).get("/metrics")
     proxied = await web.client(headers={"X-Forwarded-For": "203.0.113.9"}).get("/metrics")
 
     assert 'route="/config/session/{session_id}",status="200"' in answer.text

@@ -8,37 +8,42 @@ import pytest
 
 from spade_llm.core.errors import Busy, ConfigurationError, InvalidArguments
 from spade_llm.core.limits import ConcurrencyQuota
-from spade_llm.gateway.database import gateway_database, open_gateway_database
+from spade_llm.gateway.database import gateway_database
 from spade_llm.gateway.gateway import RequestRateLimiter
 from spade_llm.gateway.options import HttpOptions, OriginPolicy
 from spade_llm.gateway.tokens import USED_EVERY_S, Principal, TokenStore
+from tests.conftest import bytes_in, modes_in
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.conftest import PlaceOf
 
-def test_a_token_is_kept_as_a_hash_ends_in_time_and_can_be_revoked(tmp_path: Path) -> None:
+
+async def test_a_token_is_kept_as_a_hash_ends_in_time_and_can_be_revoked(
+    place_of: PlaceOf, tmp_path: Path
+) -> None:
     now = [1000.0]
-    database = gateway_database(tmp_path)
-    open_gateway_database(database)
+    database = gateway_database(place_of("gateway.db"))
+    await database.open()
     tokens = TokenStore(database, clock=lambda: now[0])
-    token = tokens.create("phone", "Ada@x.org", is_admin=True, expires=2000.0)
+    token = await tokens.create("phone", "Ada@x.org", is_admin=True, expires=2000.0)
 
-    found = tokens.principal(token)
+    found = await tokens.principal(token)
     now[0] += USED_EVERY_S + 1
-    tokens.principal(token)
-    (listed,) = tokens.all()
+    await tokens.principal(token)
+    (listed,) = await tokens.all()
     now[0] = 2000.0
 
     assert found == Principal(jid="ada@x.org", is_admin=True, token="phone")
     assert listed.used == pytest.approx(1301.0)
-    assert tokens.principal(token) is None
-    assert token.encode() not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    assert oct((tmp_path / "gateway.db").stat().st_mode & 0o777) == "0o600"
+    assert await tokens.principal(token) is None
+    assert token.encode() not in bytes_in(tmp_path)
+    assert modes_in(tmp_path) <= {0o600}
     with pytest.raises(InvalidArguments, match="there is a token 'phone'"):
-        tokens.create("phone", "ada@x.org")
-    assert tokens.revoke("phone") and not tokens.revoke("phone")
-    database.close()
+        await tokens.create("phone", "ada@x.org")
+    assert await tokens.revoke("phone") and not await tokens.revoke("phone")
+    await database.close()
 
 
 def test_host_names_must_be_configured_on_public_addresses() -> None:

@@ -2,7 +2,7 @@
 
 async def test_…(web: Web) -> None:
     answer = await web.http.get("/config/status")       # as the local principal, an admin
-    other = web.client(web.token("ada"))                # as ada@…, by a token
+    other = web.client(await web.token("ada"))                # as ada@…, by a token
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Web:
     principal: str
     """The local one."""
 
-    def token(self, name: str, *, is_admin: bool = False) -> str:
+    async def token(self, name: str, *, is_admin: bool = False) -> str:
         """A new token for `name@` our domain; equal names are equal principals."""
         tokens = self.agent.gateway.tokens
         jid = f"{name}@{self.agent.jid.domain}"
-        return tokens.create(f"{name}-{len(tokens.all())}", jid, is_admin=is_admin)
+        return await tokens.create(f"{name}-{len(await tokens.all())}", jid, is_admin=is_admin)
 
     def client(self, token: str = "", headers: dict[str, str] | None = None) -> httpx.AsyncClient:
         """With `token` and `headers` in every request; closed at the end."""

@@ -33,8 +33,8 @@ async def test_a_stranger_comes_in_with_an_invitation_and_is_a_guest(network: Ne
     conduct = AssistantConfig(crowd_limits=crowd)
     assistant = await network.assistant(model, admission=CLOSED, conduct=conduct)
     file = next(network.directory.glob("*/admission-*.db"))
-    with Invitations(file) as invitations:
-        code = invitations.make(uses=1, lasts_s=60.0)
+    async with Invitations(file) as invitations:
+        code = await invitations.make(uses=1, lasts_s=60.0)
     eve, ada = await network.person("eve"), await network.person("ada")
 
     assert await answer_to(eve, assistant, "hello") == STRANGER

@@ -126,18 +126,18 @@ async def test_messages_refused_by_admission_are_not_read_from_the_archive(
     agent = await network.assistant(admission=door)
     await has_place(network, agent, eve)
     name = jid_of(agent).partition("@")[0]
-    with Invitations(network.directory / name / f"admission-{name}.db") as invitations:
-        code = invitations.make(uses=2, lasts_s=600.0)
+    async with Invitations(network.directory / name / f"admission-{name}.db") as invitations:
+        code = await invitations.make(uses=2, lasts_s=600.0)
         assert await answer_to(eve, agent, f"/join {code}") == WELCOME
         assert await answer_to(eve, agent, "one") == "one"
         eve.send(jid_of(agent), "too much")
         assert (await eve.error())["error"]["text"] == TOO_FAST
-        invitations.revoke(eve.bare)
+        await invitations.revoke(eve.bare)
         await agent.stop()
         back = await network.assistant(jid=jid_of(agent), admission=door)
 
         assert await answer_to(eve, back, "two") == STRANGER
-        assert invitations.guests() == []
+        assert await invitations.guests() == []
     assert eve.waiting() == []
 
 

@@ -225,7 +225,7 @@ async def test_room_invitations_are_limited_per_person(
     await bob.sees("helper")
 
     assert assistant.rooms is not None
-    assert [known.jid for known in assistant.rooms.invited_to.all()] == [others[0], room]
+    assert [known.jid for known in await assistant.rooms.invited_to.all()] == [others[0], room]
 
 
 async def test_an_account_cannot_be_passed_off_as_a_room(network: Network) -> None:
@@ -480,4 +480,4 @@ async def test_occupants_without_admission_are_not_answered_in_invited_rooms(
     assert [one.messages[-1]["content"] for one in model.requests] == ["what did bob say?"]
     assert "bob: helper: hello?" in context_of(model.requests[0].messages)
     assert assistant.rooms is not None
-    assert [one.jid for one in assistant.rooms.invited_to.all()] == [room]
+    assert [one.jid for one in await assistant.rooms.invited_to.all()] == [room]

@@ -26,7 +26,7 @@ from spade_llm.messaging import (
     VolatileAnswerLog,
 )
 from spade_llm.messaging.answer_log import PURGE_EVERY, UNFINISHED_RETENTION_S
-from tests.conftest import at_most
+from tests.conftest import DATABASES, at_most, bytes_in, places_of
 from tests.messaging.node_harness import PATIENCE_S, TEST, Gate, Outbox, code_of, request
 from tests.messaging.test_message import messages
 
@@ -34,21 +34,26 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from spade_llm.core.database import DatabasePlace
     from spade_llm.messaging import AclMessage, Handler
+    from tests.conftest import PlaceOf
 
 
-@pytest.fixture(params=["volatile", "sqlite"])
+@pytest.fixture(params=["volatile", *DATABASES])
 async def log(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[AnswerLog]:
     if request.param == "volatile":
         yield VolatileAnswerLog()
         return
-    async with SqliteAnswerLog(tmp_path / "answers.db") as opened:
+    async with (
+        places_of(request.param, request, tmp_path) as places,
+        SqliteAnswerLog(places("answers.db")) as opened,
+    ):
         yield opened
 
 
 @asynccontextmanager
 async def agent(
-    path: Path, handler: Handler, effect: Idempotency
+    path: DatabasePlace, handler: Handler, effect: Idempotency
 ) -> AsyncIterator[tuple[Dispatcher, Outbox]]:
     """One life of an agent on this file; it ends like a kill: nothing more is written."""
     outbox = Outbox()
@@ -131,9 +136,9 @@ async def test_a_note_does_not_undo_what_is_known(log: AnswerLog) -> None:
 @settings(max_examples=at_most(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(messages)
 async def test_any_message_comes_back_from_the_file_as_it_was(
-    tmp_path: Path, message: AclMessage
+    place_of: PlaceOf, message: AclMessage
 ) -> None:
-    async with SqliteAnswerLog(tmp_path / "any.db") as log:
+    async with SqliteAnswerLog(place_of("answers.db")) as log:
         await log.start(message)
         (asked,) = await log.unfinished()
         await log.finish(message, message)
@@ -146,23 +151,23 @@ async def test_any_message_comes_back_from_the_file_as_it_was(
     assert row.reply_by == message.reply_by
 
 
-async def test_a_reopened_file_still_knows_its_answers(tmp_path: Path) -> None:
+async def test_a_reopened_file_still_knows_its_answers(place_of: PlaceOf) -> None:
     asked = request("1")
-    async with SqliteAnswerLog(tmp_path / "a.db") as log:
+    async with SqliteAnswerLog(place_of("answers.db")) as log:
         answer = await answered(log, asked)
         await log.start(request("2", id="2"))
 
-    async with SqliteAnswerLog(tmp_path / "a.db") as log:
+    async with SqliteAnswerLog(place_of("answers.db")) as log:
         row = await log.find(asked)
 
         assert row is not None and row.answer == answer
         assert [left.reply_with for left in await log.unfinished()] == ["2"]
 
 
-async def test_old_rows_go_by_age_and_by_number(tmp_path: Path) -> None:
+async def test_old_rows_go_by_age_and_by_number(place_of: PlaceOf) -> None:
     now = [0.0]
     async with SqliteAnswerLog(
-        tmp_path / "a.db", keep_s=100, max_remembered=10, clock=lambda: now[0]
+        place_of("answers.db"), keep_s=100, max_remembered=10, clock=lambda: now[0]
     ) as log:
         old = request("old")
         await answered(log, old)
@@ -177,10 +182,10 @@ async def test_old_rows_go_by_age_and_by_number(tmp_path: Path) -> None:
     assert [int(row.content) for row in left] == list(range(PURGE_EVERY - 10, PURGE_EVERY))
 
 
-async def test_long_running_requests_are_not_purged(tmp_path: Path) -> None:
+async def test_long_running_requests_are_not_purged(place_of: PlaceOf) -> None:
     now = [0.0]
     async with SqliteAnswerLog(
-        tmp_path / "a.db", keep_s=100, max_remembered=600, clock=lambda: now[0]
+        place_of("answers.db"), keep_s=100, max_remembered=600, clock=lambda: now[0]
     ) as log:
         long, lost = request("long"), request("lost")
         await log.start(lost)
@@ -260,9 +265,8 @@ async def test_a_broken_log_fails_the_request_and_the_conversation_goes_on(
 
 
 async def test_a_request_waits_for_another_one_that_holds_the_file_and_the_loop_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(sqlite_file, "RUN_TIMEOUT_S", 0.0)
     async with SqliteAnswerLog(tmp_path / "a.db") as log:
         with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -278,7 +282,7 @@ async def test_a_request_waits_for_another_one_that_holds_the_file_and_the_loop_
 
 
 @pytest.mark.thorough
-async def test_writers_and_scrubs_at_the_same_time_are_all_served(tmp_path: Path) -> None:
+async def test_writers_and_scrubs_at_the_same_time_are_all_served(place_of: PlaceOf) -> None:
     async def write(writer: int, log: SqliteAnswerLog) -> None:
         for number in range(40):
             asked = request(id=f"{writer}-{number}")
@@ -291,7 +295,7 @@ async def test_writers_and_scrubs_at_the_same_time_are_all_served(tmp_path: Path
         for _ in range(5):
             await log.scrub("$.entry.id", ["1"], peer=None)
 
-    async with SqliteAnswerLog(tmp_path / "a.db") as log:
+    async with SqliteAnswerLog(place_of("answers.db")) as log:
         await asyncio.gather(*(write(writer, log) for writer in range(9)), scrub(log), scrub(log))
 
         assert len(await log.unsent()) == 360
@@ -338,15 +342,15 @@ async def test_a_log_that_stays_locked_fails_the_request_and_names_the_error_onc
     [(Idempotency.WRITE, True), (Idempotency.RESUME, True), (Idempotency.ONCE, False)],
 )
 async def test_after_a_kill_a_retry_runs_again_unless_that_would_do_harm(
-    tmp_path: Path, effect: Idempotency, runs_again: bool
+    place_of: PlaceOf, effect: Idempotency, runs_again: bool
 ) -> None:
     asked, gate = request("1", id="q"), Gate()
-    async with agent(tmp_path / "a.db", gate, effect) as (dispatcher, _):
+    async with agent(place_of("answers.db"), gate, effect) as (dispatcher, _):
         dispatcher.receive(asked)
         await gate.is_entered()
     again = Gate()
     again.open()
-    async with agent(tmp_path / "a.db", again, effect) as (dispatcher, outbox):
+    async with agent(place_of("answers.db"), again, effect) as (dispatcher, outbox):
         dispatcher.receive(asked)
         answer = (await outbox.has(1))[0]
 
@@ -356,13 +360,13 @@ async def test_after_a_kill_a_retry_runs_again_unless_that_would_do_harm(
         assert code_of(answer) == "interrupted"
 
 
-async def test_after_a_kill_the_answer_given_before_is_given_again(tmp_path: Path) -> None:
+async def test_after_a_kill_the_answer_given_before_is_given_again(place_of: PlaceOf) -> None:
     asked, gate, other = request("1"), Gate(), Gate()
     gate.open()
-    async with agent(tmp_path / "a.db", gate, Idempotency.ONCE) as (dispatcher, outbox):
+    async with agent(place_of("answers.db"), gate, Idempotency.ONCE) as (dispatcher, outbox):
         dispatcher.receive(asked)
         first = (await outbox.has(1))[0]
-    async with agent(tmp_path / "a.db", other, Idempotency.ONCE) as (dispatcher, outbox):
+    async with agent(place_of("answers.db"), other, Idempotency.ONCE) as (dispatcher, outbox):
         dispatcher.receive(asked)
 
         assert (await outbox.has(1))[0] == first
@@ -370,15 +374,15 @@ async def test_after_a_kill_the_answer_given_before_is_given_again(tmp_path: Pat
 
 
 async def test_a_chat_answer_that_could_not_leave_is_sent_by_the_next_life(
-    tmp_path: Path,
+    place_of: PlaceOf,
 ) -> None:
     asked, gate = request("hello", ontology=CHAT_TEXT), Gate()
     gate.open()
-    async with agent(tmp_path / "a.db", gate, Idempotency.RESUME) as (dispatcher, outbox):
+    async with agent(place_of("answers.db"), gate, Idempotency.RESUME) as (dispatcher, outbox):
         outbox.is_connected = False
         dispatcher.receive(asked)
         await dispatcher.close()
-    async with agent(tmp_path / "a.db", gate, Idempotency.RESUME) as (dispatcher, outbox):
+    async with agent(place_of("answers.db"), gate, Idempotency.RESUME) as (dispatcher, outbox):
         await dispatcher.resume()
         await dispatcher.resend()
         await dispatcher.resend()
@@ -435,15 +439,12 @@ async def test_an_answer_that_did_not_arrive_after_all_is_unsent_again(log: Answ
     assert await log.unsent() == [answer]
 
 
-def bytes_in(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in folder.iterdir())
-
-
-async def test_scrubbed_values_are_in_no_answer_and_leave_no_bytes(tmp_path: Path) -> None:
-    path = tmp_path / "answers.db"
+async def test_scrubbed_values_are_in_no_answer_and_leave_no_bytes(
+    place_of: PlaceOf, tmp_path: Path
+) -> None:
     shown = '{"entry":{"id":"7","content":"swordfish"}}'
     kept = '{"entry":{"id":"8","content":"herring"}}'
-    async with SqliteAnswerLog(path) as log:
+    async with SqliteAnswerLog(place_of("answers.db")) as log:
         asked = [request("swordfish", id=str(n)) for n in range(3)]
         for one, answer in zip(asked, (shown, kept, "no JSON"), strict=True):
             await log.start(one)

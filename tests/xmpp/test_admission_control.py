@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from spade_llm.core.errors import StorageFailed
 from spade_llm.core.limits import Rate, TokenBucket
 from spade_llm.messaging import AclMessage, Encoding, Performative
 from spade_llm.xmpp import admission_control
+from spade_llm.xmpp import invitations as invitations_module
 from spade_llm.xmpp.admission_control import (
     NOT_VALID,
     STRANGER,
@@ -26,10 +28,13 @@ from spade_llm.xmpp.admission_control import (
 )
 from spade_llm.xmpp.invitations import Invitations
 from spade_llm.xmpp.stanzas.message import ACL_TAG, decode, encode
+from tests.conftest import bytes_in, modes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from pathlib import Path
+
+    from tests.conftest import PlaceOf
 
 OWN = "here.example"
 STANZAS = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
@@ -44,6 +49,9 @@ class Entrance:
         self.now_s = 1000.0
         self.invitations = invitations or Invitations(None)
         self.said: list[str] = []
+        self.resumed: list[Element] = []
+        """Messages that were let in after they had waited."""
+        self._checking: list[asyncio.Task[None]] = []
         self.errors: list[Element] = []
         self.is_answered = False
         """Whether peers have had answers to all that they said."""
@@ -55,8 +63,22 @@ class Entrance:
             own=f"bot@{OWN}",
             gateways=GATEWAYS,
             is_answered=lambda _: self.is_answered,
+            spawn=self._spawn,
+            resume=self._resume,
             clock=lambda: self.now_s,
         )
+
+    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+        self._checking.append(asyncio.create_task(work))
+
+    def _resume(self, xml: Element) -> None:
+        if not self.admission.block_stranger(xml):
+            self.resumed.append(xml)
+
+    async def checked(self) -> None:
+        """Wait until the invitation codes are checked."""
+        while self._checking:
+            await self._checking.pop()
 
     def _hear(self, xml: str) -> None:
         told = fromstring(xml.replace(" ", " xmlns='jabber:client' ", 1))
@@ -103,8 +125,8 @@ def request(
     return fromstring(xml.replace("<message ", "<message xmlns='jabber:client' ", 1))
 
 
-def test_listed_jids_and_domains_are_admitted() -> None:
-    with Invitations(None) as invitations:
+async def test_listed_jids_and_domains_are_admitted(place_of: PlaceOf) -> None:
+    async with Invitations(place_of("invitations.db")) as invitations:
         entrance = Entrance(CLOSED, invitations)
 
         assert entrance.is_admitted(text("bob@friend.example"))
@@ -116,11 +138,13 @@ def test_listed_jids_and_domains_are_admitted() -> None:
         assert not entrance.admission.is_guest("bob@friend.example")
 
 
-def test_a_stranger_is_told_nothing_about_encryption_and_others_as_often_as_they_may_talk() -> None:
+async def test_strangers_are_told_nothing_of_encryption_and_others_as_often_as_they_may_talk(
+    place_of: PlaceOf,
+) -> None:
     sealed = text("eve@evil.example")
     sealed.remove(sealed[0])
     SubElement(sealed, "{urn:xmpp:omemo:2}encrypted")
-    with Invitations(None) as invitations:
+    async with Invitations(place_of("invitations.db")) as invitations:
         closed = Entrance(CLOSED, invitations)
         paced = Entrance(
             AdmissionPolicy(talk=Rate(per_s=0.1, burst=2), guest_talk=Rate(per_s=0.1, burst=2))
@@ -136,8 +160,10 @@ def test_an_open_door_takes_those_of_other_domains_as_guests() -> None:
     assert AdmissionPolicy().has_no_limits
 
 
-def test_a_stranger_is_refused_once_a_minute_in_two_languages_and_then_in_silence() -> None:
-    with Invitations(None) as invitations:
+async def test_a_stranger_is_refused_once_a_minute_in_two_languages_and_then_in_silence(
+    place_of: PlaceOf,
+) -> None:
+    async with Invitations(place_of("invitations.db")) as invitations:
         entrance = Entrance(CLOSED, invitations)
 
         for _ in range(50):
@@ -150,8 +176,10 @@ def test_a_stranger_is_refused_once_a_minute_in_two_languages_and_then_in_silenc
         assert entrance.said == [STRANGER] * 2
 
 
-def test_strangers_together_are_refused_no_more_often_than_the_line_bears() -> None:
-    with Invitations(None) as invitations:
+async def test_strangers_together_are_refused_no_more_often_than_the_line_bears(
+    place_of: PlaceOf,
+) -> None:
+    async with Invitations(place_of("invitations.db")) as invitations:
         entrance = Entrance(CLOSED, invitations)
 
         for number in range(5000):
@@ -160,8 +188,10 @@ def test_strangers_together_are_refused_no_more_often_than_the_line_bears() -> N
         assert len(entrance.said) == 200
 
 
-def test_a_stranger_s_answers_errors_and_marks_are_answered_by_nothing() -> None:
-    with Invitations(None) as invitations:
+async def test_a_stranger_s_answers_errors_and_marks_are_answered_by_nothing(
+    place_of: PlaceOf,
+) -> None:
+    async with Invitations(place_of("invitations.db")) as invitations:
         entrance = Entrance(CLOSED, invitations)
         mark = text("eve@evil.example")
         mark.remove(mark[0])
@@ -175,8 +205,10 @@ def test_a_stranger_s_answers_errors_and_marks_are_answered_by_nothing() -> None
         assert entrance.said == []
 
 
-def test_a_program_is_refused_as_programs_read_it_and_once_a_second() -> None:
-    with Invitations(None) as invitations:
+async def test_a_program_is_refused_as_programs_read_it_and_once_a_second(
+    place_of: PlaceOf,
+) -> None:
+    async with Invitations(place_of("invitations.db")) as invitations:
         entrance = Entrance(CLOSED, invitations)
 
         for _ in range(5):
@@ -187,8 +219,8 @@ def test_a_program_is_refused_as_programs_read_it_and_once_a_second() -> None:
         assert all('"unauthorised"' in one for one in entrance.said)
 
 
-def test_peers_that_we_asked_may_answer() -> None:
-    with Invitations(None) as invitations:
+async def test_peers_that_we_asked_may_answer(place_of: PlaceOf) -> None:
+    async with Invitations(place_of("invitations.db")) as invitations:
         entrance = Entrance(CLOSED, invitations)
         question = decode(request("bot@here.example"))
         assert isinstance(question, AclMessage)
@@ -200,120 +232,154 @@ def test_peers_that_we_asked_may_answer() -> None:
         assert entrance.is_admitted(text(f"bot@{OWN}"))
 
 
-def test_a_guest_that_we_asked_stays_a_guest_and_can_be_blocked() -> None:
-    with Invitations(None) as invitations:
+async def test_a_guest_that_we_asked_stays_a_guest_and_can_be_blocked(place_of: PlaceOf) -> None:
+    async with Invitations(place_of("invitations.db")) as invitations:
         entrance = Entrance(CLOSED, invitations)
-        code = invitations.make(uses=1, lasts_s=100.0)
+        code = await invitations.make(uses=1, lasts_s=100.0)
         entrance.is_admitted(text("eve@evil.example", f"/join {code}"))
+        await entrance.checked()
         question = decode(request("bot@here.example"))
         assert isinstance(question, AclMessage)
 
         entrance.admission.note_request(replace(question, receiver="eve@evil.example/phone"))
 
         assert entrance.admission.is_guest("eve@evil.example")
-        assert invitations.revoke("eve@evil.example")
+        assert await invitations.revoke("eve@evil.example")
         assert not entrance.is_admitted(text("eve@evil.example"))
 
 
-def test_a_full_disk_burns_no_invitation(tmp_path: Path) -> None:
-    with Invitations(tmp_path / "a.db") as invitations:
-        code = str(invitations.make(uses=1, lasts_s=100.0))
-        ((pages,),) = invitations._db.run("PRAGMA page_count")
-        invitations._db.run(f"PRAGMA max_page_count = {pages}")
+async def test_a_full_disk_burns_no_invitation(tmp_path: Path) -> None:
+    async with Invitations(tmp_path / "a.db") as invitations:
+        code = str(await invitations.make(uses=1, lasts_s=100.0))
+        ((pages,),) = await invitations._db.execute("PRAGMA page_count")
+        await invitations._db.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StorageFailed):
-            invitations.redeem(code, "e" * 100_000 + "@evil.example")
+            await invitations.redeem(code, "e" * 100_000 + "@evil.example")
 
-        assert invitations.redeem(code, "eve@evil.example")
+        assert await invitations.redeem(code, "eve@evil.example")
 
 
-def test_an_invitation_code_admits_one_person(tmp_path: Path) -> None:
-    with Invitations(tmp_path / "a.db") as invitations:
+async def test_an_invitation_code_admits_one_person(place_of: PlaceOf) -> None:
+    async with Invitations(place_of("invitations.db")) as invitations:
         entrance = Entrance(CLOSED, invitations)
-        code = invitations.make(uses=1, lasts_s=100.0, note="for Eve")
+        code = await invitations.make(uses=1, lasts_s=100.0, note="for Eve")
         assert code is not None
 
         assert not entrance.is_admitted(text("eve@evil.example", f"/JOIN {code.lower()}"))
+        await entrance.checked()
         assert entrance.is_admitted(text("eve@evil.example"))
         assert entrance.admission.is_guest("eve@evil.example")
         assert not entrance.is_admitted(text("mallory@evil.example", f"/join {code}"))
+        await entrance.checked()
         assert not entrance.is_admitted(text("mallory@evil.example"))
         assert entrance.said == [WELCOME, NOT_VALID, STRANGER]
 
 
 @pytest.mark.parametrize("said", ["join {}", "Join  {}", "//join {}"])
-def test_a_code_is_taken_as_clients_let_it_through_that_join_rooms_with_a_slash(said: str) -> None:
-    with Invitations(None) as invitations:
+async def test_a_code_is_taken_as_clients_let_it_through_that_join_rooms_with_a_slash(
+    place_of: PlaceOf,
+    said: str,
+) -> None:
+    async with Invitations(place_of("invitations.db")) as invitations:
         entrance = Entrance(CLOSED, invitations)
-        code = invitations.make(uses=1, lasts_s=100.0)
+        code = await invitations.make(uses=1, lasts_s=100.0)
 
         assert not entrance.is_admitted(text("eve@evil.example", said.format(code)))
+        await entrance.checked()
 
         assert entrance.said == [WELCOME]
         assert entrance.is_admitted(text("eve@evil.example", "join us at noon"))
         assert entrance.is_admitted(text("eve@evil.example", "join"))
 
 
-def test_a_code_stands_nowhere_in_the_file(tmp_path: Path) -> None:
-    with Invitations(tmp_path / "a.db") as invitations:
-        code = invitations.make(uses=1, lasts_s=100.0)
+async def test_a_code_stands_nowhere_in_the_file(tmp_path: Path) -> None:
+    async with Invitations(tmp_path / "a.db") as invitations:
+        code = await invitations.make(uses=1, lasts_s=100.0)
     assert code is not None
 
-    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    stored = bytes_in(tmp_path)
 
     assert code.encode() not in stored
     assert code.replace("-", "").encode() not in stored
 
 
-def test_wrong_codes_are_answered_five_times_and_then_in_silence() -> None:
-    with Invitations(None) as invitations:
+async def test_what_follows_a_code_waits_until_it_is_checked(place_of: PlaceOf) -> None:
+    async with Invitations(place_of("invitations.db")) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+        code = await invitations.make(uses=1, lasts_s=100.0)
+
+        assert not entrance.is_admitted(text("eve@evil.example", f"join {code}"))
+        assert not entrance.is_admitted(text("eve@evil.example", "one"))
+        assert not entrance.is_admitted(text("eve@evil.example", "two"))
+        await entrance.checked()
+
+        assert entrance.said == [WELCOME]
+        assert [one.findtext("{jabber:client}body") for one in entrance.resumed] == ["one", "two"]
+
+
+async def test_a_list_of_guests_that_cannot_be_read_admits_nobody(
+    place_of: PlaceOf,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with Invitations(place_of("invitations.db")) as invitations:
+        monkeypatch.setattr(invitations_module, "TRUSTED_S", -1.0)
+
+        with pytest.raises(StorageFailed):
+            invitations.is_guest("a@x")
+
+
+async def test_wrong_codes_are_answered_five_times_and_then_in_silence(place_of: PlaceOf) -> None:
+    async with Invitations(place_of("invitations.db")) as invitations:
         entrance = Entrance(CLOSED, invitations)
 
         for number in range(50):
             assert not entrance.is_admitted(text("eve@evil.example", f"/join AAAA-{number}"))
+        await entrance.checked()
 
         assert entrance.said == [NOT_VALID] * 5
 
 
-def test_expired_codes_and_admissions_are_refused() -> None:
+async def test_expired_codes_and_admissions_are_refused(place_of: PlaceOf) -> None:
     now = [1000.0]
-    with Invitations(None, clock=lambda: now[0]) as invitations:
-        late = invitations.make(uses=1, lasts_s=10.0)
-        short = invitations.make(uses=1, lasts_s=100.0, stay_s=50.0)
+    async with Invitations(place_of("invitations.db"), clock=lambda: now[0]) as invitations:
+        late = await invitations.make(uses=1, lasts_s=10.0)
+        short = await invitations.make(uses=1, lasts_s=100.0, stay_s=50.0)
         assert late and short
         now[0] += 11
 
-        assert not invitations.redeem(late, "a@x")
-        assert invitations.redeem(short, "a@x")
+        assert not await invitations.redeem(late, "a@x")
+        assert await invitations.redeem(short, "a@x")
         assert invitations.is_guest("a@x")
         now[0] += 51
         assert not invitations.is_guest("a@x")
-        assert invitations.guests() == []
+        assert await invitations.guests() == []
 
 
-def test_admitted_jids_do_not_use_up_invitations() -> None:
-    with Invitations(None) as invitations:
-        code = invitations.make(uses=2, lasts_s=100.0)
+async def test_admitted_jids_do_not_use_up_invitations(place_of: PlaceOf) -> None:
+    async with Invitations(place_of("invitations.db")) as invitations:
+        code = await invitations.make(uses=2, lasts_s=100.0)
         assert code
 
-        assert invitations.redeem(code, "a@x")
-        assert invitations.redeem(code, "a@x")
-        assert [one.uses_left for one in invitations.open_ones()] == [1]
-        assert invitations.revoke("a@x")
+        assert await invitations.redeem(code, "a@x")
+        assert await invitations.redeem(code, "a@x")
+        assert [one.uses_left for one in await invitations.open_ones()] == [1]
+        assert await invitations.revoke("a@x")
         assert not invitations.is_guest("a@x")
-        assert invitations.revoke(invitations.open_ones()[0].name)
-        assert invitations.open_ones() == []
+        assert await invitations.revoke((await invitations.open_ones())[0].name)
+        assert await invitations.open_ones() == []
 
 
-def test_revocations_by_another_process_apply_soon(tmp_path: Path) -> None:
-    now = [1000.0]
-    path = tmp_path / "a.db"
-    with Invitations(path, clock=lambda: now[0]) as mine, Invitations(path) as other:
-        code = other.make(uses=1, lasts_s=100.0, stay_s=None)
-        assert code and mine.redeem(code, "a@x") and mine.is_guest("a@x")
+async def test_revocations_by_another_process_apply_soon(place_of: PlaceOf) -> None:
+    async with (
+        Invitations(place_of("invitations.db")) as mine,
+        Invitations(place_of("invitations.db")) as other,
+    ):
+        code = await other.make(uses=1, lasts_s=100.0, stay_s=None)
+        assert code and await mine.redeem(code, "a@x") and mine.is_guest("a@x")
 
-        other.revoke("a@x")
+        await other.revoke("a@x")
         assert mine.is_guest("a@x")
-        now[0] += 5
+        await mine.refresh()
         assert not mine.is_guest("a@x")
 
 
@@ -518,9 +584,9 @@ def test_a_different_question_under_the_same_id_is_charged_again(
     assert sum(let_in) < 10
 
 
-def test_archived_messages_are_not_rate_limited_but_strangers_are_refused() -> None:
+async def test_archived_messages_are_not_rate_limited_but_strangers_are_refused() -> None:
     entrance = Entrance(LIMITED)
-    with Invitations(None) as invitations:
+    async with Invitations(None) as invitations:
         assert not any(entrance.admission.block_stranger(text(f"eve@{OWN}")) for _ in range(20))
         closed = Entrance(CLOSED, invitations)
         assert closed.admission.block_stranger(text("eve@evil.example"))
@@ -607,8 +673,8 @@ def test_a_bucket_never_gives_more_than_its_burst_and_what_time_brings(
             assert last - first + 1 <= most + 1e-6
 
 
-def test_the_invitation_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
-    with Invitations(tmp_path / "a.db") as invitations:
-        invitations.make(uses=1, lasts_s=100.0)
+async def test_the_invitation_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    async with Invitations(tmp_path / "a.db") as invitations:
+        await invitations.make(uses=1, lasts_s=100.0)
 
-        assert {path.stat().st_mode & 0o077 for path in tmp_path.iterdir()} == {0}
+        assert modes_in(tmp_path) == {0o600}

@@ -43,10 +43,10 @@ def test_any_stanza_is_a_message_a_bounce_or_refused(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32))
-def test_a_door_answers_odd_stanzas_by_whole_ones(seed: int) -> None:
+async def test_a_door_answers_odd_stanzas_by_whole_ones(seed: int) -> None:
     sent: list[str] = []
     admission = AdmissionPolicy(allow=("friend@x",))
-    with Invitations(None) as invitations:
+    async with Invitations(None) as invitations:
         control = AdmissionControl(admission, invitations, own_domain="x", send=sent.append)
         for number in range(3):
             xml = random_stanza(Random(seed + number), sender="eve@x/y", receiver="bot@x")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import reduce
 from operator import add
@@ -52,7 +52,7 @@ class UsageCommand:
 
     async def _usage(self, _argument: str, turn_input: ChatTurnInput) -> str:
         try:
-            days = self._ledger.of_peer(turn_input.peer, days=REPORT_DAYS[-1][1])
+            days = await self._ledger.of_peer(turn_input.peer, days=REPORT_DAYS[-1][1])
         except StorageFailed:
             logger.exception("/usage of %s: the ledger could not be read", turn_input.peer)
             return "The record of usage cannot be read right now."
@@ -137,7 +137,7 @@ PEEK_DEADLINE_S = 2.0
 MAX_TEXT_CHARS = 120
 """Maximum length of a memory's text, in characters."""
 
-ReactionLine = Callable[["ChatTurnInput"], str]
+ReactionLine = Callable[["ChatTurnInput"], Awaitable[str]]
 """Callback for the line about the sender's reaction to the answer; empty if there is none."""
 
 NO_ANSWER_YET = "I have answered nothing in this conversation since I was started."
@@ -153,7 +153,7 @@ class WhyCommand:
     ) -> None:
         self._usage = usage
         self._memory = memory
-        self._reaction = reaction or (lambda _turn_input: "")
+        self._reaction = reaction
 
     def add_to(self, commands: CommandRegistry) -> None:
         commands.add("why", self._why, "/why – what my last answer was built from")
@@ -177,7 +177,8 @@ class WhyCommand:
         if record is None:
             return NO_ANSWER_YET
         text = explanation_text(record, await self.texts(record))
-        return "\n".join(filter(None, [text, self._reaction(turn_input)]))
+        reaction = await self._reaction(turn_input) if self._reaction else ""
+        return "\n".join(filter(None, [text, reaction]))
 
 
 LISTED_NAMESPACES = 20

@@ -5,18 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from spade_llm.core.database import database_at
 from spade_llm.core.redaction import is_invisible
-from spade_llm.core.sqlite_file import SqliteFile
 from spade_llm.providers.offline.language import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
+
+    from spade_llm.core.database import DatabasePlace
 
 # A question every few minutes: its checkpoints are in nobody's way.
 _SCHEMA = """PRAGMA wal_autocheckpoint=1000; CREATE TABLE IF NOT EXISTS asked (
     id TEXT PRIMARY KEY, expert TEXT NOT NULL, question TEXT NOT NULL,
     expires_at REAL NOT NULL, is_sent INTEGER NOT NULL DEFAULT 0, answer TEXT) WITHOUT ROWID;"""
+_ALL = "SELECT id, expert, question, expires_at, is_sent, answer FROM asked"
+_ADD = """INSERT INTO asked(id, expert, question, expires_at) VALUES (?,?,?,?)
+    ON CONFLICT (id) DO UPDATE SET expert = excluded.expert, question = excluded.question,
+    expires_at = excluded.expires_at, is_sent = 0, answer = NULL"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,40 +39,36 @@ class LoggedExpertQuestion:
 
 
 class ExpertQuestionLog:
-    """Each method raises StorageFailed if the disk refuses. `path=None`: in RAM only."""
+    """Each coroutine raises StorageFailed; a failure of the others is logged."""
 
-    def __init__(self, path: Path | None) -> None:
-        self._db = SqliteFile(path, schema=_SCHEMA, what="the record of questions to experts")
+    def __init__(self, place: DatabasePlace) -> None:
+        self._db = database_at(place, schema=_SCHEMA, what="the record of questions to experts")
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
-        self._db.open()
+        await self._db.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._db.close()
+        await self._db.close()
 
-    def load(self, *, since: float) -> Sequence[LoggedExpertQuestion]:
+    async def load(self, *, since: float) -> Sequence[LoggedExpertQuestion]:
         """Load the questions that expire after `since`; older ones are removed."""
-        self._db.run("DELETE FROM asked WHERE expires_at < ?", since)
-        rows = self._db.run("SELECT id, expert, question, expires_at, is_sent, answer FROM asked")
+        await self._db.execute("DELETE FROM asked WHERE expires_at < ?", since)
+        rows = await self._db.execute(_ALL)
         return list(map(_logged_question, rows))
 
-    def add(self, asked: LoggedExpertQuestion) -> None:
-        values = (asked.id, asked.expert, asked.question, asked.expires_at)
-        self._db.run(
-            "INSERT OR REPLACE INTO asked(id, expert, question, expires_at) VALUES (?,?,?,?)",
-            *values,
-        )
+    async def add(self, asked: LoggedExpertQuestion) -> None:
+        await self._db.execute(_ADD, asked.id, asked.expert, asked.question, asked.expires_at)
 
-    def sent(self, id: str) -> None:
-        self._db.run("UPDATE asked SET is_sent = 1 WHERE id = ?", id)
+    async def sent(self, id: str) -> None:
+        await self._db.execute("UPDATE asked SET is_sent = 1 WHERE id = ?", id)
 
     def answer(self, id: str, text: str) -> None:
-        self._db.run("UPDATE asked SET answer = ? WHERE id = ?", text, id)
+        self._db.submit("UPDATE asked SET answer = ? WHERE id = ?", text, id)
 
     def remove(self, id: str) -> None:
-        self._db.run("DELETE FROM asked WHERE id = ?", id)
+        self._db.submit("DELETE FROM asked WHERE id = ?", id)
 
 
 def _logged_question(row: tuple[object, ...]) -> LoggedExpertQuestion:

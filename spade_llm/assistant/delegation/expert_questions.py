@@ -26,7 +26,6 @@ from spade_llm.core.errors import (
     RequestError,
     RequestRefused,
     RequestTimeout,
-    StorageFailed,
     ToolFailed,
 )
 from spade_llm.messaging import CHAT_TEXT, Performative, bare
@@ -131,7 +130,7 @@ class ExpertQuestions:
 
     async def __aenter__(self) -> Self:
         await self._log.__aenter__()
-        for row in self._log.load(since=self._clock() - ANSWER_RETENTION_S):
+        for row in await self._log.load(since=self._clock() - ANSWER_RETENTION_S):
             self._asked[row.id] = asked = _OpenExpertQuestion(row, is_sent=row.is_sent)
             if row.answer is not None:
                 asked.answer.set_result(row.answer)
@@ -154,7 +153,7 @@ class ExpertQuestions:
         id = question.id or _digest("\0".join((*who, question.text, question.background)))
         while (asked := self._asked.get(id)) is not None and self._is_over(asked):
             id = _digest(id)  # Another question than that one: an answer to that is late.
-        asked = asked or self._opened(id, question)
+        asked = asked or await self._opened(id, question)
         with self._awaited(asked):
             if not asked.is_sent:
                 await self._send(asked, question, context)
@@ -187,7 +186,7 @@ class ExpertQuestions:
         if self not in self._node.askers:
             self._node.askers.append(self)
 
-    def _opened(self, id: str, question: ExpertQuestion) -> _OpenExpertQuestion:
+    async def _opened(self, id: str, question: ExpertQuestion) -> _OpenExpertQuestion:
         expert = bare(question.expert).lower()
         opened = [one for one in self._asked.values() if self._is_open(one)]
         of_expert = sum(one.row.expert == expert for one in opened)
@@ -200,10 +199,15 @@ class ExpertQuestions:
             question=question.text,
             expires_at=self._clock() + question.seconds,
         )
-        # On disk before it is sent: an answer after a restart finds its question.
-        self._log.add(row)
-        self._listen()
+        # Before the first await: the same question, asked twice at once, is one.
         self._asked[id] = asked = _OpenExpertQuestion(row)
+        try:
+            # On disk before it is sent: an answer after a restart finds its question.
+            await self._log.add(row)
+        except BaseException:
+            self._asked.pop(id, None)
+            raise
+        self._listen()
         return asked
 
     @contextmanager
@@ -225,7 +229,7 @@ class ExpertQuestions:
         if not self._is_open(asked):
             return
         asked.is_withdrawn = asked.is_told = True
-        self._remove(asked)
+        self._log.remove(asked.row.id)
         if asked.is_sent:
             row = asked.row
             text = withdrawn_text(row.question)
@@ -257,7 +261,7 @@ class ExpertQuestions:
         except RequestError:
             self._drop(asked)
             raise
-        self._log.sent(id)
+        await self._log.sent(id)
 
     async def _answer(self, asked: _OpenExpertQuestion, *, is_kept: bool) -> str:
         left_s = asked.row.expires_at - self._clock()
@@ -274,7 +278,7 @@ class ExpertQuestions:
         # Outside a turn nothing is resumed, so the answer is not needed again.
         if not is_kept:
             asked.is_taken = True
-            self._remove(asked)
+            self._log.remove(asked.row.id)
         return answer
 
     def _take(self, asked: _OpenExpertQuestion, message: AclMessage) -> None:
@@ -346,10 +350,7 @@ class ExpertQuestions:
         answer = text[:MAX_ANSWER_CHARS]
         # Before it is written: the turn goes on, even if the disk refuses.
         asked.answer.set_result(answer)
-        try:
-            self._log.answer(asked.row.id, answer)
-        except StorageFailed:
-            logger.exception("an answer of %s could not be stored", asked.row.expert)
+        self._log.answer(asked.row.id, answer)
 
     def _fail(self, asked: _OpenExpertQuestion, error: RequestError) -> None:
         if not asked.answer.done():
@@ -359,13 +360,7 @@ class ExpertQuestions:
 
     def _drop(self, asked: _OpenExpertQuestion) -> None:
         self._asked.pop(asked.row.id, None)
-        self._remove(asked)
-
-    def _remove(self, asked: _OpenExpertQuestion) -> None:
-        try:
-            self._log.remove(asked.row.id)
-        except StorageFailed:
-            logger.exception("a question to %s could not be deleted", asked.row.expert)
+        self._log.remove(asked.row.id)
 
     def _is_open(self, asked: _OpenExpertQuestion) -> bool:
         return not (asked.answer.done() or self._is_over(asked))
@@ -461,11 +456,10 @@ def expert_questions_of(
 ) -> ExpertQuestions:
     """Create the expert questions of an agent. `is_for_others=None`: nothing else in this agent
     reads chats."""
-    data = agent.options.data
     return ExpertQuestions(
         agent.node,
         letters,
-        ExpertQuestionLog(data / f"experts-{agent.jid.local}.db" if data else None),
+        ExpertQuestionLog(agent.database_place("experts")),
         run=agent.submit,
         is_alone=is_for_others is None,
         is_for_others=is_for_others or (lambda _message: False),

@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Self
 
+from spade_llm.core.database import database_at
 from spade_llm.core.errors import (
     Busy,
     DeadlinePassed,
@@ -19,15 +20,14 @@ from spade_llm.core.errors import (
     RequestNotUnderstood,
     RequestRefused,
 )
-from spade_llm.core.sqlite_file import SqliteFile
 from spade_llm.memory.contract import ObservedMessage
 from spade_llm.memory.validation import room_subject_range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
 
+    from spade_llm.core.database import DatabasePlace
     from spade_llm.memory.contract import HistoryStore
 
 logger = logging.getLogger(__name__)
@@ -82,20 +82,19 @@ class QueuedObservation:
 class MemoryOutbox:
     """A durable queue: `put` returns when it is written; `done` removes it."""
 
-    def __init__(self, path: Path | None) -> None:
-        """`path=None` keeps it in RAM only."""
-        self._db = SqliteFile(path, schema=_SCHEMA, what="the outbox")
+    def __init__(self, place: DatabasePlace) -> None:
+        self._db = database_at(place, schema=_SCHEMA, what="the outbox")
         self.has_mail = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
-        self._db.open()
+        await self._db.open()
         # The file may hold observations of the process before.
         self.has_mail.set()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._db.close()
+        await self._db.close()
 
     async def put(self, observation: QueuedObservation) -> None:
         await self._db.execute(
@@ -130,18 +129,18 @@ class MemoryOutbox:
         return [message for (text,) in reversed(rows) for message in _load(str(text))]
 
     async def done(self, observations: Sequence[QueuedObservation]) -> None:
-        await self._db.execute(_DONE, json.dumps([observation.id for observation in observations]))
+        await self._db.execute(_DONE, [observation.id for observation in observations])
 
     async def forget_conversations(self, conversations: Sequence[str]) -> None:
         """Drop what was not sent yet of these, and leave no bytes of what was."""
-        await self._db.execute(_FORGET_CONVERSATIONS, json.dumps(list(conversations)))
-        await self._db.truncate_wal()
+        await self._db.execute(_FORGET_CONVERSATIONS, list(conversations))
+        await self._db.erase_deleted()
 
     async def forget(self, subject: str) -> None:
         """Drop what was not sent yet about this subject, in rooms too, and leave no bytes of what
         was."""
         await self._db.execute(_FORGET, subject, *room_subject_range(subject))
-        await self._db.truncate_wal()
+        await self._db.erase_deleted()
 
 
 def _observation(row: tuple[object, ...]) -> QueuedObservation:

@@ -149,7 +149,7 @@ class QuotaMiddleware:
         # All or none: a refusal gives back the places that were taken before it.
         with ExitStack() as places:
             for share in self._shares(turn_input.peer, turn_input.quota_groups):
-                self._check_day(share, turn_input.text)
+                await self._check_day(share, turn_input.text)
                 places.enter_context(self._counted(share, turn_input.text))
             return await call_next(turn_input)
 
@@ -165,11 +165,12 @@ class QuotaMiddleware:
             # suffix.
             yield _QuotaShare(name=f"{peer}/guest", limits=self._crowd.guest, texts=_OF_PEER)
 
-    def _check_day(self, share: _QuotaShare, said: str) -> None:
+    async def _check_day(self, share: _QuotaShare, said: str) -> None:
         if share.limits.are_none:
             return
         ledger, peer = self._ledger, share.name.partition("/")[0]
-        spent = ledger.of_today_together(peer) if share.is_group else ledger.of_today(peer)
+        of_today = ledger.of_today_together if share.is_group else ledger.of_today
+        spent = await of_today(peer)
         reached = share.limits.reached_by(spent)
         if reached is not None:
             logger.info("%s has reached its limit of %s", share.name, reached)

@@ -29,14 +29,13 @@ from spade_llm.assistant.turn.turn_recorder import (
     recording,
     usage_row,
 )
+from spade_llm.core.database import NO_LIMIT, database_at
 from spade_llm.core.errors import NotFound, StorageFailed
 from spade_llm.core.limits import LruDict
-from spade_llm.core.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.commands.registry import CommandRegistry
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.middleware.quota import GroupQuotas, QuotaGroupsOf
     from spade_llm.assistant.turn.turn import CallNext, TurnMiddleware, TurnOutcome
     from spade_llm.assistant.turn.turn_recorder import TurnRecord
+    from spade_llm.core.database import DatabasePlace
     from spade_llm.messaging import Request
     from spade_llm.messaging.rpc import RpcService
 
@@ -75,14 +75,14 @@ CREATE TABLE IF NOT EXISTS {name} (
 """
 # Groups apart: peers that are dropped beyond the bound still count in theirs.
 _SCHEMA = _TABLE.format(name="usage") + _TABLE.format(name="usage_together")
-_ADD = """INSERT INTO {table} VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET
-    turns = turns + excluded.turns,
-    model_calls = model_calls + excluded.model_calls,
-    tool_calls = tool_calls + excluded.tool_calls,
-    prompt_tokens = prompt_tokens + excluded.prompt_tokens,
-    completion_tokens = completion_tokens + excluded.completion_tokens,
-    estimated_tokens = estimated_tokens + excluded.estimated_tokens,
-    model_seconds = model_seconds + excluded.model_seconds"""
+_ADD = """INSERT INTO {table} VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT (day, peer) DO UPDATE SET
+    turns = {table}.turns + excluded.turns,
+    model_calls = {table}.model_calls + excluded.model_calls,
+    tool_calls = {table}.tool_calls + excluded.tool_calls,
+    prompt_tokens = {table}.prompt_tokens + excluded.prompt_tokens,
+    completion_tokens = {table}.completion_tokens + excluded.completion_tokens,
+    estimated_tokens = {table}.estimated_tokens + excluded.estimated_tokens,
+    model_seconds = {table}.model_seconds + excluded.model_seconds"""
 _USAGE_COLUMNS = """turns, model_calls, tool_calls,
     prompt_tokens, completion_tokens, estimated_tokens, model_seconds"""
 _ADD_OF_PEER, _ADD_OF_GROUP = (_ADD.format(table=name) for name in ("usage", "usage_together"))
@@ -94,11 +94,10 @@ _OF_ALL = f"SELECT day, peer, {_USAGE_COLUMNS} FROM usage WHERE day > ? ORDER BY
 _DROP_DAYS = "DELETE FROM usage WHERE day <= ?"
 # Totals of groups are needed for today's quotas only.
 _DROP_OLD_GROUPS = "DELETE FROM usage_together WHERE day < ?"
-# Those with the least usage: who makes up accounts buys no room. SQLite takes OFFSET only behind
-# LIMIT; -1 is none.
-_DROP_PEERS = """DELETE FROM usage WHERE day = :day AND peer IN (
+# Those with the least usage: who makes up accounts buys no room.
+_DROP_PEERS = f"""DELETE FROM usage WHERE day = :day AND peer IN (
     SELECT peer FROM usage WHERE day = :day
-    ORDER BY model_calls DESC, turns DESC LIMIT -1 OFFSET :kept)"""
+    ORDER BY model_calls DESC, turns DESC LIMIT {NO_LIMIT} OFFSET :kept)"""
 
 _utc_now = partial(datetime.now, UTC)
 
@@ -108,24 +107,23 @@ class UsageLedger:
 
     def __init__(
         self,
-        path: Path | None,
+        place: DatabasePlace,
         *,
         max_peers_a_day: int = MAX_PEERS_A_DAY,
         clock: Callable[[], datetime] = _utc_now,
     ) -> None:
-        """`path=None` keeps it in RAM only."""
         self._max_peers = max_peers_a_day
         self._clock = clock
-        self._db = SqliteFile(path, schema=_SCHEMA, what="the record of usage")
+        self._db = database_at(place, schema=_SCHEMA, what="the record of usage")
         self._writes_until_bound = 0
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
-        self._db.open()
+        await self._db.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._db.close()
+        await self._db.close()
 
     @property
     def today(self) -> date:
@@ -137,38 +135,43 @@ class UsageLedger:
         now = self._clock()
         return datetime(now.year, now.month, now.day, tzinfo=UTC) + timedelta(days=1)
 
-    def add(self, peer: str, spent: UsageTotals, *, groups: Sequence[str] = ()) -> None:
+    async def add(self, peer: str, spent: UsageTotals, *, groups: Sequence[str] = ()) -> None:
         """Count it for a peer and for the quota groups that it belongs to. Raises StorageFailed."""
         today, row = self.today.isoformat(), usage_row(spent)
-        self._db.run(_ADD_OF_PEER, today, peer, *row)
-        for group in groups:
-            self._db.run(_ADD_OF_GROUP, today, group, *row)
+        if not groups:
+            await self._db.execute(_ADD_OF_PEER, today, peer, *row)
+        else:
+            async with self._db.transaction() as execute:
+                await execute(_ADD_OF_PEER, today, peer, *row)
+                for group in groups:
+                    await execute(_ADD_OF_GROUP, today, group, *row)
         self._writes_until_bound -= 1
 
-    def of_today(self, peer: str) -> UsageTotals:
+    async def of_today(self, peer: str) -> UsageTotals:
         """Raises StorageFailed."""
-        for row in self._db.run(_OF_DAY, self.today.isoformat(), peer):
+        for row in await self._db.execute(_OF_DAY, self.today.isoformat(), peer):
             return UsageTotals.from_row(row)
         return UsageTotals()
 
-    def of_today_together(self, group: str) -> UsageTotals:
+    async def of_today_together(self, group: str) -> UsageTotals:
         """Usage of a whole group today. Raises StorageFailed."""
-        for row in self._db.run(_OF_GROUP, self.today.isoformat(), group):
+        for row in await self._db.execute(_OF_GROUP, self.today.isoformat(), group):
             return UsageTotals.from_row(row)
         return UsageTotals()
 
-    def of_peer(self, peer: str, *, days: int) -> Sequence[DailyUsage]:
+    async def of_peer(self, peer: str, *, days: int) -> Sequence[DailyUsage]:
         """Today and the days before, newest first; those without spending are left out.
 
         Raises:
             StorageFailed: the disk refuses.
         """
         today = self.today.isoformat()  # A clock that was wrong has left days to come.
-        return [_day(row) for row in self._db.run(_OF_PEER, peer, self._before(days), today)]
+        rows = await self._db.execute(_OF_PEER, peer, self._before(days), today)
+        return list(map(_day, rows))
 
-    def of_all(self, *, days: int) -> Sequence[DailyUsage]:
+    async def of_all(self, *, days: int) -> Sequence[DailyUsage]:
         """Newest day first. Raises StorageFailed."""
-        return [_day(row) for row in self._db.run(_OF_ALL, self._before(days))]
+        return list(map(_day, await self._db.execute(_OF_ALL, self._before(days))))
 
     def _before(self, days: int) -> str:
         return (self.today - timedelta(days=days)).isoformat()
@@ -181,9 +184,11 @@ class UsageLedger:
         """
         if self._writes_until_bound <= 0:
             self._writes_until_bound = PRUNE_EVERY_ROWS
-            self._db.run(_DROP_DAYS, self._before(KEPT_DAYS))
-            self._db.run(_DROP_OLD_GROUPS, self.today.isoformat())
-            self._db.run(_DROP_PEERS, {"day": self.today.isoformat(), "kept": self._max_peers})
+            await self._db.execute(_DROP_DAYS, self._before(KEPT_DAYS))
+            await self._db.execute(_DROP_OLD_GROUPS, self.today.isoformat())
+            await self._db.execute(
+                _DROP_PEERS, {"day": self.today.isoformat(), "kept": self._max_peers}
+            )
             await self._db.checkpoint()
 
 
@@ -211,7 +216,7 @@ class UsageMiddleware:
         recorder = TurnRecorder(self._ledger, peer=turn_input.peer, groups=turn_input.quota_groups)
         with recording(recorder):
             outcome = await call_next(turn_input)
-        recorder.count_turn()
+        await recorder.count_turn()
         self._last[conversation.key] = recorder.record(outcome.recalled, outcome.missing)
         try:
             await self._ledger.tidy()
@@ -235,15 +240,13 @@ class UsageMiddleware:
 class UsageTracking:
     def __init__(
         self,
-        data: Path | None,
-        name: str,
+        place: DatabasePlace,
         *,
         limits: PeerQuota,
         crowd: GroupQuotas = NO_GROUP_QUOTAS,
         groups_of: QuotaGroupsOf = no_quota_groups,
     ) -> None:
-        file = LEDGER_FILES.replace("*", name)
-        self.ledger = UsageLedger(data / file if data else None)
+        self.ledger = UsageLedger(place)
         self._limits = limits
         self._crowd = crowd
         self._groups_of = groups_of
@@ -278,7 +281,7 @@ class UsageTracking:
 
         async def report(request: Request, body: UsageRequest) -> UsageReport:
             # By the stamped JID: no field of the request can name another peer.
-            days = self.ledger.of_peer(request.message.owner, days=body.days)
+            days = await self.ledger.of_peer(request.message.owner, days=body.days)
             return UsageReport(days=tuple(days), limits=self._limits)
 
         async def explain(request: Request, _body: ExplanationRequest) -> ExplanationReport:

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.assistant.history.conversations import conversation_key_for
+from spade_llm.core.database import DialectSql, database_at
 from spade_llm.core.errors import StorageFailed
-from spade_llm.core.sqlite_file import SqliteFile
 from spade_llm.messaging import CHAT_TEXT, Encoding, bare
 from spade_llm.xmpp.stanzas.message import split_message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from spade_llm.assistant.chat.service import ChatTurnInput
+    from spade_llm.core.database import DatabasePlace
     from spade_llm.messaging import AclMessage
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,13 @@ CREATE INDEX IF NOT EXISTS shown_peer ON shown(peer);
 CREATE INDEX IF NOT EXISTS shown_request ON shown(place, request);
 """
 # REPLACE gives the row a new number: the answer is the latest of its place again.
-_PUT = "INSERT OR REPLACE INTO shown(peer, place, asked, request, turn, ids) VALUES (?,?,?,?,?,?)"
+_PUT = DialectSql(
+    sqlite="""INSERT OR REPLACE INTO shown(peer, place, asked, request, turn, ids)
+    VALUES (?,?,?,?,?,?)""",
+    postgres="""INSERT INTO shown(peer, place, asked, request, turn, ids)
+    VALUES (?,?,?,?,?,?) ON CONFLICT (place, asked) DO UPDATE SET number = DEFAULT,
+    peer = excluded.peer, request = excluded.request, turn = excluded.turn, ids = excluded.ids""",
+)
 _IDS = "UPDATE shown SET ids = ? WHERE place = ? AND asked = ?"
 _OF_REQUEST = """SELECT peer, place, asked, request, turn, ids FROM shown
     WHERE place = ? AND request = ? ORDER BY number DESC LIMIT 1"""
@@ -71,39 +77,38 @@ class ShownAnswer:
 class ShownAnswers:
     """Every method raises StorageFailed if the disk refuses."""
 
-    def __init__(self, path: Path | None) -> None:
-        """`path=None` keeps it in RAM only."""
-        self._db = SqliteFile(path, schema=_SCHEMA, what="the list of shown answers")
+    def __init__(self, place: DatabasePlace) -> None:
+        self._db = database_at(place, schema=_SCHEMA, what="the list of shown answers")
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
-        self._db.open()
+        await self._db.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._db.close()
+        await self._db.close()
 
     async def put(self, answer: ShownAnswer) -> None:
         """Store an answer as the latest of its conversation."""
         ids = json.dumps(answer.ids)
         known_by = (answer.peer, answer.place, answer.asked, answer.request, answer.turn)
-        self._db.run(_PUT, *known_by, ids)
+        await self._db.execute(_PUT, *known_by, ids)
         await self._db.prune_periodically(_BOUND, MAX_ROWS)
 
-    def show(self, answer: ShownAnswer, ids: tuple[str, ...]) -> None:
-        self._db.run(_IDS, json.dumps(ids), answer.place, answer.asked)
+    async def show(self, answer: ShownAnswer, ids: tuple[str, ...]) -> None:
+        await self._db.execute(_IDS, json.dumps(ids), answer.place, answer.asked)
 
-    def of_request(self, place: str, request: str) -> ShownAnswer | None:
-        return _answer(self._db.run(_OF_REQUEST, place, request))
+    async def of_request(self, place: str, request: str) -> ShownAnswer | None:
+        return _answer(await self._db.execute(_OF_REQUEST, place, request))
 
-    def last(self, place: str) -> ShownAnswer | None:
-        return _answer(self._db.run(_OF_PLACE, place))
+    async def last(self, place: str) -> ShownAnswer | None:
+        return _answer(await self._db.execute(_OF_PLACE, place))
 
     async def forget_place(self, place: str) -> None:
-        self._db.run(_FORGET_PLACE, place)
+        await self._db.execute(_FORGET_PLACE, place)
 
-    def forget(self, peer: str) -> None:
-        self._db.run(_FORGET, peer)
+    async def forget(self, peer: str) -> None:
+        await self._db.execute(_FORGET, peer)
 
 
 def _answer(rows: list[tuple[object, ...]]) -> ShownAnswer | None:
@@ -147,10 +152,10 @@ class MessageCorrection:
             request=message.reply_with,
             turn=turn_input.id,
         )
-        known = self._find(turn_input.conversation, message.reply_with)
+        known = await self._find(turn_input.conversation, message.reply_with)
         if known is not None and known.turn == turn_input.id:
             return known
-        if (last := self._corrected(turn_input)) is not None:
+        if (last := await self._corrected(turn_input)) is not None:
             await self._retract(last.place, last.turn, last.peer)
             is_first = last.request == last.asked
             ids = last.ids if follows_corrections or is_first else ()
@@ -163,24 +168,24 @@ class MessageCorrection:
             )
         return answer
 
-    def show(self, answer: ShownAnswer, ids: tuple[str, ...]) -> ShownAnswer:
+    async def show(self, answer: ShownAnswer, ids: tuple[str, ...]) -> ShownAnswer:
         """Note that these show it, before they leave."""
         try:
-            self._shown.show(answer, ids)
+            await self._shown.show(answer, ids)
         except StorageFailed as error:
             logger.warning(
                 "the message ids of an answer to %s could not be stored: %s", answer.peer, error
             )
         return replace(answer, ids=ids)
 
-    def pieces(self, message: AclMessage) -> Sequence[AclMessage]:
+    async def pieces(self, message: AclMessage) -> Sequence[AclMessage]:
         """Messages into which an answer is split, as corrections of those shown before."""
         pieces = list(split_message(message))
         is_answer = message.is_terminal and bool(message.in_reply_to) and not message.said.room
         if not is_answer or (message.ontology, message.encoding) != (CHAT_TEXT, Encoding.PLAIN):
             return pieces
         place = conversation_key_for(bare(message.receiver), message.conversation_id)
-        answer = self._find(place, message.in_reply_to)
+        answer = await self._find(place, message.in_reply_to)
         if answer is None:
             return pieces
         places = (*answer.ids, *(one.reply_with for one in pieces[len(answer.ids) :]))
@@ -189,20 +194,20 @@ class MessageCorrection:
             own_id = f"{message.reply_with}.no.{id[-64:]}"
             pieces.append(replace(message, content=REPLACED_TEXTS, reply_with=own_id))
         # Written before they leave: after a kill the answer must find its bubble.
-        self.show(answer, places)
+        await self.show(answer, places)
         return [
             # Sent again, a message is no correction of itself.
             one if one.reply_with == id else replace(one, said=replace(one.said, corrects=id))
             for one, id in zip(pieces, places, strict=True)
         ]
 
-    def _corrected(self, turn_input: ChatTurnInput) -> ShownAnswer | None:
+    async def _corrected(self, turn_input: ChatTurnInput) -> ShownAnswer | None:
         """Answer to the last message, if this message corrects it. A correction of an older message
         retracts nothing, and is treated as a new message."""
         if not (corrects := turn_input.message.said.corrects):
             return None
         try:
-            last = self._shown.last(turn_input.conversation)
+            last = await self._shown.last(turn_input.conversation)
         except StorageFailed as error:
             logger.warning(
                 "the answers shown in %s could not be read: %s", turn_input.conversation, error
@@ -210,9 +215,9 @@ class MessageCorrection:
             return None
         return last if last and corrects in (last.asked, last.request) else None
 
-    def _find(self, place: str, request: str) -> ShownAnswer | None:
+    async def _find(self, place: str, request: str) -> ShownAnswer | None:
         try:
-            return self._shown.of_request(place, request)
+            return await self._shown.of_request(place, request)
         except StorageFailed as error:
             logger.warning("the answers shown in %s could not be read: %s", place, error)
             return None

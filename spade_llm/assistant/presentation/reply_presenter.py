@@ -192,8 +192,7 @@ class ReplyPresenter:
         self._agent = agent
         self._options = options
         self._is_command = is_command
-        data = agent.options.data
-        self.shown = ShownAnswers(data / f"shown-{agent.jid.local}.db" if data else None)
+        self.shown = ShownAnswers(agent.database_place("shown"))
         self._replacing = MessageCorrection(self.shown, retract)
         self._replies = QuotedReplies()
         # Where every answer leaves, also one that was written down before a kill.
@@ -223,11 +222,11 @@ class ReplyPresenter:
 
     async def forget(self, peer: str) -> None:
         """Delete this peer's data, including the ids of answered messages."""
-        self.shown.forget(peer)
+        await self.shown.forget(peer)
         self._replies.forget(peer)
 
-    def _pieces(self, message: AclMessage) -> Sequence[AclMessage]:
-        pieces = self._replacing.pieces(message)
+    async def _pieces(self, message: AclMessage) -> Sequence[AclMessage]:
+        pieces = await self._replacing.pieces(message)
         for piece in pieces:
             self._replies.note(piece)
         return pieces
@@ -273,7 +272,7 @@ class ReplyPresenter:
             except asyncio.CancelledError:
                 # At shutdown it is no stop: the resumed turn goes on in the same bubble.
                 if bubble.is_shown and not self._agent.node.dispatcher.is_closing:
-                    shower.end(bubble.text, STOPPED_TEXTS[language_of(turn_input.text)])
+                    await shower.end(bubble.text, STOPPED_TEXTS[language_of(turn_input.text)])
                 raise
 
     def _sight(self, seen: PeerPresence) -> None:
@@ -307,25 +306,26 @@ class _ReplyProgress:
     async def may_show(self) -> bool:
         return await self._agent.peer_features.follow_corrections(self._asked.sender)
 
-    def show(self, text: str) -> bool:
+    async def show(self, text: str) -> bool:
         """Show the first piece of it, without a block that has only begun; what follows upon that
         piece comes with the whole answer. Return whether anything of the answer is shown."""
         first = _first_piece(stable_prefix(text))
         if first and first != self._text:
             self._text = first
-            self._agent.send_now(encode_partial(self._edit(first)))
+            self._agent.send_now(encode_partial(await self._edit(first)))
         return bool(self._text)
 
-    def end(self, text: str, note: str) -> None:
+    async def end(self, text: str, note: str) -> None:
         """Send the final state of a stopped answer, as a message that archives keep."""
-        self._agent.send_now(encode(self._edit(f"{_first_piece(stable_prefix(text))}\n\n{note}")))
+        edit = await self._edit(f"{_first_piece(stable_prefix(text))}\n\n{note}")
+        self._agent.send_now(encode(edit))
 
-    def _edit(self, text: str) -> AclMessage:
+    async def _edit(self, text: str) -> AclMessage:
         edit = self._asked.reply(Performative.INFORM, text)
         if not self._answer.ids:
             # Begins with the question's id, by which a reaction to it is found (feedback.py).
             id = f"{self._asked.reply_with}.bubble"
-            self._answer = self._replacing.show(self._answer, (id,))
+            self._answer = await self._replacing.show(self._answer, (id,))
             return replace(edit, reply_with=id)
         # XEP-0308: each correction names the original message, not the latest edit.
         said = replace(edit.said, corrects=self._answer.ids[0])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from spade_llm.assistant.turn.approval import ApprovalQuestion, ApprovalVerdict, AskApproval
 
-ShowText = Callable[[str], bool]
+ShowText = Callable[[str], Awaitable[bool]]
 """Takes all that the answer is so far; returns whether anything of it is shown now."""
 
 
@@ -32,6 +32,7 @@ class StreamingMessage:
         self._pieces: list[str] = []
         self._has_more = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._editing = asyncio.Lock()
         self.is_shown = False
 
     @property
@@ -44,7 +45,13 @@ class StreamingMessage:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._task is not None:
+        if self._task is None:
+            return
+        try:
+            # An edit is not left in its middle: its ids may be stored, and it must leave then.
+            async with self._editing:
+                self._task.cancel()
+        finally:
             self._task.cancel()
             # Ended before the answer leaves: a late edit would replace it.
             await asyncio.wait([self._task])
@@ -58,7 +65,7 @@ class StreamingMessage:
 
         async def asked(question: ApprovalQuestion) -> ApprovalVerdict:
             if self.is_shown and self._has_more.is_set():
-                self._edit()
+                await self._edit()
             return await ask(question)
 
         return asked
@@ -70,12 +77,13 @@ class StreamingMessage:
             return
         while True:
             await self._has_more.wait()
-            self._edit()
+            await self._edit()
             await asyncio.sleep(self._every_s)
 
-    def _edit(self) -> None:
-        self._has_more.clear()
-        self.is_shown = self._show(self.text)
+    async def _edit(self) -> None:
+        async with self._editing:
+            self._has_more.clear()
+            self.is_shown = await self._show(self.text)
 
 
 DELAY_S = 1.0

@@ -157,6 +157,9 @@ class ToolCallRunner:
             on_behalf_of=self._approver.jid, approved_by=approved_by, turn=self._approver.turn_id
         )
         began = time.perf_counter()
+        if of_turn := turn_recorder.current_recorder():
+            # Before the call: a kill in its middle does not lose the count.
+            await of_turn.spend(UsageTotals(tool_calls=1))
         with self._traced(called) as span:
             outcome = await self._outcome(called.name, arguments, context)
             if span.is_recorded:
@@ -171,10 +174,7 @@ class ToolCallRunner:
 
     @contextmanager
     def _traced(self, called: ExecutedToolCall) -> Iterator[tracing.Span]:
-        """Span and usage of a call."""
-        if of_turn := turn_recorder.current_recorder():
-            # Before the call: a kill in its middle does not lose the count.
-            of_turn.spend(UsageTotals(tool_calls=1))
+        """Span of a call."""
         # A name that the model made up is text of its own, and not noted.
         name = called.name if called.name in self._names else "unknown"
         with tracing.span(f"execute_tool {name}") as span:

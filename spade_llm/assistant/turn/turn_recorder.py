@@ -7,7 +7,7 @@ import json
 import logging
 import time
 from collections import defaultdict
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime
@@ -23,7 +23,7 @@ from spade_llm.rag.answers import citation_label
 from spade_llm.search.memory_query import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 
     from spade_llm.assistant.middleware.usage import UsageLedger
     from spade_llm.assistant.turn.recall import RecallResult
@@ -174,19 +174,19 @@ class TurnRecorder:
         self._messages = (0, 0)
         self._is_counted = not is_turn
 
-    def spend(self, spent: UsageTotals) -> None:
+    async def spend(self, spent: UsageTotals) -> None:
         """A disk that refuses costs the count, not the person the answer."""
         if not self._is_counted:
             self._is_counted, spent = True, spent + UsageTotals(turns=1)
         try:
-            self._ledger.add(self._peer, spent, groups=self._groups)
+            await self._ledger.add(self._peer, spent, groups=self._groups)
         except StorageFailed:
             logger.exception("the usage of %s could not be written", self._peer)
 
-    def count_turn(self) -> None:
+    async def count_turn(self) -> None:
         """Count the turn, even if it had no cost."""
         if not self._is_counted:
-            self.spend(UsageTotals())
+            await self.spend(UsageTotals())
 
     def model_called(self, call: ModelCallRecord) -> None:
         if len(self._models) < MAX_CALLS:
@@ -306,7 +306,7 @@ class InstrumentedModel:
         response_schema: Mapping[str, object] | None = None,
         sampling: Sampling | None = None,
     ) -> Completion:
-        with self._watched(messages, tools) as call:
+        async with self._watched(messages, tools) as call:
             call.completion = await self._model.complete(
                 messages,
                 tools,
@@ -325,7 +325,7 @@ class InstrumentedModel:
         response_schema: Mapping[str, object] | None = None,
         sampling: Sampling | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
-        with self._watched(messages, tools) as call:
+        async with self._watched(messages, tools) as call:
             pieces = self._model.stream(
                 messages,
                 tools,
@@ -338,14 +338,14 @@ class InstrumentedModel:
                     call.take(piece)
                     yield piece
 
-    @contextmanager
-    def _watched(
+    @asynccontextmanager
+    async def _watched(
         self, messages: Sequence[ContextMessage], tools: Sequence[ToolSpec]
-    ) -> Iterator[_MeasuredCall]:
+    ) -> AsyncIterator[_MeasuredCall]:
         call = _MeasuredCall(self.name, messages, tools)
         if call.recorder is not None:
             # Before the call: a kill loses its tokens, and never the call.
-            call.recorder.spend(UsageTotals(model_calls=1))
+            await call.recorder.spend(UsageTotals(model_calls=1))
         # Detached: stream() yields inside, where a span must not become current.
         with tracing.detached_span(f"chat {self.name}", tracing.SpanKind.CLIENT) as span:
             try:
@@ -363,7 +363,7 @@ class InstrumentedModel:
                 call.error = _ENDED_EARLY.get(type(error)) or type(error).__name__
                 raise
             finally:
-                call.end(span)
+                await call.end(span)
 
 
 class _MeasuredCall:
@@ -385,7 +385,7 @@ class _MeasuredCall:
         else:
             self.completion = piece
 
-    def end(self, span: tracing.Span) -> None:
+    async def end(self, span: tracing.Span) -> None:
         seconds = time.perf_counter() - self._began
         usage, is_estimated = self._usage()
         answered_by = (self.completion and self.completion.model) or self._model
@@ -401,7 +401,7 @@ class _MeasuredCall:
             self.recorder.model_called(call)
             self.recorder.took("model", seconds)
             tokens = call.prompt_tokens + call.completion_tokens
-            self.recorder.spend(
+            await self.recorder.spend(
                 UsageTotals(
                     prompt_tokens=call.prompt_tokens,
                     completion_tokens=call.completion_tokens,

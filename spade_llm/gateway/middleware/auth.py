@@ -60,7 +60,7 @@ class AuthMiddleware:
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
                 await _preflight(headers, is_listed=is_listed)(scope, receive, send)
                 return
-            self._authenticate(scope, headers)
+            await self._authenticate(scope, headers)
         except HttpError as error:
             await error_response(error, scope)(scope, receive, send)
         except StorageFailed as error:
@@ -91,9 +91,9 @@ class AuthMiddleware:
         if is_foreign and not origin and not is_link:
             raise HttpError(403, "Sec-Fetch-Site: pages of other sites may not use the gateway")
 
-    def _authenticate(self, scope: Scope, headers: Headers) -> None:
+    async def _authenticate(self, scope: Scope, headers: Headers) -> None:
         """Raises HttpError, StorageFailed."""
-        principal = self._principal(scope, headers)
+        principal = await self._principal(scope, headers)
         scope["state"]["principal"] = principal
         if principal is None:
             if not _is_public(scope["path"]):
@@ -105,13 +105,13 @@ class AuthMiddleware:
             return
         if _is_public(scope["path"]):
             return
-        self._gateway.sessions.record_request(principal.jid)
+        await self._gateway.sessions.record_request(principal.jid)
         if not self._gateway.rate_limiter.take(principal.jid):
             raise HttpError(
                 429, "Rate limit reached; try again later, or raise [http] requests_per_minute"
             )
 
-    def _principal(self, scope: Scope, headers: Headers) -> Principal | None:
+    async def _principal(self, scope: Scope, headers: Headers) -> Principal | None:
         # A wrong token is 401 and never falls back to the rights of the loopback.
         credentials = headers.getlist("authorization")
         if not credentials:
@@ -122,7 +122,7 @@ class AuthMiddleware:
         scheme, _, token = credentials[0].partition(" ")
         found = None
         if len(credentials) == 1 and scheme.lower() == "bearer":
-            found = self._gateway.tokens.principal(token.strip())
+            found = await self._gateway.tokens.principal(token.strip())
         if found is None:
             raise HttpError(
                 401, "Authorization: this token is unknown or expired", headers=_CHALLENGE

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from spade_llm.core.sqlite_file import SqliteFile
+    from spade_llm.core.database import Database
 
 logger = logging.getLogger(__name__)
 
@@ -52,8 +52,10 @@ _KEY_REUSED = {
 
 _FIND = """SELECT fingerprint, status, type, body FROM answers
     WHERE principal = ? AND key = ? AND at > ?"""
-_KEEP = """INSERT OR REPLACE INTO answers(principal, key, fingerprint, status, type, body, at)
-    VALUES (?,?,?,?,?,?,?)"""
+_KEEP = """INSERT INTO answers(principal, key, fingerprint, status, type, body, at)
+    VALUES (?,?,?,?,?,?,?) ON CONFLICT (principal, key) DO UPDATE SET
+    fingerprint = excluded.fingerprint, status = excluded.status, type = excluded.type,
+    body = excluded.body, at = excluded.at"""
 _FORGET = "DELETE FROM answers WHERE principal = ?"
 _FORGET_ALL = "DELETE FROM answers"
 
@@ -109,7 +111,7 @@ def request_wire_id(principal: str, key: str) -> str:
 class AnswerStore:
     """Stored answers, keyed by principal and Idempotency-Key."""
 
-    def __init__(self, database: SqliteFile, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._db = database
         self._clock = clock
         self._running: dict[tuple[str, str], tuple[bytes, asyncio.Event]] = {}
@@ -124,18 +126,19 @@ class AnswerStore:
             HttpError: 409, the first of equal requests takes too long.
         """
         await self._wait_for_first_request(request)
-        if (found := self.find(request)) is not None:
-            yield found
-            return
         # No await between the end of the wait and this entry, so that only one waiter continues.
         done = asyncio.Event()
         self._running[request.name] = (request.fingerprint, done)
         try:
-            yield None
+            found = await self.find(request)
+            if found is None:
+                yield None
         finally:
             # Before the event: a waiter that wakes up must not find this request again.
             del self._running[request.name]
             done.set()
+        if found is not None:
+            yield found
 
     async def _wait_for_first_request(self, request: KeyedRequest) -> None:
         try:
@@ -149,11 +152,11 @@ class AnswerStore:
                 409, "Idempotency-Key: the first request with this key still runs; try again later"
             ) from None
 
-    def find(self, request: KeyedRequest) -> StoredAnswer | None:
-        rows = self._db.run(_FIND, *request.name, self._clock() - KEEP_ANSWERS_S)
+    async def find(self, request: KeyedRequest) -> StoredAnswer | None:
+        rows = await self._db.execute(_FIND, *request.name, self._clock() - KEEP_ANSWERS_S)
         if not rows:
             return None
-        # SQLite gives what `store` put into these columns.
+        # The database gives what `store` put into these columns.
         fingerprint, status, type_, body = cast("tuple[bytes, int, str, bytes]", rows[0])
         _check_fingerprint(fingerprint, request)
         return StoredAnswer(status, type_, body)
@@ -164,19 +167,19 @@ class AnswerStore:
             return
         now = self._clock()
         row = (*request.name, request.fingerprint, answer.status, answer.type, answer.body, now)
-        self._db.run(_KEEP, *row)
+        await self._db.execute(_KEEP, *row)
         await enforce_bounds(self._db, now)
 
     async def delete(self, principal: str) -> None:
         """Delete the stored answers of a principal, also from the write-ahead log. Raises
         StorageFailed."""
-        self._db.run(_FORGET, principal)
-        await self._db.truncate_wal()
+        await self._db.execute(_FORGET, principal)
+        await self._db.erase_deleted()
 
     async def delete_all(self) -> None:
         """Delete the stored answers of all principals, as `delete` does. Raises StorageFailed."""
-        self._db.run(_FORGET_ALL)
-        await self._db.truncate_wal()
+        await self._db.execute(_FORGET_ALL)
+        await self._db.erase_deleted()
 
 
 class IdempotencyMiddleware:

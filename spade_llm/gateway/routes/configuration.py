@@ -60,7 +60,7 @@ async def config_status(api_request: ApiRequest) -> ConfigStatus:
     llm = statuses.get(addresses.assistants[0])
     memory = statuses.get(addresses.memory) if addresses.memory else None
     rag = statuses.get(addresses.rag) if addresses.rag else None
-    effective = gateway.sessions.effective(api_request.principal.jid)
+    effective = await gateway.sessions.effective(api_request.principal.jid)
     environment = "development" if gateway.options.is_loopback else "production"
     return ConfigStatus(
         system=System(version=API_VERSION, environment=environment),
@@ -103,8 +103,8 @@ async def get_session(session_id: SessionId, api_request: CurrentRequest) -> Ses
     """Configuration of a session; the defaults if it was never configured."""
     state, principal = api_request.gateway.sessions, api_request.principal.jid
     kept, effective = (
-        state.stored_configuration(principal, session_id),
-        state.effective(principal, session_id),
+        await state.stored_configuration(principal, session_id),
+        await state.effective(principal, session_id),
     )
     parts = ConfiguredParts.of(effective)
     more = {"config": parts} if effective.has_toggles else {}
@@ -124,7 +124,9 @@ async def get_session(session_id: SessionId, api_request: CurrentRequest) -> Ses
 @router.post("/session", response_model_exclude_none=True)
 async def update_session(body: UpdateSession, api_request: CurrentRequest) -> SessionUpdated:
     """Change the given fields of a session's configuration."""
-    before = api_request.gateway.sessions.effective(api_request.principal.jid, body.session_id)
+    before = await api_request.gateway.sessions.effective(
+        api_request.principal.jid, body.session_id
+    )
     effective = await _configured(api_request, body.as_layer(before), body.session_id)
     return SessionUpdated(session_id=body.session_id, config=ConfiguredParts.of(effective))
 
@@ -134,7 +136,8 @@ async def delete_session(
     session_id: SessionId, api_request: CurrentRequest
 ) -> SessionConfigDeleted:
     """Delete a session's configuration; its messages and memories stay."""
-    if not api_request.gateway.sessions.delete_configuration(api_request.principal.jid, session_id):
+    state = api_request.gateway.sessions
+    if not await state.delete_configuration(api_request.principal.jid, session_id):
         raise HttpError(404, f"Session {session_id} has no configuration")
     return SessionConfigDeleted(session_id=session_id)
 
@@ -142,7 +145,7 @@ async def delete_session(
 @router.put("/memory", response_model_exclude_none=True)
 async def update_memory(body: UpdateMemory, api_request: CurrentRequest) -> MemoryUpdated:
     """Change the memory settings of one session, or (without `session_id`) of all own ones."""
-    before = api_request.gateway.sessions.effective(
+    before = await api_request.gateway.sessions.effective(
         api_request.principal.jid, body.session_id or ""
     )
     change = ConfigurationLayer(memory=body.part(before))
@@ -189,4 +192,4 @@ async def _configured(
     """Apply the change and return the merged configuration; `session` None means the global one."""
     state, principal = api_request.gateway.sessions, api_request.principal.jid
     await state.configure(principal, change, session or "")
-    return state.effective(principal, session or "")
+    return await state.effective(principal, session or "")

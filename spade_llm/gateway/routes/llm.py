@@ -219,7 +219,7 @@ async def _start_turn(api_request: ApiRequest, body: HttpChatRequest) -> Resolve
     """Resolve the turn, and create its session if needed."""
     session, principal = body.session_id or api_request.new_session(), api_request.principal.jid
     state = api_request.gateway.sessions
-    effective = state.effective(principal, session, request=request_layer(body))
+    effective = await state.effective(principal, session, request=request_layer(body))
     language = body.language or api_request.gateway.options.language
     turn = resolve_turn(body, session, effective, language=language)
     await state.use_session(principal, session, question=turn.question)

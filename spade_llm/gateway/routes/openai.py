@@ -103,14 +103,14 @@ class CompletionTurn:
             is_annotated=False,
         )
 
-    def record_answer(self, text: str) -> None:
+    async def record_answer(self, text: str) -> None:
         """Record the conversation with the answer's text as the client received it."""
         lines = [*self.lines, ("assistant", text)]
         principal, conversations = (
             self.api_request.principal.jid,
             self.api_request.gateway.conversations,
         )
-        conversations.record(principal, self.model, lines, self.session)
+        await conversations.record(principal, self.model, lines, self.session)
 
 
 @router.get("/models")
@@ -146,7 +146,7 @@ async def create_chat_completion(
         return await _start_stream(turn, wants_usage)
     reply = await api_request.run_until_disconnect(turn.answer())
     api_request.count_tokens(reply)
-    turn.record_answer(reply.text)
+    await turn.record_answer(reply.text)
     completion = _completion(turn, reply).model_dump(mode="json")
     return JSONResponse(completion, headers=encode_session_header(turn.session))
 
@@ -158,7 +158,8 @@ async def _start_turn(
     jid, principal = _check_model(api_request, body.model), api_request.principal.jid
     client, lines = api_request.clients.chats[jid], body.lines
     if session is None:
-        known = api_request.gateway.conversations.session(principal, body.model, lines[:-1])
+        conversations = api_request.gateway.conversations
+        known = await conversations.session(principal, body.model, lines[:-1])
         session = known or api_request.new_session()
     # The session list belongs to /llm and the console, which use the first assistant only.
     if jid == api_request.gateway.addresses.assistants[0]:
@@ -238,7 +239,7 @@ async def _write_chunks(
         while part is not None:
             if isinstance(part, ChatReply):
                 turn.api_request.count_tokens(part)
-            for text in chunk.chunks_for(part):
+            for text in await chunk.chunks_for(part):
                 yield text
             part = await anext(parts, None)
     except (RequestError, ServiceError) as error:
@@ -255,25 +256,25 @@ class _ChunkWriter:
         self._created = int(time.time())
         self._sent = ""
 
-    def chunks_for(self, part: Part) -> list[str]:
+    async def chunks_for(self, part: Part) -> list[str]:
         if isinstance(part, AnswerDelta):
             self._sent += part.text
             return [self.chunk({"content": part.text})]
-        return self._end(part) if isinstance(part, ChatReply) else []
+        return await self._end(part) if isinstance(part, ChatReply) else []
 
     def chunk(self, delta: dict[str, str], finish: str | None = None) -> str:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         # OpenAI's `include_usage`: `usage` is null in each chunk but the last, without choices.
         return self._event([choice], {"usage": None} if self._wants_usage else {})
 
-    def _end(self, reply: ChatReply) -> list[str]:
+    async def _end(self, reply: ChatReply) -> list[str]:
         sent, whole = self._sent, reply.text
         # Parts may be lost, or start again after a kill, and text that was sent cannot be revoked.
         if sent.endswith(whole):
             rest = ""
         else:
             rest = whole[len(sent) :] if whole.startswith(sent) else f"\n\n{whole}"
-        self._turn.record_answer(self._sent + rest)
+        await self._turn.record_answer(self._sent + rest)
         events = [self.chunk({"content": rest})] if rest else []
         events.append(self.chunk({}, reply.finish))
         if self._wants_usage:

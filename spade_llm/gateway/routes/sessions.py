@@ -126,7 +126,7 @@ class ResetReport:
 async def clear_messages(gateway: Gateway, principal: str, clients: AgentClients) -> int:
     """Delete the messages of all sessions of one principal, at every assistant, and return their
     number. Memories and session configurations stay. Raises RequestError, StorageFailed."""
-    names = [row.session_id for row in gateway.sessions.sessions(principal)]
+    names = [row.session_id for row in await gateway.sessions.sessions(principal)]
     batches = [names[i : i + MAX_SESSIONS] for i in range(0, len(names), MAX_SESSIONS)]
 
     async def clear(sessions: CallerSessions) -> int:
@@ -135,7 +135,7 @@ async def clear_messages(gateway: Gateway, principal: str, clients: AgentClients
     count = sum(await asyncio.gather(*map(clear, clients.sessions_of.values())))
     # The list goes last: when an agent fails, the next attempt still knows the sessions.
     for name in names:
-        gateway.sessions.delete_session(principal, name)
+        await gateway.sessions.delete_session(principal, name)
     await gateway.answers.delete(principal)
     return count
 
@@ -152,13 +152,13 @@ async def reset_everything(gateway: Gateway) -> ResetReport:
     statuses, addresses = await gateway.availability.statuses(), gateway.addresses
     stores = [*addresses.assistants, *([addresses.rag] if addresses.rag else [])]
     report.failed.update(jid for jid in stores if statuses.get(jid) is None)
-    for principal in gateway.sessions.principals():
+    for principal in await gateway.sessions.principals():
         clients = gateway.network.clients_for(principal)
         for jid, sessions in clients.sessions_of.items():
             await _unless_failed(jid, _delete_sessions(sessions, report), report)
         if (rag := clients.rag) is not None:
             await _unless_failed(rag.jid, _delete_documents(rag, report), report)
-    report.sessions = gateway.sessions.delete_all(with_principals=not report.failed)
+    report.sessions = await gateway.sessions.delete_all(with_principals=not report.failed)
     await gateway.answers.delete_all()
     return report
 
@@ -222,7 +222,7 @@ async def me(api_request: CurrentRequest) -> CurrentPrincipal:
 @console_router.get("/sessions")
 async def list_sessions(api_request: CurrentRequest) -> SessionList:
     """List the caller's sessions that were begun over HTTP."""
-    found = api_request.gateway.sessions.sessions(api_request.principal.jid)
+    found = await api_request.gateway.sessions.sessions(api_request.principal.jid)
     return SessionList(sessions=[SessionLine.of(one) for one in found], total_count=len(found))
 
 
@@ -231,8 +231,8 @@ async def drop_session(api_request: CurrentRequest, session_id: SessionOfPath) -
     """Delete a session: its messages, memories, configuration and list entry."""
     cleared = await api_request.clients.sessions.clear(session_id)
     state, principal = api_request.gateway.sessions, api_request.principal.jid
-    state.delete_configuration(principal, session_id)
-    state.delete_session(principal, session_id)
+    await state.delete_configuration(principal, session_id)
+    await state.delete_session(principal, session_id)
     return SessionCleared.of(cleared)
 
 

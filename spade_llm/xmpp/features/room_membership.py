@@ -8,15 +8,15 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from spade_llm.core.database import database_at
 from spade_llm.core.errors import RequestError
-from spade_llm.core.sqlite_file import SqliteFile
 from spade_llm.xmpp.features.room_state import MAX_NICKS
 from spade_llm.xmpp.stanzas import muc
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
+    from spade_llm.core.database import DatabasePlace
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.connection.client import XmppClient
     from spade_llm.xmpp.features.room_state import RoomState
@@ -35,7 +35,8 @@ CREATE TABLE IF NOT EXISTS rooms (
     inviter TEXT NOT NULL
 );
 """
-_ADD = "INSERT OR REPLACE INTO rooms(jid, password, inviter) VALUES (?, ?, ?)"
+_ADD = """INSERT INTO rooms(jid, password, inviter) VALUES (?, ?, ?)
+    ON CONFLICT (jid) DO UPDATE SET password = excluded.password, inviter = excluded.inviter"""
 _ALL = "SELECT jid, password FROM rooms ORDER BY rowid LIMIT ?"
 _COUNT = "SELECT count(*) FROM rooms WHERE inviter = ?"
 _REMOVE = "DELETE FROM rooms WHERE jid = ?"
@@ -74,34 +75,32 @@ class KnownRoom:
 class SavedRooms:
     """Rooms that the agent was invited to (SQLite)."""
 
-    def __init__(self, path: Path | None) -> None:
-        """`path=None`: in RAM only. Where there is a file, only its owner may read it: rooms have
-        passwords."""
-        self._path = path
-        self._db = SqliteFile(path, schema=_SCHEMA, what="the list of rooms")
+    def __init__(self, place: DatabasePlace) -> None:
+        """A file can be read by its owner only: rooms have passwords."""
+        self._db = database_at(place, schema=_SCHEMA, what="the list of rooms")
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
-        self._db.open()
+        await self._db.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._db.close()
+        await self._db.close()
 
-    def all(self) -> list[KnownRoom]:
+    async def all(self) -> list[KnownRoom]:
         """Return the saved rooms, oldest first. Raises StorageFailed, as all methods here."""
-        rows = self._db.run(_ALL, MAX_ROOMS)
+        rows = await self._db.execute(_ALL, MAX_ROOMS)
         return [KnownRoom(jid=str(jid), password=str(password)) for jid, password in rows]
 
-    def add(self, room: KnownRoom, *, inviter: str) -> None:
-        self._db.run(_ADD, room.jid, room.password, inviter)
+    async def add(self, room: KnownRoom, *, inviter: str) -> None:
+        await self._db.execute(_ADD, room.jid, room.password, inviter)
 
-    def has_capacity_for(self, inviter: str) -> bool:
-        ((count,),) = self._db.run(_COUNT, inviter)
+    async def has_capacity_for(self, inviter: str) -> bool:
+        ((count,),) = await self._db.execute(_COUNT, inviter)
         return int(str(count)) < MAX_OF_INVITER
 
-    def remove(self, jid: str) -> None:
-        self._db.run(_REMOVE, jid)
+    async def remove(self, jid: str) -> None:
+        await self._db.execute(_REMOVE, jid)
 
 
 class RoomMembership:

@@ -7,6 +7,7 @@ task that maintains the membership. See docs/design/rooms.md for the reasons.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from dataclasses import dataclass, replace
@@ -80,8 +81,8 @@ class Rooms:
         self._options = options
         self._say = say
         self._nick = options.nick or agent.roster.nick or str(agent.jid.local)
-        data = agent.options.data
-        self.invited_to = SavedRooms(data / f"rooms-{agent.jid.local}.db" if data else None)
+        self.invited_to = SavedRooms(agent.database_place("rooms"))
+        self._accepting = asyncio.Lock()
         self._invited: set[str] = set()
         self._rooms: dict[str, RoomState] = {}
         self._sent: LruDict[str, AclMessage] = LruDict(MAX_SENT)
@@ -114,17 +115,20 @@ class Rooms:
         """Join all rooms again: after a new stream the agent is in none."""
         for room in self._rooms.values():
             room.lose()
-        for known in (*self._options.rooms, *self._remembered()):
+        for known in self._options.rooms:
             self._want(known)
+        if self._options.takes_invitations:
+            self._agent.submit(self._join_remembered())
 
-    def _remembered(self) -> list[KnownRoom]:
+    async def _join_remembered(self) -> None:
         try:
-            known = self.invited_to.all() if self._options.takes_invitations else []
+            remembered = await self.invited_to.all()
         except StorageFailed as error:
             logger.warning("saved rooms cannot be read and are not joined: %s", error)
-            return []
-        self._invited.update(room.jid for room in known)
-        return known
+            return
+        self._invited.update(room.jid for room in remembered)
+        for known in remembered:
+            self._want(known)
 
     def _want(self, known: KnownRoom, *, is_new: bool = False) -> None:
         if known.jid in self._rooms or len(self._rooms) >= MAX_ROOMS:
@@ -143,7 +147,7 @@ class Rooms:
         self._rooms.pop(room.address, None)
         self._invited.discard(room.address)
         try:
-            self.invited_to.remove(room.address)
+            await self.invited_to.remove(room.address)
         except StorageFailed as error:
             logger.warning(
                 "room %s could not be removed from the saved rooms: %s", room.address, error
@@ -200,10 +204,16 @@ class Rooms:
             logger.info("an invitation of %s to %s is ignored", inviter, invitation.room)
             return
         known = KnownRoom(jid=invitation.room, password=invitation.password)
-        if known.jid not in self._rooms and self._has_capacity_for(inviter):
+        self._agent.submit(self._accept_invitation(known, inviter))
+
+    async def _accept_invitation(self, known: KnownRoom, inviter: str) -> None:
+        # One after the other: each counts the rooms of those before it.
+        async with self._accepting:
+            if known.jid in self._rooms or not await self._has_capacity_for(inviter):
+                return
             self._invited.add(known.jid)
             try:
-                self.invited_to.add(known, inviter=inviter)
+                await self.invited_to.add(known, inviter=inviter)
             except StorageFailed as error:
                 logger.warning(
                     "room %s could not be saved and is not joined after a restart: %s",
@@ -212,9 +222,11 @@ class Rooms:
                 )
             self._want(known, is_new=True)
 
-    def _has_capacity_for(self, inviter: str) -> bool:
+    async def _has_capacity_for(self, inviter: str) -> bool:
+        if len(self._rooms) >= MAX_ROOMS:
+            return False
         try:
-            return len(self._rooms) < MAX_ROOMS and self.invited_to.has_capacity_for(inviter)
+            return await self.invited_to.has_capacity_for(inviter)
         except StorageFailed as error:
             logger.warning("the number of saved rooms of %s cannot be read: %s", inviter, error)
             return False

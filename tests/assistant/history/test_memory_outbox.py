@@ -15,16 +15,16 @@ from spade_llm.memory.contract import ObservedMessage
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.conftest import PlaceOf
+
 
 def an_observation(text: str, *, subject: str = "ada@x") -> QueuedObservation:
     message = ObservedMessage(id=text, role="user", content=text, at=datetime.now(UTC))
     return QueuedObservation(conversation=subject, subject=subject, messages=(message,))
 
 
-async def test_the_outbox_is_fifo_and_only_done_removes_items(
-    tmp_path: Path,
-) -> None:
-    async with MemoryOutbox(tmp_path / "o.db") as outbox:
+async def test_the_outbox_is_fifo_and_only_done_removes_items(place_of: PlaceOf) -> None:
+    async with MemoryOutbox(place_of("memoryoutbox.db")) as outbox:
         await outbox.put(an_observation("one"))
         await outbox.put(an_observation("two"))
         both = await outbox.oldest()
@@ -36,17 +36,17 @@ async def test_the_outbox_is_fifo_and_only_done_removes_items(
     assert left == both[1:]
 
 
-async def test_it_survives_the_process(tmp_path: Path) -> None:
-    async with MemoryOutbox(tmp_path / "o.db") as outbox:
+async def test_it_survives_the_process(place_of: PlaceOf) -> None:
+    async with MemoryOutbox(place_of("memoryoutbox.db")) as outbox:
         await outbox.put(an_observation("kept"))
-    async with MemoryOutbox(tmp_path / "o.db") as outbox:
+    async with MemoryOutbox(place_of("memoryoutbox.db")) as outbox:
         (first,) = await outbox.oldest()
 
     assert first.messages[0].content == "kept"
 
 
-async def test_an_empty_outbox_wakes_up_when_mail_comes() -> None:
-    async with MemoryOutbox(None) as outbox:
+async def test_an_empty_outbox_wakes_up_when_mail_comes(place_of: PlaceOf) -> None:
+    async with MemoryOutbox(place_of("memoryoutbox.db")) as outbox:
         assert await outbox.oldest() == []
         waiter = asyncio.create_task(outbox.has_mail.wait())
         await outbox.put(an_observation("news"))
@@ -55,8 +55,8 @@ async def test_an_empty_outbox_wakes_up_when_mail_comes() -> None:
             await waiter
 
 
-async def test_forgetting_a_person_drops_only_theirs() -> None:
-    async with MemoryOutbox(None) as outbox:
+async def test_forgetting_a_person_drops_only_theirs(place_of: PlaceOf) -> None:
+    async with MemoryOutbox(place_of("memoryoutbox.db")) as outbox:
         await outbox.put(an_observation("hers", subject="ada@x"))
         await outbox.put(an_observation("his", subject="bob@x"))
         await outbox.forget("ada@x")
@@ -65,8 +65,8 @@ async def test_forgetting_a_person_drops_only_theirs() -> None:
     assert first.subject == "bob@x"
 
 
-async def test_pending_messages_of_a_conversation_are_read_in_order() -> None:
-    async with MemoryOutbox(None) as outbox:
+async def test_pending_messages_of_a_conversation_are_read_in_order(place_of: PlaceOf) -> None:
+    async with MemoryOutbox(place_of("memoryoutbox.db")) as outbox:
         for text, subject in (("one", "ada@x"), ("other", "bob@x"), ("two", "ada@x")):
             await outbox.put(an_observation(text, subject=subject))
 

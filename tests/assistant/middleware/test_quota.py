@@ -52,7 +52,7 @@ async def test_a_refused_message_is_not_recorded_or_charged() -> None:
         with pytest.raises(QuotaExceeded):
             await assistant.say("second")
 
-        assert assistant.watch.ledger.of_today("you@x").turns == 1
+        assert (await assistant.watch.ledger.of_today("you@x")).turns == 1
         conversation = assistant.behaviour.conversations.get("you@x#", peer="you@x")
         assert [one["content"] for one in conversation.messages] == ["first", "one"]
 
@@ -78,7 +78,7 @@ async def test_racing_turns_pass_a_limit_by_no_more_than_what_runs() -> None:
             *(assistant.say("hi", thread=str(thread)) for thread in range(40)),
             return_exceptions=True,
         )
-        spent = assistant.watch.ledger.of_today("you@x")
+        spent = await assistant.watch.ledger.of_today("you@x")
 
     assert {type(one) for one in outcomes} == {str, QuotaExceeded}
     assert spent.model_calls <= 3 + 4

@@ -66,7 +66,7 @@ def a_model() -> ScriptedProvider:
 @asynccontextmanager
 async def a_mind(network: InMemoryNetwork) -> AsyncIterator[tuple[Mind, UsageLedger]]:
     mind = Mind(network, "a@net/1", InstrumentedModel(a_model()))
-    watch = UsageTracking(None, "a", limits=PeerQuota(turns=9))
+    watch = UsageTracking(None, limits=PeerQuota(turns=9))
     guarding = GuardrailMiddleware([HidesKeys("in")], [HidesKeys("out")])
     routing = RoutingMiddleware(
         mind.letters, reply_to=None, deciding=RoutingDecider(to_eve), run=mind.run
@@ -112,4 +112,4 @@ async def test_whenever_it_is_stopped_there_is_one_sentence_and_a_whole_history(
             assert [one.content for one in eve.received] in ([], ["[key], so:\n\nIt is [key]."])
             assert KEY not in "".join(str(one["content"]) for one in left)
             check_request(json.dumps({"model": "m", "messages": [*left, QUESTION]}).encode())
-            assert ledger.of_today("ada@net").turns <= 1
+            assert (await ledger.of_today("ada@net")).turns <= 1

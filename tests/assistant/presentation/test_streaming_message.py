@@ -18,7 +18,7 @@ class Shown:
     def __init__(self) -> None:
         self.texts: asyncio.Queue[str] = asyncio.Queue()
 
-    def show(self, text: str) -> bool:
+    async def show(self, text: str) -> bool:
         """Of blanks there is nothing to see."""
         self.texts.put_nowait(text)
         return bool(text.strip())

@@ -149,7 +149,7 @@ class Summarising(NoContextManagement):
 
 
 async def test_work_between_turns_is_used_by_its_own_conversation_only() -> None:
-    watch = UsageTracking(None, "a", limits=NO_QUOTA)
+    watch = UsageTracking(None, limits=NO_QUOTA)
     behaviour = ContextPreparationBehaviour(watch.billing)
     behaviour.work_ahead(
         Summarising(InstrumentedModel(ScriptedProvider.echo())), a_conversation("talk", 4)
@@ -157,6 +157,6 @@ async def test_work_between_turns_is_used_by_its_own_conversation_only() -> None
 
     async with watch.ledger:
         await behaviour.run()
-        spent = watch.ledger.of_today("ada@x")
+        spent = await watch.ledger.of_today("ada@x")
 
     assert (spent.turns, spent.model_calls, spent.prompt_tokens) == (0, 1, 1)

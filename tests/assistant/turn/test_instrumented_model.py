@@ -43,7 +43,7 @@ async def test_tokens_are_as_the_server_counted_them() -> None:
     said = Completion(text="hi", usage=Usage(prompt_tokens=7, completion_tokens=5), model="second")
     async with a_turn() as (ledger, recorder):
         await InstrumentedModel(ScriptedProvider([said])).complete(QUESTION)
-        spent = ledger.of_today(PEER)
+        spent = await ledger.of_today(PEER)
         record = recorder.record(RecallResult(), ())
 
     assert (spent.turns, spent.model_calls) == (1, 1)
@@ -62,7 +62,7 @@ async def test_tokens_that_no_server_counts_are_estimated_and_said_to_be(
             assert isinstance(pieces[0], TextDelta)
         else:
             await model.complete(QUESTION)
-        spent = ledger.of_today(PEER)
+        spent = await ledger.of_today(PEER)
         (call,) = recorder.record(RecallResult(), ()).models
 
     assert (spent.prompt_tokens, spent.completion_tokens) == (10, 20)
@@ -77,7 +77,7 @@ async def test_an_estimate_counts_tools_and_calls_too() -> None:
     async with a_turn() as (ledger, _):
         await InstrumentedModel(ScriptedProvider(["ok"])).complete(history, [tool])
 
-        assert ledger.of_today(PEER).prompt_tokens == 25
+        assert (await ledger.of_today(PEER)).prompt_tokens == 25
 
 
 async def test_a_call_is_in_the_ledger_before_it_is_answered() -> None:
@@ -87,12 +87,12 @@ async def test_a_call_is_in_the_ledger_before_it_is_answered() -> None:
         async with asyncio.timeout(5):
             await model.was_asked.wait()
 
-        assert ledger.of_today(PEER) == UsageTotals(turns=1, model_calls=1)
+        assert await ledger.of_today(PEER) == UsageTotals(turns=1, model_calls=1)
 
         asking.cancel()
         with suppress(asyncio.CancelledError):
             await asking
-        assert ledger.of_today(PEER).prompt_tokens == 10
+        assert (await ledger.of_today(PEER)).prompt_tokens == 10
 
 
 async def _ask(model: InstrumentedModel) -> None:
@@ -103,7 +103,7 @@ async def test_a_call_that_fails_counts_and_has_its_kind_noted() -> None:
     async with a_turn() as (ledger, recorder):
         with pytest.raises(ModelUnavailable):
             await InstrumentedModel(ScriptedProvider([ModelUnavailable("gone")])).complete(QUESTION)
-        spent = ledger.of_today(PEER)
+        spent = await ledger.of_today(PEER)
         (call,) = recorder.record(RecallResult(), ()).models
 
     assert (spent.model_calls, spent.tokens) == (1, 0)
@@ -117,7 +117,7 @@ async def test_a_stream_that_is_left_is_charged_what_came_of_it() -> None:
         await anext(pieces)
         await pieces.aclose()
 
-        spent = ledger.of_today(PEER)
+        spent = await ledger.of_today(PEER)
         (call,) = recorder.record(RecallResult(), ()).models
 
     assert spent.prompt_tokens == 10

@@ -23,6 +23,8 @@ from tests.conftest import at_most
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.conftest import PlaceOf
+
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -54,49 +56,53 @@ async def test_usage_is_the_sum_of_all_entries(
 ) -> None:
     async with UsageLedger(None, clock=Clock()) as ledger:
         for peer, spent in added:
-            ledger.add(peer, spent)
+            await ledger.add(peer, spent)
 
         for peer in {peer for peer, _ in added}:
-            assert ledger.of_today(peer) == total_usage(one for who, one in added if who == peer)
-        assert {day.peer for day in ledger.of_all(days=1)} == {peer for peer, _ in added}
+            assert await ledger.of_today(peer) == total_usage(
+                one for who, one in added if who == peer
+            )
+        assert {day.peer for day in await ledger.of_all(days=1)} == {peer for peer, _ in added}
 
 
-async def test_each_day_counts_for_itself_and_the_newest_comes_first() -> None:
+async def test_each_day_counts_for_itself_and_the_newest_comes_first(place_of: PlaceOf) -> None:
     clock = Clock()
-    async with UsageLedger(None, clock=clock) as ledger:
-        ledger.add("ada@x", UsageTotals(turns=1))
+    async with UsageLedger(place_of("usageledger.db"), clock=clock) as ledger:
+        await ledger.add("ada@x", UsageTotals(turns=1))
         clock.now += timedelta(days=1)
-        ledger.add("ada@x", UsageTotals(turns=2))
-        ledger.add("bob@x", UsageTotals(turns=7))
+        await ledger.add("ada@x", UsageTotals(turns=2))
+        await ledger.add("bob@x", UsageTotals(turns=7))
 
-        assert ledger.of_today("ada@x").turns == 2
-        assert [day.spent.turns for day in ledger.of_peer("ada@x", days=2)] == [2, 1]
-        assert [day.spent.turns for day in ledger.of_peer("ada@x", days=1)] == [2]
+        assert (await ledger.of_today("ada@x")).turns == 2
+        assert [day.spent.turns for day in await ledger.of_peer("ada@x", days=2)] == [2, 1]
+        assert [day.spent.turns for day in await ledger.of_peer("ada@x", days=1)] == [2]
         assert ledger.next_day == datetime(2026, 3, 3, tzinfo=UTC)
 
 
-async def test_days_to_come_of_a_clock_that_was_wrong_are_not_told_as_today() -> None:
+async def test_days_to_come_of_a_clock_that_was_wrong_are_not_told_as_today(
+    place_of: PlaceOf,
+) -> None:
     clock = Clock()
-    async with UsageLedger(None, clock=clock) as ledger:
+    async with UsageLedger(place_of("usageledger.db"), clock=clock) as ledger:
         clock.now += timedelta(days=1)
-        ledger.add("ada@x", UsageTotals(turns=5))
+        await ledger.add("ada@x", UsageTotals(turns=5))
         clock.now = NOON
-        ledger.add("ada@x", UsageTotals(turns=1))
+        await ledger.add("ada@x", UsageTotals(turns=1))
 
-        assert ledger.of_today("ada@x").turns == 1
-        assert [day.spent.turns for day in ledger.of_peer("ada@x", days=30)] == [1]
+        assert (await ledger.of_today("ada@x")).turns == 1
+        assert [day.spent.turns for day in await ledger.of_peer("ada@x", days=30)] == [1]
 
 
-async def test_old_days_and_the_smallest_of_too_many_peers_are_dropped() -> None:
+async def test_old_days_and_the_smallest_of_too_many_peers_are_dropped(place_of: PlaceOf) -> None:
     clock = Clock()
-    async with UsageLedger(None, max_peers_a_day=3, clock=clock) as ledger:
-        ledger.add("old@x", UsageTotals(turns=1))
+    async with UsageLedger(place_of("usageledger.db"), max_peers_a_day=3, clock=clock) as ledger:
+        await ledger.add("old@x", UsageTotals(turns=1))
         clock.now += timedelta(days=KEPT_DAYS)
         for number in range(PRUNE_EVERY_ROWS):
-            ledger.add(f"peer-{number}@x", UsageTotals(model_calls=number))
+            await ledger.add(f"peer-{number}@x", UsageTotals(model_calls=number))
         await ledger.tidy()
 
-        kept = [day.peer for day in ledger.of_all(days=KEPT_DAYS + 1)]
+        kept = [day.peer for day in await ledger.of_all(days=KEPT_DAYS + 1)]
 
     assert kept == ["peer-497@x", "peer-498@x", "peer-499@x"]
 
@@ -110,7 +116,7 @@ async def test_usage_survives_a_kill(tmp_path: Path) -> None:
         "async def main():\n"
         "    async with UsageLedger(Path(sys.argv[1])) as ledger:\n"
         "        for _ in range(50):\n"
-        "            ledger.add('ada@x', UsageTotals(model_calls=1, prompt_tokens=10))\n"
+        "            await ledger.add('ada@x', UsageTotals(model_calls=1, prompt_tokens=10))\n"
         "        os.kill(os.getpid(), 9)\n"
         "asyncio.run(main())\n"
     )
@@ -120,7 +126,7 @@ async def test_usage_survives_a_kill(tmp_path: Path) -> None:
     assert await process.wait() == -9
 
     async with UsageLedger(path) as ledger:
-        (day,) = ledger.of_all(days=2)
+        (day,) = await ledger.of_all(days=2)
 
     assert (day.spent.model_calls, day.spent.prompt_tokens) == (50, 500)
 
@@ -136,14 +142,14 @@ async def test_a_file_that_is_none_of_ours_is_named_at_the_start(tmp_path: Path)
 async def test_a_disk_that_refuses_is_storage_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_file, "RUN_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(sqlite_file, "LOCK_TIMEOUT_S", 0.05)
     path = tmp_path / "usage.db"
     async with UsageLedger(path) as ledger:
         with sqlite3.connect(path, isolation_level=None) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(StorageFailed):
-                ledger.add("ada@x", UsageTotals(turns=1))
+                await ledger.add("ada@x", UsageTotals(turns=1))
             other.execute("ROLLBACK")
         other.close()
     with pytest.raises(StorageFailed):
-        ledger.of_today("ada@x")
+        await ledger.of_today("ada@x")

@@ -316,7 +316,7 @@ def _text_of(path: Path) -> str:
 async def test_documents_are_used_once_there_are_any_until_a_person_says_no(
     consoles: Consoles, web: Web
 ) -> None:
-    url, token = consoles.url.removesuffix("/console/"), web.token("reader")
+    url, token = consoles.url.removesuffix("/console/"), await web.token("reader")
     console = await consoles.new(extra_http_headers={"Authorization": f"Bearer {token}"})
     page = await begin(console)
     switch = page.get_by_role("button", name="Documents", exact=True)

@@ -171,7 +171,7 @@ async def _refused(route: Route) -> None:
 async def test_a_wrong_token_is_rejected_and_a_right_one_names_its_user(
     console: Console, web: Web
 ) -> None:
-    page, token = console.page, web.token("ada")
+    page, token = console.page, await web.token("ada")
     await console.open("settings")
     await page.evaluate("sessionStorage.setItem('console.token', JSON.stringify('wrong'))")
     await console.open("settings")

