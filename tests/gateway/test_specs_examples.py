@@ -20,7 +20,7 @@ import pytest
 import pytest_asyncio
 
 from tests.cli.program import program_in
-from tests.processes.test_readme_session import log_in
+from tests.recording.session import log_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -67,7 +67,7 @@ async def play(session: list[Line], folder: Path) -> AsyncIterator[Line]:
     )
     async with program.up("--processes") as up:
         await up.ready()
-        client, seen = await _log_in(program.data), set[str]()
+        client, seen = await log_in(program.data), set[str]()
         client.xmpp.send_presence(pto=ASSISTANT, ptype="subscribe")
         await _presence(client, "available")
         for line in session:
@@ -89,7 +89,8 @@ async def play(session: list[Line], folder: Path) -> AsyncIterator[Line]:
         await client.close()
 
 
-async def _log_in(data: Path) -> Client:
+async def log_in(data: Path) -> Client:
+    """Client of the person that `up` has made, logged in."""
     run = json.loads((data / "run.json").read_text(encoding="utf-8"))
     endpoint = Endpoint(
         host=run["host"],
