@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from spade_llm.cli import context
+from spade_llm.cli import context, ollama
 from spade_llm.cli.chat import converse, is_terminal
 from spade_llm.cli.context import DEFAULT_PERSON, login
 from spade_llm.cli.factory.agent_factory import AgentFactory
@@ -36,7 +36,7 @@ from spade_llm.cli.supervisor import supervise_local, supervise_processes
 from spade_llm.cli.terminal import sanitize_line, say
 from spade_llm.cli.xmpp_server import server_domain, xmpp_server
 from spade_llm.core import directory_lock
-from spade_llm.core.concurrency import freeze_gc, gc_paused
+from spade_llm.core.concurrency import freeze_gc, gc_paused, run_event_loop
 from spade_llm.core.errors import ConfigurationError, RequestError, SpadeLLMError
 from spade_llm.xmpp.servers.data_directory import RunRecord, remove_run_record
 
@@ -60,8 +60,25 @@ HEARTBEAT_TIMEOUT_S = 5.0
 
 
 def main(options: argparse.Namespace) -> int:
+    if is_terminal() and not options.no_chat:
+        _offer_first_model(options)
     with gc_paused():
         return run_until_stopped(_up(options))
+
+
+def _offer_first_model(options: argparse.Namespace) -> None:
+    """Offer to download a model if the assistant has none, and the Ollama of this machine neither.
+    Before the event loop: the question and the download block, and Ctrl-C ends them."""
+    data = context.data_directory(options)
+    for one in _specs(options):
+        if one.settings.kind != "assistant":
+            continue
+        if run_event_loop(choose_model(one, data)).has_idle_ollama:
+            try:
+                ollama.offer_pull(ollama.ollama_url(), ollama.SUGGESTED_MODEL)
+            except ConfigurationError as error:
+                say(f"model       {error}")
+            return
 
 
 async def _up(options: argparse.Namespace) -> int:

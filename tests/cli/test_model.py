@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import pty
 import stat
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,6 +15,7 @@ from spade_llm.cli.model import PROVIDERS, WantedModel
 from spade_llm.core.errors import ConfigurationError, ModelError, ModelFailure
 from spade_llm.core.settings import ProviderTable, load_agent, load_network_model
 from tests.cli.program import ROOT, Program, program_in
+from tests.cli.terminal import on_terminal
 from tests.openai_server import Call, Hang, OpenAIServer, Raw, Say, Status, running_server
 
 if TYPE_CHECKING:
@@ -240,55 +238,17 @@ async def test_a_rejected_key_is_asked_for_in_a_terminal(program: Program) -> No
     """What is typed is not shown; it is kept in a private file."""
     async with running_server(OpenAIServer(api_key=KEY)) as server:
         words = program.command("model", "set", "m", "--url", server.base_url)
-        status, output = await in_terminal(program, words, (b"API key for", f"{KEY}\n".encode()))
+        async with on_terminal(words, program.environment, is_typed=True) as terminal:
+            await terminal.shows("API key for 127.0.0.1 (not shown):")
+            terminal.type(f"{KEY}\n")
+            await terminal.shows("answers: begins after")
+            assert await terminal.ended() == 0
 
-    assert status == 0, output
-    assert "test        answers" in output
-    assert KEY not in output
+    assert KEY not in terminal.text
     path = program.data / "keys" / "127.0.0.1"
     assert path.read_text(encoding="utf-8").strip() == KEY
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert load_network_model(program.data / "model.toml").api_key_file == "keys/127.0.0.1"
-
-
-async def in_terminal(
-    program: Program, words: tuple[str, ...], *typed: tuple[bytes, bytes]
-) -> tuple[int, str]:
-    """Run a command in a terminal of its own; type each text once its prompt has appeared."""
-    control, terminal = pty.openpty()
-    process = await asyncio.create_subprocess_exec(
-        *words,
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
-        env=program.environment,
-        start_new_session=True,
-    )
-    os.close(terminal)
-    shown = b""
-    try:
-        async with asyncio.timeout(60):
-            for prompt, text in typed:
-                while prompt not in shown:
-                    shown += await asyncio.to_thread(os.read, control, 65536)
-                os.write(control, text)
-                shown += b"\n"
-            while block := await asyncio.to_thread(_read, control):
-                shown += block
-            status = await process.wait()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-        os.close(control)
-    return status, shown.decode()
-
-
-def _read(control: int) -> bytes:
-    try:
-        return os.read(control, 65536)
-    except OSError:  # Linux: the other end is closed.
-        return b""
 
 
 async def test_a_slow_model_is_waited_for_within_a_bound(
