@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from spade_llm.cli import ollama
 from spade_llm.cli.chat import is_terminal
-from spade_llm.cli.context import data_directory, is_named
+from spade_llm.cli.context import agent_directories, data_directory, is_named
 from spade_llm.cli.factory.deployment_spec import (
     read_deployment,
     read_spec,
@@ -24,6 +24,7 @@ from spade_llm.cli.factory.model_choice import (
     URLS,
     build_model,
     choose_model,
+    read_model_record,
 )
 from spade_llm.cli.factory.model_file import (
     MODEL_FILE,
@@ -97,7 +98,20 @@ def main(options: argparse.Namespace) -> int:
     target = _find_target(options, data)
     report = run_event_loop(_test(target.assistant, data))
     _show_report(report, options)
+    _note_running_model(report.choice, target.assistant, options)
     return 0 if report.probe else 1
+
+
+def _note_running_model(
+    choice: ModelChoice, assistant: DeploymentSpec, options: argparse.Namespace
+) -> None:
+    """Say so if the assistant that runs on this data uses another model."""
+    name = assistant.settings.jid.partition("@")[0]
+    for home in agent_directories(data_directory(options)):
+        record = read_model_record(home) if is_named(home.name, name) else None
+        if record is not None and record.description != choice.description:
+            note(options, f"running     {home.name}: {record.description}")
+            note(options, "restart     `spade-llm up` uses the model above from its next start on")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +187,7 @@ def _set(options: argparse.Namespace) -> int:
         key = {"api_key_file": str(_ask_key(wanted, data))}
         report = _write_and_test(wanted, key, target, options, data)
     _show_report(report, options, target.files)
-    if read_run_record(data) is not None:
-        note(options, "restart     `spade-llm up` uses it from its next start on")
+    _note_running_model(report.choice, target.assistant, options)
     return 0 if report.probe or wanted.kind == "offline" else 1
 
 

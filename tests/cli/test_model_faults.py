@@ -18,6 +18,7 @@ from spade_llm.cli.factory.model_choice import (
 )
 from spade_llm.core import directory_lock
 from spade_llm.core.errors import ContextTooLong, ModelFailure, ModelUnavailable
+from spade_llm.core.settings import load_agent
 from spade_llm.providers.fallback import ModelHealth
 from tests.cli.program import Program, program_in
 from tests.openai_server import OpenAIServer, Say, Status, running_server
@@ -94,8 +95,12 @@ async def test_an_answer_of_rules_in_the_place_of_a_model_has_its_own_exit_code(
             by_model = await program.run("ask", "hello")
             server.enqueue(Status(status=401))
             by_rules = await program.run("ask", "hello")
+            # Written where the running `up` has its agents.
+            changed = await program.run("model", "set", "other", "--url", server.base_url)
 
     assert by_model.status == 0
+    assert load_agent(program.agents / "assistant" / "agent.toml").provider.model == "other"
+    assert f"running     assistant@localhost: test at {server.base_url}" in changed.output
     assert (by_rules.status, "I follow simple rules" in by_rules.output) == (3, True)
     assert "the language model failed and rules answered" in by_rules.errors
 
