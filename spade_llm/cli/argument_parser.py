@@ -6,13 +6,13 @@ import argparse
 import os
 import re
 import sys
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from spade_llm.cli.terminal import style
+from spade_llm.core.text import suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 MAX_NUMBER = 1_000_000
 """Maximum number for any count argument: days, lines, uses."""
@@ -35,6 +35,7 @@ class CommandParser(argparse.ArgumentParser):
         if self._subparsers is not None and message.endswith("required: ACTION"):
             (action,) = self._subparsers._group_actions
             message = f"choose an ACTION: {', '.join(map(str, action.choices or ()))}"
+        message = message.replace("the following arguments are required:", "missing")
         self.exit(2, f"{prog}: {message} (see `{self.prog} --help`)\n")
 
     def parse_known_args(  # type: ignore[override]  # argparse has two overloads
@@ -64,12 +65,6 @@ class CommandParser(argparse.ArgumentParser):
         action = super().add_subparsers(**options)
         action.type = str
         return action
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Clause that names the known word nearest to a misspelt one; empty if none is near."""
-    near = get_close_matches(word, list(known), n=1, cutoff=0.7)
-    return f": did you mean {near[0]!r}?" if near else ""
 
 
 def one_line(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,8 @@ MIN_FREE_BYTES = 4_000_000
 needs 25 MB more."""
 OWN_SERVER_KINDS = frozenset({"auto", "embedded", "prosody"})
 
+LOGIN_TIMEOUT_S = 8.0
+"""Shorter than an agent's, which may start before its server."""
 DEFAULT_PERSON = "you"
 DEFAULT_ASSISTANT = "assistant"
 
@@ -99,7 +101,11 @@ class CliContext:
 
 
 def data_directory(options: argparse.Namespace) -> Path:
-    return Path(options.data).absolute() if options.data else default_data_directory()
+    """Directory of --data, else the default. Raises ConfigurationError: it is a file."""
+    data = Path(options.data).absolute() if options.data else default_data_directory()
+    if data.exists() and not data.is_dir():
+        raise ConfigurationError(f"--data: {str(data)!r} is a file: name a directory")
+    return data
 
 
 def default_data_directory() -> Path:
@@ -145,10 +151,19 @@ def find_context(options: argparse.Namespace, settings: AgentSettings | None = N
     record = read_run_record(data)
     if record is None:
         raise ConfigurationError(
-            f"nothing runs on the data in {str(data)!r}: start `spade-llm up` there,"
-            " name its directory with --data, or another server with --server HOST[:PORT]"
+            f"nothing runs on the data in {str(data)!r}: start `spade-llm up` there, name its"
+            f" directory with --data{_running_above(data)}, or another server with --server"
+            " HOST[:PORT]"
         )
     return context_of_run(record, data)
+
+
+def _running_above(data: Path) -> str:
+    """Clause that names the data directory of an `up` that was started in a folder above."""
+    for folder in data.parent.parents:
+        if (other := folder / data.name).is_dir() and read_run_record(other) is not None:
+            return f" ({str(other)!r} has a running one)"
+    return ""
 
 
 def absolute_path(text: str | None) -> Path | None:
@@ -176,7 +191,7 @@ async def login(jid: str, cli_context: CliContext) -> AsyncIterator[ChatAgent]:
 
     # Not available: messages for this person go on to their other clients.
     options = AgentOptions(
-        connection=cli_context.connection(),
+        connection=replace(cli_context.connection(), start_timeout_s=LOGIN_TIMEOUT_S),
         is_available=False,
         read_password=partial(cli_context.accounts.get, jid),
     )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 MAX_BYTES = 5 * 1024 * 1024
@@ -17,10 +19,17 @@ TAIL_BYTES = 2000
 TAIL_LINES = 5
 
 
-def log_to_file(data: Path, name: str) -> Path:
+@contextmanager
+def logged_to_file(data: Path, name: str) -> Iterator[None]:
+    """Log to DATA/log/NAME.log for the block."""
     path = log_path(data, name)
-    _log_to(RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=1, encoding="utf-8"))
-    return path
+    handler = RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=1, encoding="utf-8")
+    _log_to(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+        handler.close()
 
 
 def log_to_stderr() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from spade_llm.cli.output import note, show
 from spade_llm.cli.terminal import progress_bar, sanitize_line
 from spade_llm.core import directory_lock
-from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.core.text import pluralize
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.sqlite.connection import Transaction
@@ -202,6 +202,8 @@ def _import(home: Path, source: Path, options: argparse.Namespace) -> int:
             done = _imported(home / MEMORY_FILE, source, options)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{str(source)!r} cannot be read as text: {error}") from None
+    except InvalidArguments as error:
+        raise ConfigurationError(f"{str(source)!r}: {error}") from None
     for fault in done.faults:
         print(f"left out    {sanitize_line(fault)}", file=sys.stderr)
     if done.left_out > len(done.faults):

@@ -7,6 +7,7 @@ a gateway. `up --processes` keeps the socket, also between the death of a child 
 from __future__ import annotations
 
 import errno
+import os
 import socket
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -137,8 +138,10 @@ def _opened(wanted: _WantedAddress, say: Callable[[str], None]) -> Listener:
         except OSError as error:
             if wanted.setting_name or error.errno != errno.EADDRINUSE:
                 named = wanted.setting_name or "[http] host"
+                # asyncio's strerror repeats the address.
+                reason = os.strerror(error.errno) if error.errno else error.strerror
                 raise ConfigurationError(
-                    f"{named}: cannot listen at {wanted.host}:{wanted.port} ({error.strerror}):"
+                    f"{named}: cannot listen at {wanted.host}:{wanted.port} ({reason}):"
                     " stop the program that listens there, or choose another address with"
                     " --http HOST:PORT"
                 ) from None

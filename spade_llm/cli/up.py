@@ -29,7 +29,7 @@ from spade_llm.cli.installed_packages import (
     warn_of_package_conflicts,
     without_missing_extras,
 )
-from spade_llm.cli.logs import log_to_file
+from spade_llm.cli.logs import logged_to_file
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.sockets import HTTP_OFF, open_sockets, web_lines, with_allowed_hosts
 from spade_llm.cli.supervisor import supervise_local, supervise_processes
@@ -84,9 +84,9 @@ def _offer_first_model(options: argparse.Namespace) -> None:
 async def _up(options: argparse.Namespace) -> int:
     data = context.data_directory(options)
     context.check_disk_space(data)
-    with directory_lock.lock_directory(data, what=f"`spade-llm up` on the data in {str(data)!r}"):
-        # Within the lock: two processes cannot rotate one log file safely.
-        log_to_file(data, "up")
+    what = f"`spade-llm up` on the data in {str(data)!r}"
+    # The log within the lock: two processes cannot rotate one file safely.
+    with directory_lock.lock_directory(data, what=what), logged_to_file(data, "up"):
         say(f"data        {data}")
         warn_of_package_conflicts(say)
         try:

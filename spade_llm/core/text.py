@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pydantic import ValidationError
 
@@ -88,6 +89,12 @@ def validation_problems(error: ValidationError, *, whole: str, most: int = 5) ->
         f" {one['msg'][:MAX_FAULT_CHARS]}"
         for one in faults[:most]
     )
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Clause that names the known word nearest to a misspelt one; empty if none is near."""
+    near = get_close_matches(word, list(known), n=1, cutoff=0.7)
+    return f": did you mean {near[0]!r}?" if near else ""
 
 
 class LazyPattern:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import spade_llm
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.settings import AgentSettings, load_agent
+from spade_llm.xmpp.connection.jids import bare_jid
 from spade_llm.xmpp.connection.settings import full_jid
 
 if TYPE_CHECKING:
@@ -53,7 +54,13 @@ class DeploymentSpec:
 
 def read_spec(path: Path, *, domain: str) -> DeploymentSpec:
     """Raises ConfigurationError."""
-    return DeploymentSpec(path=path, settings=load_agent(path), domain=domain)
+    spec = DeploymentSpec(path=path, settings=load_agent(path), domain=domain)
+    try:
+        # Not with its own domain, which is no fault of this file.
+        bare_jid(full_jid(spec.settings.jid, "localhost"))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: jid: {error}") from None
+    return spec
 
 
 def read_deployment(folder: Path, *, domain: str) -> tuple[DeploymentSpec, ...]:
@@ -65,7 +72,11 @@ def read_deployment(folder: Path, *, domain: str) -> tuple[DeploymentSpec, ...]:
     paths = sorted(folder.glob(f"*/{AGENT_FILE}"))
     found = [read_spec(path, domain=domain) for path in paths]
     if not found:
-        raise ConfigurationError(f"--agents: there is no NAME/{AGENT_FILE} in {str(folder)!r}")
+        what = f"there is no NAME/{AGENT_FILE} in" if folder.is_dir() else "there is no folder"
+        raise ConfigurationError(
+            f"--agents: {what} {str(folder)!r}: name the folder that contains one folder for each"
+            " agent"
+        )
     by_jid: dict[str, DeploymentSpec] = {}
     for one in found:
         other = by_jid.setdefault(one.jid, one)

@@ -15,6 +15,7 @@ from pydantic import (
 
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.settings.environment import CollectorUrl, variable
+from spade_llm.core.settings.faults import fault_lines
 from spade_llm.core.settings.tables import (
     MAX_HUMAN_SECONDS_OF_TOOLS,
     AdmissionTable,
@@ -439,10 +440,7 @@ def _load(path: Path, schema: type[T]) -> T:
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path}: not valid TOML: {error}") from None
     except ValidationError as error:
-        lines = [
-            f"{path}: {_key(problem['loc'])}{_fix(problem['type'], problem['msg'])}"
-            for problem in error.errors(include_url=False, include_input=False)
-        ]
+        lines = (f"{path}: {line}" for line in fault_lines(error, schema))
         raise ConfigurationError("\n".join(lines)) from None
 
 
@@ -484,17 +482,3 @@ def read_secret(path: Path, file: str, *, key: str) -> str:
     if not secret:
         raise ConfigurationError(f"{path}: {key} {file!r} is empty")
     return secret
-
-
-def _key(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in location) + ": " if location else ""
-
-
-def _fix(kind: str, message: str) -> str:
-    match kind:
-        case "extra_forbidden":
-            return "unknown key: remove it, or check its spelling"
-        case "missing":
-            return "missing: add it"
-        case _:
-            return message.removeprefix("Value error, ")

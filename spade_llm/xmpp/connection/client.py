@@ -155,6 +155,9 @@ class XmppClient(ClientXMPP):
     Events of its own: `session_resumed`, instead of `session_start`.
     """
 
+    # Read by slixmpp's __del__, also of an object whose creation has failed.
+    _run_out_filters = None
+
     def __init__(
         self,
         jid: str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import random
 import socket
 import ssl
@@ -433,4 +434,6 @@ class XmppConnection:
 def _plain(reason: object) -> str:
     if isinstance(reason, socket.gaierror):
         return "the name cannot be resolved"
+    if isinstance(reason, OSError) and reason.errno:
+        return os.strerror(reason.errno)
     return str(reason or "")
