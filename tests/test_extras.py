@@ -68,10 +68,6 @@ NEEDS_AN_EXTRA = [
         "from spade_llm.context.token_counter import counter_for;"
         " counter_for(tokenizer=Path('tokenizer.json'))",
     ),
-    (
-        "documents,gateway",
-        "from spade_llm.cli import main; sys.exit(main(['up', '--data', 'data', '--no-chat']))",
-    ),
 ]
 
 
@@ -97,7 +93,7 @@ def test_a_missing_extra_is_named_with_its_command(
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("extra", "program"), NEEDS_AN_EXTRA[:-1])
+@pytest.mark.parametrize(("extra", "program"), NEEDS_AN_EXTRA)
 def test_one_extra_needs_no_other(extra: str, program: str, tmp_path: Path) -> None:
     done = _without_extras(program, tmp_path, but=extra)
 

@@ -1,9 +1,12 @@
-"""Pages name files that exist."""
+"""Pages name files that exist, and stand in the navigation of the site."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
+
+import yaml
 
 from tests.cli.program import ROOT
 
@@ -33,6 +36,16 @@ def test_each_python_file_that_a_page_names_exists() -> None:
         if path not in OWN_FILES_OF_READERS
         and not any(file.endswith(f"/{path}") for file in existing)
     ] == []
+
+
+def test_every_page_stands_once_in_the_navigation() -> None:
+    """Generated pages are compared by tests/site."""
+    navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    named = Counter(re.findall(r"'([\w./-]+\.md)'", str(navigation)))
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+
+    assert pages - set(named) == set(), "add it to nav in mkdocs.yml"
+    assert [page for page, count in named.items() if count > 1] == []
 
 
 def _python_files() -> list[Path]:
