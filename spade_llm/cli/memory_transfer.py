@@ -46,6 +46,7 @@ MEMORY_FILE = "memory.db"
 MAX_HEADER_BYTES = 16_384
 """Beginning of a file that tells whether it is a passport."""
 
+LINES_PER_REPORT = 500
 KIND_NAMES = {"entry": "memory", "decay": "decay policy", "audit": "audit record"}
 """Names of the kinds of records, in the singular, where they differ."""
 
@@ -226,7 +227,11 @@ def _imported(path: Path, source: Path, options: argparse.Namespace) -> memory_f
                 f"{str(source)!r} names the owner and subject of each memory itself:"
                 " remove --owner and --about"
             )
-        with source.open(encoding="utf-8", newline="\n") as lines:
+        with (
+            source.open(encoding="utf-8", newline="\n") as file,
+            progress_bar("imported", is_bytes=True) as progress,
+        ):
+            lines = _counted(file, source.stat().st_size, progress)
             return memory_file.import_lines(path, lines, is_dry_run=options.dry_run)
     target = ImportTarget(
         owner=normalize_subject(options.owner), subject=normalize_subject(options.about)
@@ -234,6 +239,18 @@ def _imported(path: Path, source: Path, options: argparse.Namespace) -> memory_f
     with progress_bar("imported", is_bytes=True) as progress:
         records = read_import(source, target, progress, format_name=options.format)
         return import_records(path, records, is_dry_run=options.dry_run)
+
+
+def _counted(
+    lines: Iterable[str], size: int, progress: memory_file.OnTransferProgress
+) -> Iterator[str]:
+    """The same lines; reports how much of the file they are, in bytes."""
+    done = 0
+    for number, line in enumerate(lines):
+        yield line
+        done += len(line.encode())
+        if number % LINES_PER_REPORT == 0:
+            progress(done, size)
 
 
 def _added(done: memory_file.ImportSummary) -> str:

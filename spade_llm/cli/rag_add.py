@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.output import note, show
-from spade_llm.cli.terminal import progress_bar, sanitize_line
+from spade_llm.cli.terminal import progress_bar, sanitize_line, warn
 from spade_llm.core.concurrency import for_each
 from spade_llm.core.errors import InvalidArguments, RequestFailed, RequestRefused
 from spade_llm.core.text import pluralize
@@ -65,7 +65,7 @@ class IngestOutput:
         self._total += 1
         self._left_out += 1
         self._failures += 1
-        print(f"left out    {sanitize_line(f'{source}: {reason}')}", file=sys.stderr)
+        warn(f"left out    {sanitize_line(f'{source}: {reason}')}")
 
     def close(self) -> int:
         """Print the totals, and return the exit code: 1 if a document was left out."""
@@ -86,9 +86,7 @@ class IngestOutput:
     def _say(self, done: Ingested) -> None:
         if done.left_out:
             self._failures += file_kind(done.source) is not None
-            print(
-                f"left out    {sanitize_line(f'{done.source}: {done.left_out}')}", file=sys.stderr
-            )
+            warn(f"left out    {sanitize_line(f'{done.source}: {done.left_out}')}")
         elif self._options.json or not sys.stderr.isatty():
             state = "unchanged" if done.was_unchanged else pluralize(done.chunks, "passage")
             show(self._options, done, f"added       {sanitize_line(done.source)}: {state}")

@@ -28,6 +28,12 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
+def warn(line: str) -> None:
+    """Print a line on standard error, in the place of a progress bar if one is there."""
+    is_terminal = sys.stderr.isatty()
+    print(f"\r\x1b[K{line}" if is_terminal else line, file=sys.stderr, flush=True)
+
+
 def has_colour(stream: TextIO | None = None) -> bool:
     """True if text on the stream (default: standard output) may have colours: it is a terminal
     that shows them, and NO_COLOR (no-color.org) is not set."""
@@ -75,8 +81,9 @@ def progress_bar(what: str, *, is_bytes: bool = False) -> Iterator[Callable[[int
             return
         share = done / total if total else 1.0
         bar = ("#" * round(WIDTH * share)).ljust(WIDTH, ".")
-        rate = f"{done / elapsed_s / 1e6:.1f} MB/s" if is_bytes else f"{done / elapsed_s:.0f}/s"
-        line = f"{what:<10}  [{bar}] {share:4.0%}  {rate}"
+        rate = f"{done / elapsed_s / 1e6:.1f} MB/s" if is_bytes else f"{done / elapsed_s:.3g}/s"
+        left = f"  {elapsed_s * (total - done) / done:.0f} s left" if 0 < done < total else ""
+        line = f"{what:<10}  [{bar}] {share:4.0%}  {rate}{left}"
         width = max(width, len(line))
         print(f"\r{line.ljust(width)}", end="", file=sys.stderr, flush=True)
 

@@ -5,16 +5,25 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.cli.command_line import SHORT_HELP, build_parser, main
+from spade_llm.cli.command_line import (
+    EXIT_RULES,
+    EXIT_SIGINT,
+    EXIT_SIGPIPE,
+    SHORT_HELP,
+    build_parser,
+    main,
+)
 from spade_llm.cli.terminal import style
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.version import __version__
+from tests.cli.program import ROOT
 from tests.cli.test_odd_arguments import leaf_commands
 from tests.cli.test_terminal import Terminal
 
@@ -107,6 +116,13 @@ def test_a_shell_gets_completions(line: str, expected: set[str]) -> None:
         words = pipe.read().split("\n")
 
     assert {word.strip() for word in words} == expected
+
+
+def test_the_page_lists_the_exit_codes() -> None:
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    codes = (0, 1, 2, EXIT_RULES, EXIT_SIGINT, EXIT_SIGPIPE)
+
+    assert [int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)] == [*codes]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

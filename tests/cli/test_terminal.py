@@ -44,5 +44,6 @@ def test_a_progress_bar_appears_only_if_it_takes_long(
         progress(5_000_000, 10_000_000)
 
     assert shown in screen.getvalue()
+    assert ("MB/s" in screen.getvalue(), "s left" in screen.getvalue()) == (bool(shown),) * 2
     assert bool(screen.getvalue()) is bool(shown)
     assert not screen.getvalue().rpartition("\r")[2]
