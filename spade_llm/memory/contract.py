@@ -717,12 +717,13 @@ class LearningStore(Protocol):
         episode: MemoryEntry,
         drafts: Sequence[MemoryDraft],
         *,
-        invalid: Sequence[str] = (),
+        invalid: Mapping[str, datetime] | None = None,
         confirmed: Sequence[str] = (),
     ) -> Sequence[str]:
         """Add the facts of an episode (an equal entry is reinforced), end the validity of the
-        entries `invalid` at the time of the episode, add the episode to the sources of the entries
-        `confirmed`, and mark the episode as read; return the ids of the added entries.
+        entries `invalid` at the time at which what ends it was said, add the episode to the sources
+        of the entries `confirmed`, and mark the episode as read; return the ids of the added
+        entries. An entry that was said later than that stays valid.
 
         Nothing is stored if the episode is gone, or some of its messages were excluded from
         learning since it was listed; in that case it stays unread."""

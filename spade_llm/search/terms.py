@@ -195,15 +195,15 @@ def encode_terms(content: str, context: str | None = None, tags: Iterable[str] =
     )
 
 
-def query_words(text: str) -> list[QueryWord]:
-    """Words of a query without stop words, each once, in order."""
+def query_words(text: str, *, limit: int = MAX_WORDS) -> list[QueryWord]:
+    """Words of a query without stop words, each once, in order; the first `limit`."""
     words = [word for word in dict.fromkeys(split_words(text)) if not _is_stop_word(word)]
     return [
         QueryWord(
             text=word,
             terms=tuple(dict.fromkeys((stem_hash(word, ENGLISH), stem_hash(word, SPANISH)))),
         )
-        for word in words[:MAX_WORDS]
+        for word in words[:limit]
     ]
 
 

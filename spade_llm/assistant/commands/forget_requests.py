@@ -333,7 +333,8 @@ def _draft_of(entry: MemoryEntry) -> MemoryDraft:
         session=entry.session,
         tags=entry.tags,
         metadata=entry.metadata,
-        valid_at=entry.valid_at,
+        # Not the time of the restoration: what was said since then is newer.
+        valid_at=entry.holds_since,
         origin=entry.origin,
     )
 

@@ -223,6 +223,11 @@ class MemoryBehaviour(Behaviour):
             logger.warning("notes about %s cannot be read: %s", peer, error)
             return ()
 
+    @property
+    def is_away(self) -> bool:
+        """True while the circuit breaker skips memory, since it did not answer in time."""
+        return self._recall.is_away("memory")
+
     async def away(self) -> tuple[str, ...]:
         """Names of the services that are unavailable now; the probes run concurrently."""
         are_there = await asyncio.gather(*map(_is_reachable, self._probes.values()))

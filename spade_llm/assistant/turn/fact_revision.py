@@ -8,74 +8,172 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.assistant.turn.recall import find_related
-from spade_llm.core.errors import RequestError, ServiceError
+from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
+from spade_llm.core.limits import LruDict
 from spade_llm.memory.contract import MemoryChange, OnError
 from spade_llm.search.memory_query import FACT_TYPES, MemoryFilter
-from spade_llm.understanding.replacement import replaces
+from spade_llm.understanding.features import is_changed
+from spade_llm.understanding.replacement import Statement, in_first_person, replaces
 from spade_llm.understanding.statements import read_message, statements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
-    from spade_llm.memory.contract import MemoryStore
+    from spade_llm.memory.contract import BatchResult, MemoryEntry, SearchResult
+    from spade_llm.search.memory_query import MemoryQuery
 
 logger = logging.getLogger(__name__)
 
 DEADLINE_S = 2.0
-"""Deadline for the search, and for the update, in seconds; the same as for recall."""
+"""Deadline for the searches, and for the update, in seconds; the same as for recall."""
 MAX_CANDIDATES = 30
 """Memories that are compared with what a message says."""
 MAX_CHARS = 1500
 """Maximum length of a message in characters: a longer one is more likely pasted than said."""
 MAX_EARLIER_MESSAGES = 12
 """The person's messages before it that a correction may refer to."""
+MAX_PENDING = 20
+"""Messages of one person that wait for memory; beyond, the oldest are left to the learner."""
+MAX_PEOPLE = 1000
+"""People with messages that wait."""
 
 
-async def find_replaced(
-    memory: MemoryStore, text: str, said_before: Sequence[str], *, subject: str
-) -> tuple[str, ...]:
-    """Ids of the memories about a person that a message of theirs replaces or takes back.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidMessage:
+    """A message of a person, and when it was said."""
 
-    `said_before`: that person's messages before it in the conversation, oldest first; the last
-    MAX_EARLIER_MESSAGES are read. `subject`: the person's bare JID. Only memories about them are
-    searched, so that nothing that is said changes what is known of another person.
+    text: str
+    said_before: tuple[str, ...] = ()
+    """That person's messages before it in the conversation, oldest first; the last
+    MAX_EARLIER_MESSAGES are read."""
+    at: datetime
 
-    Never raises for a memory that is away or does not answer in time: the turn goes on, and the
-    learner compares the memories again after the conversation.
+
+class RevisableMemory(Protocol):
+    """Memory operations that a revision needs."""
+
+    async def search(self, query: MemoryQuery) -> SearchResult: ...
+
+    async def update_many(
+        self, changes: Sequence[MemoryChange], *, on_error: OnError = OnError.ROLLBACK
+    ) -> BatchResult: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What was found before a turn; nothing has changed yet."""
+
+    subject: str
+    closings: Mapping[str, datetime]
+    """Ids of memories that no longer hold, and since when."""
+    compared: tuple[SaidMessage, ...] = ()
+    waiting: tuple[SaidMessage, ...] = ()
+    """Messages for which memory did not answer in time."""
+
+
+class FactRevision:
+    """Closes what messages replace, each message once.
+
+    Messages that could not be compared, since memory was away or too slow, are compared before the
+    next one of the same person. They are in RAM: after a restart, the learner finds what its rules
+    know.
     """
-    if len(text) > MAX_CHARS or not read_message(text).may_change:
-        return ()
-    earlier = statements_of(said_before[-MAX_EARLIER_MESSAGES:])
-    # With the statement before it, which it may correct without naming it.
-    words = " ".join([text, *earlier[-1:]])
-    which = MemoryFilter(subject=subject, types=FACT_TYPES)
-    try:
-        async with asyncio.timeout(DEADLINE_S):
-            entries = await find_related(memory, words, which=which, limit=MAX_CANDIDATES)
-    except (RequestError, ServiceError, TimeoutError) as error:
-        logger.warning("memories of %s were not compared with a message: %s", subject, error)
-        return ()
-    reading = read_message(text, earlier, [one.content for one in entries])
-    return tuple(
-        one.id
-        for one in entries
-        if one.content == reading.takes_back
-        or any(replaces(statement, one.content) for statement in reading.statements)
-    )
+
+    def __init__(self, memory: RevisableMemory, *, deadline_s: float = DEADLINE_S) -> None:
+        self._memory = memory
+        self._deadline_s = deadline_s
+        self._waiting: LruDict[str, deque[SaidMessage]] = LruDict(MAX_PEOPLE)
+
+    async def compare(
+        self, message: SaidMessage, *, subject: str, is_away: bool = False
+    ) -> Comparison:
+        """Find the memories about a person that a message of theirs, or one that waits, replaces
+        or takes back: those that were said before it.
+
+        `subject`: the person's bare JID. Only memories about them are searched, so that nothing
+        that is said changes what is known of another person. `is_away`: memory has just not
+        answered; the message waits at once.
+
+        Never raises for a memory that is away or does not answer in time: the turn goes on.
+        """
+        waiting = deque(self._waiting.get(subject, ()))
+        if len(message.text) <= MAX_CHARS and read_message(message.text).may_change:
+            waiting.append(message)
+        closings: dict[str, datetime] = {}
+        compared: list[SaidMessage] = []
+        try:
+            if waiting and not is_away:
+                async with asyncio.timeout(self._deadline_s):
+                    while waiting:
+                        for one in await self._replaced(waiting[0], subject):
+                            closings.setdefault(one.id, waiting[0].at)
+                        compared.append(waiting.popleft())
+        except (RequestError, ServiceError, TimeoutError) as error:
+            reason = str(error) or "no answer in time"
+            logger.warning("memories of %s were not compared with a message: %s", subject, reason)
+            code = error.wire_code if isinstance(error, RequestError) else ""
+            if isinstance(error, InvalidArguments) or code == InvalidArguments.code:
+                # The message is at fault, and would be again.
+                compared.append(waiting.popleft())
+        return Comparison(
+            subject=subject,
+            closings=closings,
+            compared=tuple(compared),
+            waiting=tuple(waiting),
+        )
+
+    async def close(self, found: Comparison) -> frozenset[str]:
+        """End the validity of what was found, as of the time at which the messages were said;
+        returns the ids. If memory does not answer in time, the messages are compared again."""
+        waiting = found.waiting
+        if found.closings:
+            changes = [MemoryChange(id=id, invalid_at=at) for id, at in found.closings.items()]
+            try:
+                async with asyncio.timeout(self._deadline_s):
+                    await self._memory.update_many(changes, on_error=OnError.CONTINUE)
+            except (RequestError, ServiceError, TimeoutError) as error:
+                reason = str(error) or "no answer in time"
+                logger.warning("%d outdated memories were not closed: %s", len(changes), reason)
+                waiting = (*found.compared, *waiting)
+        # Another turn of this person may have left messages meanwhile.
+        known = [one for one in self._waiting.pop(found.subject, ()) if one not in found.compared]
+        if left := [*dict.fromkeys([*known, *waiting])]:
+            self._waiting[found.subject] = deque(left, maxlen=MAX_PENDING)
+        return frozenset(found.closings)
+
+    async def _replaced(self, message: SaidMessage, subject: str) -> list[MemoryEntry]:
+        """Memories that were said before a message, and that it replaces or takes back."""
+        earlier = statements_of(message.said_before[-MAX_EARLIER_MESSAGES:])
+        # With the statement before it, which it may correct without naming it.
+        words = " ".join([message.text, *earlier[-1:]])
+        which = MemoryFilter(subject=subject, types=FACT_TYPES)
+        found = await find_related(self._memory, words, which=which, limit=MAX_CANDIDATES)
+        entries = [one for one in found if one.holds_since < message.at]
+        reading = read_message(message.text, earlier, [one.content for one in entries])
+        replaced = [
+            one
+            for one in entries
+            if any(replaces(statement, one.content) for statement in reading.statements)
+        ]
+        return [
+            one
+            for one in entries
+            if one in replaced
+            or one.content == reading.takes_back
+            or any(_has_replaced(other, one) for other in replaced)
+        ]
 
 
-async def close(memory: MemoryStore, ids: Sequence[str]) -> frozenset[str]:
-    """End the validity of these memories now; returns the ids, none if memory is unavailable."""
-    now = datetime.now(UTC)
-    changes = [MemoryChange(id=id, invalid_at=now) for id in ids]
-    try:
-        async with asyncio.timeout(DEADLINE_S):
-            await memory.update_many(changes, on_error=OnError.CONTINUE)
-    except (RequestError, ServiceError, TimeoutError) as error:
-        logger.warning("%d outdated memories were not closed: %s", len(ids), error)
-        return frozenset()
-    return frozenset(ids)
+def _has_replaced(new: MemoryEntry, old: MemoryEntry) -> bool:
+    """Check whether a memory that is over replaced an older one, which was not closed then: a
+    correction names only the last value, and an older one must not hold again."""
+    if new.holds_since <= old.holds_since:
+        return False
+    text = in_first_person(new.content)
+    return replaces(Statement(text=text, is_change=is_changed(text)), old.content)

@@ -31,8 +31,9 @@ from spade_llm.assistant.turn.context_builder import (
 from spade_llm.assistant.turn.documents import check_namespace_access
 from spade_llm.assistant.turn.fact_revision import (
     MAX_EARLIER_MESSAGES,
-    close,
-    find_replaced,
+    Comparison,
+    FactRevision,
+    SaidMessage,
 )
 from spade_llm.assistant.turn.memory_selection import select_memories
 from spade_llm.assistant.turn.memory_toolbox import MemoryToolbox
@@ -68,6 +69,7 @@ from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
+    from datetime import datetime
 
     from spade_llm.assistant.config import TurnLimits
     from spade_llm.assistant.history.conversations import Conversation
@@ -132,6 +134,7 @@ class LLMBehaviour(Behaviour):
         """Locks of conversations and peers; no turn begins while they are held."""
         self._system_prompt = system_prompt
         self._memory = memory
+        self._revision = None if memory.memory is None else FactRevision(memory.memory)
         self._memory_offer = memory_offer
         self._token_counters = TokenCounterCache()
         self.shared_tools = CombinedToolbox(toolboxes, list_timeout_s=LIST_DEADLINE_S)
@@ -229,15 +232,15 @@ class LLMBehaviour(Behaviour):
             return await self._respond_with_options(
                 conversation, attempt, turn_input, turn_input.context
             )
-        toolbox = self.toolbox_of(turn_input.peer, turn_input.kept_in)
-        recalled, replaced, specs = await asyncio.gather(
+        toolbox = self.toolbox_of(turn_input.peer, turn_input.kept_in, said_at=turn_input.at)
+        recalled, comparison, specs = await asyncio.gather(
             self._memory.recall(turn_input.text, subject=turn_input.peer),
             self._load_and_compare(conversation, turn_input),
             toolbox.list(),
         )
         # Before anything is stored: options that cannot be met leave no trace.
         tools = offered_tools(specs, turn_input.wishes)
-        recalled = await self._revised(recalled, replaced)
+        recalled = await self._revised(recalled, comparison)
         recalled = replace(recalled, heard=turn_input.heard, replied_to=turn_input.replied_to)
         attempt.question = user_message(turn_input.text, peer=turn_input.speaker)
         history = (*conversation.messages, attempt.question)
@@ -259,18 +262,18 @@ class LLMBehaviour(Behaviour):
 
     async def _load_and_compare(
         self, conversation: Conversation, turn_input: ChatTurnInput
-    ) -> tuple[str, ...]:
+    ) -> Comparison | None:
         """Load the conversation, to whose statements the message may refer; then find what it
         replaces."""
         await self._memory.load(conversation)
-        return await self._find_replaced(conversation, turn_input)
+        return await self._compared(conversation, turn_input)
 
-    async def _find_replaced(
+    async def _compared(
         self, conversation: Conversation, turn_input: ChatTurnInput
-    ) -> tuple[str, ...]:
-        """Ids of the memories that the message says are outdated."""
-        if self._memory.memory is None or turn_input.message.said.is_passing:
-            return ()
+    ) -> Comparison | None:
+        """The memories that the message says are outdated; None if it is not compared."""
+        if self._revision is None or turn_input.message.said.is_passing:
+            return None
         # In a room, what another occupant said is not corrected by this one.
         name = safe_name(turn_input.speaker)
         # From the end: a conversation may hold thousands of messages.
@@ -279,16 +282,17 @@ class LLMBehaviour(Behaviour):
             for one in reversed(conversation.messages)
             if one["role"] == "user" and one.get("name") == name
         )
-        said_before = [*islice(own, MAX_EARLIER_MESSAGES)][::-1]
-        return await find_replaced(
-            self._memory.memory, turn_input.text, said_before, subject=turn_input.peer
+        said_before = (*islice(own, MAX_EARLIER_MESSAGES),)[::-1]
+        message = SaidMessage(text=turn_input.text, said_before=said_before, at=turn_input.at)
+        return await self._revision.compare(
+            message, subject=turn_input.peer, is_away=self._memory.is_away
         )
 
-    async def _revised(self, recalled: RecallResult, replaced: Sequence[str]) -> RecallResult:
+    async def _revised(self, recalled: RecallResult, found: Comparison | None) -> RecallResult:
         """What was recalled, without the memories that are outdated; these are closed."""
-        if self._memory.memory is None or not replaced:
+        if self._revision is None or found is None:
             return recalled
-        closed = await close(self._memory.memory, replaced)
+        closed = await self._revision.close(found)
         kept = tuple(one for one in recalled.memories if one.entry.id not in closed)
         return replace(recalled, memories=kept)
 
@@ -302,7 +306,7 @@ class LLMBehaviour(Behaviour):
         """Respond with the context that the options select, instead of the assistant's defaults."""
         tool_options = turn_input.wishes
         toolbox = (
-            self.toolbox_of(turn_input.peer, turn_input.kept_in)
+            self.toolbox_of(turn_input.peer, turn_input.kept_in, said_at=turn_input.at)
             if tool_options.are_any_wanted
             else CombinedToolbox([])  # Nobody waits for tools that are not to be called.
         )
@@ -318,8 +322,8 @@ class LLMBehaviour(Behaviour):
         # Before anything is stored: options that cannot be met leave no trace.
         tools = offered_tools(specs, tool_options)
         # Also without memory in the context: what is said is stored, and so is what it changes.
-        replaced = await self._find_replaced(conversation, turn_input)
-        recalled = await self._revised(recalled, replaced)
+        comparison = await self._compared(conversation, turn_input)
+        recalled = await self._revised(recalled, comparison)
         available = ContextSources(
             history=tuple(conversation.messages) if context_options.reads_history else (),
             recalled=replace(recalled, heard=turn_input.heard, replied_to=turn_input.replied_to),
@@ -441,13 +445,19 @@ class LLMBehaviour(Behaviour):
         left_s = self._paused_until - time.monotonic()
         return [_PAUSE.format(describe_seconds(left_s))] if left_s > 0 else []
 
-    def toolbox_of(self, peer: str, conversation: str | None = None) -> CombinedToolbox:
+    def toolbox_of(
+        self, peer: str, conversation: str | None = None, *, said_at: datetime | None = None
+    ) -> CombinedToolbox:
         """Toolbox for this bare JID's turns; memories stored by its tools belong to the
-        conversation."""
+        conversation, and hold since `said_at`."""
         if self._memory.memory is None:
             return CombinedToolbox([self.shared_tools])
         own = MemoryToolbox(
-            self._memory.memory, self._memory_offer, subject=peer, session=conversation
+            self._memory.memory,
+            self._memory_offer,
+            subject=peer,
+            session=conversation,
+            said_at=said_at,
         )
         return CombinedToolbox([own, self.shared_tools])
 

@@ -21,6 +21,7 @@ from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from spade_llm.memory.tools.category_tools import MemoryTool
     from spade_llm.memory.tools.toolset import EntryTool
@@ -66,7 +67,8 @@ class _NamedTool(Protocol):
 
 
 class MemoryToolbox:
-    """Satisfies Toolbox, about one subject only; what is stored belongs to `session`."""
+    """Satisfies Toolbox, about one subject only; what is stored belongs to `session`, and holds
+    since `said_at` (None: since it is stored)."""
 
     def __init__(
         self,
@@ -75,8 +77,11 @@ class MemoryToolbox:
         *,
         subject: str,
         session: str | None = None,
+        said_at: datetime | None = None,
     ) -> None:
-        scope = SubjectScope(store=memory, owner=offer.owner, subject=subject, session=session)
+        scope = SubjectScope(
+            store=memory, owner=offer.owner, subject=subject, session=session, said_at=said_at
+        )
         self._tools = {tool.spec.name: tool for tool in _offered(memory, offer, scope)}
 
     async def list(self) -> Sequence[ToolSpec]:
@@ -94,7 +99,9 @@ def _offered(
     memory: OfferedMemory, offer: MemoryOffer, scope: SubjectScope
 ) -> Iterator[_NamedTool]:
     if offer.tools is not MemoryToolSet.ENTRIES:
-        yield from map(_BaseTool, MemoryTools(memory, scope.subject, scope.session))
+        yield from map(
+            _BaseTool, MemoryTools(memory, scope.subject, scope.session, said_at=scope.said_at)
+        )
     if offer.tools is not MemoryToolSet.BASE:
         yield from map(
             _EntryToolAdapter, entry_tools(scope, max_batch=offer.max_batch, model=offer.model)

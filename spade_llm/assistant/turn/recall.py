@@ -6,9 +6,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.assistant.turn import turn_recorder
@@ -24,6 +25,7 @@ from spade_llm.memory.validity import apply_validity, successors
 from spade_llm.providers.offline.language import key_words
 from spade_llm.rag.contract import RetrievalOptions
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
+from spade_llm.search.terms import MAX_WORDS, query_words
 from spade_llm.understanding.answers import asks_about_past
 from spade_llm.understanding.features import related_words
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.turn.options import ContextOptions
     from spade_llm.memory.contract import MemoryEntry, MemoryStore
+    from spade_llm.memory.learning.extractor import KnownMemories
     from spade_llm.rag.contract import Retriever, ScoredChunk
 
 logger = logging.getLogger(__name__)
@@ -47,6 +50,8 @@ MAX_QUESTION_CHARS = 2000
 is there."""
 MAX_REQUESTED_MEMORIES = 32
 """Asked for where the asker decides the budget: some stand in the history, and are left out."""
+MAX_RELATED = 4 * MAX_WORDS
+"""Words of a text and its concepts that are searched for."""
 MAX_SUCCESSORS = 16
 """Memories that are read for what replaced an outdated message."""
 CIRCUIT_BREAKER_S = 10.0
@@ -250,7 +255,7 @@ class Recall:
 
 
 async def find_related(
-    memory: MemoryStore,
+    memory: KnownMemories,
     text: str,
     *,
     which: MemoryFilter,
@@ -258,7 +263,11 @@ async def find_related(
     with_messages: bool = False,
 ) -> list[MemoryEntry]:
     """Memories that share a word or a concept with a text (`moved` finds `live`), for a comparison
-    by rules. Raises RequestError, ServiceError."""
+    by rules. Raises RequestError, ServiceError.
+
+    A search reads MAX_WORDS words, and the words of three concepts are more than that: the others
+    are searched for beside it, up to MAX_RELATED.
+    """
     query = MemoryQuery(
         text=f"{text} {related_words(text)}",
         mode=SearchMode.KEYWORD,
@@ -266,7 +275,15 @@ async def find_related(
         which=which,
         with_messages=with_messages,
     )
-    return [hit.entry for hit in (await memory.search(query)).hits]
+    words = [one.text for one in query_words(query.text, limit=MAX_RELATED)]
+    parts = [words[at : at + MAX_WORDS] for at in range(0, len(words), MAX_WORDS)]
+    results = await asyncio.gather(
+        *(memory.search(replace(query, text=" ".join(part))) for part in parts)
+    )
+    # The best of each search first.
+    ranked = chain.from_iterable(zip_longest(*(found.hits for found in results)))
+    entries = {hit.entry.id: hit.entry for hit in ranked if hit is not None}
+    return list(entries.values())[:limit]
 
 
 async def _successors(

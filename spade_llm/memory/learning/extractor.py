@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from spade_llm.memory.contract import MemoryDraft, MemoryEntry, ObservedMessage, SearchResult
     from spade_llm.search.memory_query import MemoryQuery
@@ -30,8 +31,8 @@ class EpisodeReading:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractedFacts:
     drafts: tuple[MemoryDraft, ...] = ()
-    invalid: tuple[str, ...] = ()
-    """Ids of entries that are true no longer."""
+    invalid: Mapping[str, datetime] = field(default_factory=dict)
+    """Ids of entries that are true no longer, and when what ended them was said."""
     confirmed: tuple[str, ...] = ()
     """Ids of entries that say, in other words, what the episode says, too."""
 

@@ -11,6 +11,7 @@ from spade_llm.core.text import single_line
 from spade_llm.memory.contract import MemoryDraft
 from spade_llm.memory.learning.episodes import speaker_name
 from spade_llm.memory.learning.extractor import ExtractedFacts, current_about_subject
+from spade_llm.memory.learning.novelty import topic_stems
 from spade_llm.memory.learning.structured_answer import StructuredAnswer
 from spade_llm.providers.model import ToolSpec
 from spade_llm.search.memory_query import (
@@ -24,6 +25,7 @@ from spade_llm.search.memory_query import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.learning.extractor import EpisodeReading, KnownMemories
@@ -163,7 +165,7 @@ class ModelExtractor:
         found = await EXTRACTION_ANSWER.request(self._model, messages, deadline_s=self._deadline_s)
         return ExtractedFacts(
             drafts=tuple(_fact_draft(fact, reading) for fact in found.facts),
-            invalid=_superseded(found, candidates),
+            invalid=_superseded(found, candidates, reading),
         )
 
 
@@ -191,14 +193,31 @@ async def _related_known(reading: EpisodeReading, known: KnownMemories) -> list[
     until = max(message.at for message in reading.messages)
     entries = current_about_subject(reading, [hit.entry for hit in found.hits])
     # A conversation that is read late must not close what was learned after it.
-    return [entry for entry in entries if (entry.valid_at or entry.created_at) <= until]
+    return [entry for entry in entries if entry.holds_since <= until]
 
 
-def _superseded(found: _FactsFields, candidates: Sequence[MemoryEntry]) -> tuple[str, ...]:
-    """A number that was not given means nothing."""
-    numbers = (number for fact in found.facts for number in fact.contradicts)
-    ids = (candidates[n - 1].id for n in numbers if 1 <= n <= len(candidates))
-    return tuple(dict.fromkeys(ids))
+def _superseded(
+    found: _FactsFields, candidates: Sequence[MemoryEntry], reading: EpisodeReading
+) -> dict[str, datetime]:
+    """Ids of facts that no longer hold, and since when; a number that was not given is skipped."""
+    return {
+        candidates[number - 1].id: _said_at(fact, reading)
+        for fact in found.facts
+        for number in fact.contradicts
+        if 1 <= number <= len(candidates)
+    }
+
+
+def _said_at(fact: _FactFields, reading: EpisodeReading) -> datetime:
+    """Time of the message that says most of a fact, the latest of several; the beginning of the
+    episode if none shares a word with it."""
+    words = topic_stems(fact.content)
+    own = [message for message in reading.messages if message.role == "user"]
+    shared, at = max(
+        (len(words & topic_stems(message.content)), message.at)
+        for message in own or reading.messages
+    )
+    return at if shared else reading.episode.holds_since
 
 
 def _fact_draft(fact: _FactFields, reading: EpisodeReading) -> MemoryDraft:
@@ -211,7 +230,7 @@ def _fact_draft(fact: _FactFields, reading: EpisodeReading) -> MemoryDraft:
         subject=episode.subject,
         session=episode.session,
         metadata={"about": single_line(fact.about, 100)} if is_other else {},
-        valid_at=episode.valid_at,
+        valid_at=_said_at(fact, reading),
         origin=Origin.EXTRACTED,
         sources=(episode.id,),
     )

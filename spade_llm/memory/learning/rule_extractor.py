@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.contract import MemoryDraft
+from spade_llm.memory.contract import MemoryDraft, ObservedMessage
 from spade_llm.memory.learning.episodes import speaker_name
 from spade_llm.memory.learning.exclusive_facts import (
     exclusive_search_words,
@@ -31,12 +31,13 @@ from spade_llm.search.memory_query import (
 )
 from spade_llm.search.sentences import split_sentences
 from spade_llm.understanding.clauses import ClauseKind, split_clauses
+from spade_llm.understanding.features import related_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from spade_llm.memory.contract import MemoryEntry, ObservedMessage
+    from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.learning.exclusive_facts import ExclusiveValue
     from spade_llm.memory.learning.extractor import EpisodeReading, KnownMemories
     from spade_llm.memory.learning.fact_rules import FactRule
@@ -169,15 +170,15 @@ class RuleExtractor:
 
     async def extract(self, reading: EpisodeReading, known: KnownMemories) -> ExtractedFacts:
         kept: list[StatedFact] = []
-        invalid: list[str] = []
+        invalid: dict[str, datetime] = {}
         for fact in extract_stated_facts(reading.messages):
             old = await _superseded_by(fact, reading, known)
-            if all(_valid_since(one) < fact.at for one in old):
+            if all(one.holds_since < fact.at for one in old):
                 kept.append(fact)
-                invalid.extend(one.id for one in old)
+                invalid |= {one.id: fact.at for one in old}
         return ExtractedFacts(
             drafts=tuple(_fact_draft(fact, reading) for fact in kept),
-            invalid=tuple(dict.fromkeys(invalid)),
+            invalid=invalid,
         )
 
 
@@ -279,8 +280,10 @@ async def _superseded_by(
         return []
     names = _names(fact, reading)
     which = MemoryFilter(subject=reading.episode.subject, types=FACT_TYPES)
+    slot = exclusive_search_words(fact.exclusive_value.slot)
     query = MemoryQuery(
-        text=f"{fact.content} {exclusive_search_words(fact.exclusive_value.slot)}",
+        # Told facts have other words: `I moved to Rome`.
+        text=f"{fact.content} {slot} {related_words(fact.content)}",
         mode=SearchMode.KEYWORD,
         limit=MAX_CANDIDATES,
         which=which,
@@ -289,19 +292,24 @@ async def _superseded_by(
     return [
         entry
         for entry in current_about_subject(reading, [hit.entry for hit in found.hits])
-        if (other := parse_exclusive_fact(entry.content, names))
-        and fact.exclusive_value.contradicts(other)
+        if any(map(fact.exclusive_value.contradicts, _exclusive_values(entry, names)))
     ]
+
+
+def _exclusive_values(entry: MemoryEntry, names: frozenset[str]) -> Iterable[ExclusiveValue]:
+    """Value of a learned fact, or of a told one in the first person (`I live in Rome`); none if it
+    tells several facts, or if it is not known which of several people told it."""
+    if learned := parse_exclusive_fact(entry.content, names):
+        return [learned]
+    said = ObservedMessage(id="", role="user", content=entry.content, at=entry.holds_since)
+    facts = extract_stated_facts([said]) if names.issuperset(_USER) else []
+    return [one.exclusive_value for one in facts if one.exclusive_value and len(facts) == 1]
 
 
 def _names(fact: StatedFact, reading: EpisodeReading) -> frozenset[str]:
     """Names of the person in facts. `the user` is included only if there is a single speaker."""
     speakers = {speaker_name(one) for one in reading.messages if one.role == "user"}
     return frozenset({fact.speaker}) if len(speakers) > 1 else frozenset({fact.speaker, *_USER})
-
-
-def _valid_since(entry: MemoryEntry) -> datetime:
-    return entry.valid_at or entry.created_at
 
 
 def _fact_draft(fact: StatedFact, reading: EpisodeReading) -> MemoryDraft:

@@ -9,7 +9,7 @@ from uuid import UUID
 from spade_llm.memory import validation
 from spade_llm.memory.contract import MessageRange
 from spade_llm.memory.sqlite import consent, conversations, entries, queries, reflection
-from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VISIBLE
+from spade_llm.memory.sqlite.queries import OWNED_ENTRY, SAID_BEFORE, VISIBLE
 from spade_llm.memory.sqlite.rows import (
     ENTRY_COLUMNS,
     MESSAGE_COLUMNS,
@@ -23,6 +23,7 @@ from spade_llm.search.memory_query import MemoryType, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from spade_llm.memory.contract import (
         ConsentingPerson,
@@ -88,7 +89,8 @@ MARK_READ = f"""
 
 CLOSE_FACT = f"""
     UPDATE entry SET invalid_at = :at, updated_at = max(updated_at, :now)
-    WHERE {OWNED_ENTRY} AND id = :id AND (invalid_at IS NULL OR invalid_at > :at)
+    WHERE {OWNED_ENTRY} AND id = :id AND {SAID_BEFORE}
+        AND (invalid_at IS NULL OR invalid_at > :at)
     RETURNING seq
 """
 
@@ -164,7 +166,7 @@ class SQLiteLearningStore:
         episode: MemoryEntry,
         drafts: Sequence[MemoryDraft],
         *,
-        invalid: Sequence[str] = (),
+        invalid: Mapping[str, datetime] | None = None,
         confirmed: Sequence[str] = (),
     ) -> Sequence[str]:
         whole = [
@@ -179,7 +181,10 @@ class SQLiteLearningStore:
         ]
         for draft in whole:
             validation.check_draft(draft)
-        closed, same = validation.parse_ids(invalid), validation.parse_ids(confirmed)
+        closed = {
+            validation.parse_id(id): to_microseconds(at) for id, at in (invalid or {}).items()
+        }
+        same = validation.parse_ids(confirmed)
         return await self._database.write(
             lambda tx: self._save_facts(tx, episode, whole, closed, same)
         )
@@ -244,7 +249,7 @@ class SQLiteLearningStore:
         tx: Transaction,
         episode: MemoryEntry,
         drafts: Sequence[MemoryDraft],
-        invalid: Sequence[bytes],
+        invalid: Mapping[bytes, int],
         confirmed: Sequence[bytes],
     ) -> Sequence[str]:
         owner, now, id = episode.owner, self._now(), UUID(episode.id).bytes
@@ -259,8 +264,7 @@ class SQLiteLearningStore:
             return []
         for same in confirmed:
             entries.add_source(tx, owner, same, id)
-        at = to_microseconds(episode.valid_at or episode.created_at)
-        for ended in invalid:
+        for ended, at in invalid.items():
             closed = tx.all(CLOSE_FACT, {"owner": owner, "id": ended, "at": at, "now": now})
             tx.mark_changed(owner, [entry_key(seq) for (seq,) in closed])
         if invalid:

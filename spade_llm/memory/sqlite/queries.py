@@ -45,6 +45,10 @@ VALID_NOW = """
     AND (invalid_at IS NULL OR invalid_at > :now)
 """
 
+SAID_BEFORE = "coalesce(valid_at, created_at) < :at"
+"""Condition for facts that something said at `at` may end: whichever way a contradiction is found,
+and however late, only what was said later ends the validity of a fact."""
+
 VALID_AT = (
     "coalesce(valid_at, created_at) <= :as_of AND (invalid_at IS NULL OR invalid_at > :as_of)"
 )

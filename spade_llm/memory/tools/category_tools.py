@@ -17,6 +17,7 @@ from spade_llm.search.memory_query import ANY_MEMORY, Category, MemoryFilter, Me
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from spade_llm.memory.contract import MemoryEntry, MemoryPage, MemoryStore, SearchResult
     from spade_llm.memory.retrieval import RetrievableMemory
@@ -187,15 +188,22 @@ class CategorisedMemory(Protocol):
 class SubjectMemory:
     """A CategorisedMemory over a store, about one subject or (None) about any.
 
-    New entries belong to `session`; searches cover all sessions.
+    New entries belong to `session`, and hold since `said_at` (None: since they are stored);
+    searches cover all sessions.
     """
 
     def __init__(
-        self, store: CategoryStore, *, subject: str | None = None, session: str | None = None
+        self,
+        store: CategoryStore,
+        *,
+        subject: str | None = None,
+        session: str | None = None,
+        said_at: datetime | None = None,
     ) -> None:
         self._store = store
         self._subject = subject
         self._session = session
+        self._said_at = said_at
 
     async def store_memory(
         self, category: str, content: str, context: str | None = None, confidence: float = 1.0
@@ -207,6 +215,7 @@ class SubjectMemory:
             confidence=confidence,
             subject=self._subject,
             session=self._session,
+            valid_at=self._said_at,
         )
         return (await self._store.add(draft)).id
 
@@ -371,13 +380,18 @@ class RetrieveMemoryTool(TextTool):
 class MemoryTools:
     """The three tools over any MemoryStore, local or remote, about one subject or (None) any.
 
-    New entries belong to `session`.
+    New entries belong to `session`, and hold since `said_at` (None: since they are stored).
     """
 
     def __init__(
-        self, store: MemoryStore, subject: str | None = None, session: str | None = None
+        self,
+        store: MemoryStore,
+        subject: str | None = None,
+        session: str | None = None,
+        *,
+        said_at: datetime | None = None,
     ) -> None:
-        memory = SubjectMemory(store, subject=subject, session=session)
+        memory = SubjectMemory(store, subject=subject, session=session, said_at=said_at)
         self.store = AgentBaseMemoryStoreTool(memory)
         self.search = AgentBaseMemorySearchTool(memory)
         self.list = AgentBaseMemoryListTool(memory)

@@ -74,6 +74,7 @@ class DraftArguments(ToolArguments):
             ttl_s=ttl_s,
             subject=scope.subject,
             session=scope.session,
+            valid_at=scope.said_at,
         )
 
 

@@ -197,6 +197,9 @@ class SubjectScope:
     """Person that the memories are about; None: any person or none."""
     session: str | None = None
     """The conversation that new ones belong to; what is found may be of any."""
+    said_at: datetime | None = None
+    """Time of the message in which new ones are said, from which they hold: a model may store them
+    long after the next message has come. None: the time of storage."""
 
     def check_agent(self, agent_id: str | None) -> None:
         """Check that `agent_id` is the owner or None; the owner is given by the server, never by an

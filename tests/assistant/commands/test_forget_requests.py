@@ -266,7 +266,7 @@ async def test_what_was_no_longer_true_is_not_true_after_undo() -> None:
 
         assert not (await store.list(MemoryFilter(subject=ANA))).entries
         (former,) = (await store.list(MemoryFilter(subject=ANA, with_invalid=True))).entries
-        assert former.invalid_at == entry.created_at
+        assert former.invalid_at == former.holds_since == entry.created_at
 
 
 async def test_another_person_can_neither_choose_nor_undo() -> None:

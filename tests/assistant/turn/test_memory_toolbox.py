@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -52,6 +53,20 @@ async def memory(tmp_path: Path) -> AsyncIterator[OwnedMemory]:
 
 def toolbox(memory: OwnedMemory, tools: MemoryToolSet, subject: str = ADA) -> MemoryToolbox:
     return MemoryToolbox(memory, MemoryOffer(owner=OWNER, tools=tools), subject=subject)
+
+
+@pytest.mark.parametrize("tool", ["store_memory", "memory_store"])
+async def test_what_is_stored_late_holds_since_it_was_said(memory: OwnedMemory, tool: str) -> None:
+    said_at = datetime(2026, 3, 1, 9, tzinfo=UTC)
+    offer = MemoryOffer(owner=OWNER, tools=MemoryToolSet.ALL)
+    arguments = {"content": "I live in Rome"}
+    if tool == "store_memory":
+        arguments["category"] = "fact"
+
+    await MemoryToolbox(memory, offer, subject=ADA, said_at=said_at).call(tool, arguments)
+
+    (entry,) = (await memory.list()).entries
+    assert entry.holds_since == said_at
 
 
 @pytest.mark.parametrize(

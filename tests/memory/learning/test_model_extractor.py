@@ -84,7 +84,7 @@ async def test_known_facts_are_numbered_and_closed_by_number() -> None:
 
     result = await extract(model, known=known)
 
-    assert result.invalid == (known.entries[0].id,)
+    assert list(result.invalid) == [known.entries[0].id]
     asked = json.loads(str(model.requests[0].messages[1]["content"]))
     assert asked["known_facts"] == [
         {"number": 1, "fact": "Ana lives in Madrid."},
@@ -96,7 +96,7 @@ async def test_what_was_learned_after_the_conversation_cannot_be_closed_by_it() 
     later = entry("Ana lives in Oslo.", at=AT + timedelta(days=1))
     model = ScriptedProvider([called(FACT | {"contradicts": [1]})])
 
-    assert (await extract(model, known=Known(later))).invalid == ()
+    assert (await extract(model, known=Known(later))).invalid == {}
 
 
 async def test_a_conversation_is_data_that_cannot_end_its_message() -> None:

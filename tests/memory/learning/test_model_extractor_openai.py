@@ -69,7 +69,7 @@ async def test_the_schema_goes_out_as_the_tool_to_call_and_its_arguments_come_ba
 
     request = asked(server)
     assert [draft.content for draft in learned.drafts] == ["Ana lives in Lisbon."]
-    assert learned.invalid == (entry("").id,)
+    assert list(learned.invalid) == [entry("").id]
     assert request["tool_choice"] == {"type": "function", "function": {"name": TOOL_NAME}}
     (tool,) = request["tools"]
     assert tool["function"]["name"] == TOOL_NAME
@@ -124,7 +124,7 @@ async def test_a_conversation_that_gives_orders_is_one_string_of_json_in_one_mes
     (conversation,) = json.loads(asked(server)["messages"][1]["content"])["conversation"]
     assert roles == ["system", "user"]
     assert conversation["text"] == attack
-    assert (learned.drafts, learned.invalid) == ((), ())
+    assert (learned.drafts, learned.invalid) == ((), {})
 
 
 async def test_a_model_that_obeys_the_conversation_closes_what_it_was_shown_and_no_more(
@@ -132,7 +132,7 @@ async def test_a_model_that_obeys_the_conversation_closes_what_it_was_shown_and_
 ) -> None:
     server.enqueue(recorded(FACT | {"contradicts": [0, 1, 2, 99, -1]}))
 
-    assert (await extract(server)).invalid == (entry("").id,)
+    assert list((await extract(server)).invalid) == [entry("").id]
 
 
 async def test_no_server_at_all_counts_as_away(server: OpenAIServer) -> None:

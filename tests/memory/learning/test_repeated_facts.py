@@ -177,6 +177,29 @@ async def test_what_holds_again_is_learned_again(
     assert [one.content for one in await facts(store)] == ["The user lives in Rome."]
 
 
+async def test_an_old_message_that_is_learned_late_closes_no_newer_fact(
+    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+) -> None:
+    await said(store, clock, "I live in Rome.")
+    clock.now += timedelta(days=1)
+    await told(store, "I moved to Oslo")
+    await learned(backend, clock)
+
+    assert [one.content for one in await facts(store)] == ["I moved to Oslo"]
+
+
+async def test_a_learned_change_closes_what_was_told_before(
+    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+) -> None:
+    await told(store, "Vivo en Madrid")
+    clock.now += timedelta(days=1)
+    await said(store, clock, "me he mudado a Jaén")
+    await told(store, "Me he mudado a Jaén")
+    await learned(backend, clock)
+
+    assert [one.content for one in await facts(store)] == ["Me he mudado a Jaén"]
+
+
 @pytest.mark.parametrize("how", ["forget", "delete", "correct"])
 async def test_what_was_removed_before_it_was_learned_does_not_come_back(
     backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock, how: str

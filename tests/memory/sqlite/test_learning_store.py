@@ -123,10 +123,11 @@ async def test_what_an_episode_says_is_kept_with_its_source(
     store: OwnedMemory, learning: LearningStore
 ) -> None:
     kept = await one_episode(store, learning)
-    old = await store.add(MemoryDraft(content="Ada lives in York"))
+    before = NOON - timedelta(days=1)
+    old = await store.add(MemoryDraft(content="Ada lives in York", valid_at=before))
 
     (id,) = await learning.save_facts(
-        kept, [MemoryDraft(content="Ada lives in Bath")], invalid=[old.id]
+        kept, [MemoryDraft(content="Ada lives in Bath")], invalid={old.id: NOON}
     )
 
     fact = await store.get(id)
@@ -134,6 +135,17 @@ async def test_what_an_episode_says_is_kept_with_its_source(
     assert fact.valid_at == NOON
     assert (await store.get(old.id)).invalid_at == NOON
     assert list(await learning.unread_episodes()) == []
+
+
+async def test_only_what_was_said_before_is_closed(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    kept = await one_episode(store, learning)
+    later = await store.add(MemoryDraft(content="Ada lives in York", valid_at=NOON))
+
+    await learning.save_facts(kept, (), invalid={later.id: NOON})
+
+    assert (await store.get(later.id)).invalid_at is None
 
 
 async def test_what_was_learned_once_is_not_learned_twice(
