@@ -50,6 +50,13 @@ class _Evidence:
     concepts: frozenset[str]
     is_event: bool
     """It tells an event that ends facts of other concepts."""
+    is_fact: bool
+    """It is a memory, and no message."""
+
+    def is_later_than(self, at: datetime) -> bool:
+        """Check whether it was said later. A fact that a message gave holds at its end, and is
+        later than the sentences of that message: `I dropped out, I'm doing nursing now`."""
+        return self.since > at or (self.is_fact and self.since == at)
 
     def ends(self, sentence: str, concepts: frozenset[str]) -> bool:
         """Check whether it replaces an earlier sentence with these concepts."""
@@ -112,7 +119,7 @@ def successors(
         one
         for one in candidates
         if any(
-            evidence.since > at and evidence.ends(text, concepts)
+            evidence.is_later_than(at) and evidence.ends(text, concepts)
             for evidence in (*_evidence_of_facts([one]), *_evidence_of_messages([one]))
             for text, concepts, at in said
         )
@@ -134,7 +141,7 @@ def _evidence_of_facts(hits: Sequence[ScoredMemory]) -> list[_Evidence]:
         one
         for entry in facts
         if entry.invalid_at is None and entry.origin not in (Origin.PATTERN, Origin.REFLECTION)
-        for one in _evidence([_statement(entry.content)], entry.holds_since)
+        for one in _evidence([_statement(entry.content)], entry.holds_since, is_fact=True)
     ]
 
 
@@ -148,13 +155,16 @@ def _evidence_of_messages(hits: Sequence[ScoredMemory]) -> list[_Evidence]:
     ]
 
 
-def _evidence(statements: Sequence[Statement], since: datetime) -> list[_Evidence]:
+def _evidence(
+    statements: Sequence[Statement], since: datetime, *, is_fact: bool = False
+) -> list[_Evidence]:
     return [
         _Evidence(
             statement=one,
             since=since,
             concepts=_concepts_of(one.text),
             is_event=ends(one.text, EVENT_CONCEPTS),
+            is_fact=is_fact,
         )
         for one in statements
     ]
@@ -201,7 +211,7 @@ def _checked(
     if len(entry.content) > MAX_MESSAGE_CHARS and entry.origin is Origin.MESSAGE:
         return hit
     at = entry.holds_since
-    later = [one for one in evidence if one.since > at]
+    later = [one for one in evidence if one.is_later_than(at)]
     closed = [one for one in former if one.invalid_at is not None and one.invalid_at >= at]
     if not (later or closed):
         return hit

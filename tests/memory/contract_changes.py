@@ -398,16 +398,6 @@ async def test_what_is_no_longer_true_is_found_as_of_then(store: OwnedMemory) ->
     assert (await store.get(old.id)).invalid_at == then + timedelta(days=900)
 
 
-async def test_a_memory_cannot_end_before_it_holds(store: OwnedMemory) -> None:
-    entry = await store.add(GOOD)
-    before = entry.created_at - timedelta(seconds=1)
-
-    with pytest.raises(REFUSED, match="invalid_at: must not be before"):
-        await store.update(MemoryChange(id=entry.id, invalid_at=before))
-
-    assert (await store.get(entry.id)).invalid_at is None
-
-
 async def test_what_was_closed_can_be_learned_anew(store: OwnedMemory) -> None:
     old = await store.add(GOOD)
     await store.update(MemoryChange(id=old.id, invalid_at=old.created_at))

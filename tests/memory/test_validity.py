@@ -62,6 +62,18 @@ def test_a_message_that_a_later_one_replaces_is_left_out() -> None:
     ]
 
 
+def test_a_fact_is_later_than_the_sentences_of_its_own_message() -> None:
+    hits = [
+        hit("I live in Madrid. Oh, I moved to Valencia", days_ago=10),
+        hit("I moved to Valencia", days_ago=10, origin=Origin.TOLD),
+    ]
+
+    assert texts(apply_validity(hits, now=NOW)) == [
+        "Oh, I moved to Valencia",
+        "I moved to Valencia",
+    ]
+
+
 def test_what_is_said_now_counts_as_the_latest_message() -> None:
     hits = [hit("I live in Madrid", days_ago=100)]
 

@@ -67,7 +67,7 @@ class RevisableMemory(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What was found before a turn; nothing has changed yet."""
+    """Result of a comparison before a turn; nothing has changed yet."""
 
     subject: str
     closings: Mapping[str, datetime]

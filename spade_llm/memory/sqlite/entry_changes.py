@@ -111,9 +111,6 @@ def update_entry(
     """Change an entry and return it. Raises NotFound, Unauthorised, InvalidArguments."""
     id = parse_id(wanted.id)
     there = accessible_entry(transaction, caller, id, access=MemoryAccess.WRITE, now=now)
-    if wanted.invalid_at is not None and wanted.invalid_at < there.entry.holds_since:
-        since = there.entry.holds_since.isoformat()
-        raise InvalidArguments(f"invalid_at: must not be before {since}, since when it holds")
     columns = _changed_columns(there.entry, wanted, now=now, ttl_s=ttl_s)
     which: Mapping[str, SqlValue] = {"owner": there.owner, "seq": there.seq, "now": now}
     if wanted.content is not None and wanted.content != there.entry.content:
