@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -152,6 +152,7 @@ async def rag(part: Part) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def assistant(part: Part) -> AsyncIterator[None]:
+    from bench.embedder import local_embedder
     from spade_llm.agents import LLMAgent, Services
     from spade_llm.context import WindowSizeContext
     from spade_llm.providers import LLMProvider
@@ -161,13 +162,15 @@ async def assistant(part: Part) -> AsyncIterator[None]:
     services = Services(memory=MEMORY, rag=RAG, tools=(TOOLS,))
     limits = ModelLimits(max_concurrency=part.most_calls) if part.most_calls else None
     model = LLMProvider.create_vllm(MODEL, base_url=part.model_url, limits=limits)
-    async with model as provider:
+    vectors = local_embedder(account.data) if part.has_services else nullcontext()
+    async with model as provider, vectors as embedder:
         agent = LLMAgent(
             account.jid,
             account.password,
             provider,
             WindowSizeContext(max_messages=20),
             services=services if part.has_services else None,
+            embedder=embedder,
             options=account.options,
         )
         async with running(agent):

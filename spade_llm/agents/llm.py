@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.turn.turn import TurnMiddleware
     from spade_llm.context import ContextManagement
     from spade_llm.messaging import AclMessage
+    from spade_llm.providers.embedder import Embedder
     from spade_llm.providers.model import ChatModel
     from spade_llm.tools.toolbox import Toolbox
 
@@ -96,8 +97,9 @@ class LLMAgent(AssistantControls):
     """Talks with people and programs; reaches memory, documents and tools by messages.
 
     The first five parameters are those of specs/5; what spade_llm 0.2/0.3 takes by keyword is taken
-    too (agents/assistant_keywords.py). `options=None`: it logs in where the environment says
-    (agents/default_connection.py).
+    too (agents/assistant_keywords.py). `embedder`: computes the vector of a question once for
+    memory and documents, if their agents use the same model; None: each computes its own.
+    `options=None`: it logs in where the environment says (agents/default_connection.py).
     """
 
     _goes_on_after_marker: ClassVar[bool] = False
@@ -114,6 +116,7 @@ class LLMAgent(AssistantControls):
         services: Services | None = None,
         limits: TurnLimits | None = None,
         conduct: AssistantConfig | None = None,
+        embedder: Embedder | None = None,
         options: AgentOptions | None = None,
         **program: Unpack[AssistantKeywords],
     ) -> None:
@@ -159,7 +162,7 @@ class LLMAgent(AssistantControls):
             if documents
             else None
         )
-        self.memory_behaviour = self._memory_behaviour(services, retriever, conduct)
+        self.memory_behaviour = self._memory_behaviour(services, retriever, conduct, embedder)
         tool_agents = [ToolsClient(self.node.requester, one) for one in services.tools]
         model = InstrumentedModel(provider)
         self.provider = provider
@@ -253,6 +256,7 @@ class LLMAgent(AssistantControls):
         services: Services,
         retriever: TrustedDocumentRetriever | None,
         conduct: AssistantConfig,
+        embedder: Embedder | None,
     ) -> MemoryBehaviour:
         ask = self.node.requester
         named = (("memory", services.memory), ("documents", services.rag))
@@ -260,6 +264,7 @@ class LLMAgent(AssistantControls):
             memory=MemoryClient(ask, services.memory) if services.memory else None,
             retriever=retriever,
             outbox=self._outbox,
+            embedder=embedder,
             probes={
                 name: partial(agent_status.ask_status, ask, jid, timeout_s=STATUS_TIMEOUT_S)
                 for name, jid in named

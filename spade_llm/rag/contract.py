@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from spade_llm.search.query_vector import QueryVector
+
 if TYPE_CHECKING:
     from spade_llm.rag.loading.chunking import Splitting
 
@@ -43,6 +45,8 @@ class RetrievalOptions:
     out."""
     merge_neighbours: bool = True
     """True: consecutive chunks of a document are merged into one passage."""
+    vector: QueryVector | None = None
+    """Vector of the query's text; None: the library computes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from spade_llm.providers.embedder import Embedder
     from spade_llm.rag.store.registry import Namespace
+    from spade_llm.search.query_vector import QueryVector
 
 REINDEX_COMMAND = "spade-llm rag reindex"
 BATCH = 256
@@ -38,8 +39,17 @@ async def embed_batch(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.fl
     return await _embed_within(embedder, texts, BATCH_TIMEOUT_S)
 
 
-async def embed_query(embedder: Embedder, query: str) -> NDArray[np.float32]:
-    """Raises ModelUnavailable, after QUERY_TIMEOUT_S at the latest."""
+async def embed_query(
+    embedder: Embedder, query: str, given: QueryVector | None = None
+) -> NDArray[np.float32]:
+    """The vector that came with the query, if it is of this embedder's model, otherwise a new one.
+
+    Raises:
+        InvalidArguments: the given vector is none of this model.
+        ModelUnavailable: after QUERY_TIMEOUT_S at the latest.
+    """
+    if given is not None and given.model == embedder.name and embedder.dimension is not None:
+        return given.unpack(embedder.dimension)
     vectors = await _embed_within(embedder, [query], QUERY_TIMEOUT_S)
     return vectors.reshape(-1)
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from spade_llm.rag.ranking import ChunkGroup, FoundChunk, NearestChunks, VectorIndex
     from spade_llm.rag.store.registry import Namespace, Registry
     from spade_llm.search.passage_index import PassageIndex
+    from spade_llm.search.query_vector import QueryVector
 
 _log = logging.getLogger(__name__)
 
@@ -150,7 +151,7 @@ class HybridSearch:
             return Retrieval(chunks=())
         if self._on_asked is not None:
             self._on_asked(namespaces)
-        vector, degraded = await self._vector(namespaces, query)
+        vector, degraded = await self._vector(namespaces, query, options.vector)
         ready = await self._words.ready([one.id for one in namespaces], patience_s=self._patience_s)
         unread = ", ".join(one.name for one in namespaces if one.id not in ready)
         if unread:
@@ -170,7 +171,7 @@ class HybridSearch:
         )
 
     async def _vector(
-        self, namespaces: Sequence[Namespace], query: str
+        self, namespaces: Sequence[Namespace], query: str, given: QueryVector | None
     ) -> tuple[NDArray[np.float32] | None, str]:
         if self._embedder is None:
             return None, _NO_EMBEDDER
@@ -179,7 +180,7 @@ class HybridSearch:
         if all(namespace.model is None for namespace in namespaces):
             return None, _NO_EMBEDDER
         try:
-            vector = await embed_query(self._embedder, query)
+            vector = await embed_query(self._embedder, query, given)
         except ModelUnavailable:
             return None, "embedder unavailable: keywords only"
         count = sum(namespace.words_only for namespace in namespaces)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from spade_llm.search.query_vector import QueryVector
+
 
 class Category(StrEnum):
     """Category that the model gives to a memory (specs/1)."""
@@ -139,6 +141,8 @@ class MemoryQuery:
     """Order of the hits; which they are is decided by the score, except for IMPORTANCE and
     CREATED_AT with `min_score` 0, which order all that matches."""
     explain: bool = False
+    vector: QueryVector | None = None
+    """Vector of `text`; None: the store computes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.history.memory_outbox import MemoryOutbox
     from spade_llm.assistant.turn.options import ContextOptions
     from spade_llm.memory.contract import HistoryStore, OwnedMemory, ScoredMemory
+    from spade_llm.providers.embedder import Embedder
     from spade_llm.rag.contract import Retriever
 
 logger = logging.getLogger(__name__)
@@ -137,6 +138,7 @@ class MemoryBehaviour(Behaviour):
     """Access of an assistant to memory and documents. `memory` and `retriever` may be clients or
     local; either may be None.
 
+    `embedder`: computes the vectors of questions for both, see Recall.
     `probes` check the availability of services that are separate agents, by name.
     """
 
@@ -146,6 +148,7 @@ class MemoryBehaviour(Behaviour):
         memory: OwnedMemory | None,
         retriever: Retriever | None,
         outbox: MemoryOutbox,
+        embedder: Embedder | None = None,
         probes: Mapping[str, Probe] | None = None,
         notes: NotesSource | None = None,
     ) -> None:
@@ -162,7 +165,7 @@ class MemoryBehaviour(Behaviour):
         self._probes = probes or {}
         self._notes = notes
         self._used_ids: deque[str] = deque(maxlen=MAX_USED_MEMORIES)
-        self._recall = Recall(memory=memory, retriever=retriever)
+        self._recall = Recall(memory=memory, retriever=retriever, embedder=embedder)
         self._outbox = outbox
         self._history_loader = HistoryLoader(memory, outbox) if memory is not None else None
         self._load_limiter = ConcurrencyLimiter(MAX_CONCURRENT, name="memory", max_waiting=None)

@@ -18,13 +18,14 @@ from spade_llm.assistant.turn.memory_selection import (
     above_relevance_floor,
     without_repeated,
 )
-from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
+from spade_llm.core.errors import InvalidArguments, ModelUnavailable, RequestError, ServiceError
 from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.memory.contract import ScoredMemory, SearchOutcome
 from spade_llm.memory.validity import apply_validity, successors
 from spade_llm.providers.offline.language import key_words
 from spade_llm.rag.contract import RetrievalOptions
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
+from spade_llm.search.query_vector import QueryVector
 from spade_llm.search.terms import MAX_WORDS, query_words
 from spade_llm.understanding.answers import asks_about_past
 from spade_llm.understanding.features import related_words
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.turn.options import ContextOptions
     from spade_llm.memory.contract import MemoryEntry, MemoryStore
+    from spade_llm.providers.embedder import Embedder
     from spade_llm.memory.learning.extractor import KnownMemories
     from spade_llm.rag.contract import Retriever, ScoredChunk
 
@@ -90,19 +92,25 @@ class RecallBudget:
 
 
 class Recall:
-    """Asks the memory and the retriever that an agent has; either may be None."""
+    """Asks the memory and the retriever that an agent has; either may be None.
+
+    `embedder`: computes the vector of a question once for both, if their model is the same. None:
+    each computes its own.
+    """
 
     def __init__(
         self,
         *,
         memory: MemoryStore | None,
         retriever: Retriever | None,
+        embedder: Embedder | None = None,
         budget: RecallBudget | None = None,
         deadline_s: float = DEADLINE_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._memory = memory
         self._retriever = retriever
+        self._embedder = embedder
         self._budget = budget or RecallBudget()
         self._deadline_s = deadline_s
         self._clock = clock
@@ -121,9 +129,12 @@ class Recall:
         """Recall memories and passages relevant to the question; a service's failure never
         raises."""
         question = question[-MAX_QUESTION_CHARS:]
-        options = RetrievalOptions(max_tokens=self._budget.passage_tokens)
+        vector = await self._vector(question)
+        options = RetrievalOptions(max_tokens=self._budget.passage_tokens, vector=vector)
         passages = partial(self._passages, question, subject, self._budget.passages, options)
-        memories = self._memories_about(question, subject, limit=self._budget.memories)
+        memories = self._memories_about(
+            question, subject, limit=self._budget.memories, vector=vector
+        )
         return await self._found(memories, passages)
 
     async def wished(
@@ -132,17 +143,36 @@ class Recall:
         """Recall what the context options select. Unlike in `about`, neighbouring chunks stay
         separate passages."""
         question = question[-MAX_QUESTION_CHARS:]
+        use_memory = context_options.use_memory and bool(context_options.memory_types)
+        vector = None
+        if use_memory and context_options.use_documents:
+            vector = await self._vector(question)
         memories: RecallQuery[ScoredMemory] = _nothing
-        if context_options.use_memory and context_options.memory_types:
+        if use_memory:
             types = context_options.memory_types
-            memories = self._memories_about(question, subject, types, limit=MAX_REQUESTED_MEMORIES)
+            memories = self._memories_about(
+                question, subject, types, limit=MAX_REQUESTED_MEMORIES, vector=vector
+            )
         passages: RecallQuery[ScoredChunk] = _nothing
         if context_options.use_documents:
             options = RetrievalOptions(
-                namespaces=context_options.namespaces, merge_neighbours=False
+                namespaces=context_options.namespaces, merge_neighbours=False, vector=vector
             )
             passages = partial(self._passages, question, subject, context_options.top_k, options)
         return await self._found(memories, passages)
+
+    async def _vector(self, question: str) -> QueryVector | None:
+        """Vector of a question that memory and documents are asked; None: each computes its own."""
+        embedder, asked = self._embedder, (self._memory, self._retriever)
+        if embedder is None or None in asked or any(map(self.is_away, _PHASES)):
+            return None
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                (vector,) = await embedder.embed([question])
+        except (ModelUnavailable, TimeoutError) as error:
+            logger.warning("no vector of a question: %s", error or "timeout")
+            return None
+        return QueryVector.of(embedder.name, vector)
 
     async def _found(
         self, ask_memory: RecallQuery[ScoredMemory], ask_rag: RecallQuery[ScoredChunk]
@@ -168,6 +198,7 @@ class Recall:
         types: tuple[MemoryType, ...] = ALL_TYPES,
         *,
         limit: int,
+        vector: QueryVector | None = None,
     ) -> RecallQuery[ScoredMemory]:
         """Messages of conversations count as episodes. A question without a word of content
         (a greeting) asks for none of them: only other greetings are near to it. One about the past
@@ -186,6 +217,7 @@ class Recall:
             ),
             with_messages=MemoryType.EPISODIC in types and bool(key_words(question)),
             with_patterns=MemoryType.PROCEDURAL in types,
+            vector=vector,
         )
         return partial(self._memories, self._memory, query)
 

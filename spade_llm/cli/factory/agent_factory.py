@@ -190,6 +190,7 @@ async def _assistant(
             recall_tokens=settings.memory.recall_tokens,
         ),
         conduct=await _assistant_config(spec, model, factory, stack),
+        embedder=await factory.embedders.get(spec) if settings.context.vectors else None,
         options=_options(spec, factory),
     )
     home, health = factory.place.data / "agents" / spec.jid, agent.model_health

@@ -376,8 +376,11 @@ class EmbeddingWorker:
 
     async def _vectors(self, rows: Sequence[RowToEmbed]) -> dict[int, NDArray[np.float32]]:
         """Vectors of the rows' texts, by key."""
+        given = {row.key: self._ranker.given_vector(row.owner, row.content_hash) for row in rows}
+        known = {key: vector for key, vector in given.items() if vector is not None}
+        rows = [row for row in rows if row.key not in known]
         if not rows:
-            return {}
+            return known
         try:
             async with asyncio.timeout(BATCH_TIMEOUT_S):
                 vectors = await self._embedder.embed([row.content for row in rows])
@@ -385,7 +388,7 @@ class EmbeddingWorker:
             raise ModelUnavailable(
                 f"{self._embedder.name!r} computed no vectors within {BATCH_TIMEOUT_S:g} s"
             ) from None
-        return dict(zip((row.key for row in rows), vectors, strict=True))
+        return known | dict(zip((row.key for row in rows), vectors, strict=True))
 
     async def _embedded(
         self, rows: Sequence[RowToEmbed], vectors: NDArray[np.float32]

@@ -12,11 +12,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from spade_llm.core.errors import ModelUnavailable, StorageFailed
+from spade_llm.core.limits import LruDict
 from spade_llm.memory.contract import SearchOutcome
 from spade_llm.memory.sqlite.index_rows import PAGE_ROWS, all_index_rows, index_rows_by_key
 from spade_llm.memory.sqlite.rows import to_microseconds
 from spade_llm.search.memory_index import OwnerIndex
 from spade_llm.search.memory_query import ANY_MEMORY, MemoryQuery, SearchMode, SortBy
+from spade_llm.search.terms import content_hash
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
@@ -49,6 +51,8 @@ MAX_AWAITED_ROWS = 64
 """Maximum number of new rows with vectors that a semantic search waits for; an import has more."""
 MAX_AWAIT_S = 0.5
 """Maximum wait in seconds for these vectors."""
+MAX_GIVEN_VECTORS = 256
+"""Maximum number of vectors that are kept of those that came with queries: 1.5 KB each."""
 MAX_INLINE_READ_ROWS = 32
 """Maximum number of changed rows that are read in the event loop's thread."""
 MERGE_DELAY_S = 0.05
@@ -125,6 +129,10 @@ class IndexRanker:
         self._size_bytes = 0
         self.searched_at = float("-inf")
         """Time of the last search, by the event loop's clock."""
+        self._given_vectors: LruDict[tuple[str, int], NDArray[np.float32]] = LruDict(
+            MAX_GIVEN_VECTORS
+        )
+        """Vectors that came with queries, by owner and hash of the text."""
         self._threads: ThreadPoolExecutor | None = None
         self._refresh_task: asyncio.Task[None] | None = None
 
@@ -190,7 +198,11 @@ class IndexRanker:
             if query.mode is SearchMode.SEMANTIC:
                 # Not under the lock: the embedding worker takes it too, to compute the surprise.
                 await self._await_new_vectors(cached)
-            vector = await self._query_vector(cached.index, query)
+            vector = self._given_vector(cached.index, query)
+            if vector is None:
+                vector = await self._query_vector(cached.index, query)
+            elif scopes is None:
+                self._given_vectors[owner, content_hash(query.text)] = vector
             async with cached.lock:
                 if ranks_by_importance(query):
                     # Every search counts uses; only queries like this one depend on them.
@@ -373,6 +385,23 @@ class IndexRanker:
         with suppress(TimeoutError):
             async with asyncio.timeout(MAX_AWAIT_S):
                 await self._wait_idle()
+
+    def given_vector(self, owner: str, content_hash: int) -> NDArray[np.float32] | None:
+        """Vector of a text that came with a query of the same owner: an assistant searches with a
+        message before it stores it. Never for another owner, since nothing proves it right."""
+        return self._given_vectors.get((owner, content_hash))
+
+    def _given_vector(self, index: OwnerIndex, query: MemoryQuery) -> NDArray[np.float32] | None:
+        """Vector that came with the query, if it is of this model and of the text to embed. Raises
+        InvalidArguments."""
+        given, embedder = query.vector, self._embedder
+        if given is None or embedder is None or query.mode is SearchMode.KEYWORD:
+            return None
+        if given.model != embedder.name or embedder.dimension is None:
+            return None
+        if query.mode is SearchMode.RECALL and index.without_names(query.text) != query.text:
+            return None
+        return given.unpack(embedder.dimension)
 
     async def _query_vector(
         self, index: OwnerIndex, query: MemoryQuery
