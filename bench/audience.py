@@ -1,8 +1,10 @@
-"""A thousand people, ten messages each, a model that thinks for 200 ms and takes 256 calls at once.
+"""Throughput with a thousand people, ten messages each, and a model that takes 200 ms and 256 calls
+at once.
 
-Everybody is a connection of their own (bench/lean_client.py), says one thing, waits for its answer,
-and says the next. Answers are checked, each against its own question. The ideal is what the model
-alone allows; how much of it two cores can reach is said by the processor time of each process.
+Each person has a connection (bench/lean_client.py), waits for the answer, and sends the next
+message. Each answer is checked against its question. The model alone would allow more than two
+cores can serve, so the goal is a ratio to the bare bot; rows by process tell where the processor
+time goes.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ CALLS_AT_ONCE = 256
 IDEAL_PER_S = CALLS_AT_ONCE / MODEL_S
 PEOPLE = 1000
 PATIENCE_S = 200.0
-MOST = Goal(limit=0.9, is_ratio=True, is_least=True)
+RATE = Goal(limit=1.2, is_ratio=True, is_least=True)
 FLAT = Goal(limit=1.1, is_ratio=True)
 
 
@@ -195,13 +197,14 @@ def _without_services(pids: Mapping[str, int]) -> dict[str, int]:
 def _rows(alone: Outcome, bot: Outcome, people: int) -> list[Row]:
     grown_kb = 1024 * (alone.end_mb - alone.before_mb) / people
     return [
-        _rate("audience, model 200 ms, 256 calls at once: chats", alone, goal=MOST),
+        _rate("audience, model 200 ms, 256 calls at once: chats", alone),
         Row(
             name="… against the bare bot",
             unit="per s",
             ours=alone.per_s,
             baseline=bot.per_s,
             baseline_name="bare bot",
+            goal=RATE,
             note=_noted(bot),
         ),
         _answered("… an answer", alone),
@@ -224,14 +227,13 @@ def _served(full: Outcome) -> list[Row]:
     ]
 
 
-def _rate(name: str, outcome: Outcome, goal: Goal | None = None) -> Row:
+def _rate(name: str, outcome: Outcome) -> Row:
     return Row(
         name=name,
         unit="per s",
         ours=outcome.per_s,
         baseline=IDEAL_PER_S,
         baseline_name="model alone",
-        goal=goal,
         note=_noted(outcome),
     )
 

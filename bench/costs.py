@@ -1,8 +1,8 @@
-"""What one message costs each process in processor time: a measure that a busy machine changes less
-than waiting times, and what a plan for more machines begins with (docs/scaling.md).
+"""Processor time of one chat in each process.
 
-`python -m bench costs`; with SPADE_LLM_BENCH_PROFILE=FOLDER and py-spy installed, a flame graph of
-every process of ours is left there.
+A busy machine changes it less than waiting times; plans for more machines are computed from it
+(docs/scaling.md). With SPADE_LLM_BENCH_PROFILE=FOLDER and py-spy installed, the stacks of every
+process are written there.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from bench.conversation import check_services, furnish, say
 from bench.processor import cpu_s, profiled
 from bench.questions import questions
 from bench.raw import Person
-from bench.row import Row, Scale
+from bench.row import Goal, Row, Scale
 
 if TYPE_CHECKING:
     from bench.stage import Stage
 
 SETTLE_S = 3.0
-"""What an answer leaves to be done (learning, vectors) is counted with it."""
+"""Seconds after the last answer in which learning and vectors still count."""
+ALL = Goal(limit=20.0)
+"""Milliseconds of all processes."""
 
 
 async def measure(stage: Stage, scale: Scale) -> list[Row]:
@@ -50,4 +52,4 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
             after = cpu_s(pids)
     spent = {name: 1000 * (after[name] - before[name]) / chats for name in pids}
     rows = [Row(name=f"processor per chat: {name}", unit="ms", ours=spent[name]) for name in pids]
-    return [*rows, Row(name="… all of them", unit="ms", ours=sum(spent.values()))]
+    return [*rows, Row(name="… all of them", unit="ms", ours=sum(spent.values()), goal=ALL)]

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from spade_llm.rag import OwnedLibrary
 
 LIBRARIAN = "librarian"
-GOALS_MS = {10_000: 12, 100_000: 15}
+GOAL_SIZES = (10_000, 100_000)
+RETRIEVE = Goal(limit=2.5, is_ratio=True)
 RATE_GOAL = 0.9
 """Of the embedder's own rate."""
 IN_FLIGHT = 8
@@ -148,7 +149,7 @@ async def _retrieving(
         resident_mb = await child.resident_mb
     with tempfile.TemporaryDirectory() as folder:
         alone = await memory_peers.chromadb(Path(folder), stored, model)
-    goal = Goal(limit=GOALS_MS[size]) if size in GOALS_MS else None
+    goal = RETRIEVE if size in GOAL_SIZES else None
     return [
         Row(
             name=f"documents: retrieve of {size} chunks, by message",

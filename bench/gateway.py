@@ -1,7 +1,7 @@
-"""A chat over HTTP, one after the other and many at once (load.py). Gateway, assistant, services
-and model are processes of their own.
+"""Chats over HTTP, one after the other and many at once (load.py).
 
-Beside it the least server that does without any of them: FastAPI and the openai SDK.
+Gateway, assistant, services and model are separate processes. The baseline is a minimal server:
+FastAPI and the openai SDK.
 """
 
 from __future__ import annotations
@@ -32,13 +32,18 @@ if TYPE_CHECKING:
 
     from bench.stage import Child, Stage
 
-CHAT, HEALTH_P99, MEMORY = Goal(limit=20.0), Goal(limit=3.0), Goal(limit=200.0)
+CHAT = Goal(limit=5.0, is_ratio=True)
+HEALTH_P99 = Goal(limit=3.0, is_ratio=True)
+WAVES = Goal(limit=1.2, is_ratio=True)
+MEMORY = Goal(limit=200.0)
 ROUND = 10
 MODEL_S = 2.0
 CHATS, STREAMS = 50, 200
+MODEL_CALLS = 64
+"""Concurrent calls of a model server by default (`ModelLimits`): more streams come in waves."""
 CONNECTIONS = (1, 10, 50)
 LOADED = {"/health": 1, "/llm/chat": 3, "/llm/chat/stream": 3}
-"""For how many seconds each is asked, of each server."""
+"""Seconds of load for each path, on each server."""
 TIMEOUT_S = 60.0
 
 
@@ -81,8 +86,8 @@ async def _chats(gateway: httpx.AsyncClient, bare: httpx.AsyncClient, scale: Sca
 
 
 async def _loads(gateway: httpx.AsyncClient, bare: httpx.AsyncClient, scale: Scale) -> list[Row]:
-    """As fast as so many connections ask; both servers in turn. A quick run asks them all at once:
-    it sees whether answers are right."""
+    """Load both servers in turn with each number of connections. A quick run loads all at once: it
+    checks answers, not times."""
     counts = CONNECTIONS[: scale.of(len(CONNECTIONS), quick=2)][scale.of(0, quick=1) :]
     rows = [_load_row(gateway, bare, one, count) for one in LOADED for count in counts]
     if len(counts) == 1:
@@ -112,12 +117,14 @@ async def _load_row(
 
 
 async def _slow_chats(stage: Stage, scale: Scale) -> list[Row]:
+    model_s = scale.of(20, quick=2) / 20 * MODEL_S
     async with (
-        stage.model(delay_s=scale.of(20, quick=2) / 20 * MODEL_S) as url,
+        stage.model(delay_s=model_s) as url,
         stage.agent("assistant", "assistant", model_url=url, has_services=True),
         _served(stage, "gateway", assistant="assistant") as (client, child),
     ):
         before_mb = await child.resident_mb
+        quiet = await _health(client, 0)
         health = await _health(client, scale.of(CHATS, quick=5))
         streams = scale.of(STREAMS, quick=10)
         rows = [
@@ -125,10 +132,12 @@ async def _slow_chats(stage: Stage, scale: Scale) -> list[Row]:
                 name=f"/health, p99, while {CHATS} chats wait for a model of {MODEL_S:g} s",
                 unit="ms",
                 ours=quantiles(health, n=100)[-1],
+                baseline=quantiles(quiet, n=100)[-1],
+                baseline_name="without chats",
                 goal=HEALTH_P99,
                 note=f"median {median(health):.2f}, n {len(health)}",
             ),
-            await _streams(client, streams),
+            await _streams(client, streams, model_s),
         ]
         after_mb = await child.resident_mb
         note = f"{before_mb:.0f} before any chat"
@@ -139,7 +148,7 @@ async def _slow_chats(stage: Stage, scale: Scale) -> list[Row]:
 
 
 async def _health(client: httpx.AsyncClient, chats: int) -> list[float]:
-    """Times in ms, as long as the chats are in flight."""
+    """Times of /health in ms while these chats are in flight; without chats, for MODEL_S."""
     texts = islice(questions(seed=5), chats)
     asking = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bench.health", str(client.base_url.port)), stdin=PIPE, stdout=PIPE
@@ -147,20 +156,25 @@ async def _health(client: httpx.AsyncClient, chats: int) -> list[float]:
     assert asking.stdout is not None
     await asking.stdout.readline()
     await asyncio.gather(*(_say(client, text, f"health-{n}") for n, text in enumerate(texts)))
+    if not chats:
+        await asyncio.sleep(MODEL_S)
     said, _ = await asking.communicate(b"")  # With None, its stdin stays open.
     check(asking.returncode == 0, "/health was not answered as it should be")
     found: list[float] = json.loads(said)
     return found
 
 
-async def _streams(client: httpx.AsyncClient, count: int) -> Row:
+async def _streams(client: httpx.AsyncClient, count: int, model_s: float) -> Row:
     began = time.perf_counter()
     texts = islice(questions(seed=7), count)
     await asyncio.gather(*(_stream(client, text, n) for n, text in enumerate(texts)))
     return Row(
-        name=f"{STREAMS} streamed chats at once, a model of {MODEL_S:g} s (ideal {MODEL_S:g})",
+        name=f"{STREAMS} streamed chats at once, a model of {MODEL_S:g} s",
         unit="s",
         ours=time.perf_counter() - began,
+        baseline=-(-count // MODEL_CALLS) * model_s,
+        baseline_name=f"waves of {MODEL_CALLS} model calls",
+        goal=WAVES,
     )
 
 

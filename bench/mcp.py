@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SERVER = (sys.executable, "-m", "bench.mcp_server")
 PARALLEL = 50
 PAUSE_S = 0.2
-ROUND_TRIP = Goal(limit=10)
+ROUND_TRIP = Goal(limit=5.0, is_ratio=True)
 ALL_AT_ONCE = Goal(limit=0.5)
 READY_S = 30.0
 

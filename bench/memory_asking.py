@@ -102,7 +102,7 @@ async def rows_of(
     """A row for each mode and each of its peers."""
     goals = goals or {}
     peers = await searching(asked.owned, asked.size, asked.embedder, is_quick=asked.scale.is_quick)
-    goal = Goal(limit=goals[asked.size]) if asked.size in goals else None
+    goal = Goal(limit=goals[asked.size], is_ratio=True) if asked.size in goals else None
     rows = [
         beside(
             f"{label} {asked.size}, {mode.value}",

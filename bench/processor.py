@@ -1,4 +1,4 @@
-"""What processes use: processor time, and with py-spy where it goes. Knows no benchmark."""
+"""Processor time of processes, and profiles by py-spy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def cpu_s(pids: Mapping[str, int]) -> dict[str, float]:
 
 
 def cpu_of(pid: int) -> float:
-    """User and system time, all threads (proc(5))."""
+    """User and system time of all threads, in seconds (proc(5))."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 

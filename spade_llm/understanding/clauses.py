@@ -568,7 +568,9 @@ def _without_lead_in(text: str) -> tuple[str, bool]:
         text = shorter
 
 
+@lru_cache(maxsize=500)
 def _classify(part: str) -> Clause:
+    """Cached: a part is classified when a sentence is split, and as a clause."""
     if _SMALL_TALK.match(part):
         return Clause(text=part, kind=ClauseKind.SMALL_TALK)
     if TAKEN_BACK.match(part):
