@@ -22,7 +22,7 @@ GAP = 14
 CHARACTERS = 62
 """Maximum length of a line in a bubble."""
 CHARACTER_WIDTH = 8.2
-READING_S = 1.6
+READING_S = 0.8
 """Pause before each bubble."""
 SPEAKERS = {"you": "you, in any chat client", "assistant": "assistant@localhost", "shell": ""}
 

@@ -37,6 +37,8 @@ API_PACKAGES = {
     "tools": "Tools",
 }
 """Public packages below `spade_llm`, with the titles of their pages."""
+BASES = {"agents": ["spade_llm.agents.assistant_controls.AssistantControls"]}
+"""Base classes with public methods that a package does not export."""
 
 
 def reference_pages() -> Iterator[tuple[str, str]]:
@@ -56,6 +58,7 @@ def api_page(package: str, title: str) -> str:
     # A name that two packages export is described in the more specific one.
     described = set(module.__all__) - ({"__version__"} if package else _names_of_packages())
     parts += [f"::: {name}.{one}" for one in sorted(described)]
+    parts += [f"::: {one}" for one in BASES.get(package, ())]
     if elsewhere := sorted(set(module.__all__) & _names_of_packages()) if not package else []:
         rows = [f"- `{one}`: [{home}]({home}.md)" for one in elsewhere for home in _homes(one)[:1]]
         parts += ["## Described with their packages", "\n".join(rows)]
