@@ -308,12 +308,13 @@ class ModelError(SpadeLLMError):
     code = "model-failed"
     told: ClassVar[str] = "the language model does not answer at the moment"
     """Public explanation for the caller, without details."""
+    cause: ModelFailure = ModelFailure.OTHER
+    is_for_operator: bool = False
+    """True: the caller runs the agent, and is given the details."""
 
     def __init__(self, detail: str = "", *, cause: ModelFailure = ModelFailure.OTHER) -> None:
         super().__init__(detail)
         self.cause = cause
-        self.is_for_operator = False
-        """True: the caller runs the agent, and is given the details."""
 
     @property
     def public_detail(self) -> str:

@@ -14,6 +14,7 @@ from spade_llm.cli.factory.model_file import write_provider
 from spade_llm.cli.model import PROVIDERS, WantedModel
 from spade_llm.core.errors import ConfigurationError, ModelError, ModelFailure
 from spade_llm.core.settings import ProviderTable, load_agent, load_network_model
+from spade_llm.core.settings.environment import secret_variables
 from tests.cli.program import ROOT, Program, program_in
 from tests.cli.terminal import on_terminal
 from tests.openai_server import Call, Hang, OpenAIServer, Raw, Say, Status, running_server
@@ -265,6 +266,34 @@ async def test_a_slow_model_is_waited_for_within_a_bound(
                 await model.check(within_s=0.1)
 
     assert slow.value.cause is ModelFailure.TIMEOUT
+
+
+def test_the_variable_of_a_network_s_key_is_for_the_agents_that_call_the_model(
+    tmp_path: Path,
+) -> None:
+    network = ProviderTable(
+        kind="openai_compatible", model="m", base_url="http://h/v1", api_key_env="MY_KEY"
+    )
+    names = {}
+    for kind in ("assistant", "rag", "tools"):
+        path = tmp_path / f"{kind}.toml"
+        path.write_text(f'kind = "{kind}"\njid = "{kind}"\n', encoding="utf-8")
+        names[kind] = "MY_KEY" in secret_variables(load_agent(path), network)
+
+    assert names == {"assistant": True, "rag": True, "tools": False}
+
+
+async def test_of_several_assistants_one_is_named(program: Program) -> None:
+    second = program.agents / "second"
+    second.mkdir()
+    (second / "agent.toml").write_text('kind = "assistant"\njid = "second"\n', encoding="utf-8")
+    words = ("set", "offline", "--agents", str(program.agents))
+
+    unclear = await program.run("model", *words)
+    done = await program.run("model", *words, "--agent", "second")
+
+    assert (unclear.status, "second@localhost" in unclear.errors) == (1, True)
+    assert (done.status, load_agent(second / "agent.toml").provider.kind) == (0, "offline")
 
 
 def test_every_provider_and_cause_is_documented() -> None:

@@ -55,7 +55,7 @@ def write_provider(path: Path, values: Mapping[str, str]) -> None:
         text = tomlkit.dumps(document)
     except TOMLKitError as error:
         raise ConfigurationError(f"{path}: not valid TOML: {error}") from None
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o644
     write_file(path, text.encode(), mode=mode)
 
