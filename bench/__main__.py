@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import (
+    answer_log,
     audience,
     chaos,
     chat,
@@ -55,6 +56,7 @@ BENCHMARKS: dict[str, Callable[[Stage, Scale], Awaitable[list[Row]]]] = {
     "wire": wire.measure,
     "crowd": crowd.measure,
     "chat": chat.measure,
+    "answer-log": answer_log.measure,
     "costs": costs.measure,
     "streaming": streaming.measure,
     "concurrency": concurrency.measure,

@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 from hypothesis import settings
 
+from spade_llm.core.database import DatabaseUrl
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.xmpp.servers.embedded.launcher import EmbeddedServer
 from spade_llm.xmpp.servers.prosody import ProsodyServer
@@ -165,7 +166,7 @@ async def places_of(
         return
     server: PostgresProcess = request.getfixturevalue("postgres")
     agent = f"agent{next(_schemas)}@example.org"
-    async with PostgresServer(server.url(), schema=agent) as pool:
+    async with PostgresServer(DatabaseUrl(server.url()), agent=agent) as pool:
         yield lambda _name: pool
 
 

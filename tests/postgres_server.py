@@ -51,8 +51,10 @@ def _unprivileged() -> dict[str, object]:
 class PostgresProcess:
     """Server process with data in a folder of its own, which `stop` removes."""
 
-    def __init__(self, binaries: Path) -> None:
+    def __init__(self, binaries: Path, *, settings: str = "") -> None:
+        """`settings`: lines of postgresql.conf that go before the tests' own."""
         self._bin = binaries
+        self._settings = settings
         # Not pytest's folder, which another user cannot enter.
         self._folder = Path(tempfile.mkdtemp(prefix="spade-llm-pg-"))
         self._process: subprocess.Popen[bytes] | None = None
@@ -80,7 +82,7 @@ class PostgresProcess:
             **rights,  # type: ignore[call-overload]
         )
         with (data / "postgresql.conf").open("a") as file:
-            file.write(f"{_SETTINGS}port = {self._port}\n")
+            file.write(f"{_SETTINGS}{self._settings}port = {self._port}\n")
         # Of all roles but the owner, a password is asked.
         (data / "pg_hba.conf").write_text(
             f"host all {OWNER} 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"

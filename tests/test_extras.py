@@ -53,6 +53,12 @@ NEEDS_AN_EXTRA = [
     ),
     ("mcp", "from spade_llm.cli import main; sys.exit(main(['mcp', '--data', 'data']))"),
     (
+        "postgres",
+        "from spade_llm.core.database import DatabaseUrl;"
+        " from spade_llm.core.postgres import PostgresServer;"
+        " PostgresServer(DatabaseUrl('postgresql://a@b/c'), agent='a@b')",
+    ),
+    (
         "local-embeddings",
         "import asyncio; from spade_llm.providers import MiniLmEmbedder;"
         " asyncio.run(MiniLmEmbedder.load(Path('weights'), cache=Path('cache')))",

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.context import agent_file, data_directory
+from spade_llm.cli.context import agent_directories, agent_place, data_directory
 from spade_llm.cli.output import note, show
 from spade_llm.cli.terminal import sanitize_line
 from spade_llm.core.errors import ConfigurationError
@@ -61,15 +61,16 @@ def _account(options: argparse.Namespace) -> int:
 async def _invite(options: argparse.Namespace) -> int:
     from spade_llm.xmpp.invitations import FILES, Invitations
 
-    data = data_directory(options)
-    try:
-        path = agent_file(options.agent, FILES, data, what="file of invitations")
-    except ConfigurationError as error:
-        raise ConfigurationError(
-            f"{error}. An agent has one after its first start with an allow list of its own in its"
-            " agent.toml ([admission] allow); without such a list it accepts everyone"
-        ) from None
-    async with Invitations(path) as invitations:
+    async with AsyncExitStack() as stack:
+        try:
+            place = agent_place(options, FILES, what="file of invitations")
+            _, found = await stack.enter_async_context(place)
+        except ConfigurationError as error:
+            raise ConfigurationError(
+                f"{error}. An agent has one after its first start with an allow list of its own in"
+                " its agent.toml ([admission] allow); without such a list it accepts everyone"
+            ) from None
+        invitations = await stack.enter_async_context(Invitations(found))
         if options.list:
             await _list_invitations(invitations, options)
         elif not options.revoke:
@@ -120,19 +121,19 @@ async def _token(options: argparse.Namespace) -> int:
     from spade_llm.gateway.database import DATABASE_FILE, gateway_database
     from spade_llm.gateway.tokens import TokenStore
 
-    data = data_directory(options)
-    try:
-        home = agent_file(options.agent, DATABASE_FILE, data, what="gateway's state").parent
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{error}. A gateway has one after its first start") from None
-    database = gateway_database(home / DATABASE_FILE)
-    await database.open()
     async with AsyncExitStack() as stack:
+        try:
+            place = agent_place(options, DATABASE_FILE, what="gateway's state")
+            gateway, found = await stack.enter_async_context(place)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error}. A gateway has one after its first start") from None
+        database = gateway_database(found)
+        await database.open()
         stack.push_async_callback(database.close)
         tokens = TokenStore(database)
         match options.action:
             case "create":
-                await _create_token(tokens, home, options)
+                await _create_token(tokens, gateway, options)
             case "list":
                 await _list_tokens(tokens, options)
             case _:
@@ -144,10 +145,11 @@ async def _token(options: argparse.Namespace) -> int:
     return 0
 
 
-async def _create_token(tokens: TokenStore, home: Path, options: argparse.Namespace) -> None:
+async def _create_token(tokens: TokenStore, gateway: str, options: argparse.Namespace) -> None:
     """Print the token alone on standard output, for scripts."""
-    principal = bare_jid(full_jid(options.principal.strip(), home.name.partition("@")[2]))
-    if principal in _agent_jids(options, home):
+    domain = gateway.partition("@")[2]
+    principal = bare_jid(full_jid(options.principal.strip(), domain))
+    if principal in _agent_jids(options, domain):
         raise ConfigurationError(
             f"--principal: {principal} is an agent: name the person or program that will own the"
             " sessions and memories"
@@ -168,15 +170,15 @@ async def _create_token(tokens: TokenStore, home: Path, options: argparse.Namesp
     )
 
 
-def _agent_jids(options: argparse.Namespace, home: Path) -> frozenset[str]:
+def _agent_jids(options: argparse.Namespace, domain: str) -> frozenset[str]:
     """JIDs of the deployment's agents: described in its files, running, or with data here."""
     from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
 
     folder = Path(options.agents) if options.agents else standard_deployment()
-    described = read_deployment(folder, domain=home.name.partition("@")[2])
+    described = read_deployment(folder, domain=domain)
     record = read_run_record(data_directory(options))
     running = record.agents if record else ()
-    here = (path.name for path in home.parent.iterdir())
+    here = (path.name for path in agent_directories(data_directory(options)))
     return frozenset(map(str.lower, (*(one.jid for one in described), *running, *here)))
 
 

@@ -57,6 +57,9 @@ HTTP_HELP = (
 ALLOW_HOST_HELP = "host name that clients may use; repeatable"
 ONE_ASSISTANT_HELP = "assistant (default: the only one)"
 SERVER_HELP = "XMPP server (default: that of the running `spade-llm up` on the same data)"
+DATABASE_HELP = (
+    "PostgreSQL of agents without [storage] database_url (default: $SPADE_LLM_DATABASE, else files)"
+)
 AGENTS_HELP = "folder of NAME/agent.toml (default: the five standard agents)"
 
 SHORT_HELP = """\
@@ -196,6 +199,7 @@ def build_parser() -> argparse.ArgumentParser:
     usage.add_argument("--agent", metavar="JID", default="assistant", help="default: assistant")
     usage.add_argument("--days", type=positive, default=7, metavar="N", help="default: 7")
     usage.add_argument("--peer", metavar="JID", help="only this peer")
+    usage.add_argument("--database", metavar="URL", help=DATABASE_HELP)
     _add_invite(commands)
     _add_token(commands)
     _add_doctor(commands)
@@ -250,6 +254,7 @@ def _add_up(commands: Commands[argparse.ArgumentParser]) -> None:
         help="register the accounts on HOST in-band (XEP-0077); waits if HOST limits the rate",
     )
     add("--agents", metavar="DIR", help=AGENTS_HELP)
+    add("--database", metavar="URL", help=DATABASE_HELP)
     add("--processes", action="store_true", help="one process per agent, restarted when it dies")
     add("--no-chat", action="store_true", help="serve only, also in a terminal")
     add("--no-download", action="store_true", help="do not download the embedding model (90 MB)")
@@ -265,6 +270,7 @@ def _add_run(commands: Commands[argparse.ArgumentParser]) -> None:
     run.add_argument("--register", action="store_true", help=register_help)
     no_download_help = "do not download the embedding model"
     run.add_argument("--no-download", action="store_true", help=no_download_help)
+    run.add_argument("--database", metavar="URL", help=DATABASE_HELP)
     run.add_argument("--http", metavar="HOST[:PORT]", help=HTTP_HELP)
     run.add_argument("--allow-host", metavar="NAME", action="append", help=ALLOW_HOST_HELP)
     run.add_argument("--listen-fd", type=int, help=argparse.SUPPRESS)
@@ -459,6 +465,7 @@ def _add_invite(commands: Commands[argparse.ArgumentParser]) -> None:
     add("--days", type=positive, default=7, metavar="N", help="valid for N days (default: 7)")
     add("--stay", type=positive, metavar="DAYS", help="admission of a guest (default: for good)")
     add("--note", type=str, default="", metavar="TEXT", help="note shown in --list")
+    add("--database", metavar="URL", help=DATABASE_HELP)
     what = invite.add_mutually_exclusive_group()
     what.add_argument("--list", action="store_true", help="show open invitations and guests")
     what.add_argument("--revoke", metavar="NAME|JID", help="revoke an invitation, or a guest")
@@ -480,11 +487,13 @@ def _add_token(commands: Commands[argparse.ArgumentParser]) -> None:
     revoke.add_argument("name", metavar="NAME")
     for action in (create, listing, revoke):
         action.add_argument("--agent", metavar="JID", default="gateway", help="default: gateway")
+        action.add_argument("--database", metavar="URL", help=DATABASE_HELP)
 
 
 def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:
     doctor = _add(commands, "doctor", "Diagnose the installation, and suggest how to fix it.")
     doctor.add_argument("--agents", metavar="DIR", help=AGENTS_HELP)
+    doctor.add_argument("--database", metavar="URL", help=DATABASE_HELP)
     doctor.add_argument(
         "--host",
         action="store_true",

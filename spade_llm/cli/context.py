@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.signals import shield_from_stop
+from spade_llm.core.database import DatabaseUrl
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.core.settings import read_environment
+from spade_llm.core.postgres import PostgresServer
+from spade_llm.core.settings import DATABASE_VARIABLE, read_environment
 from spade_llm.xmpp.connection.settings import full_jid, parse_address
 from spade_llm.xmpp.servers.data_directory import AccountPasswords, read_run_record, saved_ca
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from spade_llm.agents import ChatAgent
+    from spade_llm.core.database import DatabasePlace
     from spade_llm.core.settings import AgentSettings
     from spade_llm.xmpp.connection.settings import ConnectionSettings
     from spade_llm.xmpp.servers.data_directory import RunRecord
@@ -78,6 +81,8 @@ class CliContext:
     ca: Path | None = None
     server_kind: str = ""
     """Kind of our own server (xmpp/servers), if known."""
+    database: DatabaseUrl | None = None
+    """Database of agents whose agent.toml names none; None: files."""
     may_register: bool = False
     """Missing accounts are registered in-band."""
 
@@ -144,6 +149,7 @@ def find_context(options: argparse.Namespace, settings: AgentSettings | None = N
             port=port,
             domain=domain,
             ca=absolute_path(options.ca or environment.ca) or saved_ca(data),
+            database=default_database(options),
             may_register=vars(options).get("register", False),
         )
     if settings is not None and settings.server.host:
@@ -155,7 +161,42 @@ def find_context(options: argparse.Namespace, settings: AgentSettings | None = N
             f" directory with --data{_running_above(data)}, or another server with --server"
             " HOST[:PORT]"
         )
-    return context_of_run(record, data)
+    return replace(context_of_run(record, data), database=default_database(options))
+
+
+def default_database(options: argparse.Namespace) -> DatabaseUrl | None:
+    """Database of --database, else of the environment; None: files."""
+    if given := vars(options).get("database"):
+        return DatabaseUrl(given, "--database")
+    found = read_environment().database
+    return DatabaseUrl(found, DATABASE_VARIABLE) if found else None
+
+
+@asynccontextmanager
+async def agent_place(
+    options: argparse.Namespace, name: str, *, what: str
+) -> AsyncIterator[tuple[str, DatabasePlace]]:
+    """JID of the agent that `options` name, and the place of one of its small databases: in
+    PostgreSQL with --database, else the file `name` in its folder.
+
+    Raises:
+        ConfigurationError: no such agent has it, or several.
+    """
+    data, address = data_directory(options), default_database(options)
+    if address is None:
+        path = agent_file(options.agent, name, data, what=what)
+        yield path.parent.name, path
+        return
+    record = read_run_record(data)
+    domain = record.domain if record else read_environment().domain or "localhost"
+    jid = full_jid(options.agent, domain)
+    async with PostgresServer(address, agent=jid) as server:
+        if not await server.find_schema():
+            raise ConfigurationError(
+                f"there is no {what} of {jid!r} in the database: give the agent's full JID with"
+                " --agent"
+            )
+        yield jid, server
 
 
 def _running_above(data: Path) -> str:
@@ -217,6 +258,7 @@ def _context_of_agent(
         ),
         domain=server.domain or settings.jid.partition("@")[2] or server.host or "",
         ca=folder / server.ca if server.ca else None,
+        database=default_database(options),
     )
 
 

@@ -12,12 +12,14 @@ from spade_llm.cli.context import (
     agent_directories,
     context_of_run,
     data_directory,
+    default_database,
     find_context,
     login,
 )
 from spade_llm.cli.doctor_checks import (
     Check,
     CheckState,
+    check_databases,
     check_extras,
     check_gateways,
     check_host_machine,
@@ -144,6 +146,7 @@ async def _doctor(options: argparse.Namespace) -> int:
         problem or check_extras(definitions, is_required=bool(options.agents or options.host))
     )
     checks += await _deployment(options, data, definitions)
+    checks += await check_databases(definitions, default_database(options))
     if running_models := check_running_models(data):
         checks += running_models
     else:

@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.factory.deployment_spec import database_of
 from spade_llm.cli.factory.embeddings import EMBEDDINGS_EXTRA, models_directory
 from spade_llm.cli.health import HTTP_FILE, gateway_problem, read_http_record
 from spade_llm.cli.installed_packages import find_package_conflicts, missing_extras
 from spade_llm.cli.xmpp_server import DEFAULT_PORT, is_free
 from spade_llm.core.directory_lock import is_locked
+from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.imports import PACKAGES, install_command, missing_packages
+from spade_llm.core.postgres import PostgresServer
 from spade_llm.providers import find_weights
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.cli.health import HttpRecord
+    from spade_llm.core.database import DatabaseUrl
 
 MIN_PYTHON = (3, 11)
 GATEWAY_DATABASE = "gateway.db"
@@ -76,6 +80,28 @@ def check_extras(specs: Iterable[DeploymentSpec], *, is_required: bool) -> Check
     if missing := [extra for extra in PACKAGES if missing_packages(extra)]:
         return Check("extras", CheckState.MISSING, ", ".join(missing), install_command(*missing))
     return Check("extras", CheckState.OK, ", ".join(PACKAGES))
+
+
+async def check_databases(
+    specs: Iterable[DeploymentSpec], default: DatabaseUrl | None
+) -> list[Check]:
+    """Check that the PostgreSQL databases of the agents answer, and that their roles may use the
+    agents' schemas."""
+    checks = []
+    for spec in specs:
+        if (address := database_of(spec, default)) is not None:
+            checks.append(await _database(spec.jid, address))
+    return checks
+
+
+async def _database(jid: str, address: DatabaseUrl) -> Check:
+    name = f"database {jid.partition('@')[0]}"
+    try:
+        async with PostgresServer(address, agent=jid) as server:
+            state = "its tables" if await server.find_schema() else "no tables yet"
+            return Check(name, CheckState.OK, f"{server.version}: {state}")
+    except ConfigurationError as error:
+        return Check(name, CheckState.FAILED, str(error))
 
 
 async def check_gateways(specs: Sequence[DeploymentSpec], data: Path) -> list[Check]:

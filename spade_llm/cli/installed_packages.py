@@ -88,3 +88,5 @@ def _extras_of(spec: DeploymentSpec) -> Iterable[str]:
         yield "gateway"
     if spec.settings.mcp:
         yield "mcp"
+    if spec.settings.storage.database_url:
+        yield "postgres"

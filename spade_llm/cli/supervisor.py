@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.cli.factory.agent_factory import running_agent
@@ -14,7 +15,7 @@ from spade_llm.cli.factory.model_file import MODEL_FILE
 from spade_llm.cli.fork_server import ForkServer
 from spade_llm.cli.health import remove_heartbeat, wait_for_heartbeat
 from spade_llm.cli.logs import last_lines, log_path, rotate_log
-from spade_llm.core.settings import load_network_model
+from spade_llm.core.settings import DATABASE_VARIABLE, load_network_model
 from spade_llm.core.settings.environment import MODEL_VARIABLES, secret_variables
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from spade_llm.cli.factory.agent_factory import AgentFactory
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.cli.fork_server import ForkedProcess
+    from spade_llm.core.database import DatabaseUrl
     from spade_llm.core.settings import ProviderTable
 
 logger = logging.getLogger(__name__)
@@ -203,12 +205,12 @@ async def supervise_processes(
     specs: Sequence[DeploymentSpec], factory: AgentFactory
 ) -> AsyncIterator[ProcessSupervisor]:
     network = load_network_model(factory.place.data / MODEL_FILE)
-    async with ForkServer(_environment((), specs, network)) as fork_server:
+    environment = partial(
+        _environment, all_specs=specs, network=network, database=factory.place.database
+    )
+    async with ForkServer(environment(())) as fork_server:
         group = ProcessSupervisor(
-            [
-                AgentProcess(one, factory, _environment((one,), specs, network), fork_server)
-                for one in specs
-            ]
+            [AgentProcess(one, factory, environment((one,)), fork_server) for one in specs]
         )
         try:
             yield group
@@ -232,12 +234,17 @@ async def _start_wave(
 
 
 def _environment(
-    specs: Sequence[DeploymentSpec], all_specs: Sequence[DeploymentSpec], network: ProviderTable
+    specs: Sequence[DeploymentSpec],
+    all_specs: Sequence[DeploymentSpec],
+    network: ProviderTable,
+    database: DatabaseUrl | None,
 ) -> dict[str, str]:
     """Our environment without the secrets of other agents: the key of a model is not for tools."""
     secrets = MODEL_VARIABLES.union(*(secret_variables(one.settings, network) for one in all_specs))
     of_others = secrets.difference(*(secret_variables(one.settings, network) for one in specs))
-    return {name: value for name, value in os.environ.items() if name not in of_others}
+    ours = {name: value for name, value in os.environ.items() if name not in of_others}
+    # Not among the arguments, which other users of the machine can read: it may hold a password.
+    return {**ours, DATABASE_VARIABLE: database.url} if database else ours
 
 
 def _arguments(spec: DeploymentSpec, factory: AgentFactory) -> list[str]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.cli import context, ollama
 from spade_llm.cli.chat import converse, is_terminal
-from spade_llm.cli.context import DEFAULT_PERSON, login
+from spade_llm.cli.context import DEFAULT_PERSON, default_database, login
 from spade_llm.cli.factory.agent_factory import AgentFactory
 from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
 from spade_llm.cli.factory.embeddings import EmbedderPool
@@ -110,7 +111,10 @@ async def _serve(options: argparse.Namespace, data: Path) -> int:
             xmpp_server(options, data, all_specs, say) as cli_context,
         ):
             factory = AgentFactory(
-                place=cli_context, embedders=embedders, print_line=say, listeners=listeners
+                place=replace(cli_context, database=default_database(options)),
+                embedders=embedders,
+                print_line=say,
+                listeners=listeners,
             )
             await _announce_models(definitions, factory)
             RunRecord(

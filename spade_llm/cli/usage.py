@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.middleware.usage import LEDGER_FILES, UsageLedger
-from spade_llm.cli.context import agent_file, data_directory
+from spade_llm.cli.context import agent_place
 from spade_llm.cli.output import note, show
 from spade_llm.cli.terminal import sanitize_line
 
@@ -23,8 +23,10 @@ def main(options: argparse.Namespace) -> int:
 
 
 async def _show_usage(options: argparse.Namespace) -> int:
-    path = agent_file(options.agent, LEDGER_FILES, data_directory(options), what="usage record")
-    async with UsageLedger(path) as ledger:
+    async with (
+        agent_place(options, LEDGER_FILES, what="usage record") as (_, place),
+        UsageLedger(place) as ledger,
+    ):
         if options.peer:
             days = await ledger.of_peer(options.peer, days=options.days)
         else:

@@ -17,7 +17,7 @@ awaited.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -99,6 +99,16 @@ class Database(Protocol):
         """Remove what was deleted from where the database still keeps its bytes, as far as it can.
         Raises StorageFailed."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseUrl:
+    """Address of a database server, and the setting that it comes from."""
+
+    url: str = field(repr=False)
+    """`postgresql://USER:PASSWORD@HOST:PORT/DATABASE`; not in `repr`, because of the password."""
+    setting: str = "[storage] database_url"
+    """Named by errors."""
 
 
 class DatabaseServer(Protocol):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from spade_llm.core.database import DialectSql, Execute, Row
+    from spade_llm.core.database import DatabaseUrl, DialectSql, Execute, Row
 
 MAX_CONNECTIONS = 8
 """Maximum number of connections of one agent; further statements wait in order of arrival."""
@@ -65,6 +65,7 @@ _VERSION = "SELECT version FROM store_versions WHERE store = %s"
 _SET_VERSION = """INSERT INTO store_versions(store, version) VALUES (%s, %s)
     ON CONFLICT (store) DO UPDATE SET version = excluded.version"""
 _HAS_SCHEMA = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+_MAY_CREATE = "SELECT has_database_privilege(current_database(), 'CREATE')"
 # Two sessions that run `create ... if not exists` at once fail with a unique violation.
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 _MISSING_RIGHTS = """SELECT format('%%s on %%I', needed, name)
@@ -101,20 +102,23 @@ logger = logging.getLogger(__name__)
 class PostgresServer:
     """Pool of connections of one agent to a PostgreSQL server (`DatabaseServer`)."""
 
-    def __init__(self, url: str, *, schema: str, setting: str = "storage.database_url") -> None:
-        """`url`: a libpq address, `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`. `schema`: bare
-        JID of the agent. `setting`: where the URL comes from, for error messages.
+    def __init__(self, address: DatabaseUrl, *, agent: str) -> None:
+        """`agent`: its bare JID, which names the schema.
 
         Raises:
             ConfigurationError: the extra `postgres` is not installed, or the URL is not valid.
         """
         require_extra("postgres")
-        self._conninfo = _conninfo(url, setting)
-        self._setting = setting
-        self.schema = schema_name(schema)
+        self._conninfo = _conninfo(address.url, address.setting)
+        self._setting = address.setting
+        self.schema = schema_name(agent)
+        self.version = ""
+        """Product and version, once connected."""
         self._free = asyncio.Semaphore(MAX_CONNECTIONS)
         self._idle: list[psycopg.AsyncConnection] = []
         self._is_open = False
+        self._away: psycopg.OperationalError | None = None
+        """Last failure to connect, if no later attempt has succeeded."""
         self._failures = FailureThrottle(sqlite_file.FAILING_S, time.monotonic)
         self._submitted: set[asyncio.Task[None]] = set()
         self._submitting = asyncio.Lock()
@@ -134,12 +138,12 @@ class PostgresServer:
                 version = connection.info.server_version
         except (TimeoutError, psycopg.Error) as error:
             await self.__aexit__()
-            raise self._unusable(_reason(error)) from None
+            raise self._unusable(self._reason(error)) from None
+        self.version = f"PostgreSQL {version // 10000}.{version % 10000}"
         if version < MIN_VERSION:
             await self.__aexit__()
-            raise self._unusable(
-                f"version {version // 10000}; {MIN_VERSION // 10000} is the oldest"
-            )
+            oldest = MIN_VERSION // 10000
+            raise self._unusable(f"{self.version}; {oldest} is the oldest that works")
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -210,9 +214,9 @@ class PostgresServer:
             except psycopg.OperationalError as error:
                 if not _is_away(error):
                     raise
-                if self._failures.record():
-                    logger.error("PostgreSQL cannot be reached: %s", _reason(error))
+                self._away = error
             else:
+                self._away = None
                 return await self._configured(connection)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, longest_s)
@@ -246,6 +250,28 @@ class PostgresServer:
         if self._submitted:
             await asyncio.wait(set(self._submitted))
 
+    async def find_schema(self) -> bool:
+        """True if the agent has a schema, False if it has none and the role may create it.
+
+        Raises:
+            ConfigurationError: it has none, and the role may not.
+        """
+        import psycopg
+
+        try:
+            async with asyncio.timeout(OPEN_TIMEOUT_S), self.connection() as connection:
+                if await (await connection.execute(_HAS_SCHEMA, (self.schema,))).fetchone():
+                    return True
+                row = await (await connection.execute(_MAY_CREATE)).fetchone()
+        except (TimeoutError, psycopg.Error) as error:
+            raise self._unusable(self._reason(error)) from None
+        if row is None or not row[0]:
+            raise self._unusable(
+                f"the role may not create the schema {self.schema!r}: GRANT CREATE ON DATABASE, or"
+                " start the agent once with the owner's role"
+            )
+        return False
+
     async def create_tables(self, what: str, statements: Sequence[str], version: int) -> None:
         """Create or extend the tables of a store, unless these statements were executed before.
 
@@ -269,7 +295,7 @@ class PostgresServer:
                 tables = _tables(statements)
                 missing = await (await connection.execute(_MISSING_RIGHTS, (tables,))).fetchall()
         except (TimeoutError, psycopg.Error) as error:
-            raise self._unusable(f"{what}: {_reason(error)}") from None
+            raise self._unusable(f"{what}: {self._reason(error)}") from None
         if missing:
             rights = ", ".join(sorted(str(right) for (right,) in missing))
             raise self._unusable(
@@ -309,8 +335,13 @@ class PostgresServer:
     def storage_error(self, what: str, error: Exception) -> StorageFailed:
         """Build the error for the caller; the reason is logged (throttled)."""
         if self._failures.record():
-            logger.error("%s cannot be used: %s", what, _reason(error))
+            logger.error("%s cannot be used: %s", what, self._reason(error))
         return StorageFailed(f"{what} cannot be used")
+
+    def _reason(self, error: Exception) -> str:
+        """Reason for logs and configuration errors."""
+        is_away = isinstance(error, TimeoutError) and self._away is not None
+        return _reason(self._away if is_away and self._away else error)
 
     def _unusable(self, reason: str) -> ConfigurationError:
         return ConfigurationError(
@@ -457,6 +488,11 @@ _NO_PASSWORD = ("no password supplied", "password authentication failed", "does 
 """Connection failures for which libpq gives no SQLSTATE."""
 
 
+def database_server(address: DatabaseUrl | None, *, agent: str) -> PostgresServer | None:
+    """Server of an agent's databases, not opened yet. Raises ConfigurationError."""
+    return None if address is None else PostgresServer(address, agent=agent)
+
+
 def schema_name(jid: str) -> str:
     """PostgreSQL schema of an agent: its bare JID, cut and marked by a hash if it is too long."""
     name = jid.lower().encode()
@@ -507,7 +543,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, psycopg.Error) and error.diag.message_primary:
         return f"{error.diag.message_primary} ({error.sqlstate})"
     text = str(error).strip()
-    return text.splitlines()[-1] if text else "no answer within the deadline"
+    return text.splitlines()[0] if text else "no answer within the deadline"
 
 
 async def _run(connection: psycopg.AsyncConnection, query: str, values: _Values) -> list[Row]:

@@ -16,6 +16,7 @@ from slixmpp.plugins.xep_0030 import DiscoInfo
 from slixmpp.stanza import Presence
 
 from spade_llm.core.errors import ConfigurationError, PeerUnavailable
+from spade_llm.core.postgres import database_server
 from spade_llm.core.tracing import Tracer
 from spade_llm.messaging import (
     CHAT_TEXT,
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
 
     from slixmpp import ClientXMPP
 
-    from spade_llm.core.database import DatabasePlace
+    from spade_llm.core.database import DatabasePlace, DatabaseUrl
     from spade_llm.core.tracing import TracingConfig
     from spade_llm.xmpp.stanzas.vcard import Identity
 
@@ -95,6 +96,8 @@ class AgentOptions:
     connection: ConnectionSettings = ConnectionSettings()
     data: Path | None = None
     """Directory for what must survive; None: nothing does."""
+    database: DatabaseUrl | None = None
+    """Server for the small databases, instead of files in `data`."""
     allowed: tuple[str, ...] = ()
     """JIDs and domains that may subscribe to our presence, beside our own domain; `*`: all."""
     announce_to: tuple[str, ...] = ()
@@ -134,8 +137,8 @@ class XmppAgent(Agent):
             super().__init__(bare(jid), password, verify_security=True)
         WireContainer.adopt(self)
         data, local = self.options.data, str(self.jid.local)
-        place = self.database_place("answers")
-        self._log = VolatileAnswerLog() if place is None else SqliteAnswerLog(place)
+        self._database = database_server(self.options.database, agent=str(self.jid))
+        self._log = _answer_log(self.database_place("answers"))
         self._tracer = Tracer(self.options.telemetry, service=local, instance=str(self.jid))
         self.node = Node(self.send_acl, self._log, confirm=self._confirm_all, tracer=self._tracer)
         self.node.dispatcher.gateways = frozenset(map(str.lower, self.options.gateways))
@@ -185,6 +188,8 @@ class XmppAgent(Agent):
     def database_place(self, name: str, *, file: str = "") -> DatabasePlace:
         """Place of one of this agent's small databases; None: nothing survives. `file`: its name as
         a file, if that is not made of `name` and the agent's."""
+        if self._database is not None:
+            return self._database
         data = self.options.data
         return data / (file or f"{name}-{self.jid.local}.db") if data else None
 
@@ -233,6 +238,8 @@ class XmppAgent(Agent):
         """Open all resources; if one fails, close those already open."""
         try:
             await self._open_tracer()
+            if self._database is not None:
+                await self._resources.enter_async_context(self._database)
             await self._resources.enter_async_context(self.admission)
             if isinstance(self._log, SqliteAnswerLog):
                 self._resources.push_async_exit(self._log)
@@ -249,6 +256,12 @@ class XmppAgent(Agent):
         """Wait for the answer log. Raises ConfigurationError: it cannot be used."""
         if isinstance(self._log, SqliteAnswerLog):
             await self._log.until_open()
+
+    async def _written_down(self) -> None:
+        """Wait until what was received so far cannot be lost."""
+        await self.node.dispatcher.written_down()
+        if self._database is not None:
+            await self._database.written_down()
 
     async def _open_tracer(self) -> None:
         try:
@@ -428,7 +441,7 @@ class XmppAgent(Agent):
         answer_iq(self.client, f"{{{TIME}}}time", current_time)
         connection.on_session.append(self._session_started)
         connection.on_resumed.append(self._resumed)
-        connection.acknowledger.until_safe = self.node.dispatcher.written_down
+        connection.acknowledger.until_safe = self._written_down
         for prepare in self.on_client:
             prepare(self.client)
         return connection
@@ -516,6 +529,10 @@ class XmppAgent(Agent):
         task = asyncio.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+
+def _answer_log(place: DatabasePlace) -> SqliteAnswerLog | VolatileAnswerLog:
+    return VolatileAnswerLog() if place is None else SqliteAnswerLog(place)
 
 
 async def _split(message: AclMessage) -> Iterable[AclMessage]:

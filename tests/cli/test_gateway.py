@@ -27,9 +27,9 @@ class Served:
     program: Program
     url: str
 
-    def token(self, *words: str) -> int:
+    async def token(self, *words: str) -> int:
         """The exit code of `spade-llm token`."""
-        return main(["token", *words, "--data", str(self.program.data)])
+        return await asyncio.to_thread(main, ["token", *words, "--data", str(self.program.data)])
 
     async def status(self, token: str) -> int:
         """Of a request with this token."""
@@ -81,18 +81,18 @@ async def test_it_answers_at_the_address_that_it_says(served: Served) -> None:
 async def test_tokens_hold_from_the_next_request_on_until_they_are_revoked(
     served: Served, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert served.token("create", "ci", "--principal", "ada", "--days", "30") == 0
+    assert await served.token("create", "ci", "--principal", "ada", "--days", "30") == 0
     made = capsys.readouterr()
     token = made.out.strip()
 
     assert (await served.status("slm_another"), await served.status(token)) == (401, 404)
     assert "for ada@localhost until" in made.err
-    assert served.token("list") == 0
+    assert await served.token("list") == 0
     listed = capsys.readouterr().out
     assert re.fullmatch(r"ci +ada@localhost +until .+ UTC +used .+ UTC\n", listed)
     assert token not in listed
 
-    assert served.token("revoke", "ci") == 0
+    assert await served.token("revoke", "ci") == 0
     assert await served.status(token) == 401
 
 
@@ -110,7 +110,7 @@ async def test_tokens_hold_from_the_next_request_on_until_they_are_revoked(
 async def test_impossible_combinations_are_reported(
     served: Served, words: tuple[str, ...], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert served.token(*words) == 1
+    assert await served.token(*words) == 1
 
     said = capsys.readouterr()
     assert said.out == ""
@@ -121,9 +121,9 @@ async def test_a_token_name_is_taken_once(
     served: Served, capsys: pytest.CaptureFixture[str]
 ) -> None:
     statuses = [
-        served.token("create", "twice", "--principal", "ada", "--admin"),
-        served.token("create", "twice", "--principal", "eve"),
-        served.token("list"),
+        await served.token("create", "twice", "--principal", "ada", "--admin"),
+        await served.token("create", "twice", "--principal", "eve"),
+        await served.token("list"),
     ]
 
     said = capsys.readouterr()

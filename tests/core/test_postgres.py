@@ -13,7 +13,7 @@ import pytest
 from spade_llm.assistant.middleware.usage import UsageLedger
 from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.core import postgres as postgres_module
-from spade_llm.core.database import DialectSql, database_at
+from spade_llm.core.database import DatabaseUrl, DialectSql, database_at
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.core.postgres import PostgresServer, schema_name
 from spade_llm.messaging import Performative, SqliteAnswerLog
@@ -55,7 +55,7 @@ def own_server() -> Iterator[PostgresProcess]:
 async def test_an_answer_log_and_a_ledger_work_in_postgresql(postgres: PostgresProcess) -> None:
     asked = request("hello", id="1")
     async with (
-        PostgresServer(postgres.url(), schema="smoke@example.org") as server,
+        PostgresServer(DatabaseUrl(postgres.url()), agent="smoke@example.org") as server,
         SqliteAnswerLog(server) as log,
         UsageLedger(server) as ledger,
     ):
@@ -76,8 +76,8 @@ async def test_each_agent_has_tables_of_its_own_and_any_text_comes_back(
     postgres: PostgresProcess,
 ) -> None:
     async with (
-        PostgresServer(postgres.url(), schema="own-a@example.org") as ada,
-        PostgresServer(postgres.url(), schema="own-b@example.org") as bob,
+        PostgresServer(DatabaseUrl(postgres.url()), agent="own-a@example.org") as ada,
+        PostgresServer(DatabaseUrl(postgres.url()), agent="own-b@example.org") as bob,
     ):
         notes, others = notes_in(ada), notes_in(bob)
         await notes.open()
@@ -93,7 +93,9 @@ async def test_processes_that_start_together_create_the_tables_once(
     postgres: PostgresProcess,
 ) -> None:
     async def start() -> None:
-        async with PostgresServer(postgres.url(), schema="together@example.org") as server:
+        async with PostgresServer(
+            DatabaseUrl(postgres.url()), agent="together@example.org"
+        ) as server:
             await notes_in(server).open()
 
     await asyncio.gather(*(start() for _ in range(8)))
@@ -101,7 +103,7 @@ async def test_processes_that_start_together_create_the_tables_once(
 
 @pytest.mark.thorough
 async def test_a_transaction_that_fails_leaves_nothing(postgres: PostgresProcess) -> None:
-    async with PostgresServer(postgres.url(), schema="whole@example.org") as server:
+    async with PostgresServer(DatabaseUrl(postgres.url()), agent="whole@example.org") as server:
         notes = notes_in(server)
         await notes.open()
         with pytest.raises(StorageFailed):
@@ -118,7 +120,7 @@ async def test_a_transaction_that_fails_leaves_nothing(postgres: PostgresProcess
 
 @pytest.mark.thorough
 async def test_submitted_statements_keep_their_order(postgres: PostgresProcess) -> None:
-    async with PostgresServer(postgres.url(), schema="ordered@example.org") as server:
+    async with PostgresServer(DatabaseUrl(postgres.url()), agent="ordered@example.org") as server:
         notes = notes_in(server)
         await notes.open()
         for number in range(20):
@@ -132,7 +134,7 @@ async def test_submitted_statements_keep_their_order(postgres: PostgresProcess) 
 async def test_tables_of_a_later_version_are_refused_and_new_columns_added(
     postgres: PostgresProcess,
 ) -> None:
-    async with PostgresServer(postgres.url(), schema="later@example.org") as server:
+    async with PostgresServer(DatabaseUrl(postgres.url()), agent="later@example.org") as server:
         await database_at(server, schema=SCHEMA, what="the notes", version=2).open()
         with pytest.raises(ConfigurationError, match="later version"):
             await database_at(server, schema=SCHEMA, what="the notes", version=1).open()
@@ -155,9 +157,9 @@ async def test_tables_of_a_later_version_are_refused_and_new_columns_added(
 )
 async def test_a_url_that_is_none_names_the_setting_and_no_password(url: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said) as raised:
-        PostgresServer(url, schema="a@x")
+        PostgresServer(DatabaseUrl(url), agent="a@x")
 
-    assert "storage.database_url" in str(raised.value)
+    assert "[storage] database_url" in str(raised.value)
     assert "herr" not in str(raised.value)
 
 
@@ -167,7 +169,7 @@ async def test_a_role_for_work_needs_no_right_to_create_and_a_missing_right_is_n
 ) -> None:
     caplog.set_level(logging.DEBUG)
     agent, secret = "roles@example.org", PASSWORD.replace(" ", "%20")
-    async with PostgresServer(postgres.url(), schema=agent) as server:
+    async with PostgresServer(DatabaseUrl(postgres.url()), agent=agent) as server:
         await notes_in(server).open()
     owner = await psycopg.AsyncConnection.connect(postgres.url(), autocommit=True)
     async with owner:
@@ -175,12 +177,12 @@ async def test_a_role_for_work_needs_no_right_to_create_and_a_missing_right_is_n
         await owner.execute(f'GRANT USAGE ON SCHEMA "{agent}" TO app')
         await owner.execute(f'GRANT SELECT ON ALL TABLES IN SCHEMA "{agent}" TO app')
         url = postgres.url(user="app", password=secret)
-        async with PostgresServer(url, schema=agent) as server:
+        async with PostgresServer(DatabaseUrl(url), agent=agent) as server:
             with pytest.raises(ConfigurationError, match="lacks DELETE on notes, INSERT on notes"):
                 await notes_in(server).open()
         rights = "INSERT, UPDATE, DELETE"
         await owner.execute(f'GRANT {rights} ON ALL TABLES IN SCHEMA "{agent}" TO app')
-        async with PostgresServer(url, schema=agent) as server:
+        async with PostgresServer(DatabaseUrl(url), agent=agent) as server:
             notes = notes_in(server)
             await notes.open()
             await notes.execute(PUT, "a", "1")
@@ -188,8 +190,8 @@ async def test_a_role_for_work_needs_no_right_to_create_and_a_missing_right_is_n
             assert await notes.execute(ALL) == [("a", "1")]
         wrong = postgres.url(user="app", password="wrong-" + secret)
         with pytest.raises(ConfigurationError, match="password authentication failed") as raised:
-            await PostgresServer(wrong, schema=agent).__aenter__()
-        async with PostgresServer(url, schema="another@example.org") as server:
+            await PostgresServer(DatabaseUrl(wrong), agent=agent).__aenter__()
+        async with PostgresServer(DatabaseUrl(url), agent="another@example.org") as server:
             with pytest.raises(ConfigurationError, match="permission denied for database"):
                 await notes_in(server).open()
 
@@ -200,7 +202,7 @@ async def test_a_role_for_work_needs_no_right_to_create_and_a_missing_right_is_n
 async def test_statements_wait_for_a_server_that_restarts_and_fail_clearly_for_one_that_is_gone(
     own_server: PostgresProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with PostgresServer(own_server.url(), schema="outage@example.org") as server:
+    async with PostgresServer(DatabaseUrl(own_server.url()), agent="outage@example.org") as server:
         notes = notes_in(server)
         await notes.open()
         # Several idle connections, all of which the server will close.
@@ -241,7 +243,7 @@ async def test_a_killed_server_leaves_nothing_half_done_and_work_goes_on(
 
     is_over, counted = asyncio.Event(), asyncio.Event()
     async with (
-        PostgresServer(own_server.url(), schema="crash@example.org") as server,
+        PostgresServer(DatabaseUrl(own_server.url()), agent="crash@example.org") as server,
         UsageLedger(server) as ledger,
     ):
         spending = [asyncio.create_task(spend(ledger, f"p{n}@x")) for n in range(16)]

@@ -19,6 +19,7 @@ from spade_llm.cli.factory.agent_options import (
     build_identity,
     build_rooms_options,
 )
+from spade_llm.cli.factory.deployment_spec import database_of
 from spade_llm.cli.factory.guardrails import build_guardrails
 from spade_llm.cli.factory.model_choice import (
     ModelRecord,
@@ -361,6 +362,7 @@ def _options(spec: DeploymentSpec, factory: AgentFactory) -> AgentOptions:
     return AgentOptions(
         connection=factory.place.connection(),
         data=factory.place.data / "agents" / spec.jid,
+        database=database_of(spec, factory.place.database),
         allowed=tuple(spec.settings.allowed),
         announce_to=tuple(map(spec.resolve_jid, spec.settings.announce_to)),
         gateways=tuple(map(spec.resolve_jid, spec.settings.gateways)),

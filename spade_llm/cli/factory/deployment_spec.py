@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import spade_llm
+from spade_llm.core.database import DatabaseUrl
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.settings import AgentSettings, load_agent
 from spade_llm.xmpp.connection.jids import bare_jid
@@ -85,6 +86,12 @@ def read_deployment(folder: Path, *, domain: str) -> tuple[DeploymentSpec, ...]:
                 f"{one.path}: jid: {one.jid} is already the agent of {other.path}: change one"
             )
     return tuple(sorted(found, key=lambda one: one.wave))
+
+
+def database_of(spec: DeploymentSpec, default: DatabaseUrl | None) -> DatabaseUrl | None:
+    """Database of the agent.toml, else the default; None: files."""
+    url = spec.settings.storage.database_url
+    return DatabaseUrl(url, f"{spec.path}: storage.database_url") if url else default
 
 
 def start_waves(specs: Sequence[DeploymentSpec]) -> list[list[DeploymentSpec]]:

@@ -25,6 +25,7 @@ from spade_llm.core.settings.agent_toml import (
     read_secret,
 )
 from spade_llm.core.settings.environment import (
+    DATABASE_VARIABLE,
     Environment,
     get_variable,
     load_env_vars,
@@ -49,6 +50,7 @@ from spade_llm.core.settings.tables import (
 )
 
 __all__ = [
+    "DATABASE_VARIABLE",
     "MAX_HUMAN_SECONDS_OF_TOOLS",
     "AdmissionTable",
     "AgentSettings",

@@ -61,7 +61,7 @@ _KEYS_OF_STRATEGY = {
 
 _KEYS_OF_ALL = {
     *("kind", "jid", "password_file", "password_env", "allowed", "announce_to", "server"),
-    *("telemetry", "admission", "identity", "gateways"),
+    *("telemetry", "admission", "identity", "gateways", "storage"),
 }
 _KEYS_OF_KIND = {
     "assistant": {
@@ -70,7 +70,7 @@ _KEYS_OF_KIND = {
         *("rooms", "room_invitations", "admins"),
     },
     "memory": {"embeddings", "learning"},
-    "rag": {"embeddings", "roots", "namespaces", "storage", "upload", "provider"},
+    "rag": {"embeddings", "roots", "namespaces", "upload", "provider"},
     "tools": {"calls", "tools", "python", "human", "mcp"},
     "gateway": {"http", "network"},
 }
@@ -166,10 +166,13 @@ class EmbeddingsTable(Table):
 
 
 class StorageTable(Table):
-    """`[storage]`: where a RAG agent keeps its vectors."""
+    """`[storage]`: servers that keep an agent's data, instead of files below --data."""
 
+    database_url: Name | None = Field(default=None, repr=False)
+    """`postgresql://USER:PASSWORD@HOST:PORT/DATABASE`: PostgreSQL for the small databases. Default:
+    --database."""
     chroma_url: Name | None = None
-    """Address of a server that `chroma run` started. Default: files below --data."""
+    """rag: address of a server that `chroma run` started, for the vectors."""
 
 
 class UploadTable(Table):
@@ -393,6 +396,8 @@ class AgentSettings(Table):
         idle = self.model_fields_set - _KEYS_OF_ALL - _KEYS_OF_KIND.get(self.kind, set())
         if idle:
             raise ValueError(f'kind = "{self.kind}" takes no {", ".join(sorted(idle))}')
+        if self.storage.chroma_url and self.kind != "rag":
+            raise ValueError(f'kind = "{self.kind}" takes no storage.chroma_url')
         has_vectors = self.kind != "assistant" or self.context.vectors
         if not has_vectors and "embeddings" in self.model_fields_set:
             raise ValueError('kind = "assistant" takes no embeddings without context.vectors')

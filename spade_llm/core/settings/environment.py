@@ -1,7 +1,8 @@
 """Environment variables: reading them, `.env` files, and secrets by agent.
 
-SPADE_LLM_DATA, SPADE_LLM_SERVER, SPADE_LLM_DOMAIN and SPADE_LLM_CA are the defaults of --data,
---server, --domain and --ca, and say to agents that were told no server where theirs is;
+SPADE_LLM_DATA, SPADE_LLM_SERVER, SPADE_LLM_DOMAIN, SPADE_LLM_CA and SPADE_LLM_DATABASE are the
+defaults of --data, --server, --domain, --ca and --database; the first four say to agents that were
+told no server where theirs is;
 SPADE_LLM_REGISTER lets those make their account; OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL
 say which model `kind = "auto"` takes, OLLAMA_HOST where Ollama is; LLM_MEMORY_BATCH_MAX_SIZE bounds
 the batches of the memory tools; OTEL_EXPORTER_OTLP_ENDPOINT is the default of telemetry.endpoint
@@ -33,6 +34,7 @@ _VARIABLES = {
     "server": "SPADE_LLM_SERVER",
     "domain": "SPADE_LLM_DOMAIN",
     "ca": "SPADE_LLM_CA",
+    "database": "SPADE_LLM_DATABASE",
     "register_accounts": "SPADE_LLM_REGISTER",
     "openai_api_key": "OPENAI_API_KEY",
     "openai_base_url": "OPENAI_BASE_URL",
@@ -47,6 +49,7 @@ _ASSIGNMENT = re.compile(
     (?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^#]*?))\s*(?:\#.*)?""",
     re.VERBOSE,
 )
+DATABASE_VARIABLE = _VARIABLES["database"]
 MODEL_VARIABLES = frozenset({"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"})
 
 
@@ -88,6 +91,8 @@ class Environment(BaseModel):
     server: str = "auto"
     domain: str | None = None
     ca: str | None = None
+    # It may hold a password: not in `repr`, which ends up in logs and tracebacks.
+    database: str | None = Field(default=None, repr=False)
     # Variables are always text, which the strict model would refuse for other types.
     register_accounts: bool = Field(default=False, strict=False)
     # Not in `repr`, which ends up in logs and tracebacks.
