@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.servers.data_directory import RunRecord
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-RUN_S = 60
-
-
 TRANSLATION = (ROOT / "README.es.md").read_text(encoding="utf-8")
+UP = re.findall(r"`spade-llm (up --[^`]+)`", README)[0].split()
+RUN_S = 60
 
 
 def blocks(language: str, page: str = README) -> list[str]:
@@ -46,23 +45,11 @@ def commands(program: str) -> list[list[str]]:
 def test_every_command_in_the_readme_is_one_that_is_tested_here() -> None:
     lines = [line for block in blocks("bash") for line in block.splitlines() if line.strip()]
 
-    assert {line.split()[0] for line in lines} == {"make", "spade-llm", "curl"}
+    assert {line.split()[0] for line in lines} == {"make", "spade-llm", "curl", "."}
     assert {words[0] for words in commands("make")} == {"up", "test"}
     assert [words[0] for words in commands("spade-llm")] == [
-        *(
-            "model",
-            "up",
-            "ask",
-            "rag",
-            "rag",
-            "memory",
-            "tools",
-            "agents",
-            "usage",
-            "mcp",
-            "chat",
-            "doctor",
-        )
+        *("model", "ask", "rag", "rag", "memory", "tools", "agents", "usage", "mcp", "chat"),
+        "doctor",
     ]
 
 
@@ -88,9 +75,9 @@ async def test_the_commands_work_in_the_order_in_which_they_stand(tmp_path: Path
     program = Program(
         data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=False
     )
-    _, up, ask, rag, answer, memory, tools, agents, usage, mcp, chat, doctor = commands("spade-llm")
+    _, ask, rag, answer, memory, tools, agents, usage, mcp, chat, doctor = commands("spade-llm")
     (curl,) = commands("curl")
-    async with program.up(*up[1:]) as running:
+    async with program.up(*UP[1:]) as running:
         await running.ready()
         got = await fetched(curl, read_run_record(program.data)) if shutil.which("curl") else None
         asked = await program.run(*ask)
