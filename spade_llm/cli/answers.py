@@ -109,6 +109,8 @@ async def describe_waiting(client: ChatAgent, peer: str, tell: Callable[[str], N
             status = await client.status(peer, timeout_s=STATUS_TIMEOUT_S)
         except RequestError:
             state = f"{peer} is offline: waiting for it"
+            if client.connection is None or not client.connection.connected.is_set():
+                state = "the server does not answer: connecting again"
         else:
             state = sanitize_line(" ".join([f"{peer} is working on it", *status.notes]))
         if state != told:

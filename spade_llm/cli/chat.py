@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 import threading
@@ -78,6 +79,9 @@ def _tell(line: str) -> None:
 
 
 async def _chat(options: argparse.Namespace) -> int:
+    if is_terminal():
+        # The chat says itself if the connection is lost: warnings would stand between the answers.
+        logging.getLogger().addHandler(logging.NullHandler())
     cli_context = find_context(options)
     async with login(person_jid(options, cli_context), cli_context) as client:
         return await converse(client, assistant_jid(options, cli_context), history=cli_context.data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 import unicodedata
@@ -19,13 +20,16 @@ WIDTH = 30
 PROGRESS_AFTER_S = 2.0
 """Time in seconds before a progress bar appears: most actions are over by then."""
 
+_LABEL = re.compile(r"\w[\w ]{1,10}(?= {2})")
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 """Parameters of the escape sequence that selects a style (ECMA-48 SGR)."""
 
 
 def say(line: str) -> None:
-    """Print a line at once, also into a pipe."""
-    print(line, flush=True)
+    """Print a line at once, also into a pipe. A label in its first columns is bold."""
+    label = _LABEL.match(line)
+    text = f"{style(label[0], 'bold')}{line[label.end() :]}" if label else line
+    print(text, flush=True)
 
 
 def warn(line: str) -> None:
