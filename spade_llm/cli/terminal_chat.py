@@ -96,6 +96,8 @@ class TerminalChat:
         )
         work = (self._answer_lines(), self._learn_commands(), self._tell_missing_model())
         tasks = [asyncio.create_task(one) for one in work]
+        for task in tasks:
+            task.add_done_callback(self._end_if_failed)
         try:
             # Ctrl-C is a key while the prompt reads, a signal while something is printed.
             with patch_stdout(raw=True), on_ctrl_c(self._interrupt):
@@ -105,6 +107,13 @@ class TerminalChat:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
+            self._flush()
+
+    def _end_if_failed(self, task: asyncio.Task[None]) -> None:
+        """End the prompt with the error of a task beside it, which would otherwise be silent."""
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None and self._session.app.is_running:
+            self._session.app.exit(exception=failure)
 
     async def _tell_missing_model(self) -> None:
         """Say how to connect a model, if rules answer instead of one."""
