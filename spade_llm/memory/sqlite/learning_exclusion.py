@@ -17,10 +17,31 @@ if TYPE_CHECKING:
     from spade_llm.memory.sqlite.connection import SqlValue, Transaction
 
 MAX_MESSAGES = 200
-"""Maximum number of messages of a person that are compared, the latest ones; few wait to be learned
-from."""
+"""Maximum number of messages of a person that are compared, the latest ones of those that wait to
+be learned from, and of those whose episodes wait to be read."""
+FEW_MESSAGES, FEW_EPISODES = 2000, 200
+"""Lengths of these two queues up to which they are read as a whole. After an import, hundreds of
+thousands of messages may wait."""
 MAX_TEXTS = 50
 """Maximum number of texts that are compared with them at once."""
+
+IS_LONG = """
+    SELECT EXISTS (SELECT 1 FROM message INDEXED BY message_to_learn
+            WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND episode IS NULL
+            LIMIT 1 OFFSET :messages)
+        OR EXISTS (SELECT 1 FROM entry INDEXED BY entry_to_learn
+            WHERE origin = 3 AND learned_at IS NULL LIMIT 1 OFFSET :episodes)
+"""
+
+# role 1: a person; origin 3: an episode. From the person's latest message backwards: where many
+# wait, the latest ones do.
+SELECT_LATEST = f"""
+    SELECT seq, content FROM message INDEXED BY message_by_subject
+    WHERE subject = :subject AND owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND role = 1 AND (episode IS NULL OR EXISTS (
+            SELECT 1 FROM entry WHERE entry.seq = episode AND origin = 3 AND learned_at IS NULL))
+    ORDER BY seq DESC LIMIT {MAX_MESSAGES}
+"""
 
 # role 1: a person. The plus: by the queue, which is short, and not by all messages of the person.
 SELECT_UNCUT = f"""
@@ -52,9 +73,10 @@ TOUCH_EPISODES = f"""
         SELECT episode FROM message WHERE seq IN (SELECT value FROM json_each(:seqs)))
 """
 
+# The plus: by the numbers, and not by all messages of the owner.
 EXCLUDE_MESSAGES = """
     UPDATE message SET episode = 0
-    WHERE owner = (SELECT number FROM owner WHERE jid = :owner)
+    WHERE +owner = (SELECT number FROM owner WHERE jid = :owner)
         AND seq IN (SELECT value FROM json_each(:seqs))
 """
 
@@ -74,7 +96,10 @@ def _exclude(
     transaction: Transaction, owner: str, subject: str, texts: Sequence[str], *, now: int
 ) -> None:
     which = {"owner": owner, "subject": subject}
-    waiting = [*transaction.all(SELECT_UNCUT, which), *transaction.all(SELECT_UNREAD, which)]
+    lengths = {"owner": owner, "messages": FEW_MESSAGES, "episodes": FEW_EPISODES}
+    ((is_long,),) = transaction.all(IS_LONG, lengths)
+    queues = (SELECT_LATEST,) if is_long else (SELECT_UNCUT, SELECT_UNREAD)
+    waiting = [row for queue in queues for row in transaction.all(queue, which)]
     if not waiting:
         return
     # Here, so that a start does not load the rules.

@@ -10,6 +10,7 @@ import pytest
 from spade_llm.memory.contract import MemoryChange, MemoryDraft, ObservedMessage
 from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.learning.repeated_facts import says_same
+from spade_llm.memory.sqlite import learning_exclusion
 from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
 from spade_llm.search.memory_query import Category, MemoryFilter, MemoryType, Origin
 from tests.memory.clock import Clock
@@ -200,10 +201,18 @@ async def test_a_learned_change_closes_what_was_told_before(
     assert [one.content for one in await facts(store)] == ["Me he mudado a Jaén"]
 
 
+@pytest.mark.parametrize("few", [0, learning_exclusion.FEW_MESSAGES])
 @pytest.mark.parametrize("how", ["forget", "delete", "correct"])
 async def test_what_was_removed_before_it_was_learned_does_not_come_back(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock, how: str
+    backend: SQLiteMemoryBackend,
+    store: OwnedMemory,
+    clock: Clock,
+    how: str,
+    few: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """`few`: messages that count as few; with 0, any queue is long."""
+    monkeypatch.setattr(learning_exclusion, "FEW_MESSAGES", few)
     await said(store, clock, "So, I moved to Rome! And my sister is called Eva.")
     # The message says it in other words, so that forgetting does not remove it.
     entry = await told(store, "The user lives in Rome")
@@ -221,9 +230,16 @@ async def test_what_was_removed_before_it_was_learned_does_not_come_back(
     assert len(await store.history("c")) == 2
 
 
+@pytest.mark.parametrize("few", [0, learning_exclusion.FEW_EPISODES])
 async def test_what_is_forgotten_while_it_is_read_is_not_stored(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: SQLiteMemoryBackend,
+    store: OwnedMemory,
+    clock: Clock,
+    few: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """`few`: unread episodes that count as few; with 0, any queue is long."""
+    monkeypatch.setattr(learning_exclusion, "FEW_EPISODES", few)
     learning = backend.learning()
     await said(store, clock, "So, I moved to Rome!")
     await said(store, clock, "I speak Greek.", id="2")
