@@ -115,15 +115,20 @@ class PostgresProcess:
     def kill(self) -> None:
         """Kill the server and its backends at once (kill -9), as a power cut would."""
         assert self._process is not None
+        self.signal(signal.SIGKILL)
+        self._process.wait()
+        # The next start refuses while this file names a process, even one that is gone.
+        (self._folder / "data/postmaster.pid").unlink(missing_ok=True)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Signal the server and its backends."""
+        assert self._process is not None
         pid = self._process.pid
         # Backends have sessions of their own: a signal to the process group does not reach them.
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         for one in (pid, *map(int, children)):
             with suppress(ProcessLookupError):
-                os.kill(one, signal.SIGKILL)
-        self._process.wait()
-        # The next start refuses while this file names a process, even one that is gone.
-        (self._folder / "data/postmaster.pid").unlink(missing_ok=True)
+                os.kill(one, number)
 
     def shut_down(self) -> None:
         """Stop the server in its fast mode, which ends all sessions."""

@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from spade_llm.core import sqlite_file
 from spade_llm.core.errors import ConfigurationError, StorageFailed
@@ -39,6 +39,8 @@ OPEN_TIMEOUT_S = 15.0
 """Deadline of the first connection, and of the creation of tables."""
 ERASE_TIMEOUT_S = 60.0
 """Deadline of `erase_deleted`."""
+ABANDONED_END_S = 1.0
+"""Maximum wait, at the end, for statements that were cancelled."""
 CONNECT_RETRY_S = (0.05, 1.0)
 """First and longest pause between two attempts to connect."""
 MIN_VERSION = 150000
@@ -60,6 +62,7 @@ _CONFIGURE = """SELECT set_config('search_path', %s, false),
     set_config('synchronous_commit', 'off', false), set_config('jit', 'off', false),
     set_config('statement_timeout', %s, false),
     set_config('idle_in_transaction_session_timeout', %s, false)"""
+_TIMEOUT = "SELECT set_config('statement_timeout', %s, false)"
 _HAS_VERSIONS = "SELECT to_regclass('store_versions') IS NOT NULL"
 _VERSION = "SELECT version FROM store_versions WHERE store = %s"
 _SET_VERSION = """INSERT INTO store_versions(store, version) VALUES (%s, %s)
@@ -78,6 +81,7 @@ _COMMON_TABLES = (
     AS $$ BEGIN RETURN given::jsonb; EXCEPTION WHEN data_exception THEN RETURN NULL; END $$""",
 )
 
+_T = TypeVar("_T")
 _Values: TypeAlias = "tuple[object, ...] | dict[str, object]"
 
 _PLACEHOLDER = re.compile(r"\?(?P<number>\d+)?|(?<!:):(?P<name>[a-z_]+)|%")
@@ -122,6 +126,8 @@ class PostgresServer:
         self._failures = FailureThrottle(sqlite_file.FAILING_S, time.monotonic)
         self._submitted: set[asyncio.Task[None]] = set()
         self._submitting = asyncio.Lock()
+        self._abandoned: set[asyncio.Task[object]] = set()
+        """Statements that nothing waits for any more, until they have ended."""
 
     async def __aenter__(self) -> Self:
         """Connect, and check the server.
@@ -149,6 +155,8 @@ class PostgresServer:
     async def __aexit__(self, *_: object) -> None:
         await self.written_down()
         self._is_open = False
+        if self._abandoned:
+            await asyncio.wait(set(self._abandoned), timeout=ABANDONED_END_S)
         while self._idle:
             await self._idle.pop().close()
 
@@ -199,6 +207,26 @@ class PostgresServer:
         else:  # Broken, or in the middle of a statement that was cancelled.
             connection.pgconn.finish()
         self._free.release()
+
+    async def result_of(self, task: asyncio.Task[_T], timeout_s: float) -> _T:
+        """Result of a task that uses a connection. At the deadline, or if the caller is cancelled,
+        the task is cancelled and left alone: psycopg then asks the server to cancel the statement,
+        and waits up to 10 s for one that does not answer. Raises TimeoutError."""
+        try:
+            await asyncio.wait((task,), timeout=timeout_s)
+            if not task.done():
+                raise TimeoutError
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                self._abandoned.add(task)
+                task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[object]) -> None:
+        self._abandoned.discard(task)
+        if not task.cancelled():
+            task.exception()  # Seen: nothing waits for it any more.
 
     async def _connect(self) -> psycopg.AsyncConnection:
         """Connect, again and again until the caller's deadline, except where the server rejects
@@ -407,17 +435,27 @@ class PostgresDatabase:
         import psycopg
 
         self._check_open()
+        loop = asyncio.get_running_loop()
+        give_up_s, task = loop.time() + STATEMENT_TIMEOUT_S, None
+
+        async def execute(statement: str | DialectSql, *values: object) -> list[Row]:
+            nonlocal task
+            task = asyncio.create_task(_run(connection, *_bind(statement, values)))
+            return await self._server.result_of(task, give_up_s - loop.time())
+
         try:
-            async with (
-                asyncio.timeout(STATEMENT_TIMEOUT_S),
-                self._server.connection() as connection,
-                connection.transaction(),
-            ):
-
-                async def execute(statement: str | DialectSql, *values: object) -> list[Row]:
-                    return await _run(connection, *_bind(statement, values))
-
+            async with asyncio.timeout(STATEMENT_TIMEOUT_S):
+                connection = await self._server.acquire()
+            try:
+                await execute("BEGIN")
                 yield execute
+                await execute("COMMIT")
+            finally:
+                # A connection in the middle of a transaction is closed, which rolls it back.
+                if task is None or task.done():
+                    self._server.release(connection)
+                else:
+                    task.add_done_callback(lambda _: self._server.release(connection))
         except (TimeoutError, psycopg.Error) as error:
             raise self._server.storage_error(self._what, error) from error
 
@@ -439,11 +477,13 @@ class PostgresDatabase:
         tables = ", ".join(_tables(self._statements))
 
         async def work(connection: psycopg.AsyncConnection) -> list[Row]:
-            timeout_ms = round(ERASE_TIMEOUT_S * 1000)
-            await connection.execute(f"SET statement_timeout = {timeout_ms}")
-            await connection.execute(f"VACUUM {tables}")
-            timeout_ms = round(STATEMENT_TIMEOUT_S * 1000)
-            await connection.execute(f"SET statement_timeout = {timeout_ms}")
+            try:
+                await connection.execute(_TIMEOUT, (f"{ERASE_TIMEOUT_S}s",))
+                await connection.execute(f"VACUUM {tables}")
+                await connection.execute(_TIMEOUT, (f"{STATEMENT_TIMEOUT_S}s",))
+            except BaseException:
+                connection.pgconn.finish()  # Its timeout is not that of the others.
+                raise
             return []
 
         await self._within_deadline(work, is_read=True, timeout_s=ERASE_TIMEOUT_S)
@@ -457,27 +497,35 @@ class PostgresDatabase:
         work: Callable[[psycopg.AsyncConnection], Awaitable[list[Row]]],
         *,
         is_read: bool,
-        timeout_s: float = STATEMENT_TIMEOUT_S,
+        timeout_s: float | None = None,
     ) -> list[Row]:
-        """Do this work with one connection. `is_read`: it may be repeated at will."""
+        """Do this work with one connection. `is_read`: it may be repeated at will. `timeout_s`:
+        STATEMENT_TIMEOUT_S by default."""
         import psycopg
 
         self._check_open()
+        task = asyncio.create_task(self._attempts(work, is_read=is_read))
         try:
-            async with asyncio.timeout(timeout_s):
-                while True:
-                    connection = await self._server.acquire()
-                    try:
-                        return await work(connection)
-                    except psycopg.OperationalError as error:
-                        # Rolled back for certain, or lost on the way: a write may have happened.
-                        is_undone = error.sqlstate in _ROLLED_BACK
-                        if not (is_undone or (is_read and connection.closed)):
-                            raise
-                    finally:
-                        self._server.release(connection)
+            return await self._server.result_of(task, timeout_s or STATEMENT_TIMEOUT_S)
         except (TimeoutError, psycopg.Error) as error:
             raise self._server.storage_error(self._what, error) from error
+
+    async def _attempts(
+        self, work: Callable[[psycopg.AsyncConnection], Awaitable[list[Row]]], *, is_read: bool
+    ) -> list[Row]:
+        import psycopg
+
+        while True:
+            connection = await self._server.acquire()
+            try:
+                return await work(connection)
+            except psycopg.OperationalError as error:
+                # Rolled back for certain, or lost on the way: a write may have happened.
+                is_undone = error.sqlstate in _ROLLED_BACK
+                if not (is_undone or (is_read and connection.closed)):
+                    raise
+            finally:
+                self._server.release(connection)
 
 
 _ROLLED_BACK = frozenset({"40001", "40P01"})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -228,6 +230,35 @@ async def test_statements_wait_for_a_server_that_restarts_and_fail_clearly_for_o
             names = [name for name, _ in await notes.execute(ALL)]
 
     assert names == [*(f"n{n}" for n in range(8)), "waited"]
+
+
+@pytest.mark.thorough
+async def test_a_server_that_hangs_fails_statements_at_their_deadline_and_holds_no_caller(
+    own_server: PostgresProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with PostgresServer(DatabaseUrl(own_server.url()), agent="frozen@example.org") as server:
+        notes = notes_in(server)
+        await notes.open()
+        own_server.signal(signal.SIGSTOP)
+        monkeypatch.setattr(postgres_module, "STATEMENT_TIMEOUT_S", 0.2)
+        began = time.monotonic()
+        with pytest.raises(StorageFailed):
+            await notes.execute(PUT, "a", "1")
+        with pytest.raises(StorageFailed):
+            async with notes.transaction() as execute:
+                await execute(PUT, "b", "1")
+        monkeypatch.undo()
+        stopped = asyncio.create_task(notes.execute(PUT, "c", "1"))
+        await asyncio.sleep(0)
+        stopped.cancel()
+        await asyncio.wait({stopped})
+        seconds = time.monotonic() - began
+        own_server.signal(signal.SIGCONT)
+        async with asyncio.timeout(PATIENCE_S):
+            names = {str(name) for name, _ in await notes.execute(ALL)}
+
+    assert seconds < 4.0
+    assert names <= {"a", "c"}
 
 
 @pytest.mark.thorough
