@@ -96,7 +96,11 @@ def _exclude(
     transaction: Transaction, owner: str, subject: str, texts: Sequence[str], *, now: int
 ) -> None:
     which = {"owner": owner, "subject": subject}
-    lengths = {"owner": owner, "messages": FEW_MESSAGES, "episodes": FEW_EPISODES}
+    lengths: dict[str, SqlValue] = {
+        "owner": owner,
+        "messages": FEW_MESSAGES,
+        "episodes": FEW_EPISODES,
+    }
     ((is_long,),) = transaction.all(IS_LONG, lengths)
     queues = (SELECT_LATEST,) if is_long else (SELECT_UNCUT, SELECT_UNREAD)
     waiting = [row for queue in queues for row in transaction.all(queue, which)]
