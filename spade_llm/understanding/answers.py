@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
-from spade_llm.understanding.features import ends, features, is_changed
-from spade_llm.understanding.replacement import Statement, replaces
+from spade_llm.understanding.features import NOTE, ends, features, is_changed
+from spade_llm.understanding.replacement import COPULA, Statement, replaces
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
@@ -71,6 +71,8 @@ SMALL_PENALTY = 1.0
 the best one are given together."""
 ASIDE_PENALTY = 0.5
 """For another being that a statement about the speaker only mentions."""
+NOTE_PENALTY = 0.25
+"""Penalty if the words of the question stand in parentheses only, as the meaning of a pronoun."""
 DOUBT_PENALTY = 0.25
 """For what was found in an old conversation only."""
 
@@ -224,10 +226,13 @@ def find_answers(
     scored = [
         (score(asked, one), number, one)
         for number, one in enumerate(candidates)
-        if not (one.is_closed and not asked.wants_before)
+        if asked.wants_before or not one.is_closed or _may_be_closed(question)
     ]
     least = CERTAIN_SCORE if is_certain else MIN_SCORE
-    scored = sorted((one for one in scored if one[0] >= least), key=lambda one: (-one[0], -one[1]))
+    # Of two that hold, the older one was before.
+    order = 1 if asked.wants_before else -1
+    found = (one for one in scored if one[0] >= least)
+    scored = sorted(found, key=lambda one: (-one[0], order * one[1]))
     if not scored:
         return []
     if _STILL.search(question):
@@ -236,6 +241,12 @@ def find_answers(
     best = scored[0][0]
     count = MAX_ANSWERS if _ALL.search(question) else 1
     return [one for points, _, one in scored if points >= best - SMALL_PENALTY][:count]
+
+
+def _may_be_closed(question: str) -> bool:
+    """Check whether what does not hold any more may answer: a question about the past, or whether
+    something is so (`do I still smoke?`)."""
+    return bool(_PAST_QUESTION.search(question) or not _FOR_VALUE.search(question))
 
 
 def _latest_first(
@@ -336,6 +347,9 @@ def score(asked: Question, candidate: Candidate) -> float:
     points = sum(map(_weight, shared)) + COVERED_SCORE * len(shared) / max(1, len(asked.concepts))
     points += _name_points(asked, candidate, said, shared)
     points += WHOLE_SCORE if shared == asked.concepts else 0.0
+    if (note := NOTE.search(candidate.text)) and shared and shared <= concepts_of(note[0]):
+        # It is about that, but what names it without a pronoun says more of it.
+        points -= NOTE_PENALTY
     # A class that both name says little, if the question names a member of it that was not told.
     if shared <= general() and not asked.concepts - shared <= general():
         points -= CLASS_PENALTY
@@ -384,13 +398,18 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     has_name = has_name and not is_own
     is_asked = bool(said.beings & asked_beings)
     penalty = 0.0
-    if said.beings - asked_beings and not has_name:
+    # "Who walks the dog?" asks for another being.
+    is_named = bool(asked.names & set(split_words(candidate.text)))
+    is_wanted = bool(_WHO.search(asked.text) and said.subject and (is_named or not is_own))
+    if said.beings - asked_beings and not has_name and not is_wanted:
         speaks_of_self = said.is_own and not said.subject
         is_aside = (
             speaks_of_self or _FIRST_PERSON.match(candidate.text)
         ) and "name" not in asked.concepts
         penalty += ASIDE_PENALTY if is_aside or is_asked or not is_own else PENALTY
     if asked_beings and not is_asked and not has_name:
+        penalty += PENALTY
+    if is_own and is_asked and _has_other_owner(candidate.text, asked):
         penalty += PENALTY
     is_subject_asked = not said.subject or bool(said.subject & asked.concepts) or has_name
     is_about_another = _is_about_another(candidate.text, asked.text)
@@ -401,12 +420,29 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     return penalty
 
 
+def _has_other_owner(text: str, asked: Question) -> bool:
+    """Check whether a being of a statement belongs to somebody else: `Ana's mother` is not mine."""
+    return any(
+        concepts_of(found["noun"] or found["noun2"]) & kin()
+        and (found["name"] or found["name2"]).lower() not in asked.names
+        for found in _OWNER.finditer(text)
+    )
+
+
 def _type_points(asked: Question, candidate: Candidate, said: Features) -> float:
     if not asked.expected:
         return 0.0
     if _has_expected(asked, candidate, said):
         return TYPE_SCORE
-    return 0.0 if _may_have_name(asked, candidate) else -TYPE_SCORE
+    is_open = _may_have_name(asked, candidate) or _may_have_colour(asked, candidate)
+    return 0.0 if is_open else -TYPE_SCORE
+
+
+def _may_have_colour(asked: Question, candidate: Candidate) -> bool:
+    """Check whether a colour is expected, and what is asked for is called something unknown: `the
+    kitchen is mustard`."""
+    found = COPULA.match(candidate.text) if ValueType.COLOUR in asked.expected else None
+    return found is not None and len(found["tail"].split()) == 1
 
 
 def _may_have_name(asked: Question, candidate: Candidate) -> bool:
@@ -428,11 +464,13 @@ def _has_expected(asked: Question, candidate: Candidate, said: Features) -> bool
 
 def _time_points(asked: Question, candidate: Candidate, said: Features) -> float:
     """Points for what holds now, or held before if that is asked."""
-    points = CHANGED_SCORE if is_changed(candidate.text) else 0.0
+    is_newer = is_changed(candidate.text) and not asked.wants_before
+    points = CHANGED_SCORE if is_newer else 0.0
     points -= DOUBT_PENALTY if candidate.is_doubtful else 0.0
     used_to = bool(_USED_TO.search(candidate.text))
     if asked.wants_before:
         return points + (PENALTY if candidate.is_closed or used_to else -SMALL_PENALTY)
+    points -= SMALL_PENALTY if candidate.is_closed else 0.0
     if used_to and not _PAST.search(asked.text):
         points -= SMALL_PENALTY
     is_state = asked.concepts & said.concepts & _STATES
@@ -468,9 +506,19 @@ _PLACE = LazyPattern(
     r"|junto a)\b",
     _I,
 )
+_OWNER = LazyPattern(
+    r"(?<!my )(?<!our )\b(?P<name>[A-ZÁÉÍÓÚÑ]\w+)['’]s (?P<noun>[a-z]\w+)"
+    r"|(?P<noun2>\w+) de (?P<name2>[A-ZÁÉÍÓÚÑ]\w+)"
+)
 _FIRST_PERSON = LazyPattern(
     r"^(?:i|i['’]?(?:m|ve|d|ll)|we|we['’]\w+|yo|nos|le|lo|la|me|\w+(?:o|é|í|amos|emos|imos))\b", _I
 )
+_PAST_QUESTION = LazyPattern(
+    r"\b(?:did|was|were|had)\b|^[¿\s]*(?:[^\W\d_]+ ){1,3}?[^\W\d_]{2,}(?:aba|ía)[ns]?\b"
+    r"|\bera[ns]?\b",
+    _I,
+)
+"""The question may be about what does not hold any more, if what holds does not fit it."""
 _PAST = LazyPattern(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez|\w+[íaáé]ba)\b", _I)
 _USED_TO = LazyPattern(r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b", _I)
 _OTHER_SUBJECT = LazyPattern(

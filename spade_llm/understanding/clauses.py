@@ -45,8 +45,8 @@ class Clause:
 # out more of them, by stricter patterns for jokes, hypotheses and reported speech.
 
 _LEAD_IN = LazyPattern(
-    r"^(?:(?:hi|hello|hey|hola|buenas|well|so|also|anyway|btw|by the way|okay|ok|oh|ah|fyi|plus"
-    r"|please|and|but|bueno|pues|oye|mira|adem[aá]s|por cierto|por favor|vale|y|pero"
+    r"^(?:(?:hi|hello|hey|hola|buenas|well|so(?! far)|also|anyway|btw|by the way|okay|ok|oh|ah|fyi"
+    r"|plus|please|and|but|bueno|pues|oye|mira(?: que)?|adem[aá]s|por cierto|por favor|vale|y|pero"
     r"|buen[oa]s (?:d[ií]as|tardes|noches)|good (?:morning|afternoon|evening)"
     r"|just so you know|for the record|para que lo sepas|(?:quiero )?que sepas? (?:usted )?que"
     r"|i (?:want you to know|should (?:mention|say|add)|(?:have|must) (?:to )?say|forgot to (?:say"
@@ -59,11 +59,18 @@ _LEAD_IN = LazyPattern(
     r"|(?:to be )?honest"
     r"|tbh|(?:the )?(?:thing|fact|truth) is(?: that)?|fun fact|guess what|believe it or not"
     r"|on top of (?:all )?that|what['’]?s more|la verdad(?: es que)?|lo cierto es que|en fin|o sea"
-    r"|a ver|total que|encima(?! de)|es que|f[ií]jate|(?:\w{4,}ly|then)(?=,? (?:i|we|my|our)\b)"
+    r"|a ver|total que|encima(?! de)|es que|f[ií]jate(?: que)?"
+    r"|(?:\w{4,}ly|then)(?=,? (?:i|we|my|our)\b)"
     r"|(?:thanks|thank you|gracias|yes|yeah|yep|s[ií]|claro)(?=\s*[,.!:;–—-]))"
     r"(?:\s*[,.!:;–—-]+\s*|\s+|$))+",
     _I,
 )
+_LEAD_OUT = LazyPattern(
+    r",? (?:(?:gracias|demos gracias) a dios|a dios gracias|thank (?:god|goodness|heavens)"
+    r"|touch wood|toco madera|que lo sepas|just so you know|fyi|lol)[\s.!]*$",
+    _I,
+)
+"""Words that close a sentence and say nothing."""
 _CHANGE_LEAD_IN = LazyPattern(
     r"^(?:(?:it turns out(?: that)?|turns out(?: that)?|resulta que|no(?=[^\w\s])|no(?= (?:wait"
     r"|hang on|hold on|sorry|espera|perd[oó]n)\b)|nope|nah|actually|sorry|wait|oops|let['’]?s say"
@@ -364,8 +371,11 @@ FINITE = (
 _OTHERS = LazyPattern(
     r"^(?:(?:he|she|it|they|[eé]l|ell[ao]s?)(?: \S|['’])"
     r"|(?=\S*[^\W\d_]{3}|\S+ \S*[^\W\d_]{3})[\w'’./-]+(?:['’](?:s|re|ve|ll|d)\b"
-    r"|,? [\w'’@./-]+){0,8}?"
-    rf"(?:['’](?:s|re|ve|ll|d)\b| {FINITE}\b)).*\s\S",
+    r"|,? [\w'’@./&-]+){0,8}?"
+    rf"(?:['’](?:s|re|ve|ll|d)\b| {FINITE}\b)).*\s\S"
+    # An unknown verb behind a name or a noun with an article: `Leo naps at noon`.
+    r"|^(?:(?:my|our|the)(?: [\w'’-]+){1,3}?|(?-i:[A-Z])\w+)(?: (?-i:[A-Z])\w+)? \w{3,}s"
+    r" (?:at|in|on|to|from|with|for|by|every|my|our|his|her|the|an?)\b",
     _I,
 )
 """A statement about another being or a thing, with up to nine words before its verb."""
@@ -377,7 +387,12 @@ _THIRD_SPANISH = LazyPattern(
     r"|necesita|sabe"
     r"|toca|nace"
     r"|duerme|cuida|ense[ñn]a|conduce|maneja|estudian|juegan|van|vienen|hay|hab[ií]a|me"
-    r"|nos)\b\s+\S",
+    r"|nos)\b\s+\S"
+    r"|^\w{2,}(?:ó|aron|ieron) (?:el|la|los|las|mis?|nuestr[oa]s?|un[oa]?|que|al?)\b"
+    r"|^(?:no |ya |tambi[eé]n |siempre |se )*[^\W\d_]{2,}(?:an|en) (?:en|con|al?|del?)\b"
+    # "Las llaves las tiene Ana": the object stands before its verb, which repeats it.
+    r"|^(?:al? )?(?:el|la|los|las|mis?|nuestr[oa]s?) [^,;]{2,40}? (?:(?:me|te|se|nos) )?(?:l[ao]s?"
+    r"|les?) [^\W\d_]{2,} \S",
     _I,
 )
 """The same without a subject, as Spanish allows."""
@@ -401,7 +416,8 @@ _ELLIPTIC = (
         LazyPattern(
             r"^(?:just |recently |also |still |not |now |currently |originally "
             r"|happily )*(?:an? (?:\w+ )?(?:fan|member|regular|believer)|(?!looking|asking"
-            r"|wondering|trying)\w{3,}ing (?:at|in|on|with|my)|allergic|married"
+            r"|wondering|trying)(?!\w*thing\b|morning|evening|during|spring|string)\w{3,}ing"
+            r" (?:at|in|on|with|my|for|from|as|every|since|until)|allergic|married"
             r"|divorced|engaged|single|widowed|retired|pregnant|born|based|vegan|vegetarian|coeliac"
             r"|diabetic|scared|terrified|afraid|into|from|off to|gonna|going to|about to"
             r"|supposed to|due to|on|living|working|studying|learning"
@@ -452,6 +468,17 @@ _SPLIT = LazyPattern(
 )
 """Places where a new clause begins: only before words that begin one, since lists have commas and
 `and`, too."""
+_NO_SUBJECT = LazyPattern(r"(?:^|[,;] )(?:ahora |ya )?(?:me|nos|le) [^\W\d_]+[ae]n?$", _I)
+"""`Me corta …`: what follows (`y me peina Ana`) names its subject."""
+_SAYING = LazyPattern(
+    r"\b(?:say\w*|said|tells?|told|asks?|asked|text\w*|wr[io]te\w*|messag\w+|e-?mail\w*|post\w*"
+    r"|quot\w+|note|story|song|lyrics|translat\w+|call(?:ed|s)|named|repl\w+|dic\w*|dij\w+|escrib\w+"
+    r"|mensaje|cita|nota|canci[oó]n|cuento|letra|traduc\w+|llam\w+|pregunt\w+|respond\w+)\b",
+    _I,
+)
+_FIRST_PERSON = LazyPattern(
+    r"\b(?:i|i['’]\w+|we|we['’]\w+|me|yo|soy|estoy|tengo|vivo|voy|he|hemos|somos|tenemos)\b", _I
+)
 _TWO_SUBJECTS = LazyPattern(r"^(?:[A-ZÁÉÍÓÚÑ]\w+|my \w+|mi \w+) (?:and I|y yo)\b(?=\s+\S)")
 """`Lola and I broke up`: no clause ends before the second subject."""
 _QUESTION_SPLIT = LazyPattern(
@@ -511,6 +538,10 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
         parts = [part for part in parts if part and part.strip()]
         if len(parts) == 2 and is_statement(_without_lead_in(parts[0])[0]):
             return [*_clauses_of_sentence(parts[0]), *_clauses_of_sentence(parts[1])]
+    if behind := _behind_colon(sentence):
+        announced = _clauses_of_sentence(sentence.removesuffix(f": {behind}"))
+        told = [one for one in announced if one.kind is ClauseKind.STATEMENT]
+        return [*told, *_clauses_of_sentence(behind)]
     is_whole = is_question(sentence) or _TWO_SUBJECTS.match(sentence)
     parts = [sentence] if is_whole else _split(sentence)
     clauses: list[Clause] = []
@@ -526,6 +557,16 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
     before = [] if _CONDITION.match(clauses[unreal].text) else clauses[:unreal]
     rest = sentence if not before else ", ".join(one.text for one in clauses[unreal:])
     return [*before, Clause(text=rest, kind=ClauseKind.UNREAL)]
+
+
+def _behind_colon(sentence: str) -> str:
+    """A statement that a colon announces: `change of plan: the party is on Sunday`. What others say
+    or write behind a colon is none, and it may be in their first person."""
+    before, _, behind = sentence.partition(": ")
+    if not behind[:1].islower() or _SAYING.search(before) or _FIRST_PERSON.search(behind):
+        return ""
+    is_announced = _classify(before).kind in (ClauseKind.STATEMENT, ClauseKind.OTHER)
+    return behind if is_announced and is_statement(behind) and not _REMEMBER.match(before) else ""
 
 
 def _split(sentence: str) -> list[str]:
@@ -544,6 +585,8 @@ def _split(sentence: str) -> list[str]:
 
 
 def _is_fragment(part: str) -> bool:
+    if _NO_SUBJECT.search(part) or not _CHANGE_LEAD_IN.sub("", f"{part.strip()}, "):
+        return True
     read = _classify(part.strip())
     return read.kind is ClauseKind.OTHER and not read.is_change
 
@@ -626,4 +669,4 @@ def is_statement(text: str) -> bool:
 
 
 def _trimmed(text: str) -> str:
-    return text.strip().rstrip(" .!;,…")
+    return _LEAD_OUT.sub("", text).strip().rstrip(" .!;,…")

@@ -13,6 +13,7 @@ from spade_llm.understanding.clauses import ClauseKind, is_statement
 from spade_llm.understanding.features import features, is_changed, is_denial
 from spade_llm.understanding.replacement import COPULA, Statement, replaces
 from spade_llm.understanding.vocabulary import (
+    MONTHS,
     ValueType,
     concepts_of,
     general,
@@ -99,6 +100,13 @@ _IT_IS = LazyPattern(
     r"^(?:it['’]?s|it is|that['’]s|they['’]re|(?:he|she)['’]s called|es|son|se llama|se escribe)\s",
     _I,
 )
+_LABELLED = LazyPattern(
+    r"\b(?!at\b|on\b|in\b|to\b|by\b|for\b|is\b|are\b|am\b|a\b|las?\b|el\b|los\b|en\b|de\b"
+    rf"|es\b|son\b|now\b|(?:{MONTHS})\b)(?P<noun>[^\W\d_]{{3,}})"
+    r" (?P<number>#?[A-Z]?\d+[A-Z]?)\b(?!:)",
+    _I,
+)
+"""A number with the noun that says what it numbers."""
 _PARTS = LazyPattern(r"(?:\s*[,;:–—]+\s*|\s+)(?:but|sino(?: que)?|pero)\s+|\s*[,;–—]+\s+", _I)
 _NEGATOR = LazyPattern(
     r"\b(?:not|no longer|never|any ?more|no|ya no|nunca|no more)\b|\b\w+n['’]t\b", _I
@@ -117,14 +125,15 @@ _EXCHANGED = LazyPattern(
     r"|\b(?:instead of|rather than|en vez del?"
     r"|en lugar del?) (?P<old3>[^,;]{1,40}),"
     r" (?P<new3>.{1,40})$"
-    r"|\b(?:from|de|del) (?P<old4>[^,;]{1,40}?) (?:to|al?) (?P<new4>[^,;]{1,40})(?=$|[,;])",
+    r"|\b(?:from|de|del) (?P<old4>(?:(?! (?:le|me|se|nos|ha|han|he) )[^,;]){1,40}?) (?:to|al?)"
+    r" (?P<new4>[^,;]{1,40})(?=$|[,;])",
     _I,
 )
 """The old and the new value in one expression: `swapped the Polo for a Leon`, `from 80 to 75`."""
 _CHANGE_WORDS = LazyPattern(
     r"\b(?:(?:has|have|had|is|are|was|were|been|being|get|gets|got|getting|be)\b ?)*"
     r"(?:(?:had|have|need|want) to )?(?:mov(?:e|ed|ing)|chang\w+|switch\w*|reschedul\w+|postpon\w+"
-    r"|push\w*|brought|put|shift\w*|delay\w*|rais\w+|increas\w+|reduc\w+|dropp?\w*|bump\w*|gone"
+    r"|push\w*|swapp\w*|brought|put|shift\w*|delay\w*|rais\w+|increas\w+|reduc\w+|dropp?\w*|bump\w*|gone"
     r"|went"
     r"|goes|turn\w+|made|cut)\b"
     r"(?: (?:back|forward|up|down|over|on))*"
@@ -144,12 +153,13 @@ _PRONOUN = LazyPattern(
 
 
 def resolve_correction(
-    clause: Clause, known: Sequence[str], remembered: Sequence[str]
+    clause: Clause, known: Sequence[str], remembered: Sequence[str], before: str = ""
 ) -> Statement | None:
     """The earlier statement with the value that the clause puts in the place of another; None if
     the clause corrects none.
 
-    `known`: the person's statements of this conversation, oldest first. `remembered`: those of
+    `before`: the clause before it in the message. `known`: the person's statements of this
+    conversation, oldest first. `remembered`: those of
     other conversations; only a correction that names the old value, or the noun, refers to them.
     """
     # Those of this conversation behind the others: the latest that fits is meant.
@@ -161,13 +171,32 @@ def resolve_correction(
     is_change = clause.is_change or is_changed(text) or bool(_CHANGE_WORDS.search(text))
     if found := restated(text, every, known, is_change=is_change):
         return found
+    if found := _relabelled(text, every, is_change=is_change):
+        return found
     for border in _PARTS.finditer(text):
         said, part = text[: border.start()], text[border.end() :]
         if found := _named_before(said, part, every) or restated(
             part, every, _about(said, part, known), is_change=is_change
         ):
             return found
+    others = [one for one in every if concepts_of(one) != concepts_of(before)]
+    if before and (found := _named_before(before, text, others)):
+        return found
     return _short_correction(clause, known) if known else None
+
+
+def _relabelled(text: str, every: Sequence[str], *, is_change: bool) -> Statement | None:
+    """The latest statement with the same noun before another number: `plot 12B`, `plot 7A`."""
+    if not is_change:
+        return None
+    beings = features(text).beings
+    for label in _LABELLED.finditer(text):
+        noun = re.compile(rf"\b{re.escape(label['noun'])} (?P<number>#?[A-Z]?\d+[A-Z]?)\b", _I)
+        for one in reversed(every):
+            found = noun.search(one)
+            if found and found["number"] != label["number"] and features(one).beings == beings:
+                return _with_part(one, *found.span("number"), label["number"])
+    return None
 
 
 def _about(said: str, part: str, known: Sequence[str]) -> Sequence[str]:
@@ -304,11 +333,23 @@ def _with_contrast(every: Sequence[str], old: str, new: str) -> Statement | None
         ):
             return found
         span = _span(one, differing) if is_fragment and value else None
-        if span and not types.keys() & {ValueType.DAY, ValueType.TIME}:
+        if span and _may_stand_for(types, one, span):
             # "The spinach shake": what specifies the old value goes with it.
             more = _SPECIFIED.match(one, span[1])
             return _with_part(one, span[0], more.end() if more else span[1], value)
     return None
+
+
+def _may_stand_for(types: Spans, earlier: str, span: tuple[int, int]) -> bool:
+    """Check whether a new value has the type of the one that it replaces: a day is replaced by a
+    day only."""
+    replaced = {
+        kind
+        for kind, spans in typed_values(earlier).items()
+        if any(start < span[1] and span[0] < end for start, end in spans)
+    }
+    dated = {ValueType.DAY, ValueType.TIME}
+    return (replaced & dated) == (types.keys() & dated)
 
 
 def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:

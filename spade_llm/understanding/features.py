@@ -54,7 +54,8 @@ _ENDED = LazyPattern(
     r"|dona(?:do|mos)|doné|tir(?:é|ado|amos)|abandon(?:é|ado|amos)|renunci(?:é|ado|amos)|dimit\w+"
     r"|despid\w+|despedid[oa]s?|jubil\w+|robaron|robad[oa]|(?:di|dado|dimos) de baja|me borr(?:é"
     r"|ado)"
-    r"|devolv(?:í|imos)|devuelto|pas[eo] de|se acab(?:ó|aron)|separ(?:é|ado|amos)"
+    r"|devolv(?:í|imos)|devuelto|pas[eo] de|se acab(?:ó|aron)"
+    r"|se (?:cae|cay[óo]|ha ca[ií]do)|separ(?:é|ado|amos)"
     r"|divorci\w+)(?!\w)",
     _I,
 )
@@ -107,8 +108,11 @@ _CHANGE = LazyPattern(
     r"|put (?:\w+ ){1,3}up|reduced"
     r"|increased|subi\w+|baj\w+"
     r"|aument\w+|stopped|quit|gave up|given up|broke up|split up|ahora|ya no|en realidad"
-    r"|cambi\w+|mudad\w+"
-    r"|mud[eé]|nuev[oa]|dej[eé]|dejado|aplaz\w+|retras\w+|adelant\w+|roto|rompimos)\b",
+    r"|cambi\w+|mud(?:ad\w+|[eéó]|amos|aron)"
+    r"|(?:me|nos|l[aeo]s?) (?:han |he )?(?:puesto|pusieron|pasad[oa]|pasaron|movid[oa]|movieron)"
+    r"|they(?:['’]ve)? put|(?:moved|switched|swapped|shunted|bumped)"
+    r" (?:me|us|him|her|them)|nuev[oa]|dej[eé]|dejado|aplaz\w+|retras\w+|adelant\w+|roto"
+    r"|rompimos)\b",
     _I,
 )
 """The statement says itself that something is different now: less of the topic must be common to
@@ -193,6 +197,8 @@ class Features:
         return dict(self.values).get(kind)
 
 
+NOTE = LazyPattern(r" \((?-i:[a-z])[^()\d]*\)$")
+"""The meaning of a pronoun, or the topic, behind a statement (pronouns.with_antecedent)."""
 _SOJOURN = LazyPattern(
     r"^(?:i['’]?m|i am|we['’]?re|we are|estoy|estamos) (?:in|en)\b|\b(?:this (?:week|weekend|month"
     r"|morning|afternoon|evening)|today|tonight|right now|for work|on business"
@@ -210,7 +216,8 @@ def features(text: str) -> Features:
     """Features of a statement, of which the first MAX_CHARS are read; cached, since candidates are
     compared again and again."""
     text = text[:MAX_CHARS]
-    spans = typed_values(text)
+    # The name of what a pronoun means is no value of the statement.
+    spans = typed_values(NOTE.sub("", text))
     values = tuple(
         (kind, frozenset().union(*(value_key(text[start:end]) for start, end in of_kind)))
         for kind, of_kind in spans.items()
@@ -252,9 +259,14 @@ def is_negated(text: str) -> bool:
     return bool(_NEGATED.search(text))
 
 
+def ended_parts(text: str) -> list[str]:
+    """The parts of a text that say that something is over, or is not so."""
+    return [part for part in _PART.split(text) if is_denial(part)]
+
+
 def ended_part(text: str) -> str:
-    """The part of a text that says that something is over, or is not so; empty if none does."""
-    return next((part for part in _PART.split(text) if is_denial(part)), "")
+    """The first of these parts; empty if there is none."""
+    return next(iter(ended_parts(text)), "")
 
 
 def ended_thing(part: str) -> str:

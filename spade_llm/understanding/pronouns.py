@@ -3,29 +3,50 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
-from spade_llm.understanding.features import features, is_changed
-from spade_llm.understanding.vocabulary import concepts_of, general, has_count, is_concept, kin
+from spade_llm.search.terms import split_words, strip_accents
+from spade_llm.understanding.clauses import FINITE
+from spade_llm.understanding.features import features
+from spade_llm.understanding.vocabulary import (
+    ValueType,
+    concepts_of,
+    general,
+    has_count,
+    is_concept,
+    is_function_word,
+    kin,
+    sex_of,
+    things,
+    values_of_part,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 _I = re.IGNORECASE
 
 MAX_BACK = 4
 """Number of earlier statements in which the noun for a pronoun is looked for."""
+MAX_BACK_THING = 2
+"""The same for a thing: `it` seldom reaches as far back as `she`."""
 MAX_ANTECEDENT_CHARS = 150
 """Maximum length in characters of a statement that is repeated before what refers to it."""
+MAX_PHRASE_WORDS = 4
+"""Maximum length in words of a noun phrase behind its article."""
+MAX_SUBJECT_WORDS = 3
+"""The same for a subject without one."""
 MAX_BARE_WORDS = 5
 """Maximum length in words of a statement that has a number, but no topic of its own."""
-_PERSON_PRONOUN = LazyPattern(
+
+_SUBJECT_PRONOUN = LazyPattern(
     r"^(?P<pronoun>she|he(?! \w+(?:ado|ido|echo|uesto|isto|ito)\b)|his|her|[eé]l(?= (?:es|vive"
     r"|tiene|trabaja|se)\b)|ella)(?P<rest>['’]s\b.*| .*)$",
     _I,
 )
-_ABOUT_IT = LazyPattern(r"^(?:its|it['’]s|it is)\b(?!.*\b(?:i|my|we|our)\b)", _I)
 _THIRD_VERB = LazyPattern(
     r"^(?:no |tambi[eé]n |ahora )?(?:es|est[aá]|tiene|vive|trabaja|se llama|ha|se ha|estudia"
     r"|juega|habla|cumple|naci[oó]|le gustan?|le encantan?|prefiere|odia|come|mide|pesa)\b",
@@ -38,38 +59,279 @@ _IMPERSONAL = LazyPattern(
     _I,
 )
 """`Ha llovido`: a verb without a subject, which is not said of what was spoken of before."""
-_UNRESOLVED = LazyPattern(r"^(?:he|she|they|his|her|their|él|ell[ao]s?|sus?)(?:\s|['’])", _I)
-_SUBJECT = LazyPattern(
-    r"^(?P<noun>(?:my|our|mi|nuestr[oa]) (?:[\w-]+ ){0,2}?[\w-]+?)(?:['’]s\b(?! (?:name"
-    r"|birthday))| (?:is|was|has|lives|works|are|se llama|es|vive|tiene|trabaja|est[aá])\b"
-    r"|['’]s (?:name|birthday))"
-    r"|^(?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)(?:['’]s\b| (?:had|has|is|was|lives|works|turned|moved"
-    r"|ha|es"
-    r"|vive|tiene|cumpl\w+|se)\b)",
+_PRONOUN = LazyPattern(
+    r"\b(?:(?P<female>she|hers?|ella)"
+    r"|(?P<male>(?<!me )(?<!nos )(?<!lo )he(?! \w+(?:ado|ido|echo|uesto|isto|ito)\b)|him|his"
+    r"|[eé]l(?= (?:es|vive|tiene|se)\b))"
+    r"|(?P<plural>they|them|theirs?|ell[ao]s|les)"
+    r"|(?P<thing>(?-i:[Ii]ts?)(?! (?:takes|turns|looks|seems|rain|snow)))"
+    r"|(?P<any>sus?|le|\w{2,}[aeiáéí]r(?:sel[aoe]s?|l[aoe])|(?<!\w )lo(?! (?:que"
+    r"|del?|m[ií]o|mismo)\b)"
+    r"|(?<=^me )l[ao]|(?<=^se )l[ao]|(?<=^la )(?:vamos|\w+[óé])(?= )))(?!\w)",
     _I,
 )
-_INTRODUCED = LazyPattern(
-    r"\b(?:i have|i['’]ve got|we have|we['’]ve got|tengo|tenemos) (?:an?|un"
-    r"|una) (?:[\w-]+ )??(?P<noun>[\w-]+)(?:,| (?:called|named|who|que|llamad[oa])|$)",
+"""Pronouns for another being or thing; `it rains` has none."""
+_NULL_PLURAL = LazyPattern(
+    r"^(?:no |ya |tambi[eé]n |siempre |se )*(?!son\b|est[aá]n\b)[^\W\d_]{2,}(?:an|en) (?:en|con|a"
+    r"|al|de|juntos)\b",
+    _I,
+)
+"""A Spanish verb in the plural without a subject: `duermen en el patio`."""
+_ARTICLE = LazyPattern(
+    r"(?:(?P<own>my|our|mis?|nuestr[oa]s?)|his|her|their|the|an?|two|three|four|some|sus?|el|la"
+    r"|los|las|un[oa]?s?|dos|tres|cuatro)$",
+    _I,
+)
+_STOPS = LazyPattern(
+    rf"(?:{FINITE}|at|in|on|for|with|from|to|by|who|that|which|because|so|but|and|then|as|of"
+    r"|en|con|por|para|al?|que|porque|pero|y|e|i|i['’]\w+|we|me|called|named|llamad[oa]|cada|se|me|te|le|lo|nos|esta|just|also)$",
+    _I,
+)
+"""Words at which a noun phrase ends."""
+_FINITE = LazyPattern(rf"{FINITE}$", _I)
+_SPANISH = LazyPattern(r"\b(?:el|la|los|las|mi|que|se|ha|han|es|son|nos|una|con|por|muy|su)\b", _I)
+_CLITIC = LazyPattern(r"l[ao]s?$", _I)
+_TITLE = LazyPattern(r"(?:mr|mrs|ms|miss|dr|prof|sir|rev|sr|sra|srta|don|do[ñn]a)$", _I)
+_BEFORE_PLACE = LazyPattern(r"(?:at|in|on|to|near|into|from|en|st|san|santa|al|de|del)$", _I)
+_MOTION = LazyPattern(
+    r"(?:mudad|ido|fu[ei]|voy|va|viaj|vuel|lleg|vin|traslad|regres|volv|march)\w*$", _I
+)
+"""Spanish verbs behind which `a` leads to a place, and not to a person."""
+_WORD = LazyPattern(r"[\w'’-]+|[^\w\s]")
+_NAME = LazyPattern(r"(?<![\w'’])(?!I\b|I['’])[A-ZÁÉÍÓÚÑ][a-záéíóúñ]{2,}")
+_ABOUT_IT = LazyPattern(r"^(?:its|it['’]s|it is)\b(?!.*\b(?:i|my|we|our)\b)", _I)
+_UNRESOLVED = LazyPattern(r"^(?:they|their|ell[ao]s)(?:\s|['’])", _I)
+_ROLES = tuple(
+    LazyPattern(pattern, _I)
+    for pattern in (
+        r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[\w-]+),? NAME\b",
+        r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[\w-]+)(?:['’]s(?: called| named)?"
+        r"| (?:is|es)(?: called| named)?| se llama) NAME\b",
+        r"\b(?:an?|una?|one) (?P<noun>[\w-]+),?(?: called| named| llamad[oa]"
+        r"| que se llama)? NAME\b",
+    )
+)
+"""Nouns of a named being: `my dog NAME`, `my dog is called NAME`, `a dog, NAME`."""
+_ROLES_OF_PEOPLE = frozenset({"profession", "landlord", "lodger"})
+"""Concepts of people beside those of the vocabulary's beings."""
+_BARE_ADVERB = LazyPattern(r"\w+(?:ly|mente)$", _I)
+_SPANISH_OWNER = LazyPattern(r"\b(?:mi|nuestr[oa]|una?|llama|tengo|tenemos)\b", _I)
+_OWN_NOUN = LazyPattern(r"\b(?:my|our|mi|nuestr[oa]) [\w-]+", _I)
+_THERE = LazyPattern(r"(?<=[a-záéíóúñ] )(?:there|all[ií]|ah[ií])\b(?! (?:is|are|was))", _I)
+_PLACE_NAME = LazyPattern(
+    r"\b(?:in|at|en) (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)*", _I
+)
+_ASKED_IT = LazyPattern(
+    r"\b(?:it|that|this|they|lo|eso)\b|^¿?(?:y )?(?:cu[aá]l|cu[aá]nto|d[oó]nde) (?:es|era|est[aá])",
     _I,
 )
 
 
-def with_person(text: str, known: Sequence[str]) -> str:
-    """The statement with a noun in the place of a personal pronoun, if one of the latest of `known`
-    names it."""
-    pronoun = _PERSON_PRONOUN.match(text)
-    has_subject_before = _THIRD_VERB.match(text) and not _IMPERSONAL.match(text)
-    if not pronoun and not has_subject_before:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """A noun phrase of a statement, to which a later pronoun may refer."""
+
+    text: str
+    """The noun phrase; without its article if it is a thing of others: `pressure washer`."""
+    start: int
+    is_named: bool
+    """It is a name, maybe with a title."""
+    is_being: bool
+    is_sure: bool
+    """It is known to be a being, or not the first word, which has a capital anyway."""
+    is_animal: bool
+    is_plural: bool
+    is_unknown: bool
+    """The vocabulary knows no such thing, so that it may be a person."""
+    is_new: bool
+    """Subject of the statement, or introduced by it: `the` is said of things that are known."""
+    sex: str
+    """`female`, `male`, or empty: not known."""
+
+    def fits(self, kind: str) -> bool:
+        """Check whether a pronoun (a group of `_PRONOUN`) may mean it."""
+        if kind in ("female", "male"):
+            return self.is_being and not self.is_plural and self.sex in ("", kind)
+        if kind == "any":
+            return self.is_being and not self.is_plural
+        is_thing = not self.is_being or self.is_animal
+        return self.is_new and self.is_plural == (kind == "plural") and (self.is_plural or is_thing)
+
+
+@lru_cache(maxsize=2000)
+def mentions(statement: str) -> tuple[Mention, ...]:
+    """The noun phrases of a statement, in order. Cached: each pronoun looks at several."""
+    return tuple(_mentions(statement))
+
+
+def _mentions(statement: str) -> Iterator[Mention]:
+    words = list(_WORD.finditer(statement))
+    # Spanish `a Ana` has no article.
+    is_spanish = bool(_SPANISH.search(statement))
+    number = behind = 0
+    while number < len(words):
+        article = _ARTICLE.match(words[number][0])
+        if words[number][0] == "a" and number + 1 < len(words) and is_spanish:
+            article = None if _NAME.match(words[number + 1][0]) else article
+        first = number + 1 if article else number
+        is_word = is_function_word(strip_accents(words[number][0].lower()))
+        if number and number == behind and _CLITIC.match(words[number][0]):
+            # "A Ana la cuida Eva": a pronoun, not an article.
+            number += 1
+            continue
+        if article:
+            last = _phrase_end(words, first)
+        else:
+            last = _name_end(words, first)
+            if number == 0 and last == first and not is_word:
+                last = _subject_end(words)
+        if last > first:
+            behind = last
+            yield _mention(
+                statement[words[first].start() : words[last - 1].end()],
+                start=words[number].start(),
+                article=article[0].lower() if article else "",
+                is_subject=number == 0,
+            )
+        number = max(last, number + 1)
+
+
+def _phrase_end(words: Sequence[re.Match[str]], first: int) -> int:
+    last = first
+    while last < min(len(words), first + MAX_PHRASE_WORDS):
+        word = words[last][0]
+        is_behind_name = last > first and _NAME.match(words[last - 1][0]) and word[0].islower()
+        if _STOPS.match(word) or not word[0].isalnum() or _ARTICLE.match(word) or is_behind_name:
+            break
+        last += 1
+        if word.endswith(("'s", "’s")):
+            break
+    return last
+
+
+def _subject_end(words: Sequence[re.Match[str]]) -> int:
+    """The end of a subject without an article: `boiler man's coming`; 0 if there is none."""
+    for last, word in enumerate(words[:MAX_SUBJECT_WORDS], 1):
+        if word[0].endswith(("'s", "’s")):
+            return last
+        if last < len(words) and _FINITE.match(words[last][0]):
+            return last
+        if not word[0].isalpha() or _STOPS.match(word[0]):
+            break
+    return 0
+
+
+def _name_end(words: Sequence[re.Match[str]], first: int) -> int:
+    """The end of a person's name that begins here; `first` if none does. The first word of a
+    statement has a capital anyway: it is a name only if it has no other meaning."""
+    last = first
+    if _TITLE.match(words[first][0]) and len(words) > first + 1:
+        last = first + 1 + (words[first + 1][0] == ".")
+        return min(last + 1, len(words))
+    while last < len(words) and _NAME.match(words[last][0]):
+        last += 1
+    word = re.sub(r"['’]s$", "", strip_accents(words[first][0].lower()))
+    is_word = is_function_word(word) or any(map(is_concept, concepts_of(word)))
+    before = [one[0] for one in words[max(0, first - 2) : first]]
+    is_place = bool(before and _BEFORE_PLACE.match(before[-1]))
+    is_place = is_place or (before[-1:] == ["a"] and bool(_MOTION.match(before[0])))
+    return first if is_place or (first == 0 and (is_word or word.endswith("s"))) else last
+
+
+def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mention:
+    text = re.sub(r"['’]s$", "", text)
+    concepts = concepts_of(text)
+    is_unknown = not any(map(is_concept, concepts))
+    # A capital inside a statement makes a name, whatever else the word means.
+    has_capital = bool(_NAME.match(text)) and (is_unknown or (start > 0 and _is_name(text)))
+    is_named = not article and (has_capital or bool(_TITLE.match(text.split()[0])))
+    is_own = article.startswith(("my", "our", "mi", "nuestr"))
+    return Mention(
+        text=f"{article} {text}" if is_own or article in ("the", "el", "la") else text,
+        start=start,
+        is_named=is_named,
+        is_being=bool(concepts & (kin() | _ROLES_OF_PEOPLE)) or is_named,
+        is_sure=bool(concepts & (kin() | _ROLES_OF_PEOPLE)) or start > 0,
+        is_animal="pet" in concepts,
+        is_plural=text.endswith("s") and not is_named and not sex_of(text),
+        is_unknown=not concepts & things(),
+        is_new=is_subject or article not in ("the", "el", "la", "los", "las", ""),
+        sex=sex_of(text),
+    )
+
+
+def _is_name(text: str) -> bool:
+    return values_of_part(text).keys() == {ValueType.NAME}
+
+
+def antecedent(text: str, known: Sequence[str]) -> tuple[str, str]:
+    """The noun for the first pronoun of a clause that its own words do not explain, and the
+    statement with this noun, the latest of `known`. Empty if there is none."""
+    for pronoun in _PRONOUN.finditer(text):
+        kind = str(pronoun.lastgroup)
+        if any(one.fits(kind) and one.start < pronoun.start() for one in mentions(text)):
+            continue
+        back = MAX_BACK if kind in ("female", "male", "any") else MAX_BACK_THING
+        latest = known[-back:][::-1]
+        relations = concepts_of(text) - general()
+        # "She calls it Bo": rather the rabbit that has a name than the dog that was fed.
+        akin = [one for one in latest if relations & concepts_of(one)]
+        fitting = [
+            (found, one)
+            for one in dict.fromkeys([*akin, *latest])
+            for found in mentions(one)
+            if found.fits(kind)
+        ]
+        # The first word of a statement may be an unknown thing instead of a name.
+        sure = [(found, one) for found, one in fitting if found.is_sure or not found.is_being]
+        for found, one in (sure or fitting)[:1]:
+            return _with_name(found.text, one), one
+        if kind in ("female", "male") and known:
+            # "We have an au pair": an unknown word may be a person.
+            unknown = next((one for one in mentions(known[-1]) if one.is_unknown), None)
+            return (unknown.text, known[-1]) if unknown else ("", "")
+    if known and _NULL_PLURAL.match(text):
+        several = next((one for one in mentions(known[-1]) if one.is_plural), None)
+        return (several.text, known[-1]) if several else ("", "")
+    return "", ""
+
+
+def _with_name(noun: str, statement: str) -> str:
+    """A being's noun with the name that the statement tells of it: `my sister Ana`."""
+    noun_there = re.escape(noun)
+    name = r"(?P<name>(?-i:[A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+(?: [A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+)*))"
+    found = re.search(
+        rf"{noun_there}(?:['’]s|,| is| es)*(?: called| named| se llama| llamad[oa])? {name}"
+        rf"|^{name.replace('name', 'name2')}(?:['’]s| is| es|,) {noun_there}\b",
+        statement,
+        _I,
+    )
+    return f"{noun} {found['name'] or found['name2']}" if found else noun
+
+
+def with_person(text: str, known: Sequence[str], before: str = "") -> str:
+    """The statement with a noun in the place of the personal pronoun that is its subject, if the
+    clause before it (`before`) or one of the latest of `known` names it. A Spanish verb without a
+    subject gets the last one's."""
+    pronoun = _SUBJECT_PRONOUN.match(text)
+    subject = next(iter(mentions(before)), None) if pronoun else None
+    said = _PRONOUN.search(text)
+    if pronoun and subject and subject.start == 0 and said and subject.sex in ("", said.lastgroup):
+        noun = _with_name(subject.text, before)
+    elif pronoun:
+        noun = antecedent(pronoun["pronoun"], known)[0]
+    elif _THIRD_VERB.match(text) and not _IMPERSONAL.match(text):
+        first = ((next(iter(mentions(one)), None), one) for one in reversed(known[-MAX_BACK:]))
+        noun = next((_with_name(one.text, told) for one, told in first if one and one.is_being), "")
+    else:
         return text
-    noun = next(filter(None, map(_noun, reversed(known[-MAX_BACK:]))), "")
     if not noun:
         return text
+    noun = noun[:1].upper() + noun[1:]
     if not pronoun:
         return f"{noun} {text[0].lower()}{text[1:]}"
-    if pronoun["pronoun"].lower() in ("his", "her"):
-        return f"{noun}'s{pronoun['rest']}"
-    return f"{noun}{pronoun['rest']}"
+    is_owner = pronoun["pronoun"].lower() in ("his", "her")
+    return f"{noun}'s{pronoun['rest']}" if is_owner else f"{noun}{pronoun['rest']}"
 
 
 def with_role(text: str, earlier: Sequence[str]) -> str:
@@ -98,77 +360,39 @@ def _role_of(name: str, statement: str) -> str:
     return ""
 
 
-def with_thing(text: str, known: Sequence[str]) -> str:
-    """A statement about a thing (`it's red`), behind the latest of `known`, so that it can be
-    understood by itself; another pronoun for a thing (`I drink it black`) is replaced by its noun.
-    """
+def with_antecedent(text: str, known: Sequence[str]) -> str:
+    """A statement that can be understood by itself: behind one with a pronoun stands in parentheses
+    what it means (`I visit her on Mondays (my late wife)`). If no noun is known, the statement
+    before it stands in front of it."""
     if not known:
         return text
-    is_open = not is_changed(text) and (_UNRESOLVED.match(text) or _is_bare(text))
-    is_short = ";" not in known[-1] and len(known[-1]) <= MAX_ANTECEDENT_CHARS
-    if _ABOUT_IT.match(text) or (is_open and is_short):
-        return f"{known[-1]}; {text}"
     if _THERE.search(text) and (place := _PLACE_NAME.search(known[-1])):
         return _THERE.sub(place[0], text, count=1)
-    noun = _own_noun(known[-1]) if _OBJECT_IT.search(text) else ""
-    return _OBJECT_IT.sub(noun, text, count=1) if noun else text
+    if noun := antecedent(text, known)[0]:
+        return text if noun.lower() in text.lower() else f"{text} ({noun})"
+    is_open = _ABOUT_IT.match(text) or _UNRESOLVED.match(text) or _is_bare(text)
+    is_short = ";" not in known[-1] and len(known[-1]) <= MAX_ANTECEDENT_CHARS
+    return f"{known[-1]}; {text}" if is_open and is_short else text
 
 
 def _is_bare(text: str) -> bool:
-    """Check whether a short statement has a number but no known topic: `I've got nine hundred`."""
+    """Check whether a short statement has a number but no topic of its own: `I've got nine
+    hundred`."""
     is_short = len(text.split()) <= MAX_BARE_WORDS
-    return is_short and has_count(text) and not any(map(is_concept, features(text).concepts))
-
-
-def _noun(statement: str) -> str:
-    if found := _SUBJECT.match(statement):
-        return str(found["noun"] or found["name"])
-    if found := _INTRODUCED.search(statement):
-        is_spanish = re.search(r"\bten(?:go|emos)\b", statement, _I)
-        return f"{'mi' if is_spanish else 'my'} {found['noun']}"
-    return ""
-
-
-_NAME = LazyPattern(r"(?<![\w'’])(?!I\b|I['’])[A-ZÁÉÍÓÚÑ][a-záéíóúñ]{2,}")
-_ROLES = tuple(
-    LazyPattern(pattern, _I)
-    for pattern in (
-        r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[\w-]+),? NAME\b",
-        r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[\w-]+)(?:['’]s(?: called| named)?"
-        r"| (?:is|es)(?: called| named)?| se llama) NAME\b",
-        r"\b(?:an?|una?|one) (?P<noun>[\w-]+),?(?: called| named| llamad[oa]"
-        r"| que se llama)? NAME\b",
+    words = [one for one in split_words(text) if not is_function_word(strip_accents(one))]
+    return (
+        is_short
+        and has_count(text)
+        and all(has_count(one) or _BARE_ADVERB.match(one) for one in words)
     )
-)
-"""Nouns of a named being: `my dog NAME`, `my dog is called NAME`, `a dog, NAME`."""
-_SPANISH_OWNER = LazyPattern(r"\b(?:mi|nuestr[oa]|una?|llama|tengo|tenemos)\b", _I)
-_OBJECT_IT = LazyPattern(r"(?<=\w )it\b(?!['’]| (?:is|was|has|turns|looks|seems|takes))", _I)
-_THERE = LazyPattern(r"(?<=[a-záéíóúñ] )(?:there|all[ií]|ah[ií])\b(?! (?:is|are|was))", _I)
-_PLACE_NAME = LazyPattern(
-    r"\b(?:in|at|en) (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)*", _I
-)
-_ASKED_PRONOUN = LazyPattern(r"\b(?:she|he|her|him|his|ella|él)\b", _I)
-_ASKED_IT = LazyPattern(
-    r"\b(?:it|that|this|they|lo|eso)\b|^¿?(?:y )?(?:cu[aá]l|cu[aá]nto|d[oó]nde) (?:es|era|est[aá])",
-    _I,
-)
-_OWN_NOUN = LazyPattern(r"\b(?:my|our|mi|nuestr[oa]) [\w-]+", _I)
 
 
-def with_antecedent(question: str, messages: Sequence[str]) -> str:
+def with_asked(question: str, messages: Sequence[str]) -> str:
     """The question, with what its pronoun means: behind it stands the latest of the person's
-    messages (for `it`), or the noun in it (for `she` and `he`)."""
+    messages (for `it`), or the noun in one of the latest (for `she` and `he`)."""
     if not messages or features(question).beings:
         return question
     if _ASKED_IT.search(question) and not concepts_of(question) - general():
         return f"{question} {messages[-1]}"
-    if not _ASKED_PRONOUN.search(question):
-        return question
-    noun = _own_noun(messages[-1])
+    noun = antecedent(question, messages)[0]
     return f"{question} {noun}" if noun else question
-
-
-def _own_noun(text: str) -> str:
-    """The first thing of the speaker that a text names, with its possessive; empty if none."""
-    found = _OWN_NOUN.search(text)
-    return found[0] if found else ""

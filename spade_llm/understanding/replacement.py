@@ -9,7 +9,8 @@ from functools import lru_cache
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words
 from spade_llm.understanding.clauses import FINITE
-from spade_llm.understanding.features import Features, ended_part, ends, features
+from spade_llm.understanding.features import NOTE, Features, ended_part, ends, features, is_changed
+from spade_llm.understanding.pronouns import mentions
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
@@ -28,7 +29,7 @@ NEGATION_SHARE = 0.6
 """Minimum share of a negation's concepts that the denied statement has."""
 STEM_CHARS = 5
 """Characters by which two words of a class are told apart."""
-_ADDITION = LazyPattern(
+ADDITION = LazyPattern(
     r"\b(?:another|also|too|as well|other|second|otr[oa]s?|tambi[eé]n|adem[aá]s)\b", _I
 )
 """The statement adds something, and replaces nothing."""
@@ -55,7 +56,8 @@ _PLACE_TAIL = LazyPattern(
 )
 _ROLE = LazyPattern(
     r"^(?:i(?:['’]m| am)(?: now)? an? |i work as|i (?:got|was|['’]ve been) promoted|i became an? "
-    r"|(?:ahora )?soy \w+[oar]\b|trabajo (?:de|como)|me han ascendido)",
+    r"|(?:ahora )?soy \w+[oar]\b|(?:trabajo|curro|laburo) (?:de|como)|me han (?:ascendido|hecho)"
+    r"|i['’]ve been made|they made me|me (?:ascend|hic)ieron)",
     _I,
 )
 """The speaker's profession: a later one ends the earlier one only if it says that it changed."""
@@ -74,6 +76,8 @@ _AT_WORK = LazyPattern(
     _I,
 )
 """`My work phone`: it says nothing about the private one."""
+_HELD_BY_TURNS = frozenset({"shift", "team", "diet"})
+"""Relations of which another one begins when the former one ends, whatever names it."""
 _OF_THINGS = frozenset({"phone", "email", "password", "code", "wifi", "size", "height", "weight"})
 """Exclusive relations that many things and people have: the codes of a gate and of an alarm."""
 _DATED = frozenset({"appointment", "meeting", "exam", "surgery", "wedding"})
@@ -89,7 +93,7 @@ _OWN_JOB = LazyPattern(
     _I,
 )
 """Job of the speaker, as opposed to a colleague, or to a run before work."""
-_TITLES = frozenset({"dr", "dra", "mr", "mrs", "ms", "doctor", "doctora", "don"})
+TITLES = frozenset({"dr", "dra", "mr", "mrs", "ms", "doctor", "doctora", "don"})
 _SPEAKER_NAMED = LazyPattern(
     r"^(?:i['’]?m|i am|my (?:\w+ )?(?:sur)?name|call me|me llamo|ll[aá]ma(?:me|rme)"
     r"|mi (?:nombre|apellido)|(?:yo )?soy)\b",
@@ -166,7 +170,7 @@ def replaces(new: Statement, old: str) -> bool:
     """
     if new.replaced:
         return old == new.replaced
-    if value_key(new.text) == value_key(old) or _ADDITION.search(new.text):
+    if value_key(new.text) == value_key(old) or ADDITION.search(new.text):
         return False
     old_in_first_person = _SELF.sub("I", old)
     one, other = features(new.text), features(old_in_first_person)
@@ -174,6 +178,8 @@ def replaces(new: Statement, old: str) -> bool:
         return False
     if ends(new.text, other.concepts) and ends(new.text, other.concepts - _unsaid(old)):
         return not one.beings - _COUPLE
+    if one.is_ended and is_end_of_another(new.text, old):
+        return False
     if one.is_denial != other.is_denial:
         return _is_negation(new.text if one.is_denial else "", one, other)
     if new.is_correction and _has_same_noun(new.text, old):
@@ -187,6 +193,19 @@ def replaces(new: Statement, old: str) -> bool:
             and _has_other_value(new, old, one, other)
         )
     )
+
+
+_WITHOUT = LazyPattern(r"\b(?:without|sin) (?P<thing>[^,;]+)$", _I)
+_OF = LazyPattern(r" (?:de|del|of) ")
+
+
+def is_end_of_another(new: str, old: str) -> bool:
+    """Check whether something is over for a being that the older statement does not name: `Ann left
+    the clinic` says nothing of the clinic's address."""
+    subject = next(iter(mentions(new)), None)
+    if subject is None or subject.start or not subject.is_named:
+        return False
+    return not value_key(subject.text) - TITLES <= value_key(old)
 
 
 def _unsaid(text: str) -> frozenset[str]:
@@ -205,7 +224,12 @@ def _is_about_another(new: str, old: str) -> bool:
 def _is_negation(denial: str, one: Features, other: Features) -> bool:
     """Check whether a new statement denies an older one, or the other way round: the older one has
     most concepts of the new one, or of the part of it that denies (`denial`: its text)."""
+    if denial and not is_changed(denial):
+        # "I can't have it (peanuts)" says nothing new of peanuts, "I no longer have it" does.
+        denial = NOTE.sub("", denial)
     core = (concepts_of(ended_part(denial)) if denial else one.concepts) - general()
+    if denial and (found := _WITHOUT.search(denial)):
+        core = concepts_of(found["thing"]) - general()
     shared = (core & other.concepts) - {"like", "dislike"}
     return bool(shared) and len(shared) >= NEGATION_SHARE * len(core)
 
@@ -213,11 +237,24 @@ def _is_negation(denial: str, one: Features, other: Features) -> bool:
 def are_two_of_a_kind(new: str, old: str) -> bool:
     """Check whether the subjects are two things of one kind: `my red bag` and `my black bag`, `mi
     tía Pilar` and `mi tía Remedios`."""
+    if _heads_differ(new, old):
+        return True
     after, before = _NOUN_PHRASE.match(_NEWEST.sub("", new)), _NOUN_PHRASE.match(old)
     if not after or not before:
         return False
     one, other = concepts_of(after["noun"]), concepts_of(before["noun"])
     return bool(one & other and one - other and other - one)
+
+
+def _heads_differ(new: str, old: str) -> bool:
+    """Check whether two statements tell of different attributes: `la cuota del gimnasio es …`, `el
+    número del gimnasio es …`."""
+    after, before = COPULA.match(new), COPULA.match(old)
+    if not after or not before:
+        return False
+    one, other = (_OF.split(found["noun"], maxsplit=1) for found in (after, before))
+    is_of_both = len(one) == len(other) == 2
+    return is_of_both and not concepts_of(one[0]) & concepts_of(other[0])
 
 
 def _is_other_taste(one: Features, other: Features) -> bool:
@@ -267,7 +304,7 @@ def _has_same_holder(new: Statement, old: str, one: Features, other: Features) -
         )
     if shared <= concepts_of(_LIGHT_WORDS):
         return after == before
-    if shared & _DATED:
+    if shared & _DATED and not shared & _HELD_BY_TURNS:
         return (after == before or is_known) and not (one.is_past and other.is_past)
     if shared & _OF_THINGS:
         return after == before
@@ -295,15 +332,18 @@ def _is_same_topic(new: Statement, one: Features, other: Features) -> bool:
 
 def _has_other_value(new: Statement, old: str, one: Features, other: Features) -> bool:
     names = one.values_of(ValueType.NAME), other.values_of(ValueType.NAME)
-    has_other_name = bool(names[0] and names[1] and not names[0] & names[1] - _TITLES)
+    has_other_name = bool(names[0] and names[1] and not names[0] & names[1] - TITLES)
     is_exclusive = new.is_change or bool(one.topic & other.topic & EXCLUSIVE)
     for kind, values in one.values:
         before = other.values_of(kind)
-        if before is None or values & before - _TITLES:
+        if before is None or not values - before or not before - values:
             continue
         # "My cat Milo is 3" and "my cat Luna is 9" are about two cats.
         if is_exclusive if kind is ValueType.NAME else not has_other_name:
             return True
+    if new.is_change and one.topic & other.topic & _HELD_BY_TURNS:
+        # "They've put me on nights": no value has a type.
+        return True
     return _has_other_tail(new, old)
 
 

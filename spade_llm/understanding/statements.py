@@ -17,17 +17,20 @@ from spade_llm.understanding.clauses import (
 )
 from spade_llm.understanding.corrections import resolve_correction
 from spade_llm.understanding.features import ended_part, is_changed, is_denial
-from spade_llm.understanding.pronouns import with_person, with_role, with_thing
+from spade_llm.understanding.pronouns import with_antecedent, with_person, with_role
 from spade_llm.understanding.replacement import Statement, replaces
 from spade_llm.understanding.successions import (
     adjacent,
     announced,
+    closest,
     elliptic,
     ending,
+    in_place_of,
     is_announcement_only,
     is_successor,
     named_before,
     split_announcement,
+    substituted,
     successor,
 )
 from spade_llm.understanding.vocabulary import concepts_of
@@ -111,13 +114,15 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
             statements[-1] = replace(statements[-1], text=f"{statements[-1].text}; {clause.text}")
             known.append(statements[-1].text)
             continue
+        if changing:
+            changing = closest(clause.text, changing, [*remembered, *known])
         if changing and is_successor(clause.text, changing, before):
             statements.pop()
-            named = with_person(clause.text, known)
+            named = with_person(clause.text, known, before)
             found = _succession(before, named, changing)
             changing = ""
         else:
-            found, changing = _statements_of_clause(clause, known, remembered)
+            found, changing = _statements_of_clause(clause, known, remembered, before)
         before = clause.text
         for one in chain.from_iterable(map(_with_rest, found)):
             statements.append(one)
@@ -162,25 +167,30 @@ def statements_of(messages: Sequence[str]) -> list[str]:
 
 
 def _statements_of_clause(
-    clause: Clause, known: Sequence[str], remembered: Sequence[str]
+    clause: Clause, known: Sequence[str], remembered: Sequence[str], before: str
 ) -> tuple[list[Statement], str]:
-    """The statements of a clause; and the earlier statement of which it says that it is over or has
-    changed, if the next clause may say what holds instead."""
+    """The statements of a clause, before which stands another one (`before`); and the earlier
+    statement of which it says that it is over or has changed, if the next clause may say what holds
+    instead."""
     text = clause.text
     is_own = clause.kind is ClauseKind.STATEMENT
     if is_own and len(text.split()) < 2:
         return [], ""
     if found := _NO_LONGER_BUT_NOW.match(text):
         return _ended_and_new(found), ""
-    named = replace(clause, text=with_person(text, known))
-    if corrected := resolve_correction(named, known, remembered):
-        return [corrected], ""
+    named = replace(clause, text=with_person(text, known, before))
     every = [*remembered, *known]
+    first, rest, earlier = substituted(named.text, before, every, known)
+    if earlier:
+        over = [] if rest == named.text else [replace(_plain_statement(first), is_change=False)]
+        return [*over, in_place_of(first, rest, earlier)], ""
+    if corrected := resolve_correction(named, known, remembered, before):
+        return [corrected], ""
     if (changed := _change_of_clause(named.text, every, known))[0]:
         return changed
     if not is_own:
         return [], ""
-    full = with_role(with_thing(named.text, known), every)
+    full = with_role(with_antecedent(named.text, known), every)
     return [_plain_statement(full, clause.is_change)], ""
 
 
@@ -191,10 +201,12 @@ def _change_of_clause(
     `_statements_of_clause`."""
     first, rest = split_announcement(text)
     if earlier := announced(first, every, known):
+        earlier = closest(rest, earlier, every) if rest else earlier
         if rest:
             return _succession(first, with_person(rest, [first]), earlier), ""
-        told = ending(first, earlier) if ended_part(first) else [_plain_statement(first)]
-        return told, earlier
+        if ended_part(first):
+            return ending(first, earlier), earlier
+        return [_plain_statement(with_role(with_antecedent(first, known), every))], earlier
     first, rest, earlier = named_before(text, every)
     if earlier:
         return [successor(rest, earlier, first)], ""

@@ -13,20 +13,31 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.corrections import ASIDE_PLACE, restated, with_typed_value
 from spade_llm.understanding.features import (
     ended_part,
+    ended_parts,
     ended_thing,
     ends,
     features,
     is_denial,
     is_negated,
 )
-from spade_llm.understanding.pronouns import with_role
-from spade_llm.understanding.replacement import COPULA, EXCLUSIVE, Statement
+from spade_llm.understanding.pronouns import antecedent, mentions, with_role
+from spade_llm.understanding.replacement import (
+    ADDITION,
+    COPULA,
+    EXCLUSIVE,
+    TITLES,
+    Statement,
+    is_end_of_another,
+)
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
     general,
     is_concept,
+    kin,
+    light,
     phrase_concepts,
+    relatives,
     things,
     typed_values,
     value_key,
@@ -35,6 +46,8 @@ from spade_llm.understanding.vocabulary import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from spade_llm.understanding.pronouns import Mention
 
 _I = re.IGNORECASE
 
@@ -47,7 +60,8 @@ MAX_TOPIC_WORDS = 3
 MAX_BACK = 2
 """Number of earlier statements to which a clause may refer without naming them."""
 _BORDER = LazyPattern(
-    r"\s*[,;:–—]\s+(?:and |so |but |y |pero |as[ií] que )?|\s+(?:and|so|but|y|pero|as[ií] que)\s+",
+    r"\s*[,;:–—]\s+(?:and |so |but |y |pero |as[ií] que |por eso |which is why |that['’]s why )?"
+    r"|\s+(?:and|so|but|lol|haha+|which is why|that['’]s why|y|pero|as[ií] que|por eso|jaja+)\s+",
     _I,
 )
 """Beginning of what may hold instead."""
@@ -70,6 +84,21 @@ _NOW_WORDS = (
     r"|desde ahora|a partir de ahora)\b"
 )
 _SUCCEEDS_NOW = LazyPattern(_NOW_WORDS, _I)
+_TAKES_OVER = LazyPattern(
+    rf"{_NOW_WORDS}|\b(?:tak(?:es?|en|ing) over|took over|(?:step|fill|stand)\w* in"
+    r"|cover(?:s|ing)?|replac\w+|in (?:his|her|their) place|till|until|for the time being"
+    r"|(?:gave|given|put|assigned|moved|switched|swapped) (?:me|us)|sustitu\w+|reemplaz\w+"
+    r"|en su (?:lugar|puesto|sitio)|de momento|hasta"
+    r"|(?:me|nos) (?:han|pus\w+|asign\w+|toc\w+|pas(?:ó|aron)|dieron))\b",
+    _I,
+)
+"""The clause says that somebody has the place of another."""
+_RESULT = LazyPattern(r"\b(?:so|why|as[ií] que|por eso)\b", _I)
+_IS_SO = LazyPattern(
+    r"^[\w'’ ]{2,30}?(?:['’]s| is| are| was| est[aá]n?| es| feels?| se siente) (?!\w+ing\b)", _I
+)
+"""`So Ann is sad`: a state, not what somebody does instead."""
+_OF_PLACE = LazyPattern(r"\s(?:at|from|of|del?|en) (?-i:[A-Z])")
 _SUCCEEDS = LazyPattern(
     rf"{_NOW_WORDS}|^(?:(?:i|we)(?:['’]ve)? )?(?:bought|got|joined|started|signed|took"
     rf"|taken|found|am|use"
@@ -104,6 +133,7 @@ _NOW_IT_IS = LazyPattern(
     _I,
 )
 _SUBJECTS = frozenset({"i", "we", "my", "our", "yo", "nosotros", "mi", "the", "el", "la"})
+_OWNER = LazyPattern(r"(\w+)['’]s (\w+)")
 _BARE_END = LazyPattern(
     r"^(?:(?:it|they)(?:['’]s| is| has| was| got|['’]ve| have| were)? \w+"
     r"|(?:(?:i|we)(?:['’]ve| have)? )?[a-z]+ (?:it|them)"
@@ -125,12 +155,17 @@ def announced(text: str, every: Sequence[str], known: Sequence[str]) -> str:
     """The latest of the earlier statements of which a part of a message says that it is over or has
     changed; empty if it says so of none. `known`: those of this conversation; a pronoun refers to
     the last of them."""
-    if not every or len(text.split()) > MAX_ANNOUNCEMENT_WORDS:
+    ends_of_text = ended_parts(text) or ([""] if _ANNOUNCES.search(text) else [])
+    return next(filter(None, (_announced(text, one, every, known) for one in ends_of_text)), "")
+
+
+def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]) -> str:
+    """The statement of which one part of the text (`ended`) says that it is over; empty: it has
+    changed."""
+    if not every or len((ended or text).split()) > MAX_ANNOUNCEMENT_WORDS:
         return ""
-    ended = ended_part(text)
-    if not ended and not _ANNOUNCES.search(text):
-        return ""
-    named = concepts_of(ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text)) - general()
+    thing = concepts_of(ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text))
+    named = thing - general()
     is_bare = not named and not is_negated(text) and bool(_BARE_END.search(text))
     if ended and is_bare and known:
         # "It broke", "lo vendí": what was spoken of last.
@@ -142,9 +177,18 @@ def announced(text: str, every: Sequence[str], known: Sequence[str]) -> str:
             if named
             and len(named & features(one).concepts) >= MIN_NAMED * len(named)
             and features(text).beings <= features(one).beings | concepts_of(one)
+            and not named <= _owners(one)
+            and not (ended and is_end_of_another(text, one))
         ),
         "",
     )
+
+
+def _owners(statement: str) -> frozenset[str]:
+    """Names of people to whom a being of a statement belongs: it is not about Ann in `Ann's mum
+    lives in Rome`."""
+    owners = (one[1] for one in _OWNER.finditer(statement) if concepts_of(one[2]) & kin())
+    return concepts_of(" ".join(owners))
 
 
 def ending(text: str, earlier: str) -> list[Statement]:
@@ -206,6 +250,100 @@ def named_before(text: str, every: Sequence[str]) -> tuple[str, str, str]:
             if _SUCCEEDS_NOW.search(rest) and with_typed_value(one, first, rest):
                 return first, rest, one
     return "", "", ""
+
+
+def substituted(
+    text: str, before: str, every: Sequence[str], known: Sequence[str]
+) -> tuple[str, str, str]:
+    """The earlier statement in which a being has the place that another one takes now: `Ann broke
+    her wrist, so Eve is stepping in` after `Ann walks our dog`; and before it what is said of the
+    former and of the new being. Empty if there is none.
+
+    `before`: the clause before it in the message; the latest of `known` may say of the former being
+    what this clause does not.
+    """
+    for border in _BORDER.finditer(text):
+        first, rest = text[: border.start()], text[border.end() :]
+        is_result = bool(_RESULT.search(border[0]))
+        if earlier := _place_of_another(first, rest, every, is_result=is_result):
+            return first, rest, earlier
+    first = before or "".join(known[-1:])
+    if first and (before or _TAKES_OVER.search(text)):
+        others = [one for one in every if one != first]
+        return first, text, _place_of_another(first, text, others)
+    return "", "", ""
+
+
+def _place_of_another(
+    first: str, rest: str, every: Sequence[str], *, is_result: bool = False
+) -> str:
+    """The earlier statement about the being of the first clause, if by the second another being has
+    its place: this names the same relation, says that it takes over, or (`is_result`) does
+    something because of the first."""
+    gone = next(iter(mentions(first)), None)
+    if not gone or not gone.is_being or gone.start > 0 or ADDITION.search(rest):
+        return ""
+    if _same_being(gone, rest) or antecedent(rest, [first])[0].startswith(gone.text):
+        return ""
+    takes_over = bool(_TAKES_OVER.search(rest)) or (is_result and not _IS_SO.search(rest))
+    best, found = 0, ""
+    for one in reversed(every):
+        came = _newcomer(rest, one)
+        if not came or not _same_being(gone, one):
+            continue
+        said = concepts_of(rest) - concepts_of(came.text) - general()
+        shared = len(said & concepts_of(one) - concepts_of(gone.text))
+        shared += bool(antecedent(rest, [one])[0])
+        is_relative = bool(features(one).beings & relatives())
+        points = 2 * shared + (takes_over and not is_relative)
+        if points and (tail := COPULA.match(one)) and gone.text in tail["tail"]:
+            # "Our director is Ann" rather than "Ann is strict".
+            points += 1
+        if points > best:
+            best, found = points, one
+    return found
+
+
+def _newcomer(text: str, earlier: str) -> Mention | None:
+    """The being of a clause that an earlier statement does not name."""
+    beings = (one for one in mentions(text) if one.is_being)
+    return next((one for one in beings if not _same_being(one, earlier)), None)
+
+
+def in_place_of(first: str, rest: str, earlier: str) -> Statement:
+    """The earlier statement with another being in the place of that of the first clause; in the
+    words of the second one, if more is said of the former being than its name."""
+    gone, came = next(iter(mentions(first))), _newcomer(rest, earlier)
+    place = next((one for one in mentions(earlier) if _same_being(gone, one.text)), None)
+    tail = COPULA.match(earlier)
+    if place and came and not _OF_PLACE.match(earlier, place.start + len(place.text)):
+        end = place.start + len(place.text)
+        is_whole = not tail or place.start <= tail.start("tail") or end <= tail.start("tail")
+        if is_whole and earlier[place.start : end] == place.text:
+            text = earlier[: place.start] + came.text + earlier[end:]
+            return Statement(text=text[:1].upper() + text[1:], is_change=True, replaced=earlier)
+    bare = earlier.replace(gone.text, "")
+    text = with_topic(rest[:1].upper() + rest[1:], bare)
+    return Statement(text=text, is_change=True, replaced=earlier)
+
+
+def closest(rest: str, earlier: str, every: Sequence[str]) -> str:
+    """The earlier statement that shares most with what holds instead: an announcement (`the coach
+    moved me up, I play in goal now`) may name something else."""
+    said = features(rest).concepts - light()
+    shares = {
+        one: sum(0.5 if both in general() else 1 for both in said & features(one).concepts)
+        for one in (*every, earlier)
+    }
+    best = max(shares, key=lambda one: (shares[one], one == earlier))
+    return best if shares[best] > 1 else earlier
+
+
+def _same_being(mention: Mention, text: str) -> bool:
+    """Check whether a text names the being of a mention."""
+    if mention.is_named:
+        return value_key(mention.text) - TITLES <= value_key(text)
+    return bool(concepts_of(mention.text) & concepts_of(text) - general())
 
 
 def elliptic(text: str) -> str:

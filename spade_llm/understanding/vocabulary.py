@@ -28,6 +28,8 @@ class _Table:
     concepts: Mapping[str, frozenset[str]]
     """The concepts of each word."""
     kin: frozenset[str]
+    replaceable: frozenset[str]
+    sexes: Mapping[str, frozenset[str]]
     general: frozenset[str]
     classes: frozenset[str]
     things: frozenset[str]
@@ -54,6 +56,8 @@ def _table() -> _Table:
         words=words,
         concepts={word: frozenset(found) for word, found in concepts.items()},
         kin=frozenset(read["KIN"]),
+        replaceable=frozenset(read["REPLACEABLE"]),
+        sexes={"female": frozenset(read["FEMALE"]), "male": frozenset(read["MALE"])},
         general=frozenset(read["GENERAL"]),
         classes=frozenset(read["classes"]),
         things=frozenset(read["things"]),
@@ -63,6 +67,19 @@ def _table() -> _Table:
 def kin() -> frozenset[str]:
     """Concepts that name another being: a statement about one is not about the speaker."""
     return _table().kin
+
+
+@cache
+def relatives() -> frozenset[str]:
+    """Concepts of beings of which no other takes the place, as of a sister or a cousin."""
+    return _table().kin - _table().replaceable
+
+
+def sex_of(noun: str) -> str:
+    """`female` or `male` for a noun of one sex (`my sister`); else empty."""
+    concepts = concepts_of(noun)
+    found = [sex for sex, members in _table().sexes.items() if members & concepts]
+    return found[0] if len(found) == 1 else ""
 
 
 def general() -> frozenset[str]:
@@ -99,10 +116,10 @@ _PHRASES = (
     (r"\b(?:got|was|been|get) promoted\b|\bascendid[oa]\b", "work role"),
     (r"\b(?:seeing|dating) (?:someone|somebody|a)\b|\bin a relationship\b|\bsaliendo con\b", "marital partner"),
     (r"\bme (?:he )?cas(?:[eé]|ado)\b|\bnos (?:hemos )?casa(?:mos|do)\b|\bgot (?:married|hitched)\b|\btied the knot\b", "marital"),
-    (r"\b(?:gone|moved|went) (?:back )?into (?!town\b|work\b|business\b)|\ba vivir\b", "home"),
+    (r"\b(?:gone|moved|went) (?:back )?into (?!town\b|work\b|business\b)|\ba vivir\b|\bupped sticks\b|\b(?:gone|come|went) to live\b|\b(?:me|nos) (?:vine|vinimos|vengo) (?:a|para)\b", "home"),
     (r"\bfor a living\b|\ba qu[eé] (?:me|te|se) dedic[oa]s?\b|\bde qu[eé] trabaj[oa]\b", "work profession"),
     (r"\bwhat do i do\b(?! \w)|\ben qu[eé] trabajo\b", "work profession role"),
-    (r"\bi(?:['’]m| am) (?:now |currently )?in (?-i:[A-Z])\w+|\bestoy (?:viviendo )?en (?-i:[A-Z])\w+", "home"),
+    (r"\b(?:i(?:['’]m| am)|we(?:['’]re| are)) (?:now |currently )?in (?-i:[A-Z])\w+|\best(?:oy|amos) (?:viviendo )?en (?-i:[A-Z])\w+", "home"),
     (r"\bhow old\b|\bcu[aá]ntos a[ñn]os\b|\byears old\b|\b(?:turn(?:ed|s|ing)?|am|is) \d{1,3}$", "age"),
     (r"\bi(?:['’]m| am) \d{1,3}\b(?! ?(?:kg|kilos|cm|min|%|pounds|lbs))", "age"),
     (r"\b(?:live|vivo|house|flat) (?:at|on|en) (?:the )?(?:\d|[^,;]{0,40}\b(?:street|road|avenue|lane|calle|avenida|plaza)\b)", "address home"),
@@ -128,7 +145,7 @@ _PHRASES = (
     (r"\b(?:run|own|manage)s? (?:an?|my own|the) (?:\w+ )?(?:shop|store|bakery|caf[eé]|pub|bar|restaurant|farm|salon|gym|firm|business|company|studio|school|hotel|hostel|garage|stall|nursery|agency)\b|\b(?:llevo|regento) una? (?:tienda|bar|negocio|panader\w+|restaurante|taller|granja|peluquer\w+|tall\w+|librer\w+|quiosco|hostal)\b", "work business"),
     (r"\bhay fever\b", "allergy pollen health"),
     (r"\b(?:i['’]?m|i am|soy) (?:an? )?(?:aries|taurus|gemini|cancer|leo|virgo|libra|scorpio|sagittarius|capricorn|aquarius|pisces|c[aá]ncer|tauro|g[eé]minis|escorpio|sagitario|capricornio|acuario|piscis)\b", "zodiac"),
-    (r"\b(?:me|te|le|nos) (?:dicen?|llaman)\b(?! que)|\b(?:call me|calls me|go by|goes by|known as)\b", "name nickname"),
+    (r"\b(?:me|te|le|nos) (?:dicen?|llaman)\b(?! que)|\b(?:call me|calls me|go by|goes by|known as|answers? to (?-i:[A-Z])\w+|responde a (?-i:[A-Z])\w+)\b", "name nickname"),
     (r"\bcolou?r[- ]?blind\b|\bdalt[oó]nic[oa]\b", "sight health"),
     (r"\b(?:expecting|esperamos|espero) (?:our|my|a|an?|twins?|gemel\w+|un|nuestr\w+|mi) ?\b|\bcuentas\b|\bnace(?:r[aá])? (?:el|la|mi|nuestr[oa]) ", "due pregnant birth"),
     (r"\bi(?:['’]?m| am| was| turned?) (?:in my )?(?:twent|thirt|fort|fift|sixt|sevent|eight|ninet)\w*\b(?! (?:min|mile|kil|per|day|week|month))", "age"),
@@ -177,7 +194,7 @@ STOP = STOP_WORDS | frozenset(
     " going go goes went known remember tell told say know think one ones thing things last time"
     " ago back new usually always anymore longer no not never yes ok okay sorry instead anyway"
     " since every kind type sort much many long often own used mine yours theirs it s t m ve re d ll"
-    " ahora ya aun todavia tambien actualmente ultimamente recuerda recuerdas sabes dime digo dije"
+    " ahi alli aqui aca ahora ya aun todavia tambien actualmente ultimamente recuerda recuerdas sabes dime digo dije"
     " era eran fue fueron estaba estar vez cosa cosas nunca jamas siempre bastante gracias favor"
     " estoy esta estan he ha hemos haber habia sera seria suelo suele perdon mejor realidad"
     " cual cuales quien quienes donde cuando cuanto cuanta cuantos cuantas como que son mia mio mias"
@@ -199,7 +216,7 @@ _LIGHT_WORDS = (
     " puedes poder quiero quiere quieres estamos estuve all too right good best tal mr mrs ms dr again"
     " after over along until want wants see use uses uso usa says said dice dijo day days year years"
     " month months week weeks dia dias mes meses ano hora horas todo toda fin asi bit must take takes"
-    " taking took brings happened first"
+    " taking took brings happened first while mientras"
 )
 """Words that tell little of what a text is about; two texts may have nothing else in common."""
 
@@ -222,7 +239,7 @@ class ValueType(StrEnum):
     NAME = "name"
 
 
-_MONTHS = (
+MONTHS = (
     "january|february|march|april|may|june|july|august|september|october|november|december"
     "|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|enero|febrero|marzo|abril|mayo|junio|julio"
     "|agosto|septiembre|octubre|noviembre|diciembre"
@@ -244,9 +261,9 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
     ValueType.DAY: re.compile(
         rf"\b(?:(?:{_WEEKDAYS})(?:,? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?)?"
         rf"|(?:the |el |el d[ií]a )?\d{{1,2}}(?:st|nd|rd"
-        rf"|th)?(?: of)? (?:de )?(?:{_MONTHS})\b\.?(?:,? (?:de )?\d{{4}})?"
-        rf"|(?:{_MONTHS})\b\.? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}})?"
-        rf"|(?:{_MONTHS})(?:,? (?:de )?\d{{4}})?"
+        rf"|th)?(?: of)? (?:de )?(?:{MONTHS})\b\.?(?:,? (?:de )?\d{{4}})?"
+        rf"|(?:{MONTHS})\b\.? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}})?"
+        rf"|(?:{MONTHS})(?:,? (?:de )?\d{{4}})?"
         r"|\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{2,4})?|\d{4}-\d\d-\d\d|tomorrow|tonight|ma[ñn]ana"
         r"|the \d{1,2}(?:st|nd|rd|th)|el (?:d[ií]a )?\d{1,2}|next (?:week|month|year)"
         r"|la semana que viene|(?:(?<=in )|(?<=en )|(?<=since )|(?<=desde )|(?<=de )|(?<=del )"
@@ -378,7 +395,7 @@ _NO_WORD = re.compile(
 the speaker's childhood, which is no child's."""
 _IDIOM = re.compile(
     r"\b(?:for a living|set off by|get along|got along|up to|ended up|put me on|look(?:s"
-    r"|ed)? after)\b",
+    r"|ed)? after|pa(?= (?:el|la|los|las|que|(?-i:[A-ZÁÉÍÓÚÑ]))))\b",
     re.IGNORECASE,
 )
 """Expressions whose words mean something else by themselves."""
@@ -402,7 +419,7 @@ _ENDINGS = (
     # Spanish verbs, from their infinitive; with a pronoun behind it.
     *((ending, "ar") for ending in "o as a amos ais an e aste asteis aron aba abas abamos aban are ara ado ando".split()),
     *((ending, infinitive) for infinitive in ("er", "ir") for ending in "o es e emos imos eis en i iste io ieron ia ias iamos ian ere era ido iendo".split()),
-    *((f"{infinitive}{pronoun}", infinitive) for infinitive in ("ar", "er", "ir") for pronoun in ("me", "te", "se", "nos")),
+    *((f"{infinitive}{pronoun}", infinitive) for infinitive in ("ar", "er", "ir") for pronoun in ("me", "te", "se", "nos", "lo", "la", "le", "los", "las", "les")),
 )  # fmt: skip
 """Endings of inflected words, and those of the forms in the table."""
 _MIN_BASE_CHARS = 3

@@ -47,7 +47,7 @@ from spade_llm.understanding.answers import (
 )
 from spade_llm.understanding.clauses import ClauseKind
 from spade_llm.understanding.features import related_words
-from spade_llm.understanding.pronouns import with_antecedent
+from spade_llm.understanding.pronouns import with_asked
 from spade_llm.understanding.statements import read_history, read_message, statements_of
 from spade_llm.understanding.vocabulary import concepts_of
 from spade_llm.understanding.wording import in_second_person
@@ -284,7 +284,7 @@ class _Rules:
     def _question(self) -> str:
         """What the message asks, or asks for; empty if it only tells something."""
         if self._reading.questions:
-            return with_antecedent(" ".join(self._reading.questions), self._turn.earlier)
+            return with_asked(" ".join(self._reading.questions), self._turn.earlier)
         is_open = self._reading.has(ClauseKind.REQUEST) or self._reading.has(ClauseKind.OTHER)
         return self._turn.question if is_open and not self._reading.statements else ""
 

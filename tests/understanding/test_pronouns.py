@@ -1,0 +1,64 @@
+"""Pronouns: what they mean in the statements before them."""
+
+from __future__ import annotations
+
+import pytest
+
+from spade_llm.understanding.pronouns import antecedent, mentions, with_asked
+from spade_llm.understanding.replacement import replaces
+from spade_llm.understanding.statements import read_message, statements_of
+
+
+@pytest.mark.parametrize(
+    ("statement", "nouns"),
+    [
+        ("My late uncle Bert kept bees", ["my late uncle Bert"]),
+        ("We bought a wooden canoe with Ravi", ["wooden canoe", "Ravi"]),
+        ("The sweep's coming to our flat", ["the sweep", "our flat"]),
+        # Names of places are no beings; the first word is a name only if it has no other meaning.
+        ("Cara moved to Leeds", ["Cara"]),
+        ("Mi prima Luz cuida a Berta", ["mi prima Luz", "Berta"]),
+        # A clitic is no article.
+        ("A mi perro lo pasea Nuria", ["mi perro", "Nuria"]),
+    ],
+)
+def test_noun_phrases_are_found(statement: str, nouns: list[str]) -> None:
+    assert [one.text for one in mentions(statement)] == nouns
+
+
+@pytest.mark.parametrize(
+    ("known", "text", "noun"),
+    [
+        (
+            ["My niece Ida has a ferret", "My nephew Ole rows"],
+            "she feeds it at six",
+            "my niece Ida",
+        ),
+        (["I restored an old loom"], "I keep it in the barn", "old loom"),
+        (["My aunt lives in Bray"], "I phone her on Sundays", "my aunt"),
+        (["Mi abuelo está en la clínica"], "lo atiende la doctora Paz", "mi abuelo"),
+        # A noun of the clause itself comes first.
+        (["My aunt lives in Bray"], "my sister lost her coat", ""),
+        # What rains is nothing that was spoken of.
+        (["I restored an old loom"], "it rains a lot", ""),
+    ],
+)
+def test_a_pronoun_means_the_noun_that_fits(known: list[str], text: str, noun: str) -> None:
+    assert antecedent(text, known)[0] == noun
+
+
+def test_the_noun_stands_behind_what_refers_to_it() -> None:
+    told = statements_of(["We have a canoe, a Prijon", "I paid 640 for it"])
+
+    assert told[-1] == "I paid 640 for it (canoe)"
+
+
+def test_the_rabbit_gets_another_name() -> None:
+    before = "My nephew Ole has a rabbit called Dot"
+    (statement,) = read_message("he's started calling it Moss", [before]).statements
+
+    assert replaces(statement, before)
+
+
+def test_a_question_is_asked_with_the_noun_of_its_pronoun() -> None:
+    assert with_asked("where does she live?", ["my aunt Maud knits"]).endswith("my aunt Maud")
