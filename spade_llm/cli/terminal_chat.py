@@ -90,10 +90,7 @@ class TerminalChat:
         self._interrupted_at = -LEAVE_WITHIN_S
 
     async def run(self) -> None:
-        self._print(
-            f"Chatting with {self._peer}. /help lists its commands; Alt-Enter starts a new line;"
-            " /quit or Ctrl-D leaves.\n"
-        )
+        self._print(f"Chatting with {self._peer} (/help: its commands, Ctrl-D: leave)\n")
         work = (self._answer_lines(), self._learn_commands(), self._tell_missing_model())
         tasks = [asyncio.create_task(one) for one in work]
         for task in tasks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -15,19 +16,24 @@ ASKED_S = 20.0
 class HangingServer:
     def __init__(self) -> None:
         self.url = ""
+        self._asked = ""
         self._was_asked = asyncio.Event()
         self._closing = asyncio.Event()
 
-    async def wait_asked(self) -> None:
+    async def wait_asked(self, text: str) -> None:
+        """Return once a request with this text has arrived: `up` tests a model first."""
         async with asyncio.timeout(ASKED_S):
-            await self._was_asked.wait()
+            while text not in self._asked:
+                self._was_asked.clear()
+                await self._was_asked.wait()
 
     def close(self) -> None:
         self._closing.set()
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
-        if head.startswith(b"POST"):  # A list of its models is asked for at the start, too.
+        if length := re.search(rb"content-length: (\d+)", head.lower()):
+            self._asked += (await reader.readexactly(int(length[1]))).decode()
             self._was_asked.set()
         await self._closing.wait()
         writer.close()

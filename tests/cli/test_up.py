@@ -183,7 +183,7 @@ async def test_a_hanging_model_does_not_block_the_start_and_its_question_is_answ
         async with alone.up(*NO_WEB) as up:
             await up.ready()
             question = asyncio.create_task(alone.run("ask", "My name is Ada."))
-            await model.wait_asked()
+            await model.wait_asked("My name is Ada.")
 
             assert await up.stop() == 0
         question.cancel()
