@@ -177,9 +177,9 @@ class Recall:
     async def _found(
         self, ask_memory: RecallQuery[ScoredMemory], ask_rag: RecallQuery[ScoredChunk]
     ) -> RecallResult:
-        # Documents first: their answer takes longer, for the question is embedded there.
-        passages, memories = await asyncio.gather(
-            self._guarded("documents", ask_rag), self._guarded("memory", ask_memory)
+        # Memory first: its answer takes longer.
+        memories, passages = await asyncio.gather(
+            self._guarded("memory", ask_memory), self._guarded("documents", ask_rag)
         )
         return RecallResult(
             memories=memories or (),
