@@ -82,7 +82,10 @@ _OF_THINGS = frozenset({"phone", "email", "password", "code", "wifi", "size", "h
 """Exclusive relations that many things and people have: the codes of a gate and of an alarm."""
 _DATED = frozenset({"appointment", "meeting", "exam", "surgery", "wedding"})
 """The same of events: a change may leave out which (`it was moved to Friday`)."""
-_LIGHT_WORDS = "start starts number número empiezo empieza nuevo nueva"
+_LIGHT_WORDS = (
+    "start starts number número empiezo empieza nuevo nueva month months mes meses year years año"
+    " años due"
+)
 """Words that many facts share which are not about the same."""
 _JOB = frozenset({"work", "profession", "role"})
 _OWN_JOB = LazyPattern(
@@ -93,6 +96,11 @@ _OWN_JOB = LazyPattern(
     _I,
 )
 """Job of the speaker, as opposed to a colleague, or to a run before work."""
+_OWN_ORIGIN = LazyPattern(
+    r"^(?:i|we|i['’]\w+|we['’]\w+)\b|^(?:yo |nosotros )?(?:soy|somos|nac\w+|me cri\w+|vengo)\b",
+    _I,
+)
+"""Where the speaker comes from, as opposed to a thing that they buy."""
 TITLES = frozenset({"dr", "dra", "mr", "mrs", "ms", "doctor", "doctora", "don"})
 _SPEAKER_NAMED = LazyPattern(
     r"^(?:i['’]?m|i am|my (?:\w+ )?(?:sur)?name|call me|me llamo|ll[aá]ma(?:me|rme)"
@@ -301,6 +309,10 @@ def _has_same_holder(new: Statement, old: str, one: Features, other: Features) -
         return (new.is_change or not is_detail) and all(
             _OWN_HOME.match(text) or _OWN_ADDRESS.match(text)
             for text in ((old,) if new.is_change else (new.text, old))
+        )
+    if shared <= {"origin"} and not one.beings:
+        return bool(_OWN_ORIGIN.match(new.text)) == bool(_OWN_ORIGIN.match(old)) and (
+            bool(_OWN_ORIGIN.match(old)) or after == before
         )
     if shared <= concepts_of(_LIGHT_WORDS):
         return after == before

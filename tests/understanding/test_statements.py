@@ -170,6 +170,9 @@ def test_a_change_ends_the_fact_before_it(new: str, old: str) -> None:
         ("I start my new job at Siemens on Monday", "I go running before work"),
         ("I live at 12 High Street", "I live in Oslo"),
         ("Soy maestra jubilada", "Soy zurda"),
+        ("I was raised in Saskatoon", "My beans are from a roaster in Hackney"),
+        ("My pension comes from Aviva", "I was raised in Saskatoon"),
+        ("Netflix comes out on the 22nd of the month", "We meet on the 5th of the month"),
     ],
 )
 def test_other_facts_stay(new: str, old: str) -> None:
