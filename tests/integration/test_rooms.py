@@ -246,7 +246,7 @@ async def test_an_account_cannot_be_passed_off_as_a_room(network: Network) -> No
 async def is_empty(assistant: LLMAgent) -> bool:
     """It has forgotten the rooms that it was invited to."""
     await assistant.connection.confirm()  # type: ignore[union-attr]
-    return not assistant.rooms.invited_to.all()  # type: ignore[union-attr]
+    return not await assistant.rooms.invited_to.all()  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("is_resumed", [True, False])
