@@ -11,10 +11,13 @@ import subprocess
 import tempfile
 import time
 from contextlib import suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import psycopg
+
+from spade_llm.xmpp.servers.parent_bound import bind_to_parent
 
 START_TIMEOUT_S = 60
 OWNER = "postgres"
@@ -70,11 +73,13 @@ class PostgresProcess:
         rights = _unprivileged()
         if rights:
             shutil.chown(self._folder, str(rights["user"]))
+            if not all(folder.stat().st_mode & 0o001 for folder in self._bin.parents):
+                self._copy_programs()
         data = self._folder / "data"
         subprocess.run(
             [
                 *(self._bin / "initdb", "-D", data, "-U", OWNER, "--no-sync", "--no-instructions"),
-                *("-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"),
+                *("-A", "trust", "-E", "UTF8", "--locale=C"),
             ],
             check=True,
             stdout=subprocess.DEVNULL,
@@ -88,6 +93,16 @@ class PostgresProcess:
             f"host all {OWNER} 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
         )
 
+    def _copy_programs(self) -> None:
+        """Copy a wheel's installation out of /root, which the other user cannot enter."""
+        install = self._bin.parent
+        package, libraries = install.parent, install.parent.with_suffix(".libs")
+        to = self._folder / package.name
+        # The programs find the libraries by the relative path.
+        shutil.copytree(install, to / install.name, symlinks=True)
+        shutil.copytree(libraries, to.with_suffix(".libs"), symlinks=True)
+        self._bin = to / install.name / "bin"
+
     def start(self) -> None:
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -95,7 +110,8 @@ class PostgresProcess:
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                start_new_session=True,
+                # A killed test run leaves no server behind.
+                preexec_fn=partial(bind_to_parent, os.getpid()),
                 **_unprivileged(),  # type: ignore[call-overload]
             )
 

@@ -268,7 +268,8 @@ class VolatileAnswerLog:
 
 
 class SqliteAnswerLog:
-    """Log that survives kill −9: each step is committed (WAL) before the next one begins."""
+    """Log that survives kill −9: each step is committed before the next one begins. It is an SQLite
+    file, or a table in PostgreSQL."""
 
     def __init__(
         self,
