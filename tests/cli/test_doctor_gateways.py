@@ -74,6 +74,17 @@ async def test_a_gateway_that_runs_and_does_not_answer_is_a_failure(
     assert "spade-llm token create" in checks[1].remedy
 
 
+def test_tokens_of_a_gateway_without_a_file_are_in_the_database(tmp_path: Path) -> None:
+    home = tmp_path / "gateway" / "agents" / "gateway@localhost"
+    home.mkdir(parents=True)
+
+    with published_http_record(home, record(8000, is_open=True)):
+        (check,) = check_hosted_gateways(tmp_path)
+
+    assert check.state is CheckState.OK
+    assert "PostgreSQL" in check.detail
+
+
 async def test_the_port_of_a_stopped_gateway_is_checked(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
