@@ -35,6 +35,8 @@ other reasons than its memories: only the third 👎 in a row marks a memory as 
 LOWEST = 0.2
 """Lower bound of a confidence reduced by reactions: they never cause a memory to be forgotten."""
 SETTLE_S = 10.0
+MAX_REACTING = 100
+"""Maximum number of reactions that wait for the database; further ones are dropped."""
 
 _EMOJI_VERDICTS = {"👍": 1, "👎": -1}
 _SHADES = {ord(char): None for char in "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff\ufe0f"}
@@ -272,6 +274,8 @@ class ReactionHandler:
     def __init__(self, agent: XmppAgent, memory: MemoryBehaviour) -> None:
         self._agent = agent
         self._log = FeedbackLog(agent.database_place("feedback"))
+        self._waiting = 0
+        """Reactions that are not stored yet."""
         self.feedback = AnswerFeedback(self._log, memory.memory)
         memory.on_forget.append(self._log.forget)
         memory.on_clear.append(self._log.forget_conversation)
@@ -288,11 +292,19 @@ class ReactionHandler:
         if found is None:
             return False
         sender = bare(xml.get("from", ""))
-        self._agent.spawn(self._react(found.emojis, to=found.message_id, peer=sender))
+        if self._waiting < MAX_REACTING:
+            self._waiting += 1
+            self._agent.spawn(self._react(found.emojis, to=found.message_id, peer=sender))
+        else:
+            logger.warning("a reaction of %s is dropped: too many wait", sender)
         return found.is_alone
 
     async def _react(self, emojis: Collection[str], *, to: str, peer: str) -> None:
-        if await self.feedback.react(emojis, to=to, peer=peer):
+        try:
+            must_settle = await self.feedback.react(emojis, to=to, peer=peer)
+        finally:
+            self._waiting -= 1
+        if must_settle:
             await self.feedback.settle()
 
     def _settle(self) -> None:

@@ -67,6 +67,8 @@ MAX_KNOWN_REQUESTS = 20_000
 """Maximum number of remembered requests of programs, to recognise repetitions."""
 MAX_HELD = 20
 """Maximum number of messages of one sender that wait while its invitation code is checked."""
+MAX_JOINING = 100
+"""Maximum number of invitation codes that are checked at once; further ones are ignored."""
 MAX_PAUSE_S = 10.0
 """Maximum delay of a paced chat message in seconds; a message that would wait longer is refused."""
 TURN_START_RATE = Rate(per_s=10.0, burst=4)
@@ -406,7 +408,7 @@ class AdmissionControl:
 
     def _join(self, xml: Element, jid: str, sender: _Sender) -> None:
         # Before the file is read: a flood of codes costs no access to the database.
-        if not sender.joins.take(self._clock()):
+        if not sender.joins.take(self._clock()) or len(self._joining) >= MAX_JOINING:
             return
         if self._admission.trust_level(jid, self._own_domain) is not TrustLevel.STRANGER:
             self._answer_join(xml, jid, is_admitted=True)

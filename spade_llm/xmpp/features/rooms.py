@@ -83,6 +83,8 @@ class Rooms:
         self._nick = options.nick or agent.roster.nick or str(agent.jid.local)
         self.invited_to = SavedRooms(agent.database_place("rooms"))
         self._accepting = asyncio.Lock()
+        self._pending: set[str] = set()
+        """Rooms of invitations that wait for the list of rooms."""
         self._invited: set[str] = set()
         self._rooms: dict[str, RoomState] = {}
         self._sent: LruDict[str, AclMessage] = LruDict(MAX_SENT)
@@ -204,11 +206,14 @@ class Rooms:
             logger.info("an invitation of %s to %s is ignored", inviter, invitation.room)
             return
         known = KnownRoom(jid=invitation.room, password=invitation.password)
-        self._agent.submit(self._accept_invitation(known, inviter))
+        if known.jid not in self._rooms and len(self._pending) < MAX_ROOMS:
+            self._pending.add(known.jid)
+            self._agent.submit(self._accept_invitation(known, inviter))
 
     async def _accept_invitation(self, known: KnownRoom, inviter: str) -> None:
         # One after the other: each counts the rooms of those before it.
         async with self._accepting:
+            self._pending.discard(known.jid)
             if known.jid in self._rooms or not await self._has_capacity_for(inviter):
                 return
             self._invited.add(known.jid)
