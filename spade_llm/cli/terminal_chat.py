@@ -14,7 +14,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.completion import Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import ANSI
@@ -87,6 +86,7 @@ class TerminalChat:
         self._draft = Document()
         """Input that a request for approval has interrupted."""
         self._unprinted = ""
+        self._printing: asyncio.Task[None] | None = None
         self._interrupted_at = -LEAVE_WITHIN_S
 
     async def run(self) -> None:
@@ -109,8 +109,14 @@ class TerminalChat:
     def _end_if_failed(self, task: asyncio.Task[None]) -> None:
         """End the prompt with the error of a task beside it, which would otherwise be silent."""
         failure = None if task.cancelled() else task.exception()
-        if failure is not None and self._session.app.is_running:
-            self._session.app.exit(exception=failure)
+        if failure is not None:
+            self._end_prompt(failure)
+
+    def _end_prompt(self, reason: BaseException) -> None:
+        """Raise an exception in `_read`, unless the prompt has just ended."""
+        app = self._session.app
+        if app.is_running and not app.is_done:
+            app.exit(exception=reason)
 
     async def _tell_missing_model(self) -> None:
         """Say how to connect a model, if rules answer instead of one."""
@@ -233,8 +239,22 @@ class TerminalChat:
         if not self._session.app.is_running:
             self._flush()
         elif is_idle:
-            run_in_terminal(self._flush)
+            self._printing = asyncio.create_task(self._print_above())
         self._session.app.invalidate()
+
+    async def _print_above(self) -> None:
+        """Erase the prompt, print, and draw it again. Unlike prompt_toolkit's run_in_terminal, keys
+        stay keys meanwhile: its terminal mode would echo what is typed, and lose a Ctrl-D."""
+        app = self._session.app
+        if app.output.responds_to_cpr:
+            await app.renderer.wait_for_cpr_responses()
+        if app.is_running and not app.is_done:
+            app.renderer.erase()
+            self._flush()
+            app.renderer.request_absolute_cursor_position()
+            app.invalidate()
+        else:
+            self._flush()
 
     def _flush(self) -> None:
         text, self._unprinted = self._unprinted, ""
@@ -254,8 +274,8 @@ class TerminalChat:
         self._interrupted_at = now_s
         if buffer.text:
             buffer.reset()
-        elif is_second and self._session.app.is_running:
-            self._session.app.exit(exception=EOFError())
+        elif is_second:
+            self._end_prompt(EOFError())
         else:
             self._print(style("(Ctrl-C again or Ctrl-D leaves)\n", "dim"))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import stat
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -97,13 +96,8 @@ async def chat(network: tuple[Program, OpenAIServer]) -> AsyncIterator[OnTermina
         yield chat
 
 
-pytestmark = [
-    pytest.mark.timeout(240),
-    pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal"),
-]
-
-
 @pytest.mark.quick
+@pytest.mark.timeout(240)
 @pytest.mark.asyncio(loop_scope="module")
 async def test_the_prompt_stays_usable_while_an_answer_grows(
     chat: OnTerminal, network: tuple[Program, OpenAIServer]
@@ -127,6 +121,7 @@ async def test_the_prompt_stays_usable_while_an_answer_grows(
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(240)
 @pytest.mark.asyncio(loop_scope="module")
 async def test_ctrl_c_stops_the_answer_then_clears_the_line_then_leaves(
     chat: OnTerminal, network: tuple[Program, OpenAIServer]
@@ -147,6 +142,7 @@ async def test_ctrl_c_stops_the_answer_then_clears_the_line_then_leaves(
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(240)
 @pytest.mark.asyncio(loop_scope="module")
 async def test_one_ctrl_c_at_an_empty_prompt_says_how_to_leave(chat: OnTerminal) -> None:
     chat.type("\x03")
@@ -157,6 +153,7 @@ async def test_one_ctrl_c_at_an_empty_prompt_says_how_to_leave(chat: OnTerminal)
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(240)
 @pytest.mark.asyncio(loop_scope="module")
 async def test_tab_completes_a_command_of_the_assistant(chat: OnTerminal) -> None:
     chat.type("/memo")
@@ -167,6 +164,7 @@ async def test_tab_completes_a_command_of_the_assistant(chat: OnTerminal) -> Non
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(240)
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_question_puts_what_is_typed_aside(
     chat: OnTerminal, network: tuple[Program, OpenAIServer]
