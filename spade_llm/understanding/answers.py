@@ -341,7 +341,8 @@ def score(asked: Question, candidate: Candidate) -> float:
     said = features(candidate.text)
     shared = asked.concepts & said.concepts
     named = asked.names & set(split_words(candidate.text))
-    is_ended = ends(candidate.text, asked.concepts)
+    is_same_being = said.beings <= features(asked.text).beings | _COUPLE
+    is_ended = is_same_being and ends(candidate.text, asked.concepts)
     if not shared and not is_ended and not named:
         return 0.0
     points = sum(map(_weight, shared)) + COVERED_SCORE * len(shared) / max(1, len(asked.concepts))
@@ -479,6 +480,8 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
     return points
 
 
+_COUPLE = frozenset({"girlfriend", "boyfriend", "wife", "husband"})
+"""Beings that the end of a relationship is about."""
 _ATTRIBUTES = frozenset({
     "name", "surname", "nickname", "age", "colour", "size", "code", "pin", "password", "key",
     "number", "brand", "address", "floor", "phone", "monday", "tuesday", "wednesday", "thursday",

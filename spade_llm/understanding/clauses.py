@@ -405,8 +405,8 @@ _ELLIPTIC = (
             r"|won|grew|used to|lives|hate|love|like|prefer|want|need"
             r"|have(?! a (?:look|go|guess)\b)"
             r"|(?:live|work|study)(?= (?:at|in|for|as|from|with|near)\b)"
-            r"|(?:ca|do|did|wo|have|had|could)n['’]?t|cannot|\w+ed (?:my|the|an?|our|out|up|off|in"
-            r"|to|from|on"
+            r"|(?:ca|do|did|wo|have|had|could)n['’]?t|cannot|\w+ed (?:my|the|an?|it|them|our"
+            r"|out|up|off|in|to|from|on"
             r"|jobs))\b \S",
             _I,
         ),

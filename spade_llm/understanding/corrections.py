@@ -220,7 +220,7 @@ def _named_before(said: str, part: str, every: Sequence[str]) -> Statement | Non
         return None
     for one in reversed(every):
         found = with_typed_value(one, ASIDE_PLACE.sub(" ", said), part)
-        around = concepts_of(_outside(part, values_of_part(part))) - general()
+        around = concepts_of(outside(part, values_of_part(part))) - general()
         around -= concepts_of(begins[0])
         if found and (around <= features(one).concepts or not around):
             return found
@@ -237,7 +237,7 @@ def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
     exclaimed = _EXCLAIMED.match(text)
     value = exclaimed["value"] if exclaimed else text
     types = values_of_part(value)
-    is_value = bool(types) and not concepts_of(_outside(value, types))
+    is_value = bool(types) and not concepts_of(outside(value, types))
     if exclaimed and is_value and types.keys() <= typed_values(known[-1]).keys():
         return _with_types(known[-1], value, types)
     if _PAINTED.match(text) and (found := _with_colour(text, known[-1])):
@@ -320,7 +320,7 @@ def _with_contrast(every: Sequence[str], old: str, new: str) -> Statement | None
     if not types and not concepts_of(value):
         return None
     is_fragment = len(value.split()) <= MAX_FRAGMENT_WORDS and not is_statement(value)
-    said = concepts_of(_outside(value, types))
+    said = concepts_of(outside(value, types))
     kept = set(map(strip_accents, split_words(new)))
     differing = [
         word
@@ -407,7 +407,7 @@ def restated(
     types = values_of_part(bare)
     if not types or is_denial(text):
         return None
-    said = concepts_of(_outside(bare, types))
+    said = concepts_of(outside(bare, types))
     if said - general():
         return _restated_noun(text, bare, said, types, every, is_change=is_change)
     if ValueType.NAME in types and len(types) > 1:
@@ -443,7 +443,7 @@ def _restated_noun(
         is_named = bool(said & (of_one.topic or of_one.concepts))
         is_part = len(typed_values(one)) > 1 and bool(said - general() or changed != types)
         if (is_change and (is_named or is_part)) or replaces(new, one):
-            anchor = said | concepts_of(_outside(bare, changed))
+            anchor = said | concepts_of(outside(bare, changed))
             return _with_types(one, bare, changed, anchor=anchor)
     return None
 
@@ -509,7 +509,7 @@ def _nearest(
     return spans[-1]
 
 
-def _outside(text: str, types: Spans) -> str:
+def outside(text: str, types: Spans) -> str:
     """The text without its typed values."""
     for start, end in sorted((one for spans in types.values() for one in spans), reverse=True):
         text = f"{text[:start]} {text[end:]}"

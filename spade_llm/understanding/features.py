@@ -10,6 +10,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
+    events,
     general,
     kin,
     phrase_concepts,
@@ -110,44 +111,14 @@ _CHANGE = LazyPattern(
     r"|aument\w+|stopped|quit|gave up|given up|broke up|split up|ahora|ya no|en realidad"
     r"|cambi\w+|mud(?:ad\w+|[eéó]|amos|aron)"
     r"|(?:me|nos|l[aeo]s?) (?:han |he )?(?:puesto|pusieron|pasad[oa]|pasaron|movid[oa]|movieron)"
-    r"|they(?:['’]ve)? put|(?:moved|switched|swapped|shunted|bumped)"
+    r"|(?:me|nos) (?:han )?contrat\w+|hired|they(?:['’]ve)? put"
+    r"|(?:moved|switched|swapped|shunted|bumped)"
     r" (?:me|us|him|her|them)|nuev[oa]|dej[eé]|dejado|aplaz\w+|retras\w+|adelant\w+|roto"
     r"|rompimos)\b",
     _I,
 )
 """The statement says itself that something is different now: less of the topic must be common to
 replace an older one then (replacement.py)."""
-_EVENTS = (
-    (
-        LazyPattern(
-            r"\b(?:broke up|split up|broken up|divorced|hemos roto|lo hemos dejado|rompimos"
-            r"|divorciad[oa])\b",
-            _I,
-        ),
-        frozenset({"partner", "girlfriend", "boyfriend", "wife", "husband"}),
-    ),
-    (
-        LazyPattern(
-            r"\b(?:quit (?:my|the) job|left (?:my|the) (?:job|company)|got fired|was fired"
-            r"|laid off|retired|made redundant|let go|sacked|lost my job|changed jobs"
-            r"|cambiado de trabajo|unemployed|out of work"
-            r"|dejado (?:mi|el) trabajo|dej[eé] (?:mi|el) trabajo|despid\w+|despedid[oa]"
-            r"|(?:me (?:he )?|nos (?:hemos )?)jubil\w+|ya estoy jubilad[oa]|en (?:el )?paro)\b",
-            _I,
-        ),
-        frozenset({"work"}),
-    ),
-    (
-        LazyPattern(
-            r"\b(?:dropped out|graduated|finished (?:my|the) (?:degree|studies)|left (?:school"
-            r"|university|college)"
-            r"|dej[eé] la carrera|dejado la carrera|me gradu[eé]|terminado la carrera)\b",
-            _I,
-        ),
-        frozenset({"study"}),
-    ),
-)
-"""Events that end facts, and the concepts of those facts."""
 _SUBJECT = LazyPattern(
     r"^(?:and |but |y |pero )?((?:my|our|the|mi|nuestr[oa]|el|la) (?:(?:best|old|new|own|elder"
     r"|older|younger|little"
@@ -287,7 +258,7 @@ def is_changed(text: str) -> bool:
 def ends(text: str, concepts: frozenset[str]) -> bool:
     """Check whether a statement tells an event that ends facts of these concepts, as a separation
     those about a girlfriend."""
-    return any(closed & concepts and event.search(text) for event, closed in _EVENTS)
+    return any(closed & concepts and event.search(text) for event, closed in events())
 
 
 def related_words(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import FINITE
-from spade_llm.understanding.features import features
+from spade_llm.understanding.features import features, is_changed
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
@@ -48,7 +48,7 @@ _SUBJECT_PRONOUN = LazyPattern(
     _I,
 )
 _THIRD_VERB = LazyPattern(
-    r"^(?:no |tambi[eé]n |ahora )?(?:es|est[aá]|tiene|vive|trabaja|se llama|ha|se ha|estudia"
+    r"^(?:no |ya |tambi[eé]n |ahora )?(?:es|est[aá]|tiene|vive|trabaja|se llama|ha|se ha|estudia"
     r"|juega|habla|cumple|naci[oó]|le gustan?|le encantan?|prefiere|odia|come|mide|pesa)\b",
     _I,
 )
@@ -369,8 +369,12 @@ def with_antecedent(text: str, known: Sequence[str]) -> str:
     if _THERE.search(text) and (place := _PLACE_NAME.search(known[-1])):
         return _THERE.sub(place[0], text, count=1)
     if noun := antecedent(text, known)[0]:
-        return text if noun.lower() in text.lower() else f"{text} ({noun})"
-    is_open = _ABOUT_IT.match(text) or _UNRESOLVED.match(text) or _is_bare(text)
+        # A capital would make a value of it.
+        note = noun[:1].lower() + noun[1:]
+        return text if note in text.lower() else f"{text} ({note})"
+    is_open = _ABOUT_IT.match(text) or (
+        not is_changed(text) and (_UNRESOLVED.match(text) or _is_bare(text))
+    )
     is_short = ";" not in known[-1] and len(known[-1]) <= MAX_ANTECEDENT_CHARS
     return f"{known[-1]}; {text}" if is_open and is_short else text
 

@@ -76,6 +76,11 @@ _AT_WORK = LazyPattern(
     _I,
 )
 """`My work phone`: it says nothing about the private one."""
+_OF_SUBJECT = frozenset({
+    "partner", "girlfriend", "boyfriend", "wife", "husband", "work", "study", "pregnant", "due",
+    "hospital", "illness", "injury", "pain", "symptom", "medicine",
+})  # fmt: skip
+"""Concepts of facts that an event ends for its subject, without naming a thing."""
 _HELD_BY_TURNS = frozenset({"shift", "team", "diet"})
 """Relations of which another one begins when the former one ends, whatever names it."""
 _OF_THINGS = frozenset({"phone", "email", "password", "code", "wifi", "size", "height", "weight"})
@@ -185,7 +190,13 @@ def replaces(new: Statement, old: str) -> bool:
     if one.is_reported or one.is_plan or other.is_reported:
         return False
     if ends(new.text, other.concepts) and ends(new.text, other.concepts - _unsaid(old)):
-        return not one.beings - _COUPLE
+        # "Mum came home" ends nothing of her work at the hospital.
+        is_of_job = bool(other.concepts & _JOB) and not ends(new.text, _JOB)
+        subjects = (said.subject & said.beings - _COUPLE for said in (one, other))
+        # What was mended need not be what was broken.
+        shared = one.topic & other.topic - {"break", "breakdown", "lose", "steal", "lend", "owe"}
+        is_about_it = bool(other.concepts & _OF_SUBJECT or shared)
+        return len(set(subjects)) == 1 and not is_of_job and is_about_it
     if one.is_ended and is_end_of_another(new.text, old):
         return False
     if one.is_denial != other.is_denial:
@@ -196,7 +207,7 @@ def replaces(new: Statement, old: str) -> bool:
         _is_other_taste(one, other)
         or _has_other_word(new, old, one)
         or (
-            _is_same_topic(new, one, other)
+            _is_same_topic(new, old, one, other)
             and _has_same_holder(new, old_in_first_person, one, other)
             and _has_other_value(new, old, one, other)
         )
@@ -333,8 +344,11 @@ def _named(text: str, said: Features) -> frozenset[str]:
     return said.beings or (concepts_of(found["noun"]) if found else frozenset({text}))
 
 
-def _is_same_topic(new: Statement, one: Features, other: Features) -> bool:
+def _is_same_topic(new: Statement, old: str, one: Features, other: Features) -> bool:
     shared = one.topic & other.topic
+    if (note := NOTE.search(new.text)) and NOTE.search(old):
+        # Two things are said of one person.
+        shared -= concepts_of(note[0])
     share = CHANGED_SHARE if new.is_change else TOPIC_SHARE
     if not shared or len(shared) < share * min(len(one.topic), len(other.topic)):
         return False

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
-from spade_llm.understanding.corrections import ASIDE_PLACE, restated, with_typed_value
+from spade_llm.understanding.corrections import ASIDE_PLACE, outside, restated, with_typed_value
 from spade_llm.understanding.features import (
     ended_part,
     ended_parts,
@@ -145,7 +145,7 @@ _BARE_END = LazyPattern(
 _PRESENT = LazyPattern(
     r"^(?:now |ahora )?(?:(?:i|we) (?!like|love|hate|think|feel|know|want|hope|can|will|was|had"
     r"|did)\w+(?<!ed)"
-    r"|(?!(?:odio|quiero|creo|como)\b)[a-záéíóúñ]+(?:o|oy|amos|emos|imos))\s",
+    r"|(?!(?:odio|quiero|creo|como)\b)(?-i:[a-záéíóúñ])[a-záéíóúñ]*(?:o|oy|amos|emos|imos))\s",
     _I,
 )
 """A habit or state of the speaker."""
@@ -281,7 +281,8 @@ def _place_of_another(
     its place: this names the same relation, says that it takes over, or (`is_result`) does
     something because of the first."""
     gone = next(iter(mentions(first)), None)
-    if not gone or not gone.is_being or gone.start > 0 or ADDITION.search(rest):
+    is_first = gone and first[: gone.start].lower() in ("", "a ")
+    if not gone or not gone.is_being or not is_first or ADDITION.search(rest):
         return ""
     if _same_being(gone, rest) or antecedent(rest, [first])[0].startswith(gone.text):
         return ""
@@ -358,7 +359,12 @@ def is_successor(text: str, earlier: str, announcement: str) -> bool:
     about = features(text).topic - phrase_concepts(text)
     if about & EXCLUSIVE - features(earlier).topic:
         return False
-    has_type = values_of_part(text).keys() & typed_values(earlier).keys()
+    types = values_of_part(text)
+    has_type = bool(types.keys() & typed_values(earlier).keys())
+    own = concepts_of(outside(text, types)) - general() - light()
+    if has_type and own and not own & features(earlier).concepts:
+        # "Ann moved, so Eve waters the plants" names nobody anew.
+        has_type = False
     if has_type or _SUCCEEDS_NOW.search(text):
         return True
     # "I don't smoke, I run": a denial needs no successor.

@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import ENGLISH, STOP_WORDS, split_words, stem_hash, strip_accents
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class _Table:
     """The concepts of each word."""
     kin: frozenset[str]
     replaceable: frozenset[str]
+    events: tuple[tuple[LazyPattern, frozenset[str]], ...]
     sexes: Mapping[str, frozenset[str]]
     general: frozenset[str]
     classes: frozenset[str]
@@ -57,6 +59,13 @@ def _table() -> _Table:
         concepts={word: frozenset(found) for word, found in concepts.items()},
         kin=frozenset(read["KIN"]),
         replaceable=frozenset(read["REPLACEABLE"]),
+        events=tuple(
+            (
+                LazyPattern(rf"\b(?:{'|'.join(one['events'])})\b", re.IGNORECASE),
+                frozenset(one["ends"]),
+            )
+            for one in read["events"]
+        ),
         sexes={"female": frozenset(read["FEMALE"]), "male": frozenset(read["MALE"])},
         general=frozenset(read["GENERAL"]),
         classes=frozenset(read["classes"]),
@@ -75,11 +84,27 @@ def relatives() -> frozenset[str]:
     return _table().kin - _table().replaceable
 
 
+_SEX_OF_WORD = LazyPattern(
+    r"\w*(?:(?P<female>daughter|mother|sister|girl|lass|woman|a)|(?P<male>son|father|brother|boy|lad"
+    r"|man|o))\b(?! (?-i:[a-z]))",
+    re.IGNORECASE,
+)
+"""Endings of the nouns of beings that are female or male: `stepson`, `nieta`."""
+
+
 def sex_of(noun: str) -> str:
     """`female` or `male` for a noun of one sex (`my sister`); else empty."""
     concepts = concepts_of(noun)
     found = [sex for sex, members in _table().sexes.items() if members & concepts]
-    return found[0] if len(found) == 1 else ""
+    if len(found) == 1:
+        return found[0]
+    word = _SEX_OF_WORD.search(noun) if concepts & kin() else None
+    return str(word.lastgroup) if word else ""
+
+
+def events() -> tuple[tuple[LazyPattern, frozenset[str]], ...]:
+    """Expressions for events that end facts, and the concepts of those facts."""
+    return _table().events
 
 
 def general() -> frozenset[str]:
@@ -114,6 +139,8 @@ def _typos() -> Mapping[str, frozenset[str]]:
 
 _PHRASES = (
     (r"\b(?:got|was|been|get) promoted\b|\bascendid[oa]\b", "work role"),
+    (r"\bon (?:days|nights|earl(?:y|ies)|lates)\b", "shift"),
+    (r"\bme (?:han )?contrat\w+|\b(?:hired|took) me (?:on|as|at)\b|\b(?:got|been|was) hired\b", "work"),
     (r"\b(?:seeing|dating) (?:someone|somebody|a)\b|\bin a relationship\b|\bsaliendo con\b", "marital partner"),
     (r"\bme (?:he )?cas(?:[eé]|ado)\b|\bnos (?:hemos )?casa(?:mos|do)\b|\bgot (?:married|hitched)\b|\btied the knot\b", "marital"),
     (r"\b(?:gone|moved|went) (?:back )?into (?!town\b|work\b|business\b)|\ba vivir\b|\bupped sticks\b|\b(?:gone|come|went) to live\b|\b(?:me|nos) (?:vine|vinimos|vengo) (?:a|para)\b", "home"),

@@ -117,6 +117,54 @@ def test_a_pronoun_means_what_was_spoken_of_last() -> None:
     assert "I live in Vigo now" in current
 
 
+@pytest.mark.parametrize(
+    ("earlier", "messages", "holds"),
+    [
+        # In one message, with the reason or without what they share.
+        ("Gus walks our dog", ["Gus broke his leg, so Iris is stepping in"], "Iris walks our dog"),
+        ("Mi profe de piano es Raúl", ["Raúl se jubiló, ahora me enseña Inés"], "es Inés"),
+        # The place is taken in the next message.
+        ("Our choirmaster is Bram", ["Bram has emigrated", "Ottilie takes over"], "is Ottilie"),
+    ],
+)
+def test_one_being_takes_the_place_of_another(
+    earlier: str, messages: list[str], holds: str
+) -> None:
+    current = _current(earlier, *messages)
+
+    assert earlier not in current
+    assert any(holds in one for one in current), current
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        # Nobody has the place of a sister.
+        ["My sister is called Ana", "Ana moved to Bonn, so Pedro waters the plants"],
+        ["Gus walks our dog", "Gus broke his leg, so Iris is sad"],
+        ["Gus walks our dog", "Gus is away and Iris walks it too"],
+        # What is over for somebody else.
+        ["The clinic is in Oak Street", "Ines left the clinic"],
+        ["My brother is in hospital", "I'm home already"],
+    ],
+)
+def test_what_holds_for_others_is_left(messages: list[str]) -> None:
+    assert messages[0] in _current(*messages)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "event"),
+    [
+        ("My niece is pregnant", "she had a little girl on Monday"),
+        ("My uncle is in hospital", "my uncle came home last night"),
+        ("Mi perro está enfermo", "ya está mejor"),
+        ("I'm on antibiotics", "I finished the course"),
+    ],
+)
+def test_an_event_ends_a_state(earlier: str, event: str) -> None:
+    assert earlier not in _current(earlier, event)
+
+
 def test_two_of_a_kind_have_different_words_beside_the_same_noun() -> None:
     assert are_two_of_a_kind("my red kite is torn", "my green kite is new")
     assert not are_two_of_a_kind("my new phone is 1234", "my phone is 5678")
