@@ -11,6 +11,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import lead_in_end
 from spade_llm.understanding.features import features, is_changed
+from spade_llm.understanding.pronouns import noun_phrases
 from spade_llm.understanding.replacement import COPULA, Statement, are_two_of_a_kind, replaces
 from spade_llm.understanding.statements import read_message
 from spade_llm.understanding.vocabulary import (
@@ -171,7 +172,10 @@ _PRETEND = LazyPattern(
     r"(?: (?:about|of|de|sobre))? (?P<topic>.+)$",
     _I,
 )
-_NAMED = LazyPattern(r"\b(?i:my|our|mi|nuestr[oa]) (?P<name>\w+ [A-ZÁÉÍÓÚÑ]\w+)")
+_NAMED = LazyPattern(
+    r"\b(?i:my|our|mi|nuestr[oa]) (?P<noun>\w+)(?:(?: is|['’]s| es)?(?: called| named)?| se llama)"
+    r" (?P<name>[A-ZÁÉÍÓÚÑ]\w+)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,8 +273,11 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def _subject_concepts(statement: str) -> frozenset[str]:
-    subject = COPULA.match(statement)
-    return concepts_of(subject["noun"]) if subject else frozenset()
+    """Concepts of the noun that a statement begins with: `my ex` in `my ex Ana lives in Rome`."""
+    if subject := COPULA.match(statement):
+        return concepts_of(subject["noun"])
+    first = next(iter(noun_phrases(statement)), None)
+    return concepts_of(first.text) if first and first.start == 0 else frozenset()
 
 
 _THIRD_PERSON = LazyPattern(r"\b(?:the user|el usuario|la usuaria)\b", _I)
@@ -324,11 +331,16 @@ def are_same(statement: str, other: str) -> bool:
 def are_about_different_things(statements: Sequence[str]) -> bool:
     """Check whether statements are about several people, animals or things of one kind, for
     instance two brothers, or a red and a black bag."""
-    return len({_being(one) for one in statements}) > 1 or any(
-        are_two_of_a_kind(one, other) for one, other in combinations(statements, 2)
+    names = {name for one in statements if (name := _name_of_being(one))}
+    beings = {features(one).beings for one in statements}
+    return (
+        len(names) > 1
+        or len(beings) > 1
+        or any(are_two_of_a_kind(one, other) for one, other in combinations(statements, 2))
     )
 
 
-def _being(statement: str) -> object:
+def _name_of_being(statement: str) -> str:
+    """The noun and the name of a being of the speaker: `ex jason`; empty if there is no name."""
     named = _NAMED.search(statement)
-    return named["name"].lower() if named else features(statement).beings
+    return f"{named['noun']} {named['name']}".lower() if named else ""

@@ -159,12 +159,12 @@ class Mention:
 
 
 @lru_cache(maxsize=2000)
-def mentions(statement: str) -> tuple[Mention, ...]:
+def noun_phrases(statement: str) -> tuple[Mention, ...]:
     """The noun phrases of a statement, in order. Cached: each pronoun looks at several."""
-    return tuple(_mentions(statement))
+    return tuple(_noun_phrases(statement))
 
 
-def _mentions(statement: str) -> Iterator[Mention]:
+def _noun_phrases(statement: str) -> Iterator[Mention]:
     words = list(_WORD.finditer(statement))
     # Spanish `a Ana` has no article.
     is_spanish = bool(_SPANISH.search(statement))
@@ -269,7 +269,7 @@ def antecedent(text: str, known: Sequence[str]) -> tuple[str, str]:
     statement with this noun, the latest of `known`. Empty if there is none."""
     for pronoun in _PRONOUN.finditer(text):
         kind = str(pronoun.lastgroup)
-        if any(one.fits(kind) and one.start < pronoun.start() for one in mentions(text)):
+        if any(one.fits(kind) and one.start < pronoun.start() for one in noun_phrases(text)):
             continue
         back = MAX_BACK if kind in ("female", "male", "any") else MAX_BACK_THING
         latest = known[-back:][::-1]
@@ -279,7 +279,7 @@ def antecedent(text: str, known: Sequence[str]) -> tuple[str, str]:
         fitting = [
             (found, one)
             for one in dict.fromkeys([*akin, *latest])
-            for found in mentions(one)
+            for found in noun_phrases(one)
             if found.fits(kind)
         ]
         # The first word of a statement may be an unknown thing instead of a name.
@@ -288,10 +288,10 @@ def antecedent(text: str, known: Sequence[str]) -> tuple[str, str]:
             return _with_name(found.text, one), one
         if kind in ("female", "male") and known:
             # "We have an au pair": an unknown word may be a person.
-            unknown = next((one for one in mentions(known[-1]) if one.is_unknown), None)
+            unknown = next((one for one in noun_phrases(known[-1]) if one.is_unknown), None)
             return (unknown.text, known[-1]) if unknown else ("", "")
     if known and _NULL_PLURAL.match(text):
-        several = next((one for one in mentions(known[-1]) if one.is_plural), None)
+        several = next((one for one in noun_phrases(known[-1]) if one.is_plural), None)
         return (several.text, known[-1]) if several else ("", "")
     return "", ""
 
@@ -314,14 +314,14 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     clause before it (`before`) or one of the latest of `known` names it. A Spanish verb without a
     subject gets the last one's."""
     pronoun = _SUBJECT_PRONOUN.match(text)
-    subject = next(iter(mentions(before)), None) if pronoun else None
+    subject = next(iter(noun_phrases(before)), None) if pronoun else None
     said = _PRONOUN.search(text)
     if pronoun and subject and subject.start == 0 and said and subject.sex in ("", said.lastgroup):
         noun = _with_name(subject.text, before)
     elif pronoun:
         noun = antecedent(pronoun["pronoun"], known)[0]
     elif _THIRD_VERB.match(text) and not _IMPERSONAL.match(text):
-        first = ((next(iter(mentions(one)), None), one) for one in reversed(known[-MAX_BACK:]))
+        first = ((next(iter(noun_phrases(one)), None), one) for one in reversed(known[-MAX_BACK:]))
         noun = next((_with_name(one.text, told) for one, told in first if one and one.is_being), "")
     else:
         return text

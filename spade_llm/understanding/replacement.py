@@ -10,7 +10,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words
 from spade_llm.understanding.clauses import FINITE
 from spade_llm.understanding.features import NOTE, Features, ended_part, ends, features, is_changed
-from spade_llm.understanding.pronouns import mentions
+from spade_llm.understanding.pronouns import noun_phrases
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
@@ -221,7 +221,7 @@ _OF = LazyPattern(r" (?:de|del|of) ")
 def is_end_of_another(new: str, old: str) -> bool:
     """Check whether something is over for a being that the older statement does not name: `Ann left
     the clinic` says nothing of the clinic's address."""
-    subject = next(iter(mentions(new)), None)
+    subject = next(iter(noun_phrases(new)), None)
     if subject is None or subject.start or not subject.is_named:
         return False
     return not value_key(subject.text) - TITLES <= value_key(old)

@@ -20,7 +20,7 @@ from spade_llm.understanding.features import (
     is_denial,
     is_negated,
 )
-from spade_llm.understanding.pronouns import antecedent, mentions, with_role
+from spade_llm.understanding.pronouns import antecedent, noun_phrases, with_role
 from spade_llm.understanding.replacement import (
     ADDITION,
     COPULA,
@@ -280,7 +280,7 @@ def _place_of_another(
     """The earlier statement about the being of the first clause, if by the second another being has
     its place: this names the same relation, says that it takes over, or (`is_result`) does
     something because of the first."""
-    gone = next(iter(mentions(first)), None)
+    gone = next(iter(noun_phrases(first)), None)
     is_first = gone and first[: gone.start].lower() in ("", "a ")
     if not gone or not gone.is_being or not is_first or ADDITION.search(rest):
         return ""
@@ -307,15 +307,15 @@ def _place_of_another(
 
 def _newcomer(text: str, earlier: str) -> Mention | None:
     """The being of a clause that an earlier statement does not name."""
-    beings = (one for one in mentions(text) if one.is_being)
+    beings = (one for one in noun_phrases(text) if one.is_being)
     return next((one for one in beings if not _same_being(one, earlier)), None)
 
 
 def in_place_of(first: str, rest: str, earlier: str) -> Statement:
     """The earlier statement with another being in the place of that of the first clause; in the
     words of the second one, if more is said of the former being than its name."""
-    gone, came = next(iter(mentions(first))), _newcomer(rest, earlier)
-    place = next((one for one in mentions(earlier) if _same_being(gone, one.text)), None)
+    gone, came = next(iter(noun_phrases(first))), _newcomer(rest, earlier)
+    place = next((one for one in noun_phrases(earlier) if _same_being(gone, one.text)), None)
     tail = COPULA.match(earlier)
     if place and came and not _OF_PLACE.match(earlier, place.start + len(place.text)):
         end = place.start + len(place.text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spade_llm.understanding.pronouns import antecedent, mentions, with_asked
+from spade_llm.understanding.pronouns import antecedent, noun_phrases, with_asked
 from spade_llm.understanding.replacement import replaces
 from spade_llm.understanding.statements import read_message, statements_of
 
@@ -23,7 +23,7 @@ from spade_llm.understanding.statements import read_message, statements_of
     ],
 )
 def test_noun_phrases_are_found(statement: str, nouns: list[str]) -> None:
-    assert [one.text for one in mentions(statement)] == nouns
+    assert [one.text for one in noun_phrases(statement)] == nouns
 
 
 @pytest.mark.parametrize(
