@@ -104,7 +104,7 @@ async def retrieve_memory(
         with_messages=with_messages,
     )
     at = now or datetime.now(UTC)
-    hits = _current(await memory.search(wanted), query, at)[:limit]
+    hits = current_hits(await memory.search(wanted), query, at)[:limit]
     if detail_limit is None:
         detailed = [hit.entry.id for hit in hits[:DETAILED_RANKS] if is_key_moment(hit)]
     elif detail_limit >= limit:
@@ -121,7 +121,7 @@ async def retrieve_memory(
     return "\n\n".join(parts) or NO_MEMORIES
 
 
-def _current(found: SearchResult, query: str, now: datetime) -> tuple[ScoredMemory, ...]:
+def current_hits(found: SearchResult, query: str, now: datetime) -> tuple[ScoredMemory, ...]:
     """Hits without what no longer holds, unless the query is about the past."""
     # Here, so that a start does not load the rules.
     from spade_llm.memory.validity import apply_validity

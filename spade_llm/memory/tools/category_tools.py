@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
 from spade_llm.memory.contract import MemoryDraft
-from spade_llm.memory.retrieval import DEFAULT_LIMIT, MAX_LIMIT, retrieve_memory
+from spade_llm.memory.retrieval import DEFAULT_LIMIT, MAX_LIMIT, current_hits, retrieve_memory
 from spade_llm.providers.model import ToolSpec
 from spade_llm.search.memory_query import ANY_MEMORY, Category, MemoryFilter, MemoryQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from spade_llm.memory.contract import MemoryEntry, MemoryPage, MemoryStore, SearchResult
     from spade_llm.memory.retrieval import RetrievableMemory
@@ -226,7 +226,7 @@ class SubjectMemory:
             raise InvalidArguments("query must not be empty")
         which = MemoryFilter(subject=self._subject)
         found = await self._store.search(MemoryQuery(text=query, which=which, limit=limit))
-        return [hit.entry for hit in found.hits]
+        return [hit.entry for hit in current_hits(found, query, datetime.now(UTC))]
 
     async def page_of_category(self, category: str, limit: int = LIST_DEFAULT) -> MemoryPage:
         which = MemoryFilter(category=parse_category(category), subject=self._subject)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +21,8 @@ from spade_llm.memory import (
     OwnedMemory,
     SQLiteMemoryBackend,
 )
+from spade_llm.memory.contract import MemoryChange
+from spade_llm.search.memory_query import MemoryType, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -367,3 +370,27 @@ async def test_an_argument_may_have_any_name(tools: MemoryTools) -> None:
     answer = await tools.list.execute(**{"category": "fact", "self": 1, "": 2})
 
     assert answer == "No fact memories stored"
+
+
+async def test_a_search_leaves_out_what_an_outdated_message_says() -> None:
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    async with SQLiteMemoryBackend(":memory:") as backend:
+        store = backend.for_owner("a@localhost")
+        for days, text in ((0, "I live in Madrid"), (8, "I moved to Oslo")):
+            said_at = at + timedelta(days=days)
+            episode = MemoryDraft(
+                content=f"2026-03-0{days + 1}, 10:00: user: {text}. It rains.",
+                type=MemoryType.EPISODIC,
+                origin=Origin.EPISODE,
+                subject="ada@localhost",
+                valid_at=said_at,
+            )
+            await store.add(episode)
+            await store.add(MemoryDraft(content=text, subject="ada@localhost", valid_at=said_at))
+        (old,) = [one for one in (await store.list()).entries if one.content == "I live in Madrid"]
+        await store.update(MemoryChange(id=old.id, invalid_at=at + timedelta(days=8)))
+
+        found = await MemoryTools(store, "ada@localhost").search.execute(query="live rains Madrid")
+
+    assert "It rains" in found
+    assert "live in Madrid" not in found
