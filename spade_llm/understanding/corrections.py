@@ -11,12 +11,13 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import ClauseKind, is_statement
 from spade_llm.understanding.features import features, is_changed, is_denial
-from spade_llm.understanding.replacement import COPULA, Statement, replaces
+from spade_llm.understanding.replacement import COPULA, EXCLUSIVE, Statement, replaces
 from spade_llm.understanding.vocabulary import (
     MONTHS,
     ValueType,
     concepts_of,
     general,
+    is_concept,
     is_function_word,
     typed_values,
     values_of_part,
@@ -150,6 +151,24 @@ _PRONOUN = LazyPattern(
     _I,
 )
 """The subject is the speaker, or what was spoken of last."""
+_BY_SPEAKER = LazyPattern(
+    r"^(?:and |so |now |y |ahora |ya |por fin )*(?:(?:i|we)\b|(?:yo|nosotr[oa]s|he|hemos|tengo|soy"
+    r"|somos|estoy|estamos|vivo|vivimos|trabajo|trabajamos|uso|usamos|peso|mido)\b"
+    r"|(?:me|nos) (?:he|hemos|mud|cambi|traslad|pas[éa]))(?!.*\b(?:it|that|them|this)\b)",
+    _I,
+)
+"""The speaker is the subject, and there is no pronoun for another thing."""
+_OWNED = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?)\b", _I)
+_MOVES = LazyPattern(
+    r"\b(?:mov(?:e|ed|ing)|chang\w+|switch\w*|swapp\w*|shift\w*|reschedul\w+|postpon\w+|push\w*"
+    r"|delay\w*|cambi\w+|mud\w+|traslad\w+|aplaz\w+|adelant\w+|retras\w+|pas\w+ (?=al? ))",
+    _I,
+)
+"""Another value is chosen."""
+_GROWS = LazyPattern(
+    r"\b(?:turned|(?:went|gone|go|dropped|been) (?:up|down)|cumpl\w+|subid\w+|bajad\w+)\b", _I
+)
+"""Another value comes about."""
 
 
 def resolve_correction(
@@ -169,7 +188,8 @@ def resolve_correction(
         if found := _with_contrast(every, old, new):
             return _with_other_parts(found, text)
     is_change = clause.is_change or is_changed(text) or bool(_CHANGE_WORDS.search(text))
-    if found := restated(text, every, known, is_change=is_change):
+    near = _about(before, text, known) if before else known
+    if found := restated(text, every, near, is_change=is_change):
         return found
     if found := _relabelled(text, every, is_change=is_change):
         return found
@@ -205,10 +225,14 @@ def _about(said: str, part: str, known: Sequence[str]) -> Sequence[str]:
     named = concepts_of(said) - general()
     if not named:
         return known
+    if _BY_SPEAKER.match(said):
+        known = [one for one in known if not features(one).beings - features(said).beings]
     shares = [len(named & features(one).concepts) for one in known]
     best = max(shares, default=0)
     if not best:
-        return known[-1:] if _PRONOUN.match(part) else ()
+        # "We've moved, it's 27 Hill Road now" is about a home, whatever was said before it.
+        is_open = not any(map(is_concept, named)) and _PRONOUN.match(part)
+        return known[-1:] if is_open else ()
     return [one for one, share in zip(known, shares, strict=True) if share == best]
 
 
@@ -243,7 +267,9 @@ def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
     if _PAINTED.match(text) and (found := _with_colour(text, known[-1])):
         return found
     if switched := _SWITCHED.match(text):
-        return _with_fragment(known, switched["new"])
+        kinds = values_of_part(switched["new"])
+        fitting = [one for one in known if _may_restate(text, kinds, one)]
+        return _with_fragment(fitting, switched["new"]) if fitting else None
     is_bare = clause.kind is ClauseKind.OTHER or bool(_IT_IS.match(text))
     if clause.is_change and is_bare:
         return _with_fragment(known, text)
@@ -268,6 +294,9 @@ def _with_same_preposition(text: str, earlier: str) -> Statement | None:
     if not place:
         return None
     new = found["new"] or found["new2"]
+    types = values_of_part(new)
+    if not _may_restate(text, types, earlier) or not types.keys() <= typed_values(earlier).keys():
+        return None
     is_topic = (concepts_of(new) - general()) & features(earlier).concepts
     return None if is_topic else _with_part(earlier, *place.span("old"), new)
 
@@ -418,9 +447,23 @@ def restated(
     if not is_change or not (_PRONOUN.match(text) or len(text.split()) <= MAX_FRAGMENT_WORDS):
         return None
     for one in reversed(known[-MAX_BACK:]):
-        if types.keys() & typed_values(one).keys():
+        if types.keys() & typed_values(one).keys() and _may_restate(text, types, one):
             return _with_types(one, bare, types)
     return None
+
+
+def _may_restate(text: str, types: Spans, earlier: str) -> bool:
+    """Check whether a clause without a noun may give an earlier statement another value. What the
+    speaker does or becomes (`I moved to Rome`) changes neither the name of a sister nor a price."""
+    if not _BY_SPEAKER.match(text):
+        return True
+    relations = features(text).topic & EXCLUSIVE
+    moves, is_by_speaker = bool(_MOVES.search(text)), bool(_BY_SPEAKER.match(earlier))
+    if types and not types.keys() & {ValueType.NAME, ValueType.HANDLE}:
+        return moves or (is_by_speaker and bool(_GROWS.search(text)))
+    if features(earlier).beings or not (is_by_speaker or _OWNED.match(earlier)):
+        return False
+    return bool(relations & features(earlier).topic) or (not relations and moves)
 
 
 def _restated_noun(
@@ -433,9 +476,10 @@ def _restated_noun(
     is_change: bool,
 ) -> Statement | None:
     new = Statement(text=text, is_change=is_change)
+    is_by_speaker, beings = bool(_BY_SPEAKER.match(text)), features(text).beings
     for one in reversed(every):
         of_one = features(one)
-        if not said <= of_one.concepts:
+        if not said <= of_one.concepts or (is_by_speaker and of_one.beings - beings):
             continue
         changed = _without_known(bare, types, one)
         if not changed or not changed.keys() & typed_values(one).keys():

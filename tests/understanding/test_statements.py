@@ -104,6 +104,61 @@ def test_corrections_are_resolved_against_what_was_said_before(
     assert statement == Statement(text=resolved, is_change=True, replaced=earlier)
 
 
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        "My sister is called Ana",
+        "My boss is Ravi",
+        "My brother lives in Leeds",
+        "My daughter weighs 20 kilos",
+        "My rent is 700 euros",
+        "I work for Acme",
+        "I'm allergic to nuts",
+        "Mi perro se llama Rex",
+        "Mi hijo tiene 5 años",
+        "Trabajo en Acme",
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I moved to Valencia",
+        "We moved to Oslo last month",
+        "We've moved, it's 27 Hill Road now",
+        "I went to Madrid",
+        "I'm now in Rome",
+        "I turned 40",
+        "I put on 3 kilos",
+        "We went on Sunday",
+        "Me he mudado a Valencia",
+        "Ahora estoy en Roma",
+        "He cumplido 40",
+    ],
+)
+def test_what_the_speaker_does_gives_no_other_fact_a_value(text: str, earlier: str) -> None:
+    found = read_message(text, [earlier], [earlier]).statements
+
+    assert found
+    assert not any(one.replaced for one in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "earlier", "statement"),
+    [
+        ("I moved to Valencia", "I live in Madrid", "I live in Valencia"),
+        ("I turned 40", "I'm 39", "I'm 40"),
+        ("I've switched to Vodafone", "I'm with Telmex", "I'm with Vodafone"),
+        ("we've moved to Friday", "The rehearsal is on Thursday", "The rehearsal is on Friday"),
+    ],
+)
+def test_what_the_speaker_does_gives_the_same_fact_another_value(
+    text: str, earlier: str, statement: str
+) -> None:
+    found = read_message(text, [earlier], [earlier]).statements
+
+    assert [(one.text, one.replaced) for one in found] == [(statement, earlier)]
+
+
 @pytest.mark.parametrize("weather", ["Ha llovido todo el día", "Es muy tarde"])
 def test_an_impersonal_verb_is_not_said_of_the_statement_before(weather: str) -> None:
     (statement,) = read_message(weather, ["Mi dentista es la doctora Ruiz"]).statements
