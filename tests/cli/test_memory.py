@@ -77,7 +77,8 @@ async def test_a_bad_line_is_named_and_nothing_is_imported(tmp_path: Path) -> No
 
     assert outcome.status == 1
     assert outcome.errors == (
-        "spade-llm memory: line 3: id: '7' is not a valid value; nothing was imported\n"
+        f"spade-llm memory: {str(file)!r}: line 3: id: '7' is not a valid value; nothing was"
+        " imported\n"
     )
 
 

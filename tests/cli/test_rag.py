@@ -125,7 +125,7 @@ async def test_added_documents_are_listed_found_shared_and_deleted(tmp_path: Pat
     assert (reindexed.status, "embed" in reindexed.errors) == (1, True)
     assert one.output.strip() == "deleted     1 document"
     assert rest.output.strip() == "deleted     1 document"
-    assert nothing.output == ""
+    assert nothing.output == "no documents yet: add some with `spade-llm rag add PATH`\n"
 
 
 async def test_names_are_neither_mixed_up_nor_obeyed_by_a_terminal(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ async def test_the_call_log_shows_caller_tool_and_outcome(tmp_path: Path) -> Non
     assert "not ended" in second
     assert "\x1b" not in second
     assert json.loads(one.output)["outcome"] == "done"
-    assert (none.status, none.output) == (0, "")
+    assert (none.status, none.output) == (0, "no calls\n")
 
 
 async def test_without_a_log_it_says_where_it_looked(tmp_path: Path) -> None:

@@ -126,7 +126,6 @@ async def test_unavailable_agents_are_named_and_not_awaited(
 async def test_storage_that_fails_is_named(
     embedded: Provisioner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_file, "RUN_TIMEOUT_S", 0.0)
     monkeypatch.setattr(sqlite_file, "LOCK_TIMEOUT_S", 0.0)
     async with started(embedded, tmp_path, model=OfflineProvider()) as web:
         assistant = web.assistant.jid.local
