@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from spade_llm.core.concurrency import run_event_loop
+from spade_llm.providers.openai.probe import CHECK_MESSAGES
 from tests.openai_embeddings import WordModel
 from tests.openai_rules import BadRequest, check_embeddings_request, check_request
 
@@ -97,6 +98,9 @@ class OpenAIServer:
         """The answer to whoever asks for a list of them; most servers have one."""
         self.refused_fields: set[str] = set()
         """Optional fields of a request that this server does not know."""
+        self.is_check_scripted = True
+        """False: the call with which an assistant checks its model at the start is answered at
+        once, and neither noted nor taken from the script."""
         self.embeddings = WordModel()
         self.base_url = ""
         self.requests: deque[dict[str, object]] = deque(maxlen=KEPT_REQUESTS)
@@ -135,6 +139,8 @@ class OpenAIServer:
 
     async def _completion(self, request: web.Request) -> web.StreamResponse:
         body = check_request(await request.read())
+        if not self.is_check_scripted and body["messages"] == CHECK_MESSAGES:
+            return await self._send(request, body, Say(text="ready"))
         await self._note(body)
         for name in sorted(self.refused_fields & body.keys()):
             raise BadRequest(f"Unrecognized request argument supplied: {name}")

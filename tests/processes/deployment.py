@@ -190,5 +190,6 @@ async def running_deployment(
             stack=stack,
         )
         stack.push_async_callback(deployment.stop)
+        deployment.model.is_check_scripted = False
         await deployment.make_agents(names)
         yield deployment

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_ANSWER_BYTES = 1_000_000
 MAX_SUGGESTIONS = 5
 
-_CHECK_MESSAGES: list[ContextMessage] = [{"role": "user", "content": "Reply with the word: ready"}]
+CHECK_MESSAGES: list[ContextMessage] = [{"role": "user", "content": "Reply with the word: ready"}]
 _PROBE_MESSAGES: list[ContextMessage] = [
     {"role": "user", "content": "Call the tool report_ready with the status: ready"}
 ]
@@ -89,7 +89,7 @@ class ModelTestCall:
 
     async def check(self, *, within_s: float) -> None:
         """Call the model until its answer begins. Raises ModelError."""
-        await self._call(_CHECK_MESSAGES, (), within_s=within_s, is_whole=False)
+        await self._call(CHECK_MESSAGES, (), within_s=within_s, is_whole=False)
 
     async def probe(self, *, within_s: float) -> ModelProbe:
         """Measure a call in which the model is offered a tool. Raises ModelError."""
@@ -99,7 +99,7 @@ class ModelTestCall:
             # Ollama and vLLM refuse requests with tools if a model has no template for them.
             if not (is_bad_request(error.__cause__) and "tool" in str(error.__cause__).lower()):
                 raise
-            found = await self._call(_CHECK_MESSAGES, (), within_s=within_s)
+            found = await self._call(CHECK_MESSAGES, (), within_s=within_s)
             found = replace(found, tools=ToolSupport.REFUSED)
         listed = await self._list(within_s=within_s)
         window = next((one.context_tokens for one in listed if one.id == self._model), None)
