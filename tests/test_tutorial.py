@@ -112,9 +112,15 @@ def _commands(text: str) -> list[tuple[str, list[str]]]:
     return commands
 
 
-@pytest.mark.quick
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.thorough if page.stem[0] > "2" else pytest.mark.quick)
+        for page in PAGES
+    ],
+    ids=lambda page: page.stem,
+)
 def test_a_page_of_the_tutorial_works(page: Path, tmp_path: Path) -> None:
     if page.stem == NEEDS_PROSODY and shutil.which("prosody") is None:
         pytest.skip("no prosody on PATH")

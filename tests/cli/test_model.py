@@ -235,6 +235,7 @@ async def test_a_provider_with_keys_needs_one_where_nobody_can_be_asked(program:
     assert not (program.data / "model.toml").exists()
 
 
+@pytest.mark.thorough
 async def test_a_rejected_key_is_asked_for_in_a_terminal(program: Program) -> None:
     """What is typed is not shown; it is kept in a private file."""
     async with running_server(OpenAIServer(api_key=KEY)) as server:
