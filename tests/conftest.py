@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import shutil
 from contextlib import asynccontextmanager
@@ -113,6 +114,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         return
     if os.environ.get("SPADE_LLM_REQUIRE_SERVERS") != "1":
         pytest.skip("no prosody on PATH")
+
+
+@pytest.fixture(autouse=True)
+def log_level() -> Iterator[None]:
+    """A command that runs within a test sets the level of our log messages; the next begins anew."""
+    ours = logging.getLogger("spade_llm")
+    before = ours.level
+    yield
+    ours.setLevel(before)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -249,6 +249,14 @@ def _validation_error(error: ValidationError) -> MalformedContent | InvalidArgum
     return InvalidArguments(validation_problems(error, whole="body", most=1))
 
 
+def bounded_text(text: object) -> str:
+    """At most MAX_DETAIL characters, without lone surrogates, which no encoding can write.
+
+    An error quotes what a peer sent: it must never fail to be answered, or to be logged.
+    """
+    return str(text)[:MAX_DETAIL].encode(errors="replace").decode()
+
+
 def error_answer(request: AclMessage, error: SpadeLLMError) -> AclMessage:
     """The answer to a request that failed; the error's family decides the performative."""
     if isinstance(error, ProtocolError):
@@ -270,8 +278,7 @@ def error_content(message: AclMessage, error: SpadeLLMError) -> str:
     else:
         is_public = isinstance(error, ServiceError | ProtocolError)
         detail = str(error) if is_public else _PUBLIC_DETAIL
-    # Bounded, and text in any encoding: an error must never fail to be answered.
-    detail = detail[:MAX_DETAIL].encode(errors="replace").decode()
+    detail = bounded_text(detail)
     if message.ontology == CHAT_TEXT:
         return detail
     retry_after_s = error.retry_after if isinstance(error, RateLimited) else None

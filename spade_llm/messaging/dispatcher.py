@@ -38,7 +38,7 @@ from spade_llm.core.errors import (
 )
 from spade_llm.core.tracing import Tracer
 from spade_llm.messaging import CHAT_TEXT, MAX_BODY_BYTES, AclMessage, Encoding, Performative, bare
-from spade_llm.messaging.body import error_answer
+from spade_llm.messaging.body import bounded_text, error_answer
 from spade_llm.messaging.delivery import Delivery
 from spade_llm.messaging.message import with_checked_principal
 from spade_llm.messaging.request import Idempotency, Job, Request, RequestHistory, StoppedRequests
@@ -306,12 +306,14 @@ class Dispatcher:
             answer = request.reply(Performative.INFORM, await self._run_handler(job))
         except Unauthorised as error:
             principal = f" for {request.principal}" if request.principal else ""
-            logger.warning("%s%s may not do this: %s", request.sender, principal, error)
+            logger.warning(
+                "%s%s may not do this: %s", request.sender, principal, bounded_text(error)
+            )
             answer = error_answer(request, error)
         except SpadeLLMError as error:
             if isinstance(error, StorageFailed) and self.recent.note_storage_failure():
                 logger.error("requests fail: %s: %r", error, error.__cause__)
-            logger.info("conversation %s: %s", request.conversation_id, error)
+            logger.info("conversation %s: %s", request.conversation_id, bounded_text(error))
             answer = error_answer(request, error)
         except Exception:
             logger.exception("conversation %s: the handler failed", request.conversation_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -179,8 +180,14 @@ async def test_a_person_is_answered_in_order_whichever_client_is_used() -> None:
 )
 @pytest.mark.parametrize("effect", [Idempotency.READ, Idempotency.WRITE])
 async def test_each_error_is_one_answer_of_its_family_without_internals(
-    error: BaseException, performative: str, code: str, detail: str, effect: Idempotency
+    error: BaseException,
+    performative: str,
+    code: str,
+    detail: str,
+    effect: Idempotency,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level(logging.INFO, "spade_llm")
     async with serving(raising(error), effect) as (dispatcher, outbox):
         dispatcher.receive(request("first", conversation_id="c"))
         dispatcher.receive(request("second", conversation_id="c"))
@@ -193,6 +200,8 @@ async def test_each_error_is_one_answer_of_its_family_without_internals(
     assert ErrorBody.decode(answers[0].content).code == code
     assert ErrorBody.decode(answers[0].content).detail.startswith(detail)
     assert "secret" not in answers[0].content
+    # No log file can hold a lone surrogate, nor should it hold all that a peer sends.
+    assert all(len(record.getMessage().encode()) < 1000 for record in caplog.records)
 
 
 async def test_an_answer_is_one_inform_that_names_its_question() -> None:
