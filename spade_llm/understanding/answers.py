@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.features import NOTE, ends, features, is_changed
-from spade_llm.understanding.replacement import COPULA, Statement, replaces
+from spade_llm.understanding.replacement import COPULA, COUPLE, Statement, replaces
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
@@ -341,7 +341,7 @@ def score(asked: Question, candidate: Candidate) -> float:
     said = features(candidate.text)
     shared = asked.concepts & said.concepts
     named = asked.names & set(split_words(candidate.text))
-    is_same_being = said.beings <= features(asked.text).beings | _COUPLE
+    is_same_being = said.beings <= features(asked.text).beings | COUPLE
     is_ended = is_same_being and ends(candidate.text, asked.concepts)
     if not shared and not is_ended and not named:
         return 0.0
@@ -480,8 +480,6 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
     return points
 
 
-_COUPLE = frozenset({"girlfriend", "boyfriend", "wife", "husband"})
-"""Beings that the end of a relationship is about."""
 _ATTRIBUTES = frozenset({
     "name", "surname", "nickname", "age", "colour", "size", "code", "pin", "password", "key",
     "number", "brand", "address", "floor", "phone", "monday", "tuesday", "wednesday", "thursday",

@@ -178,8 +178,8 @@ def resolve_correction(
     the clause corrects none.
 
     `before`: the clause before it in the message. `known`: the person's statements of this
-    conversation, oldest first. `remembered`: those of
-    other conversations; only a correction that names the old value, or the noun, refers to them.
+    conversation, oldest first. `remembered`: those of other conversations; only a correction that
+    names the old value, or the noun, refers to them.
     """
     # Those of this conversation behind the others: the latest that fits is meant.
     every = [*remembered, *known]

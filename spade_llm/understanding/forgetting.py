@@ -11,7 +11,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import lead_in_end
 from spade_llm.understanding.features import features, is_changed
-from spade_llm.understanding.pronouns import noun_phrases
+from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import COPULA, Statement, are_two_of_a_kind, replaces
 from spade_llm.understanding.statements import read_message
 from spade_llm.understanding.vocabulary import (
@@ -276,8 +276,8 @@ def _subject_concepts(statement: str) -> frozenset[str]:
     """Concepts of the noun that a statement begins with: `my ex` in `my ex Ana lives in Rome`."""
     if subject := COPULA.match(statement):
         return concepts_of(subject["noun"])
-    first = next(iter(noun_phrases(statement)), None)
-    return concepts_of(first.text) if first and first.start == 0 else frozenset()
+    first = leading_noun(statement)
+    return concepts_of(first.text) if first else frozenset()
 
 
 _THIRD_PERSON = LazyPattern(r"\b(?:the user|el usuario|la usuaria)\b", _I)

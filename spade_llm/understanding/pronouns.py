@@ -84,7 +84,8 @@ _ARTICLE = LazyPattern(
 )
 _STOPS = LazyPattern(
     rf"(?:{FINITE}|at|in|on|for|with|from|to|by|who|that|which|because|so|but|and|then|as|of"
-    r"|en|con|por|para|al?|que|porque|pero|y|e|i|i['’]\w+|we|me|called|named|llamad[oa]|cada|se|me|te|le|lo|nos|esta|just|also)$",
+    r"|en|con|por|para|al?|que|porque|pero|y|e|i|i['’]\w+|we|me|called|named|llamad[oa]|cada|se|te"
+    r"|le|lo|nos|esta|just|also)$",
     _I,
 )
 """Words at which a noun phrase ends."""
@@ -162,6 +163,12 @@ class Mention:
 def noun_phrases(statement: str) -> tuple[Mention, ...]:
     """The noun phrases of a statement, in order. Cached: each pronoun looks at several."""
     return tuple(_noun_phrases(statement))
+
+
+def leading_noun(statement: str) -> Mention | None:
+    """The noun phrase that a statement begins with, mostly its subject; None if there is none."""
+    first = next(iter(noun_phrases(statement)), None)
+    return first if first is not None and first.start == 0 else None
 
 
 def _noun_phrases(statement: str) -> Iterator[Mention]:
@@ -246,12 +253,13 @@ def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mentio
     has_capital = bool(_NAME.match(text)) and (is_unknown or (start > 0 and _is_name(text)))
     is_named = not article and (has_capital or bool(_TITLE.match(text.split()[0])))
     is_own = article.startswith(("my", "our", "mi", "nuestr"))
+    is_known_being = bool(concepts & (kin() | _ROLES_OF_PEOPLE))
     return Mention(
         text=f"{article} {text}" if is_own or article in ("the", "el", "la") else text,
         start=start,
         is_named=is_named,
-        is_being=bool(concepts & (kin() | _ROLES_OF_PEOPLE)) or is_named,
-        is_sure=bool(concepts & (kin() | _ROLES_OF_PEOPLE)) or start > 0,
+        is_being=is_known_being or is_named,
+        is_sure=is_known_being or start > 0,
         is_animal="pet" in concepts,
         is_plural=text.endswith("s") and not is_named and not sex_of(text),
         is_unknown=not concepts & things(),
@@ -314,15 +322,16 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     clause before it (`before`) or one of the latest of `known` names it. A Spanish verb without a
     subject gets the last one's."""
     pronoun = _SUBJECT_PRONOUN.match(text)
-    subject = next(iter(noun_phrases(before)), None) if pronoun else None
+    subject = leading_noun(before) if pronoun else None
     said = _PRONOUN.search(text)
-    if pronoun and subject and subject.start == 0 and said and subject.sex in ("", said.lastgroup):
+    if pronoun and subject and said and subject.sex in ("", said.lastgroup):
         noun = _with_name(subject.text, before)
     elif pronoun:
         noun = antecedent(pronoun["pronoun"], known)[0]
     elif _THIRD_VERB.match(text) and not _IMPERSONAL.match(text):
-        first = ((next(iter(noun_phrases(one)), None), one) for one in reversed(known[-MAX_BACK:]))
-        noun = next((_with_name(one.text, told) for one, told in first if one and one.is_being), "")
+        latest = reversed(known[-MAX_BACK:])
+        first = ((one, told) for told in latest for one in noun_phrases(told)[:1])
+        noun = next((_with_name(one.text, told) for one, told in first if one.is_being), "")
     else:
         return text
     if not noun:

@@ -10,7 +10,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words
 from spade_llm.understanding.clauses import FINITE
 from spade_llm.understanding.features import NOTE, Features, ended_part, ends, features, is_changed
-from spade_llm.understanding.pronouns import noun_phrases
+from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
@@ -145,7 +145,7 @@ _DIET = LazyPattern(
     r"|carne(?! de (?:conducir|identidad|socio)))\b",
     _I,
 )
-_COUPLE = frozenset({"girlfriend", "boyfriend", "wife", "husband"})
+COUPLE = frozenset({"girlfriend", "boyfriend", "wife", "husband"})
 """Beings that the end of a relationship is about: `my girlfriend and I split up`."""
 RESTATED_SHARE = 0.8
 """Minimum share of a fact's concepts that a sentence has that states the same."""
@@ -192,7 +192,7 @@ def replaces(new: Statement, old: str) -> bool:
     if ends(new.text, other.concepts) and ends(new.text, other.concepts - _unsaid(old)):
         # "Mum came home" ends nothing of her work at the hospital.
         is_of_job = bool(other.concepts & _JOB) and not ends(new.text, _JOB)
-        subjects = (said.subject & said.beings - _COUPLE for said in (one, other))
+        subjects = (said.subject & said.beings - COUPLE for said in (one, other))
         # What was mended need not be what was broken.
         shared = one.topic & other.topic - {"break", "breakdown", "lose", "steal", "lend", "owe"}
         is_about_it = bool(other.concepts & _OF_SUBJECT or shared)
@@ -221,8 +221,8 @@ _OF = LazyPattern(r" (?:de|del|of) ")
 def is_end_of_another(new: str, old: str) -> bool:
     """Check whether something is over for a being that the older statement does not name: `Ann left
     the clinic` says nothing of the clinic's address."""
-    subject = next(iter(noun_phrases(new)), None)
-    if subject is None or subject.start or not subject.is_named:
+    subject = leading_noun(new)
+    if subject is None or not subject.is_named:
         return False
     return not value_key(subject.text) - TITLES <= value_key(old)
 

@@ -314,7 +314,7 @@ def _newcomer(text: str, earlier: str) -> Mention | None:
 def in_place_of(first: str, rest: str, earlier: str) -> Statement:
     """The earlier statement with another being in the place of that of the first clause; in the
     words of the second one, if more is said of the former being than its name."""
-    gone, came = next(iter(noun_phrases(first))), _newcomer(rest, earlier)
+    gone, came = noun_phrases(first)[0], _newcomer(rest, earlier)
     place = next((one for one in noun_phrases(earlier) if _same_being(gone, one.text)), None)
     tail = COPULA.match(earlier)
     if place and came and not _OF_PLACE.match(earlier, place.start + len(place.text)):
