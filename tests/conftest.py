@@ -118,7 +118,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(autouse=True)
 def log_level() -> Iterator[None]:
-    """A command that runs within a test sets the level of our log messages; the next begins anew."""
+    """Restores the level of our log messages, which commands set."""
     ours = logging.getLogger("spade_llm")
     before = ours.level
     yield

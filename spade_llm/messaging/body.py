@@ -250,7 +250,7 @@ def _validation_error(error: ValidationError) -> MalformedContent | InvalidArgum
 
 
 def bounded_text(text: object) -> str:
-    """At most MAX_DETAIL characters, without lone surrogates, which no encoding can write.
+    """Text of at most MAX_DETAIL characters, without lone surrogates, which no encoding can write.
 
     An error quotes what a peer sent: it must never fail to be answered, or to be logged.
     """
