@@ -61,16 +61,14 @@ def _account(options: argparse.Namespace) -> int:
 async def _invite(options: argparse.Namespace) -> int:
     from spade_llm.xmpp.invitations import FILES, Invitations
 
-    async with AsyncExitStack() as stack:
-        try:
-            place = agent_place(options, FILES, what="file of invitations")
-            _, found = await stack.enter_async_context(place)
-        except ConfigurationError as error:
-            raise ConfigurationError(
-                f"{error}. An agent has one after its first start with an allow list of its own in"
-                " its agent.toml ([admission] allow); without such a list it accepts everyone"
-            ) from None
-        invitations = await stack.enter_async_context(Invitations(found))
+    hint = (
+        ". An agent has one after its first start with an allow list of its own in its agent.toml"
+        " ([admission] allow); without such a list it accepts everyone"
+    )
+    async with (
+        agent_place(options, FILES, what="file of invitations", hint=hint) as (_, place),
+        Invitations(place) as invitations,
+    ):
         if options.list:
             await _list_invitations(invitations, options)
         elif not options.revoke:
@@ -121,12 +119,10 @@ async def _token(options: argparse.Namespace) -> int:
     from spade_llm.gateway.database import DATABASE_FILE, gateway_database
     from spade_llm.gateway.tokens import TokenStore
 
+    hint = ". A gateway has one after its first start"
     async with AsyncExitStack() as stack:
-        try:
-            place = agent_place(options, DATABASE_FILE, what="gateway's state")
-            gateway, found = await stack.enter_async_context(place)
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{error}. A gateway has one after its first start") from None
+        place = agent_place(options, DATABASE_FILE, what="gateway's state", hint=hint)
+        gateway, found = await stack.enter_async_context(place)
         database = gateway_database(found)
         await database.open()
         stack.push_async_callback(database.close)

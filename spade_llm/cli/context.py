@@ -44,9 +44,9 @@ def agent_directories(data: Path) -> list[Path]:
     return sorted(path for path in (data / "agents").glob("*@*") if path.is_dir())
 
 
-def agent_file(agent: str, name: str, data: Path, *, what: str) -> Path:
+def agent_file(agent: str, name: str, data: Path, *, what: str, hint: str = "") -> Path:
     """Path of the file `name` in the folder of the agent with this JID or local part. `what`
-    describes its content, for errors.
+    describes its content, and `hint` how an agent comes to have it, for errors.
 
     Raises:
         ConfigurationError: no such agent has it, or several.
@@ -59,7 +59,7 @@ def agent_file(agent: str, name: str, data: Path, *, what: str) -> Path:
         known = ", ".join(path.parent.name for path in found) or "none"
         raise ConfigurationError(
             f"there is no {what} of {agent!r} below {str(data / 'agents')!r} (known: {known});"
-            " name the data directory with --data, or the agent with --agent"
+            f" name the data directory with --data, or the agent with --agent{hint}"
         )
     names = ", ".join(path.parent.name for path in named)
     raise ConfigurationError(f"several agents match ({names}): give the full JID")
@@ -174,17 +174,18 @@ def default_database(options: argparse.Namespace) -> DatabaseUrl | None:
 
 @asynccontextmanager
 async def agent_place(
-    options: argparse.Namespace, name: str, *, what: str
+    options: argparse.Namespace, name: str, *, what: str, hint: str = ""
 ) -> AsyncIterator[tuple[str, DatabasePlace]]:
     """JID of the agent that `options` name, and the place of one of its small databases: in
-    PostgreSQL with --database, else the file `name` in its folder.
+    PostgreSQL with --database, else the file `name` in its folder. `what` and `hint`: see
+    `agent_file`.
 
     Raises:
         ConfigurationError: no such agent has it, or several.
     """
     data, address = data_directory(options), default_database(options)
     if address is None:
-        path = agent_file(options.agent, name, data, what=what)
+        path = agent_file(options.agent, name, data, what=what, hint=hint)
         yield path.parent.name, path
         return
     record = read_run_record(data)
@@ -194,7 +195,7 @@ async def agent_place(
         if not await server.find_schema():
             raise ConfigurationError(
                 f"there is no {what} of {jid!r} in the database: give the agent's full JID with"
-                " --agent"
+                f" --agent{hint}"
             )
         yield jid, server
 
