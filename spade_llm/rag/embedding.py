@@ -48,8 +48,9 @@ async def embed_query(
         InvalidArguments: the given vector is none of this model.
         ModelUnavailable: after QUERY_TIMEOUT_S at the latest.
     """
-    if given is not None and given.model == embedder.name and embedder.dimension is not None:
-        return given.unpack(embedder.dimension)
+    vector = given.unpack(embedder.name, embedder.dimension) if given else None
+    if vector is not None:
+        return vector
     vectors = await _embed_within(embedder, [query], QUERY_TIMEOUT_S)
     return vectors.reshape(-1)
 

@@ -35,8 +35,11 @@ class QueryVector:
         """Pack a vector of length 1."""
         return cls(model=model, data=base64.b64encode(vector.astype("<f2").tobytes()).decode())
 
-    def unpack(self, dimension: int) -> NDArray[np.float32]:
-        """The vector with this dimension, of length 1. Raises InvalidArguments."""
+    def unpack(self, model: str, dimension: int | None) -> NDArray[np.float32] | None:
+        """The vector, of length 1; None: it is of another model, or this one's dimension is not
+        known yet. Raises InvalidArguments."""
+        if self.model != model or dimension is None:
+            return None
         # Imported here: a query is a record that programs without vectors use, too.
         import numpy as np
 

@@ -36,8 +36,9 @@ async def vector_of(text: str) -> NDArray[np.float32]:
 async def test_a_vector_comes_back_nearly_as_it_was() -> None:
     vector = await vector_of(CATS)
 
-    unpacked = QueryVector.of(MODEL, vector).unpack(256)
+    unpacked = QueryVector.of(MODEL, vector).unpack(MODEL, 256)
 
+    assert unpacked is not None
     assert float(unpacked @ vector) > 0.99999
 
 
@@ -68,7 +69,7 @@ async def test_what_is_no_vector_of_the_model_is_rejected(
 
 def test_text_that_is_no_base64_is_rejected() -> None:
     with pytest.raises(InvalidArguments, match="Base64"):
-        QueryVector(model=MODEL, data="ñ").unpack(256)
+        QueryVector(model=MODEL, data="ñ").unpack(MODEL, 256)
 
 
 async def test_a_vector_decides_what_its_own_query_finds_and_that_of_no_other_owner() -> None:

@@ -356,23 +356,21 @@ class EmbeddingWorker:
             return 0
         vectors = await self._row_vectors(rows)
         embedded = await self._embedded(rows, vectors)
-        model, dimension = self._embedder.name, vectors.shape[1]
+        model, dimension = self._embedder.name, vectors[rows[0].key].shape[0]
         await self._database.write(
             lambda tx: save_vectors(tx, embedded, model=model, dimension=dimension)
         )
         return len(rows)
 
-    async def _row_vectors(self, rows: Sequence[RowToEmbed]) -> NDArray[np.float32]:
-        """Vectors of rows. That of an episode is made of those of its messages, which costs nothing
-        and finds it better than its text, of which an embedder reads the first 1000 characters."""
-        import numpy as np
-
+    async def _row_vectors(self, rows: Sequence[RowToEmbed]) -> dict[int, NDArray[np.float32]]:
+        """Vectors of rows, by key. That of an episode is made of those of its messages, which costs
+        nothing and finds it better than its text, of which an embedder reads the first 1000
+        characters."""
         texts = [row for row in rows if not row.is_episode or row.is_changed]
         vectors = await self._vectors(texts)
         means = {row.key: _mean_vector(row, vectors) for row in rows if row.key not in vectors}
         vectors |= {key: mean for key, mean in means.items() if mean is not None}
-        vectors |= await self._vectors([row for row in rows if row.key not in vectors])
-        return np.stack([vectors[row.key] for row in rows])
+        return vectors | await self._vectors([row for row in rows if row.key not in vectors])
 
     async def _vectors(self, rows: Sequence[RowToEmbed]) -> dict[int, NDArray[np.float32]]:
         """Vectors of the rows' texts, by key."""
@@ -391,37 +389,39 @@ class EmbeddingWorker:
         return known | dict(zip((row.key for row in rows), vectors, strict=True))
 
     async def _embedded(
-        self, rows: Sequence[RowToEmbed], vectors: NDArray[np.float32]
+        self, rows: Sequence[RowToEmbed], vectors: Mapping[int, NDArray[np.float32]]
     ) -> list[EmbeddedRow]:
+        import numpy as np
+
         from spade_llm.search.vectors import pack_vectors
 
-        novelties = [await self._novelty(rows, vectors, at) for at in range(len(rows))]
+        packed = pack_vectors(np.stack([vectors[row.key] for row in rows]))
         return [
-            EmbeddedRow(row=row, data=data, novelty=novelty)
-            for row, data, novelty in zip(rows, pack_vectors(vectors), novelties, strict=True)
+            EmbeddedRow(row=row, data=data, novelty=await self._novelty(row, rows, vectors))
+            for row, data in zip(rows, packed, strict=True)
         ]
 
     async def _novelty(
-        self, rows: Sequence[RowToEmbed], vectors: NDArray[np.float32], at: int
+        self,
+        row: RowToEmbed,
+        batch: Sequence[RowToEmbed],
+        vectors: Mapping[int, NDArray[np.float32]],
     ) -> float | None:
         """Novelty of a row: 1 − the highest similarity to the facts that the owner knew about its
         subject before. Episodes do not count: their vectors are near to all that is usual."""
-        row = rows[at]
         if row.has_surprise:
             return None
-        by_key = {other.key: vectors[index] for index, other in enumerate(rows)}
-        if said := [one for _, one in _message_vectors(row, by_key)][:COMPARED_MESSAGES]:
+        vector = vectors[row.key]
+        if said := [one for _, one in _message_vectors(row, vectors)][:COMPARED_MESSAGES]:
             return await self._episode_novelty(row, said)
         which = MemoryFilter(subject=row.subject, types=FACT_TYPES)
-        found = await self._ranker.nearest(
-            row.owner, vectors[at], which=which, limit=KNOWN_NEIGHBOURS
-        )
+        found = await self._ranker.nearest(row.owner, vector, which=which, limit=KNOWN_NEIGHBOURS)
         # Only earlier rows count as known, and not the entry's own sources.
         before = [cosine for key, cosine in found if key < row.key and key not in row.sources]
         # No index has the entries of the same batch yet.
         in_batch = [
-            float(vectors[at] @ vectors[index])
-            for index, other in enumerate(rows)
+            float(vector @ vectors[other.key])
+            for other in batch
             if (other.owner, other.subject) == (row.owner, row.subject)
             and not (other.key & 1 or other.is_episode)
             and other.key < row.key
@@ -526,7 +526,9 @@ def _row_to_embed(transaction: Transaction, key: int) -> RowToEmbed | None:
         return None
     owner, content, content_hash, subject, packed, surprise, episode, since_us, is_changed = row
     # A message belongs to an episode, too, but is none.
-    said = {"seq": None if key & 1 else episode, "limit": MAX_MESSAGES}
+    is_episode = episode is not None and not key & 1
+    said = {"seq": episode, "limit": MAX_MESSAGES}
+    messages = transaction.all(SELECT_EPISODE_MESSAGES, said) if is_episode else ()
     source_ids = [packed[at : at + ID_BYTES] for at in range(0, len(packed or b""), ID_BYTES)]
     return RowToEmbed(
         key=key,
@@ -544,8 +546,7 @@ def _row_to_embed(transaction: Transaction, key: int) -> RowToEmbed | None:
         since_us=since_us,
         is_changed=bool(is_changed),
         messages=tuple(
-            EpisodeMessage(key=key, chars=chars, data=data)
-            for key, chars, data in transaction.all(SELECT_EPISODE_MESSAGES, said)
+            EpisodeMessage(key=key, chars=chars, data=data) for key, chars, data in messages
         ),
     )
 

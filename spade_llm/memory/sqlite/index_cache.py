@@ -397,11 +397,9 @@ class IndexRanker:
         given, embedder = query.vector, self._embedder
         if given is None or embedder is None or query.mode is SearchMode.KEYWORD:
             return None
-        if given.model != embedder.name or embedder.dimension is None:
-            return None
         if query.mode is SearchMode.RECALL and index.without_names(query.text) != query.text:
             return None
-        return given.unpack(embedder.dimension)
+        return given.unpack(embedder.name, embedder.dimension)
 
     async def _query_vector(
         self, index: OwnerIndex, query: MemoryQuery
