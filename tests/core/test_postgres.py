@@ -21,12 +21,10 @@ from spade_llm.core.postgres import PostgresServer, schema_name
 from spade_llm.messaging import Performative, SqliteAnswerLog
 from tests.conftest import PASSWORD
 from tests.messaging.node_harness import request
-from tests.postgres_server import PostgresProcess, postgres_binaries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from spade_llm.core.database import Database
+    from tests.postgres_server import PostgresProcess
 
 PATIENCE_S = 30.0
 SCHEMA = "CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, text TEXT) WITHOUT ROWID;"
@@ -37,20 +35,6 @@ ALL = "SELECT name, text FROM notes ORDER BY name"
 
 def notes_in(server: PostgresServer, schema: str = SCHEMA) -> Database:
     return database_at(server, schema=schema, what="the notes")
-
-
-@pytest.fixture
-def own_server() -> Iterator[PostgresProcess]:
-    """A server that the test may stop."""
-    binaries = postgres_binaries()
-    if binaries is None:
-        pytest.skip("no PostgreSQL installed")
-    server = PostgresProcess(binaries)
-    server.create()
-    server.start()
-    server.wait_until_ready()
-    yield server
-    server.stop()
 
 
 @pytest.mark.quick
@@ -202,30 +186,32 @@ async def test_a_role_for_work_needs_no_right_to_create_and_a_missing_right_is_n
 
 @pytest.mark.thorough
 async def test_statements_wait_for_a_server_that_restarts_and_fail_clearly_for_one_that_is_gone(
-    own_server: PostgresProcess, monkeypatch: pytest.MonkeyPatch
+    own_postgres: PostgresProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with PostgresServer(DatabaseUrl(own_server.url()), agent="outage@example.org") as server:
+    async with PostgresServer(
+        DatabaseUrl(own_postgres.url()), agent="outage@example.org"
+    ) as server:
         notes = notes_in(server)
         await notes.open()
         # Several idle connections, all of which the server will close.
         await asyncio.gather(*(notes.execute(PUT, f"n{n}", "before") for n in range(8)))
-        own_server.shut_down()
+        own_postgres.shut_down()
         waiting = asyncio.create_task(notes.execute(PUT, "waited", "yes"))
         done, _ = await asyncio.wait({waiting}, timeout=0.1)
-        own_server.start()
+        own_postgres.start()
         async with asyncio.timeout(PATIENCE_S):
             await waiting
         assert not done
         # None of the old connections costs a failure.
         await asyncio.gather(*(notes.execute(PUT, f"n{n}", "after") for n in range(8)))
 
-        own_server.shut_down()
+        own_postgres.shut_down()
         monkeypatch.setattr(postgres_module, "STATEMENT_TIMEOUT_S", 0.2)
         with pytest.raises(StorageFailed, match="the notes cannot be used"):
             await notes.execute(PUT, "lost", "yes")
         assert notes.is_failing
         monkeypatch.undo()
-        own_server.start()
+        own_postgres.start()
         async with asyncio.timeout(PATIENCE_S):
             names = [name for name, _ in await notes.execute(ALL)]
 
@@ -234,12 +220,14 @@ async def test_statements_wait_for_a_server_that_restarts_and_fail_clearly_for_o
 
 @pytest.mark.thorough
 async def test_a_server_that_hangs_fails_statements_at_their_deadline_and_holds_no_caller(
-    own_server: PostgresProcess, monkeypatch: pytest.MonkeyPatch
+    own_postgres: PostgresProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with PostgresServer(DatabaseUrl(own_server.url()), agent="frozen@example.org") as server:
+    async with PostgresServer(
+        DatabaseUrl(own_postgres.url()), agent="frozen@example.org"
+    ) as server:
         notes = notes_in(server)
         await notes.open()
-        own_server.signal(signal.SIGSTOP)
+        own_postgres.signal(signal.SIGSTOP)
         monkeypatch.setattr(postgres_module, "STATEMENT_TIMEOUT_S", 0.2)
         began = time.monotonic()
         with pytest.raises(StorageFailed):
@@ -253,7 +241,7 @@ async def test_a_server_that_hangs_fails_statements_at_their_deadline_and_holds_
         stopped.cancel()
         await asyncio.wait({stopped})
         seconds = time.monotonic() - began
-        own_server.signal(signal.SIGCONT)
+        own_postgres.signal(signal.SIGCONT)
         async with asyncio.timeout(PATIENCE_S):
             names = {str(name) for name, _ in await notes.execute(ALL)}
 
@@ -263,7 +251,7 @@ async def test_a_server_that_hangs_fails_statements_at_their_deadline_and_holds_
 
 @pytest.mark.thorough
 async def test_a_killed_server_leaves_nothing_half_done_and_work_goes_on(
-    own_server: PostgresProcess,
+    own_postgres: PostgresProcess,
 ) -> None:
     async def spend(ledger: UsageLedger, peer: str) -> None:
         while not is_over.is_set():
@@ -274,7 +262,7 @@ async def test_a_killed_server_leaves_nothing_half_done_and_work_goes_on(
 
     is_over, counted = asyncio.Event(), asyncio.Event()
     async with (
-        PostgresServer(DatabaseUrl(own_server.url()), agent="crash@example.org") as server,
+        PostgresServer(DatabaseUrl(own_postgres.url()), agent="crash@example.org") as server,
         UsageLedger(server) as ledger,
     ):
         spending = [asyncio.create_task(spend(ledger, f"p{n}@x")) for n in range(16)]
@@ -282,8 +270,8 @@ async def test_a_killed_server_leaves_nothing_half_done_and_work_goes_on(
             counted.clear()
             async with asyncio.timeout(PATIENCE_S):
                 await counted.wait()
-            own_server.kill()
-            own_server.start()
+            own_postgres.kill()
+            own_postgres.start()
         counted.clear()
         async with asyncio.timeout(PATIENCE_S):
             await counted.wait()

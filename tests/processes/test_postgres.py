@@ -10,7 +10,6 @@ import pytest
 import pytest_asyncio
 
 from spade_llm.core.errors import RequestFailed
-from tests.core.test_postgres import own_server
 from tests.processes.deployment import Deployment, running_deployment
 from tests.processes.test_kill_and_cut import DEADLINE_S, Load, first_line, talking
 
@@ -20,17 +19,15 @@ if TYPE_CHECKING:
 
     from tests.postgres_server import PostgresProcess
 
-__all__ = ["own_server"]
-
 pytestmark = pytest.mark.server
 
 STORAGE = '[storage]\ndatabase_url = "{url}"\n'
 
 
 @pytest_asyncio.fixture
-async def deployment(tmp_path: Path, own_server: PostgresProcess) -> AsyncIterator[Deployment]:
+async def deployment(tmp_path: Path, own_postgres: PostgresProcess) -> AsyncIterator[Deployment]:
     async with running_deployment(tmp_path, names=()) as running:
-        more = STORAGE.format(url=own_server.url())
+        more = STORAGE.format(url=own_postgres.url())
         await running.make_agent("assistant", more=more, files={})
         yield running
 
@@ -61,14 +58,14 @@ async def test_a_turn_interrupted_by_a_kill_is_answered_once_from_an_empty_folde
 
 
 async def test_requests_wait_for_a_database_that_is_killed_or_fail_clearly(
-    deployment: Deployment, own_server: PostgresProcess
+    deployment: Deployment, own_postgres: PostgresProcess
 ) -> None:
     program = await deployment.program("talking")
     load = Load(talking(program), count=60)
     await load.begun()
 
-    own_server.kill()
-    own_server.start()
+    own_postgres.kill()
+    own_postgres.start()
     await load.over()
     afterwards = Load(talking(program), count=10)
     await afterwards.over()
