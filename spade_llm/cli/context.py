@@ -82,7 +82,7 @@ class CliContext:
     server_kind: str = ""
     """Kind of our own server (xmpp/servers), if known."""
     database: DatabaseUrl | None = None
-    """Database of agents whose agent.toml names none; None: files."""
+    """Database of agents without `[storage] database_url`; None: files."""
     may_register: bool = False
     """Missing accounts are registered in-band."""
 

@@ -1,7 +1,7 @@
 """Fork server: a process that has imported the agents, and forks one process for each of them.
 
 Imports take most of the time in which an agent's process starts. Here they are done once for all
-agents, whose processes share the memory that they fill. The server forks while it has one thread
+agents, and their processes share that memory. The server forks while it has one thread
 and no event loop. A request is a line of JSON with file descriptors; the server reports the start
 and the end of each process in lines of JSON, and ends when the requests do.
 """

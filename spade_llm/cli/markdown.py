@@ -89,7 +89,7 @@ class _LeftHeading(Heading):
 
 
 class _ChatMarkdown(Markdown):
-    """Markdown whose single line ends stay, as in chat clients. Addresses of links are shown: text
+    """Markdown that keeps single line ends, as chat clients do. Addresses of links are shown: text
     of a model must not hide where a link leads."""
 
     elements = {**Markdown.elements, "heading_open": _LeftHeading}

@@ -109,7 +109,7 @@ async def test_a_refused_offer_and_a_script_change_nothing(tmp_path: Path) -> No
         async with on_terminal(command, program.environment, is_typed=True) as terminal:
             await terminal.shows("Download it now? [Y/n]")
             terminal.type("n\n")
-            await terminal.shows("knows no model")
+            await terminal.shows("has no model")
             assert await terminal.ended() == 1
         script = await program.run("model", "set", f"ollama/{NAME}")
 

@@ -295,7 +295,7 @@ NO_MODEL = '{"error": {"message": "no such model", "code": "model_not_found"}}'
     [
         (Status(status=401), "SERVER does not accept the API key: check it (HTTP 401)."),
         (Status(status=403), "SERVER does not allow this API key to use 'm' (HTTP 403)."),
-        (Status(status=404, body=NO_MODEL), "SERVER knows no model 'm'"),
+        (Status(status=404, body=NO_MODEL), "SERVER has no model 'm'"),
         (Status(status=429, body=NO_QUOTA), "SERVER: the account's quota is used up"),
         (Status(status=429, headers={"Retry-After": "3600"}), "asks for a pause of 3600 s"),
         (Status(status=500), "SERVER is in trouble (HTTP 500)."),

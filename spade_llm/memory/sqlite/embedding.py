@@ -112,9 +112,9 @@ BEHIND_AFTER_S = 10.0
 KNOWN_NEIGHBOURS = 8
 """Number of nearest entries compared for the surprise; some may be the entry's own sources."""
 COMPARED_MESSAGES = 16
-"""Maximum number of an episode's messages whose novelty is computed, the longest ones."""
+"""Maximum number of an episode's messages that are compared for its novelty, the longest ones."""
 MIN_COVERED = 0.9
-"""Minimum share of an episode's text whose messages have vectors, for a vector made of them."""
+"""Minimum share of an episode's text in messages with vectors, for a vector made of them."""
 NOVEL_MESSAGES = 2
 """Number of messages whose mean novelty is that of the episode, the most novel ones: the vector of
 an episode is mostly that of the routine in it."""

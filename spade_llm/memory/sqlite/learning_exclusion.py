@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAX_MESSAGES = 200
 """Maximum number of messages of a person that are compared, the latest ones of those that wait to
-be learned from, and of those whose episodes wait to be read."""
+be learned from, and of those in episodes that wait to be read."""
 FEW_MESSAGES, FEW_EPISODES = 2000, 200
 """Lengths of these two queues up to which they are read as a whole. After an import, hundreds of
 thousands of messages may wait."""

@@ -48,7 +48,7 @@ ADVICE = {
     401: ("{server} does not accept the API key: check it", ModelFailure.WRONG_KEY),
     403: ("{server} does not allow this API key to use {model}", ModelFailure.WRONG_KEY),
     404: (
-        "{server} knows no model {model}, or base_url is not the API's path (usually …/v1)",
+        "{server} has no model {model}, or base_url is not the API's path (usually …/v1)",
         ModelFailure.UNKNOWN_MODEL,
     ),
     429: ("{server}: the account's quota is used up", ModelFailure.QUOTA),
