@@ -39,7 +39,7 @@ class GatewayAgent(XmppAgent):
         """
         require_extra("gateway")
         from spade_llm.gateway.app import build_server_app
-        from spade_llm.gateway.database import DATABASE_FILE
+        from spade_llm.gateway.database import GATEWAY_TABLES
         from spade_llm.gateway.gateway import Gateway
         from spade_llm.gateway.server import GatewayHttpServer
 
@@ -50,7 +50,7 @@ class GatewayAgent(XmppAgent):
             addresses,
             http,
             data=self.options.data,
-            place=self.database_place("gateway", file=DATABASE_FILE),
+            place=self.database_place(GATEWAY_TABLES),
             is_connected=self._is_connected,
             upload_file=self._put,
             tracer=self._tracer,

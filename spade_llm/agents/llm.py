@@ -25,7 +25,7 @@ from spade_llm.assistant.delegation.expert_questions import expert_questions_of,
 from spade_llm.assistant.feedback import ReactionHandler
 from spade_llm.assistant.history.caller_sessions import ConversationDeletion, sessions_for
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
-from spade_llm.assistant.history.memory_outbox import MemoryOutbox
+from spade_llm.assistant.history.memory_outbox import OUTBOX_TABLES, MemoryOutbox
 from spade_llm.assistant.history.remote_sessions import SessionsService
 from spade_llm.assistant.middleware.conversation_end import (
     ConversationEndMiddleware,
@@ -35,7 +35,7 @@ from spade_llm.assistant.middleware.file_sharing import FileSharing
 from spade_llm.assistant.middleware.guardrails import GuardrailMiddleware
 from spade_llm.assistant.middleware.quota import QuotaGroups
 from spade_llm.assistant.middleware.routing import routing_middleware
-from spade_llm.assistant.middleware.usage import UsageTracking
+from spade_llm.assistant.middleware.usage import USAGE_TABLES, UsageTracking
 from spade_llm.assistant.presentation.reply_presenter import ReplyPresenter
 from spade_llm.assistant.tool_discovery import ToolAgentDiscovery
 from spade_llm.assistant.turn.documents import TrustedDocumentRetriever, documents_toolbox
@@ -147,9 +147,9 @@ class LLMAgent(AssistantControls):
         data = self.options.data
         notices = RoomNotices(str(self.jid))
         self.rooms = Rooms(self, conduct.rooms, notices) if conduct.rooms else None
-        self._outbox = MemoryOutbox(self.database_place("outbox"))
+        self._outbox = MemoryOutbox(self.database_place(OUTBOX_TABLES))
         self._usage = UsageTracking(
-            self.database_place("usage"),
+            self.database_place(USAGE_TABLES),
             limits=conduct.peer_limits,
             crowd=conduct.crowd_limits,
             groups_of=groups.of,

@@ -8,7 +8,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self
 
-from spade_llm.core.database import database_at
+from spade_llm.core.database import StoreTables
 from spade_llm.core.errors import RequestError, ServiceError, StorageFailed
 from spade_llm.memory.contract import MemoryChange
 from spade_llm.messaging import Encoding, bare
@@ -167,6 +167,7 @@ CREATE TABLE IF NOT EXISTS answers (
 );
 CREATE INDEX IF NOT EXISTS answers_unsettled ON answers(number) WHERE verdict <> settled;
 """
+FEEDBACK_TABLES = StoreTables(name="feedback", what="the log of feedback", schema=_SCHEMA)
 _COLUMNS = "number, memories, verdict, settled, shifts"
 # An answer that was reacted to keeps what it was made from: a shift must be taken back there.
 _NOTE = """
@@ -205,7 +206,7 @@ class FeedbackLog:
     """Every method raises StorageFailed."""
 
     def __init__(self, place: DatabasePlace) -> None:
-        self._db = database_at(place, schema=_SCHEMA, what="the log of feedback")
+        self._db = FEEDBACK_TABLES.at(place)
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
@@ -273,7 +274,7 @@ def _answer(row: Sequence[object]) -> NotedAnswer:
 class ReactionHandler:
     def __init__(self, agent: XmppAgent, memory: MemoryBehaviour) -> None:
         self._agent = agent
-        self._log = FeedbackLog(agent.database_place("feedback"))
+        self._log = FeedbackLog(agent.database_place(FEEDBACK_TABLES))
         self._waiting = 0
         """Reactions that are not stored yet."""
         self.feedback = AnswerFeedback(self._log, memory.memory)

@@ -59,14 +59,17 @@ def _account(options: argparse.Namespace) -> int:
 
 
 async def _invite(options: argparse.Namespace) -> int:
-    from spade_llm.xmpp.invitations import FILES, Invitations
+    from spade_llm.xmpp.invitations import INVITATION_TABLES, Invitations
 
     hint = (
         ". An agent has one after its first start with an allow list of its own in its agent.toml"
         " ([admission] allow); without such a list it accepts everyone"
     )
     async with (
-        agent_place(options, FILES, what="file of invitations", hint=hint) as (_, place),
+        agent_place(options, INVITATION_TABLES, what="file of invitations", hint=hint) as (
+            _,
+            place,
+        ),
         Invitations(place) as invitations,
     ):
         if options.list:
@@ -116,14 +119,14 @@ async def _list_invitations(invitations: Invitations, options: argparse.Namespac
 
 
 async def _token(options: argparse.Namespace) -> int:
-    from spade_llm.gateway.database import DATABASE_FILE, gateway_database
+    from spade_llm.gateway.database import GATEWAY_TABLES
     from spade_llm.gateway.tokens import TokenStore
 
     hint = ". A gateway has one after its first start"
     async with AsyncExitStack() as stack:
-        place = agent_place(options, DATABASE_FILE, what="gateway's state", hint=hint)
+        place = agent_place(options, GATEWAY_TABLES, what="gateway's state", hint=hint)
         gateway, found = await stack.enter_async_context(place)
-        database = gateway_database(found)
+        database = GATEWAY_TABLES.at(found)
         await database.open()
         stack.push_async_callback(database.close)
         tokens = TokenStore(database)

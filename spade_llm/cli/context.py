@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from spade_llm.agents import ChatAgent
-    from spade_llm.core.database import DatabasePlace
+    from spade_llm.core.database import DatabasePlace, StoreTables
     from spade_llm.core.settings import AgentSettings
     from spade_llm.xmpp.connection.settings import ConnectionSettings
     from spade_llm.xmpp.servers.data_directory import RunRecord
@@ -174,10 +174,10 @@ def default_database(options: argparse.Namespace) -> DatabaseUrl | None:
 
 @asynccontextmanager
 async def agent_place(
-    options: argparse.Namespace, name: str, *, what: str, hint: str = ""
+    options: argparse.Namespace, tables: StoreTables, *, what: str, hint: str = ""
 ) -> AsyncIterator[tuple[str, DatabasePlace]]:
-    """JID of the agent that `options` name, and the place of one of its small databases: in
-    PostgreSQL with --database, else the file `name` in its folder. `what` and `hint`: see
+    """JID of the agent that `options` name, and the place of a store's tables: PostgreSQL with
+    --database, else the file in its folder. `what` and `hint`: see
     `agent_file`.
 
     Raises:
@@ -185,7 +185,7 @@ async def agent_place(
     """
     data, address = data_directory(options), default_database(options)
     if address is None:
-        path = agent_file(options.agent, name, data, what=what, hint=hint)
+        path = agent_file(options.agent, tables.file_name("*"), data, what=what, hint=hint)
         yield path.parent.name, path
         return
     record = read_run_record(data)

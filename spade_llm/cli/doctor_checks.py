@@ -22,6 +22,7 @@ from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.imports import PACKAGES, install_command, missing_packages
 from spade_llm.core.postgres import PostgresServer
+from spade_llm.gateway.database import GATEWAY_TABLES
 from spade_llm.providers import find_weights
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from spade_llm.core.database import DatabaseUrl
 
 MIN_PYTHON = (3, 11)
-GATEWAY_DATABASE = "gateway.db"
 _VALID = "SELECT count(*) FROM tokens WHERE expires IS NULL OR expires > ?"
 
 
@@ -202,7 +202,7 @@ def _access(home: Path, record: HttpRecord) -> Check:
 
 
 def _tokens(home: Path, record: HttpRecord) -> Check:
-    path = home / GATEWAY_DATABASE
+    path = home / GATEWAY_TABLES.file_name(home.name)
     if not path.exists():  # A running gateway without the file has its state in PostgreSQL.
         detail = "in PostgreSQL: `spade-llm token list --database URL` shows them"
         return Check("http tokens", CheckState.OK, detail)

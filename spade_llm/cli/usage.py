@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.middleware.usage import LEDGER_FILES, UsageLedger
+from spade_llm.assistant.middleware.usage import USAGE_TABLES, UsageLedger
 from spade_llm.cli.context import agent_place
 from spade_llm.cli.output import note, show
 from spade_llm.cli.terminal import sanitize_line
@@ -24,7 +24,7 @@ def main(options: argparse.Namespace) -> int:
 
 async def _show_usage(options: argparse.Namespace) -> int:
     async with (
-        agent_place(options, LEDGER_FILES, what="usage record") as (_, place),
+        agent_place(options, USAGE_TABLES, what="usage record") as (_, place),
         UsageLedger(place) as ledger,
     ):
         if options.peer:

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from spade_llm.core.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from contextlib import AbstractAsyncContextManager
 
 Row: TypeAlias = "tuple[object, ...]"
@@ -114,31 +113,35 @@ class DatabaseUrl:
 class DatabaseServer(Protocol):
     """Server that holds the tables of an agent."""
 
-    def database(
-        self, *, schema: str, what: str, added_columns: Sequence[str] = (), version: int = 0
-    ) -> Database: ...
+    def database(self, tables: StoreTables) -> Database: ...
 
 
 DatabasePlace: TypeAlias = "Path | DatabaseServer | None"
 """Place of a store's tables: a file, a server, or None for RAM."""
 
 
-def database_at(
-    place: DatabasePlace,
-    *,
-    schema: str,
-    what: str,
-    added_columns: Sequence[str] = (),
-    version: int = 0,
-) -> Database:
-    """Database at this place, not opened yet.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreTables:
+    """Tables of one store of an agent: their SQL, and the file that holds them without a server."""
 
-    `schema`: SQL that creates missing tables. `what`: name of the database in error messages.
-    `added_columns`: `TABLE COLUMN TYPE` of columns that tables of earlier versions lack. `version`:
-    of the meaning of the columns; tables of a later one are refused.
-    """
-    if place is None or isinstance(place, Path):
-        return SqliteFile(
-            place, schema=schema, what=what, added_columns=added_columns, version=version
-        )
-    return place.database(schema=schema, what=what, added_columns=added_columns, version=version)
+    name: str
+    what: str
+    """Name of the store in error messages."""
+    schema: str
+    """SQL that creates missing tables."""
+    added_columns: tuple[str, ...] = ()
+    """`TABLE COLUMN TYPE` of columns that tables of earlier versions lack."""
+    version: int = 0
+    """Version of the meaning of the columns; tables of a later one are refused."""
+    is_named_by_agent: bool = True
+    """The local part of the agent's JID is part of the file's name."""
+
+    def file_name(self, agent: str) -> str:
+        """Name of the file. `agent`: the local part of its JID, or `*` for a glob pattern."""
+        return f"{self.name}-{agent}.db" if self.is_named_by_agent else f"{self.name}.db"
+
+    def at(self, place: DatabasePlace) -> Database:
+        """Database at this place, not opened yet."""
+        if place is None or isinstance(place, Path):
+            return SqliteFile(place, self)
+        return place.database(self)

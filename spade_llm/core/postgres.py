@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from spade_llm.core.database import DatabaseUrl, DialectSql, Execute, Row
+    from spade_llm.core.database import DatabaseUrl, DialectSql, Execute, Row, StoreTables
 
 MAX_CONNECTIONS = 8
 """Maximum number of connections of one agent; further statements wait in order of arrival."""
@@ -165,12 +165,10 @@ class PostgresServer:
         """True if a statement failed within the last FAILING_S."""
         return self._failures.is_failing
 
-    def database(
-        self, *, schema: str, what: str, added_columns: Sequence[str] = (), version: int = 0
-    ) -> PostgresDatabase:
-        """Tables of one store (`database_at`)."""
-        statements = list(_translated_schema(schema, added_columns))
-        return PostgresDatabase(self, statements, what=what, version=version)
+    def database(self, tables: StoreTables) -> PostgresDatabase:
+        """Tables of one store."""
+        statements = list(_translated_schema(tables.schema, tables.added_columns))
+        return PostgresDatabase(self, statements, what=tables.what, version=tables.version)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[psycopg.AsyncConnection]:

@@ -18,10 +18,10 @@ from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.core.limits import FailureThrottle
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from spade_llm.core.database import DialectSql, Execute, Row
+    from spade_llm.core.database import DialectSql, Execute, Row, StoreTables
 
 PRUNE_EVERY_ROWS = 100
 """Rows inserted between two prunings; the bound may be exceeded by this many."""
@@ -50,23 +50,11 @@ logger = logging.getLogger(__name__)
 class SqliteFile:
     """Database in one SQLite file (`Database`), with retries while another process holds it."""
 
-    def __init__(
-        self,
-        path: Path | None,
-        *,
-        schema: str,
-        what: str,
-        added_columns: Sequence[str] = (),
-        version: int = 0,
-    ) -> None:
-        """`path=None`: in RAM only. `schema`: SQL that creates missing tables. `what`: name of the
-        file in error messages. `added_columns`: `TABLE COLUMN TYPE` of columns that files of
-        earlier versions lack. `version`: user_version; a file with a later one is refused."""
+    def __init__(self, path: Path | None, tables: StoreTables) -> None:
+        """`path=None`: in RAM only. The version of `tables` is the file's user_version."""
         self._path = path
-        self._schema = schema
-        self._what = what
-        self._added_columns = added_columns
-        self._version = version
+        self._tables = tables
+        self._what = tables.what
         self._db: sqlite3.Connection | None = None
         self._until_prune = 0
         self._writing = asyncio.Lock()
@@ -100,8 +88,8 @@ class SqliteFile:
                 path, isolation_level=None, timeout=LOCK_TIMEOUT_S, check_same_thread=False
             )
             self._check_version(self._db, path)
-            self._db.executescript(_PRAGMAS + self._schema)
-            for column in self._added_columns:
+            self._db.executescript(_PRAGMAS + self._tables.schema)
+            for column in self._tables.added_columns:
                 self._add_column(self._db, *column.split(maxsplit=2))
             # At the end: opening may wait for a lock, statements on the event loop must not.
             self._db.execute("PRAGMA busy_timeout=0")
@@ -116,14 +104,15 @@ class SqliteFile:
         """Refuse a file of a later version, which may have changed what columns mean, before
         anything is written over it. Raises ConfigurationError."""
         ((version,),) = db.execute("PRAGMA user_version").fetchall()
-        if version > self._version > 0:
+        known = self._tables.version
+        if version > known > 0:
             self._close()
             raise ConfigurationError(
                 f"{self._what} {str(path)!r} was written by a later version of this software:"
                 " install that version, or move the file away"
             )
-        if version < self._version:
-            db.execute(f"PRAGMA user_version={self._version}")
+        if version < known:
+            db.execute(f"PRAGMA user_version={known}")
 
     @staticmethod
     def _add_column(db: sqlite3.Connection, table: str, column: str, kind: str) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.core.database import database_at
+from spade_llm.core.database import StoreTables
 
 if TYPE_CHECKING:
-    from spade_llm.core.database import Database, DatabasePlace
+    from spade_llm.core.database import Database
 
 SCHEMA_VERSION = 1
-DATABASE_FILE = "gateway.db"
 KEEP_ANSWERS_S = 24 * 3600.0
 MAX_ANSWERS = 10_000
 MAX_ANSWERS_BYTES = 64 * 1024 * 1024
@@ -69,16 +68,18 @@ CREATE TABLE IF NOT EXISTS conversations (
 CREATE INDEX IF NOT EXISTS conversations_at ON conversations(principal, at);
 """
 
+GATEWAY_TABLES = StoreTables(
+    name="gateway",
+    what="the gateway's state",
+    schema=_SCHEMA,
+    version=SCHEMA_VERSION,
+    is_named_by_agent=False,
+)
 # By age alone: a fair share per principal took 0.2 s of window functions.
 _BOUND_ANSWERS = """DELETE FROM answers WHERE at <= ? OR rowid IN (SELECT rowid FROM (
     SELECT rowid, row_number() OVER latest AS n, sum(length(body)) OVER latest AS bytes
     FROM answers WINDOW latest AS (ORDER BY at DESC, rowid DESC)) AS ranked
     WHERE n > ? OR bytes > ?)"""
-
-
-def gateway_database(place: DatabasePlace) -> Database:
-    """Create the gateway's database without opening it."""
-    return database_at(place, schema=_SCHEMA, what="the gateway's state", version=SCHEMA_VERSION)
 
 
 async def enforce_bounds(database: Database, now: float) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.limits import ConcurrencyQuota, Rate, TokenBuckets
 from spade_llm.core.tracing import Tracer
-from spade_llm.gateway.database import gateway_database
+from spade_llm.gateway.database import GATEWAY_TABLES
 from spade_llm.gateway.document_uploads import UploadSpool
 from spade_llm.gateway.liveness import AgentAvailability, LivenessRequester
 from spade_llm.gateway.metrics import Metrics
@@ -139,7 +139,7 @@ class Gateway:
             requester, addresses, self.metrics, is_connected=is_connected
         )
         self.uploads = UploadSpool(data / "uploads" if data else None, upload_file)
-        self._db = gateway_database(place)
+        self._db = GATEWAY_TABLES.at(place)
         self.sessions = GatewaySessions(self._db)
         self.conversations = ConversationIndex(self._db)
         self.tokens = TokenStore(self._db)

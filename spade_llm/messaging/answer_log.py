@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, Self
 
-from spade_llm.core.database import DialectSql, database_at
+from spade_llm.core.database import DialectSql, StoreTables
 from spade_llm.core.errors import NotFound
 from spade_llm.messaging import (
     CHAT_TEXT,
@@ -59,6 +59,13 @@ CREATE INDEX IF NOT EXISTS requests_at ON requests(at);
 """
 # A write that changes nothing: tells at once that the file or its folder is read-only.
 _PROBE = "DELETE FROM requests WHERE at < 0;"
+ANSWER_TABLES = StoreTables(
+    name="answers",
+    what="the answer log",
+    schema=_SCHEMA + _PROBE,
+    # Files of version 0.3.0 and before lack it.
+    added_columns=("requests asker TEXT",),
+)
 _NOTE = """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question)
     VALUES (?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"""
 # Replaces the row of an earlier attempt with its answer, which `_NOTE` has to leave alone.
@@ -282,13 +289,7 @@ class SqliteAnswerLog:
         self._keep_s = keep_s
         self._max = max_remembered
         self._clock = clock
-        self._db = database_at(
-            place,
-            schema=_SCHEMA + _PROBE,
-            what="the answer log",
-            # Files of version 0.3.0 and before lack it.
-            added_columns=["requests asker TEXT"],
-        )
+        self._db = ANSWER_TABLES.at(place)
         self._rows_until_purge = 0
         self._opening: asyncio.Task[None] | None = None
 

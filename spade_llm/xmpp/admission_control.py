@@ -27,7 +27,7 @@ from spade_llm.messaging import (
 )
 from spade_llm.messaging.message import parse_principal
 from spade_llm.xmpp.features.encryption_hint import encryption_of
-from spade_llm.xmpp.invitations import Invitations, is_code
+from spade_llm.xmpp.invitations import INVITATION_TABLES, Invitations, is_code
 from spade_llm.xmpp.stanzas import message as codec
 
 if TYPE_CHECKING:
@@ -443,7 +443,7 @@ def admission_control_of(agent: XmppAgent) -> AdmissionControl:
     dispatcher = agent.node.dispatcher
     admission = AdmissionControl(
         options.admission,
-        Invitations(agent.database_place("admission")),
+        Invitations(agent.database_place(INVITATION_TABLES)),
         own_domain=str(agent.jid.domain),
         send=agent.send_now,
         own=str(agent.jid),

@@ -27,6 +27,7 @@ from spade_llm.messaging import (
     VolatileAnswerLog,
     bare,
 )
+from spade_llm.messaging.answer_log import ANSWER_TABLES
 from spade_llm.xmpp.admission_control import AdmissionPolicy, admission_control_of
 from spade_llm.xmpp.connection.client import answer_iq
 from spade_llm.xmpp.connection.jids import resource_of
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
 
     from slixmpp import ClientXMPP
 
-    from spade_llm.core.database import DatabasePlace, DatabaseUrl
+    from spade_llm.core.database import DatabasePlace, DatabaseUrl, StoreTables
     from spade_llm.core.tracing import TracingConfig
     from spade_llm.xmpp.stanzas.vcard import Identity
 
@@ -138,7 +139,7 @@ class XmppAgent(Agent):
         WireContainer.adopt(self)
         data, local = self.options.data, str(self.jid.local)
         self._database = database_server(self.options.database, agent=str(self.jid))
-        self._log = _answer_log(self.database_place("answers"))
+        self._log = _answer_log(self.database_place(ANSWER_TABLES))
         self._tracer = Tracer(self.options.telemetry, service=local, instance=str(self.jid))
         self.node = Node(self.send_acl, self._log, confirm=self._confirm_all, tracer=self._tracer)
         self.node.dispatcher.gateways = frozenset(map(str.lower, self.options.gateways))
@@ -185,13 +186,12 @@ class XmppAgent(Agent):
         self._background: set[asyncio.Task[None]] = set()
         self._submitted: set[asyncio.Task[None]] = set()
 
-    def database_place(self, name: str, *, file: str = "") -> DatabasePlace:
-        """Place of one of this agent's small databases; None: nothing survives. `file`: its name as
-        a file, if that is not made of `name` and the agent's."""
+    def database_place(self, tables: StoreTables) -> DatabasePlace:
+        """Place of a store's tables; None: nothing survives."""
         if self._database is not None:
             return self._database
         data = self.options.data
-        return data / (file or f"{name}-{self.jid.local}.db") if data else None
+        return data / tables.file_name(str(self.jid.local)) if data else None
 
     def _present(self, identity: Identity | None) -> StatusLine | None:
         if identity is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.core.database import database_at
+from spade_llm.core.database import StoreTables
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from spade_llm.core.database import DatabasePlace, Execute, Row
 
-FILES = "admission-*.db"
 """The name that stands for the star is the agent's."""
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 """Nothing that looks like something else."""
@@ -52,6 +51,7 @@ CREATE TABLE IF NOT EXISTS guests (
     until REAL
 ) WITHOUT ROWID;
 """
+INVITATION_TABLES = StoreTables(name="admission", what="the file of invitations", schema=_SCHEMA)
 _MAKE = "INSERT INTO invitations VALUES (?,?,?,?,?)"
 _USE = """UPDATE invitations SET uses_left = uses_left - 1
     WHERE hash = ? AND uses_left > 0 AND expires_at > ? RETURNING stay_s"""
@@ -97,7 +97,7 @@ class Invitations:
 
     def __init__(self, place: DatabasePlace, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._db = database_at(place, schema=_SCHEMA, what="the file of invitations")
+        self._db = INVITATION_TABLES.at(place)
         self._guests: dict[str, float | None] = {}
         """Expiry by bare JID."""
         self._state: Row | None = None

@@ -13,7 +13,7 @@ from spade_llm.cli.doctor_checks import CheckState, check_gateways, check_hosted
 from spade_llm.cli.factory.deployment_spec import read_deployment
 from spade_llm.cli.health import HttpRecord, published_http_record, touch_heartbeat
 from spade_llm.core import directory_lock
-from spade_llm.gateway.database import DATABASE_FILE, gateway_database
+from spade_llm.gateway.database import GATEWAY_TABLES
 from spade_llm.gateway.tokens import TokenStore
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ async def home_in(data: Path, *, tokens: int = 0) -> Path:
     """The folder of a gateway with so many tokens, and an expired one."""
     home = data / "agents" / "gateway@localhost"
     home.mkdir(parents=True)
-    database = gateway_database(home / DATABASE_FILE)
+    database = GATEWAY_TABLES.at(home / "gateway.db")
     await database.open()
     known = TokenStore(database)
     await known.create("old", "ada@localhost", expires=1.0)

@@ -7,6 +7,7 @@ import logging
 import signal
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -15,7 +16,7 @@ import pytest
 from spade_llm.assistant.middleware.usage import UsageLedger
 from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.core import postgres as postgres_module
-from spade_llm.core.database import DatabaseUrl, DialectSql, database_at
+from spade_llm.core.database import DatabaseUrl, DialectSql, StoreTables
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.core.postgres import PostgresServer, schema_name
 from spade_llm.messaging import Performative, SqliteAnswerLog
@@ -34,7 +35,7 @@ ALL = "SELECT name, text FROM notes ORDER BY name"
 
 
 def notes_in(server: PostgresServer, schema: str = SCHEMA) -> Database:
-    return database_at(server, schema=schema, what="the notes")
+    return StoreTables(name="notes", what="the notes", schema=schema).at(server)
 
 
 @pytest.mark.quick
@@ -121,12 +122,11 @@ async def test_tables_of_a_later_version_are_refused_and_new_columns_added(
     postgres: PostgresProcess,
 ) -> None:
     async with PostgresServer(DatabaseUrl(postgres.url()), agent="later@example.org") as server:
-        await database_at(server, schema=SCHEMA, what="the notes", version=2).open()
+        known = StoreTables(name="notes", what="the notes", schema=SCHEMA, version=2)
+        await known.at(server).open()
         with pytest.raises(ConfigurationError, match="later version"):
-            await database_at(server, schema=SCHEMA, what="the notes", version=1).open()
-        longer = database_at(
-            server, schema=SCHEMA, what="the notes", version=2, added_columns=["notes at REAL"]
-        )
+            await replace(known, version=1).at(server).open()
+        longer = replace(known, added_columns=("notes at REAL",)).at(server)
         await longer.open()
 
         assert await longer.execute("SELECT at FROM notes") == []

@@ -12,9 +12,9 @@ from fastapi.exceptions import RequestValidationError
 from spade_llm.core.sqlite_file import PRUNE_EVERY_ROWS
 from spade_llm.gateway import server
 from spade_llm.gateway.database import (
+    GATEWAY_TABLES,
     KEEP_ANSWERS_S,
     MAX_ANSWERS,
-    gateway_database,
 )
 from spade_llm.gateway.errors import HttpError
 from spade_llm.gateway.middleware import body_limit
@@ -191,7 +191,7 @@ async def test_a_key_that_is_none_is_named(web: Web, key: str) -> None:
 async def test_equal_requests_wait_for_the_first_and_failures_are_not_kept(
     place_of: PlaceOf, tmp_path: Path
 ) -> None:
-    database = gateway_database(place_of("gateway.db"))
+    database = GATEWAY_TABLES.at(place_of("gateway.db"))
     await database.open()
     answers, request = AnswerStore(database), keyed_request("ada@x", "k", b"body")
     begun, gate = asyncio.Event(), asyncio.Event()
@@ -228,7 +228,7 @@ async def test_equal_requests_wait_for_the_first_and_failures_are_not_kept(
 
 async def test_kept_answers_are_bounded_in_number_and_time() -> None:
     now = [0.0]
-    database = gateway_database(None)
+    database = GATEWAY_TABLES.at(None)
     await database.open()
     answers = AnswerStore(database, clock=lambda: now[0])
     old, last = keyed_request("ada@x", "old", b""), keyed_request("ada@x", f"k{MAX_ANSWERS}", b"")

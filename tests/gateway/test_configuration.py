@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spade_llm.gateway.database import gateway_database
+from spade_llm.gateway.database import GATEWAY_TABLES
 from spade_llm.gateway.schemas.configuration import (
     ConfigurationLayer,
     EffectiveConfiguration,
@@ -150,7 +150,7 @@ async def test_layers_are_merged_field_by_field() -> None:
 @pytest.mark.thorough
 async def test_sessions_are_listed_latest_first_bounded_and_survive(place_of: PlaceOf) -> None:
     now = [0.0]
-    database = gateway_database(place_of("gateway.db"))
+    database = GATEWAY_TABLES.at(place_of("gateway.db"))
     await database.open()
     state = GatewaySessions(database, clock=lambda: now[0])
     for number in range(MAX_SESSIONS + 5):

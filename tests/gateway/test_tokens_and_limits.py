@@ -8,7 +8,7 @@ import pytest
 
 from spade_llm.core.errors import Busy, ConfigurationError, InvalidArguments
 from spade_llm.core.limits import ConcurrencyQuota
-from spade_llm.gateway.database import gateway_database
+from spade_llm.gateway.database import GATEWAY_TABLES
 from spade_llm.gateway.gateway import RequestRateLimiter
 from spade_llm.gateway.options import HttpOptions, OriginPolicy
 from spade_llm.gateway.tokens import USED_EVERY_S, Principal, TokenStore
@@ -24,7 +24,7 @@ async def test_a_token_is_kept_as_a_hash_ends_in_time_and_can_be_revoked(
     place_of: PlaceOf, tmp_path: Path
 ) -> None:
     now = [1000.0]
-    database = gateway_database(place_of("gateway.db"))
+    database = GATEWAY_TABLES.at(place_of("gateway.db"))
     await database.open()
     tokens = TokenStore(database, clock=lambda: now[0])
     token = await tokens.create("phone", "Ada@x.org", is_admin=True, expires=2000.0)

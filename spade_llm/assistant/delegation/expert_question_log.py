@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.core.database import database_at
+from spade_llm.core.database import StoreTables
 from spade_llm.core.redaction import is_invisible
 from spade_llm.providers.offline.language import language_of
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _SCHEMA = """PRAGMA wal_autocheckpoint=1000; CREATE TABLE IF NOT EXISTS asked (
     id TEXT PRIMARY KEY, expert TEXT NOT NULL, question TEXT NOT NULL,
     expires_at REAL NOT NULL, is_sent INTEGER NOT NULL DEFAULT 0, answer TEXT) WITHOUT ROWID;"""
+EXPERT_TABLES = StoreTables(
+    name="experts", what="the record of questions to experts", schema=_SCHEMA
+)
 _ALL = "SELECT id, expert, question, expires_at, is_sent, answer FROM asked"
 _ADD = """INSERT INTO asked(id, expert, question, expires_at) VALUES (?,?,?,?)
     ON CONFLICT (id) DO UPDATE SET expert = excluded.expert, question = excluded.question,
@@ -42,7 +45,7 @@ class ExpertQuestionLog:
     """Each coroutine raises StorageFailed; a failure of the others is logged."""
 
     def __init__(self, place: DatabasePlace) -> None:
-        self._db = database_at(place, schema=_SCHEMA, what="the record of questions to experts")
+        self._db = EXPERT_TABLES.at(place)
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""

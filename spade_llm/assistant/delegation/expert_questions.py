@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.assistant.delegation.expert_question_log import (
+    EXPERT_TABLES,
     ExpertQuestionLog,
     LoggedExpertQuestion,
     closed_text,
@@ -459,7 +460,7 @@ def expert_questions_of(
     return ExpertQuestions(
         agent.node,
         letters,
-        ExpertQuestionLog(agent.database_place("experts")),
+        ExpertQuestionLog(agent.database_place(EXPERT_TABLES)),
         run=agent.submit,
         is_alone=is_for_others is None,
         is_for_others=is_for_others or (lambda _message: False),

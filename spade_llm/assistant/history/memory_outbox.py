@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.core.database import database_at
+from spade_llm.core.database import StoreTables
 from spade_llm.core.errors import (
     Busy,
     DeadlinePassed,
@@ -48,6 +48,7 @@ CREATE TABLE IF NOT EXISTS observations (
 );
 CREATE INDEX IF NOT EXISTS observations_subject ON observations(subject);
 """
+OUTBOX_TABLES = StoreTables(name="outbox", what="the outbox", schema=_SCHEMA)
 _PUT = "INSERT INTO observations(conversation, subject, messages) VALUES (?, ?, ?)"
 _OLDEST = "SELECT id, conversation, subject, messages FROM observations ORDER BY id LIMIT ?"
 _OLDEST_OF = (
@@ -83,7 +84,7 @@ class MemoryOutbox:
     """A durable queue: `put` returns when it is written; `done` removes it."""
 
     def __init__(self, place: DatabasePlace) -> None:
-        self._db = database_at(place, schema=_SCHEMA, what="the outbox")
+        self._db = OUTBOX_TABLES.at(place)
         self.has_mail = asyncio.Event()
 
     async def __aenter__(self) -> Self:

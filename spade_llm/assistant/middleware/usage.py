@@ -29,7 +29,7 @@ from spade_llm.assistant.turn.turn_recorder import (
     recording,
     usage_row,
 )
-from spade_llm.core.database import NO_LIMIT, database_at
+from spade_llm.core.database import NO_LIMIT, StoreTables
 from spade_llm.core.errors import NotFound, StorageFailed
 from spade_llm.core.limits import LruDict
 
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LEDGER_FILES = "usage-*.db"
 """The name that stands for the star is the agent's."""
 MAX_PEERS_A_DAY = 20_000
 """Maximum number of peers counted separately in a day; beyond, the rows of those with the least
@@ -75,6 +74,7 @@ CREATE TABLE IF NOT EXISTS {name} (
 """
 # Groups apart: peers that are dropped beyond the bound still count in theirs.
 _SCHEMA = _TABLE.format(name="usage") + _TABLE.format(name="usage_together")
+USAGE_TABLES = StoreTables(name="usage", what="the record of usage", schema=_SCHEMA)
 _ADD = """INSERT INTO {table} VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT (day, peer) DO UPDATE SET
     turns = {table}.turns + excluded.turns,
     model_calls = {table}.model_calls + excluded.model_calls,
@@ -114,7 +114,7 @@ class UsageLedger:
     ) -> None:
         self._max_peers = max_peers_a_day
         self._clock = clock
-        self._db = database_at(place, schema=_SCHEMA, what="the record of usage")
+        self._db = USAGE_TABLES.at(place)
         self._writes_until_bound = 0
 
     async def __aenter__(self) -> Self:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.assistant.history.conversations import conversation_key_for
-from spade_llm.core.database import DialectSql, database_at
+from spade_llm.core.database import DialectSql, StoreTables
 from spade_llm.core.errors import StorageFailed
 from spade_llm.messaging import CHAT_TEXT, Encoding, bare
 from spade_llm.xmpp.stanzas.message import split_message
@@ -40,6 +40,7 @@ CREATE TABLE IF NOT EXISTS shown (
 CREATE INDEX IF NOT EXISTS shown_peer ON shown(peer);
 CREATE INDEX IF NOT EXISTS shown_request ON shown(place, request);
 """
+SHOWN_TABLES = StoreTables(name="shown", what="the list of shown answers", schema=_SCHEMA)
 # REPLACE gives the row a new number: the answer is the latest of its place again.
 _PUT = DialectSql(
     sqlite="""INSERT OR REPLACE INTO shown(peer, place, asked, request, turn, ids)
@@ -78,7 +79,7 @@ class ShownAnswers:
     """Every method raises StorageFailed if the disk refuses."""
 
     def __init__(self, place: DatabasePlace) -> None:
-        self._db = database_at(place, schema=_SCHEMA, what="the list of shown answers")
+        self._db = SHOWN_TABLES.at(place)
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""

@@ -10,7 +10,11 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.presentation.message_correction import MessageCorrection, ShownAnswers
+from spade_llm.assistant.presentation.message_correction import (
+    SHOWN_TABLES,
+    MessageCorrection,
+    ShownAnswers,
+)
 from spade_llm.assistant.presentation.streaming_message import StreamingMessage, TypingIndicator
 from spade_llm.core.errors import RequestError
 from spade_llm.core.limits import LruDict
@@ -192,7 +196,7 @@ class ReplyPresenter:
         self._agent = agent
         self._options = options
         self._is_command = is_command
-        self.shown = ShownAnswers(agent.database_place("shown"))
+        self.shown = ShownAnswers(agent.database_place(SHOWN_TABLES))
         self._replacing = MessageCorrection(self.shown, retract)
         self._replies = QuotedReplies()
         # Where every answer leaves, also one that was written down before a kill.

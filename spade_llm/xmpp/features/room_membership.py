@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.core.database import database_at
+from spade_llm.core.database import StoreTables
 from spade_llm.core.errors import RequestError
 from spade_llm.xmpp.features.room_state import MAX_NICKS
 from spade_llm.xmpp.stanzas import muc
@@ -35,6 +35,7 @@ CREATE TABLE IF NOT EXISTS rooms (
     inviter TEXT NOT NULL
 );
 """
+ROOM_TABLES = StoreTables(name="rooms", what="the list of rooms", schema=_SCHEMA)
 _ADD = """INSERT INTO rooms(jid, password, inviter) VALUES (?, ?, ?)
     ON CONFLICT (jid) DO UPDATE SET password = excluded.password, inviter = excluded.inviter"""
 _ALL = "SELECT jid, password FROM rooms ORDER BY rowid LIMIT ?"
@@ -77,7 +78,7 @@ class SavedRooms:
 
     def __init__(self, place: DatabasePlace) -> None:
         """A file can be read by its owner only: rooms have passwords."""
-        self._db = database_at(place, schema=_SCHEMA, what="the list of rooms")
+        self._db = ROOM_TABLES.at(place)
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""

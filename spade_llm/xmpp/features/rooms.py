@@ -20,7 +20,13 @@ from spade_llm.core.errors import MalformedContent, RequestError, StorageFailed
 from spade_llm.core.limits import LruDict, SlidingWindow
 from spade_llm.messaging import AclMessage, Encoding, Performative, bare
 from spade_llm.xmpp.features.encryption_hint import encryption_of
-from spade_llm.xmpp.features.room_membership import MAX_ROOMS, KnownRoom, RoomMembership, SavedRooms
+from spade_llm.xmpp.features.room_membership import (
+    MAX_ROOMS,
+    ROOM_TABLES,
+    KnownRoom,
+    RoomMembership,
+    SavedRooms,
+)
 from spade_llm.xmpp.features.room_state import PER_MINUTE, RoomAnswerDecision, RoomState
 from spade_llm.xmpp.stanzas import message as codec
 from spade_llm.xmpp.stanzas import muc
@@ -81,7 +87,7 @@ class Rooms:
         self._options = options
         self._say = say
         self._nick = options.nick or agent.roster.nick or str(agent.jid.local)
-        self.invited_to = SavedRooms(agent.database_place("rooms"))
+        self.invited_to = SavedRooms(agent.database_place(ROOM_TABLES))
         self._accepting = asyncio.Lock()
         self._pending: set[str] = set()
         """Rooms of invitations that wait for the list of rooms."""
