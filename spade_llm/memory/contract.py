@@ -619,7 +619,7 @@ class ConsentingPerson:
 
 
 class ReflectionKind(StrEnum):
-    """What a reflection does."""
+    """Kind of change by a reflection."""
 
     CLOSED = "closed"
     """A fact that a later one contradicts is closed."""
@@ -658,7 +658,7 @@ class ReflectionChanges:
     closed: tuple[FactPair, ...] = ()
     merged: tuple[FactPair, ...] = ()
     summaries: Mapping[str, MemoryDraft] = field(default_factory=dict)
-    """By theme, each with its sources."""
+    """Summaries by theme, each with its sources."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

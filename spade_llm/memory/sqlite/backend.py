@@ -4,36 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.memory import validation
 from spade_llm.memory.sqlite import embedding, maintenance, queries
 from spade_llm.memory.sqlite.access_counter import AccessCounter, MessageAliases
-from spade_llm.memory.sqlite.connection import (
-    InlineReader,
-    ReaderPool,
-    SqliteThread,
-    explain_error,
-    make_file_private,
-)
+from spade_llm.memory.sqlite.connection import InlineReader, ReaderPool
 from spade_llm.memory.sqlite.embedding import EmbeddingWorker
 from spade_llm.memory.sqlite.group_commit import GroupCommit
 from spade_llm.memory.sqlite.index_cache import IndexRanker
 from spade_llm.memory.sqlite.learning_store import SQLiteLearningStore
-from spade_llm.memory.sqlite.migrations import migrate
 from spade_llm.memory.sqlite.rows import to_microseconds
+from spade_llm.memory.sqlite.sqlite_connection import MemoryFile
 from spade_llm.memory.sqlite.store import SQLiteMemoryStore
 from spade_llm.memory.sqlite.subject_store import SQLiteSubjectStore
 from spade_llm.memory.validation import check_name, normalize_subject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from spade_llm.memory.sqlite.connection import Transaction
@@ -43,22 +35,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-IN_MEMORY = ":memory:"
-
-READERS = 2
-"""Number of reader connections; more are not faster, since one thread at a time runs Python."""
-
-WRITER_PRAGMAS = (
-    # Readers go on while the writer commits.
-    "PRAGMA journal_mode = WAL",
-    # In WAL mode NORMAL syncs at checkpoints only: a power cut would lose acknowledged writes.
-    "PRAGMA synchronous = FULL",
-    # Overwrites what is deleted: what is forgotten must not stay in free pages.
-    "PRAGMA secure_delete = ON",
-)
-
-READER_PRAGMAS = ("PRAGMA query_only = ON",)
 
 SHORT_TERM_TTL_S = 86_400.0
 
@@ -92,6 +68,7 @@ class SQLiteMemoryBackend:
         is_reindexing: bool = False,
     ) -> None:
         self.path = Path(path)
+        self._place = MemoryFile(self.path)
         self.now = now
         self.short_term_ttl_s = short_term_ttl_s
         self.is_learned_from = is_learned_from
@@ -105,7 +82,7 @@ class SQLiteMemoryBackend:
         self._resources = AsyncExitStack()
         self._writer: GroupCommit | None = None
         self._readers: ReaderPool | None = None
-        self._inline_connection: InlineReader | None = None
+        self._inline: InlineReader | None = None
         self.access_counter = AccessCounter(self)
         self.message_aliases = MessageAliases()
 
@@ -171,20 +148,14 @@ class SQLiteMemoryBackend:
         async with self._opening:
             if self._writer is not None:
                 return self
-            try:
-                async with AsyncExitStack() as stack:
-                    await self._open(stack)
-                    self._resources = stack.pop_all()
-            except sqlite3.Error as error:
-                reason = explain_error(error) or "SQLite cannot open it"
-                raise ConfigurationError(
-                    f"{str(self.path)!r}: {reason}; check the path and its rights"
-                ) from error
+            async with AsyncExitStack() as stack:
+                await self._open(stack)
+                self._resources = stack.pop_all()
             try:
                 await self.purge()
             except StorageFailed as error:
                 # A file that cannot be written can still be read.
-                logger.warning("%s could not be purged: %s", self.path, error)
+                logger.warning("%s could not be purged: %s", self._place.name, error)
         return self
 
     async def close(self) -> None:
@@ -192,7 +163,7 @@ class SQLiteMemoryBackend:
         async with self._opening:
             self.access_counter.write()
             # At once: whatever is asked while the rest ends is refused.
-            self._writer = self._readers = self._inline_connection = self._worker = None
+            self._writer = self._readers = self._inline = self._worker = None
             await self._resources.aclose()
 
     async def __aenter__(self) -> Self:
@@ -226,10 +197,10 @@ class SQLiteMemoryBackend:
             StorageFailed: the file is closed or could not be read.
             ServiceError: the operation refuses.
         """
-        if self._inline_connection is not None:
+        if self._inline is not None:
             # A locked file must not stop the loop: a reader's thread waits for the lock instead.
             with suppress(BlockingIOError):
-                return self._inline_connection.read(operation)
+                return self._inline.read(operation)
         return await self._read(operation)
 
     async def write(self, operation: Callable[[Transaction], T]) -> T:
@@ -258,31 +229,14 @@ class SQLiteMemoryBackend:
         return await self._readers.read(operation)
 
     async def _open(self, stack: AsyncExitStack) -> None:
-        # SQLite's own memory databases cannot be read beside a writer without blocking it.
-        path = self.path
-        if str(path) == IN_MEMORY:
-            path = Path(stack.enter_context(TemporaryDirectory())) / "memory.db"
-        # Before SQLite makes it by the umask; log and shared memory get the rights of the file.
-        make_file_private(path)
-        thread = await _open_thread(stack, path, "memory-writer", WRITER_PRAGMAS)
-        await thread.run(lambda connection: migrate(connection, path=str(path)))
-        # After the migration: foreign keys must be off while tables are rebuilt, and cannot be
-        # switched inside its transaction.
-        await thread.run(lambda connection: connection.execute("PRAGMA foreign_keys = ON"))
-        readers = ReaderPool(
-            [
-                await _open_thread(stack, path, "memory-reader", READER_PRAGMAS)
-                for _ in range(READERS)
-            ]
-        )
-        writer = GroupCommit(thread, on_commit=self._changed)
-        # Undone in reverse: reads end, queued writes are committed, then the threads close.
+        opened = await self._place.open(stack)
+        readers = ReaderPool(opened.readers, max_wait_s=opened.max_wait_s)
+        writer = GroupCommit(opened.writer, on_commit=self._committed)
+        # Undone in reverse: reads end, queued writes are committed, then the connections close.
         stack.push_async_callback(writer.close)
         stack.push_async_callback(readers.drain)
-        inline_reader = InlineReader(path, pragmas=READER_PRAGMAS)
-        stack.callback(inline_reader.close)
         # Before what follows, which reads through them.
-        self._readers, self._writer, self._inline_connection = readers, writer, inline_reader
+        self._readers, self._writer, self._inline = readers, writer, opened.inline
         await stack.enter_async_context(self.ranker)
         if self._embedder is not None:
             await self._refuse_other_models(self._embedder.name)
@@ -295,25 +249,18 @@ class SQLiteMemoryBackend:
         others = await self.read(lambda tx: embedding.other_vector_models(tx, model))
         if others and not self._is_reindexing:
             raise ConfigurationError(
-                f"{str(self.path)!r} has vectors of {others[0]!r}, and this agent uses {model!r}:"
+                f"{self._place.name} has vectors of {others[0]!r}, and this agent uses {model!r}:"
                 " run `spade-llm memory reindex`, or set `embeddings` back"
             )
 
-    def _changed(self, transaction: Transaction) -> None:
-        for owner, keys in transaction.accessed.items():
-            self.ranker.accessed(owner, keys)
-        for owner, keys in transaction.changed.items():
-            self.ranker.changed(owner, keys)
-            if self._worker is not None:
-                self._worker.enqueue(keys)
+    def _committed(self, transactions: Sequence[Transaction], versions: Mapping[str, int]) -> None:
+        for transaction in transactions:
+            for owner, keys in transaction.accessed.items():
+                self.ranker.accessed(owner, keys)
+            for owner, keys in transaction.changed.items():
+                self.ranker.changed(owner, keys)
+                if self._worker is not None:
+                    self._worker.enqueue(keys)
 
     def _is_behind(self) -> bool:
         return self._worker is not None and self._worker.is_behind
-
-
-async def _open_thread(
-    stack: AsyncExitStack, path: Path, name: str, pragmas: Sequence[str]
-) -> SqliteThread:
-    thread = await SqliteThread.open(path, name=name, pragmas=pragmas)
-    stack.push_async_callback(thread.close)
-    return thread

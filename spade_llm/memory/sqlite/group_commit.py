@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from spade_llm.core.errors import Busy, ServiceError, StorageFailed
-from spade_llm.memory.sqlite.connection import Transaction, storage_failed
+from spade_llm.memory.sqlite.connection import StorageUnavailable, Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from spade_llm.memory.sqlite.connection import SqliteThread
+    from spade_llm.memory.sqlite.connection import Connection, DatabaseThread
 
 logger = logging.getLogger(__name__)
 
@@ -27,13 +25,11 @@ MAX_QUEUED = 1024
 MAX_BATCH = 256
 """Maximum number of writes in one transaction."""
 
-TRUNCATE_WAL = "PRAGMA wal_checkpoint (TRUNCATE)"
-BUSY_TIMEOUT = "PRAGMA busy_timeout"
-BUSY_TIMEOUT_MS = 250
-"""Timeout in milliseconds of the single wait for the write-ahead log. By then own reads have mostly
+ERASE_TIMEOUT_S = 0.25
+"""Timeout in seconds of the single wait for the write-ahead log. By then own reads have mostly
 ended; with a longer wait, a long read of another process (an export) would delay every write."""
-TRUNCATE_RETRY_S = 0.5
-"""Interval in seconds for truncating the log again, even if nothing is written."""
+ERASE_RETRY_S = 0.5
+"""Interval in seconds for erasing again, even if nothing is written."""
 
 
 class _QueuedWrite(Generic[T]):
@@ -46,7 +42,7 @@ class _QueuedWrite(Generic[T]):
         self.transaction: Transaction | None = None
         self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
-    def run(self, connection: sqlite3.Connection) -> None:
+    def run(self, connection: Connection) -> None:
         """Run the operation. A refusal before any change is kept for the caller; other errors are
         raised."""
         self._refusal, self.transaction = None, Transaction(connection)
@@ -79,20 +75,23 @@ class GroupCommit:
     Open it inside the running loop; `close` commits what is queued.
 
     Args:
-        on_commit: called with the transaction of each write before it is acknowledged.
+        on_commit: called with the transactions of a group before they are acknowledged, and the new
+            versions of changed owners.
     """
 
     def __init__(
         self,
-        thread: SqliteThread,
+        thread: DatabaseThread[Any],
         *,
-        on_commit: Callable[[Transaction], None] = lambda transaction: None,
+        on_commit: Callable[[Sequence[Transaction], Mapping[str, int]], None] = (
+            lambda transactions, versions: None
+        ),
     ) -> None:
         self._thread = thread
         self._on_commit = on_commit
         self._queue: asyncio.Queue[_QueuedWrite[Any] | None] = asyncio.Queue(MAX_QUEUED)
         self._is_closed = False
-        self._must_truncate_wal = False
+        self._must_erase = False
         self._task = asyncio.create_task(self._run(), name="memory-writer")
 
     async def write(self, operation: Callable[[Transaction], T]) -> T:
@@ -169,11 +168,11 @@ class GroupCommit:
         return batch
 
     async def _next_write(self) -> _QueuedWrite[Any] | None:
-        while self._must_truncate_wal:
+        while self._must_erase:
             with suppress(TimeoutError):
-                async with asyncio.timeout(TRUNCATE_RETRY_S):
+                async with asyncio.timeout(ERASE_RETRY_S):
                     return await self._queue.get()
-            await self._truncate_wal(timeout_ms=0)
+            await self._erase_deleted(timeout_s=0)
         return await self._queue.get()
 
     async def _commit(self, writes: Sequence[_QueuedWrite[Any]]) -> None:
@@ -185,61 +184,47 @@ class GroupCommit:
         await asyncio.wait([attempt])
         failure = attempt.exception()
         # If another program has the file, each write alone would wait for it as often, in vain.
-        is_locked = getattr(failure, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+        is_unavailable = isinstance(failure, StorageUnavailable)
         if failure is None:
-            await self._acknowledge(writes)
-        elif len(writes) == 1 or is_locked:
+            await self._acknowledge(writes, attempt.result())
+        elif len(writes) == 1 or is_unavailable:
             # A bug is raised to its caller, and the writer goes on for the others.
-            error = storage_failed(failure) if isinstance(failure, sqlite3.Error) else failure
             for write in writes:
-                write.fail(error)
+                write.fail(failure)
         else:
             for write in writes:
                 await self._commit([write])
 
-    async def _acknowledge(self, writes: Sequence[_QueuedWrite[Any]]) -> None:
+    async def _acknowledge(
+        self, writes: Sequence[_QueuedWrite[Any]], versions: Mapping[str, int]
+    ) -> None:
         transactions = [write.transaction for write in writes if write.transaction is not None]
-        for transaction in transactions:
-            # Before any acknowledgement: a search that follows a write must find it.
-            self._on_commit(transaction)
+        # Before any acknowledgement: a search that follows a write must find it.
+        self._on_commit(transactions, versions)
         if any(transaction.is_erasing for transaction in transactions):
-            await self._truncate_wal(timeout_ms=BUSY_TIMEOUT_MS)
-        elif self._must_truncate_wal:
-            await self._truncate_wal(timeout_ms=0)
+            await self._erase_deleted(timeout_s=ERASE_TIMEOUT_S)
+        elif self._must_erase:
+            await self._erase_deleted(timeout_s=0)
         for write in writes:
             write.acknowledge()
 
-    async def _truncate_wal(self, *, timeout_ms: int) -> None:
-        emptied = partial(_has_truncated_wal, timeout_ms=timeout_ms)
-        self._must_truncate_wal = not await self._thread.run(emptied)
+    async def _erase_deleted(self, *, timeout_s: float) -> None:
+        self._must_erase = not await self._thread.run(
+            lambda connection: connection.erase_deleted(timeout_s=timeout_s)
+        )
 
 
-def _commit_together(connection: sqlite3.Connection, writes: Sequence[_QueuedWrite[Any]]) -> None:
+def _commit_together(
+    connection: Connection, writes: Sequence[_QueuedWrite[Any]]
+) -> Mapping[str, int]:
     """Run writes in one transaction. If one raises, all are undone and its error is raised."""
-    try:
-        # Takes the lock at once: a transaction that reads first and then writes may fail with
-        # SQLITE_BUSY_SNAPSHOT, for which no timeout helps.
-        connection.execute("BEGIN IMMEDIATE")
+
+    def run() -> Sequence[Transaction]:
         for write in writes:
             write.run(connection)
-        connection.execute("COMMIT")
-    finally:
-        # No effect after COMMIT; one that failed may leave the transaction open.
-        connection.rollback()
+        return [write.transaction for write in writes if write.transaction is not None]
 
-
-def _has_truncated_wal(connection: sqlite3.Connection, *, timeout_ms: int) -> bool:
-    """Truncate the write-ahead log; False if a reader prevented it: it is tried again."""
-    ((usual_ms,),) = connection.execute(BUSY_TIMEOUT).fetchall()
-    connection.execute(f"{BUSY_TIMEOUT} = {timeout_ms}")
-    try:
-        ((is_busy, _, _),) = connection.execute(TRUNCATE_WAL).fetchall()
-    except sqlite3.Error as error:
-        logger.warning("the memory's write-ahead log could not be truncated: %s", error)
-        return False
-    finally:
-        connection.execute(f"{BUSY_TIMEOUT} = {usual_ms}")
-    return not is_busy
+    return connection.write(run)
 
 
 def _log_failure(done: asyncio.Future[object]) -> None:

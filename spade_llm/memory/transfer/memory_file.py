@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments, StorageFailed
-from spade_llm.memory.sqlite.connection import explain_error
 from spade_llm.memory.sqlite.schema import SCHEMA_VERSION
+from spade_llm.memory.sqlite.sqlite_connection import SqliteConnection, explain_error
 from spade_llm.memory.transfer import json_lines
 from spade_llm.search.terms import content_hash, encode_terms
 
@@ -336,7 +336,7 @@ def verify_memory_file(path: Path) -> list[str]:
 
 
 @contextmanager
-def open_memory_file(path: Path, *, is_read_only: bool = False) -> Iterator[sqlite3.Connection]:
+def open_memory_file(path: Path, *, is_read_only: bool = False) -> Iterator[SqliteConnection]:
     """Open a memory file of this schema version. Raises StorageFailed, also for errors in the
     block."""
     # Without `c` for create: a wrong path is an error, not a new and empty memory.
@@ -348,6 +348,7 @@ def open_memory_file(path: Path, *, is_read_only: bool = False) -> Iterator[sqli
                 uri=True,
                 timeout=LOCK_WAIT_S,
                 isolation_level=None,
+                factory=SqliteConnection,
             )
         ) as connection:
             # Off by default, for each connection.

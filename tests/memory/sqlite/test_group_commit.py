@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
 from spade_llm.core.errors import Busy, StorageFailed
-from spade_llm.memory.sqlite.connection import SqliteThread
+from spade_llm.memory.sqlite.connection import DatabaseThread
 from spade_llm.memory.sqlite.group_commit import MAX_QUEUED, GroupCommit
+from spade_llm.memory.sqlite.sqlite_connection import SqliteConnection, open_connection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -19,18 +21,22 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.sqlite.connection import Transaction
 
+SqliteFileThread: TypeAlias = DatabaseThread[SqliteConnection]
+
 PRAGMAS = ("CREATE TABLE number (n INTEGER UNIQUE) STRICT",)
 
 
 @pytest.fixture
-async def thread(tmp_path: Path) -> AsyncIterator[SqliteThread]:
-    thread = await SqliteThread.open(tmp_path / "t.db", name="test", pragmas=PRAGMAS)
+async def thread(tmp_path: Path) -> AsyncIterator[SqliteFileThread]:
+    thread = await DatabaseThread.open(
+        partial(open_connection, tmp_path / "t.db", PRAGMAS), name="test"
+    )
     yield thread
     await thread.close()
 
 
 @pytest.fixture
-async def writer(thread: SqliteThread) -> AsyncIterator[GroupCommit]:
+async def writer(thread: SqliteFileThread) -> AsyncIterator[GroupCommit]:
     writer = GroupCommit(thread)
     yield writer
     await writer.close()
@@ -45,7 +51,7 @@ def insert(*numbers: int) -> Callable[[Transaction], int]:
     return operation
 
 
-async def stored(thread: SqliteThread) -> list[int]:
+async def stored(thread: SqliteFileThread) -> list[int]:
     rows = await thread.run(
         lambda connection: connection.execute("SELECT n FROM number ORDER BY n").fetchall()
     )
@@ -53,7 +59,7 @@ async def stored(thread: SqliteThread) -> list[int]:
 
 
 async def test_a_bad_write_is_undone_whole_and_fails_no_other(
-    thread: SqliteThread, writer: GroupCommit
+    thread: SqliteFileThread, writer: GroupCommit
 ) -> None:
     good, bad, late = await asyncio.gather(
         writer.write(insert(1)),
@@ -68,7 +74,7 @@ async def test_a_bad_write_is_undone_whole_and_fails_no_other(
 
 
 async def test_writes_that_wait_share_a_transaction(
-    thread: SqliteThread, writer: GroupCommit
+    thread: SqliteFileThread, writer: GroupCommit
 ) -> None:
     statements: list[str] = []
     await thread.run(lambda connection: connection.set_trace_callback(statements.append))
@@ -91,7 +97,7 @@ async def test_a_full_queue_refuses_instead_of_growing(writer: GroupCommit) -> N
 
 
 async def test_a_write_whose_caller_left_is_written_all_the_same(
-    thread: SqliteThread, writer: GroupCommit
+    thread: SqliteFileThread, writer: GroupCommit
 ) -> None:
     leaving = asyncio.create_task(writer.write(insert(1)))
     await asyncio.sleep(0)
@@ -114,7 +120,7 @@ async def test_a_later_write_that_fails_is_only_logged(
 
 
 async def test_a_transaction_that_cannot_commit_fails_all_its_writes(
-    thread: SqliteThread, writer: GroupCommit, tmp_path: Path
+    thread: SqliteFileThread, writer: GroupCommit, tmp_path: Path
 ) -> None:
     await thread.run(lambda connection: connection.execute("PRAGMA busy_timeout = 0"))
     with closing(sqlite3.connect(tmp_path / "t.db", isolation_level=None)) as other:
@@ -130,7 +136,7 @@ async def test_a_transaction_that_cannot_commit_fails_all_its_writes(
 
 
 async def test_a_mistake_in_one_write_reaches_its_asker_and_nobody_else(
-    writer: GroupCommit, thread: SqliteThread
+    writer: GroupCommit, thread: SqliteFileThread
 ) -> None:
     def mistaken(file: Transaction) -> int:
         file.count("INSERT INTO number VALUES (9)")
