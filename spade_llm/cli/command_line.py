@@ -202,6 +202,7 @@ def build_parser() -> argparse.ArgumentParser:
     usage.add_argument("--database", metavar="URL", help=DATABASE_HELP)
     _add_invite(commands)
     _add_token(commands)
+    _add_storage(commands)
     _add_doctor(commands)
     _add_host(commands)
     _add(commands, "health", "Exit with 0 if the agents on this data are healthy.")
@@ -455,6 +456,19 @@ def _add_account(commands: Commands[argparse.ArgumentParser]) -> None:
         action="store_true",
         help="set a new password for an existing account; a running agent rereads its own",
     )
+
+
+def _add_storage(commands: Commands[argparse.ArgumentParser]) -> None:
+    storage = commands.add_parser("storage", help="Move agents' small databases to PostgreSQL.")
+    actions = storage.add_subparsers(dest="action", required=True, metavar="ACTION")
+    help = "Copy small databases from files to PostgreSQL, or back, and verify the copy."
+    move = _add(actions, "move", help)
+    add = move.add_argument
+    add("--to", choices=("database", "files"), required=True, help="where they are copied to")
+    add("--database", metavar="URL", help="PostgreSQL (default: $SPADE_LLM_DATABASE)")
+    add("--agent", metavar="JID", help="only this agent (default: all with a folder)")
+    add("--dry-run", action="store_true", help="only show what would be copied")
+    add("--replace", action="store_true", help="overwrite rows that were not copied there before")
 
 
 def _add_invite(commands: Commands[argparse.ArgumentParser]) -> None:

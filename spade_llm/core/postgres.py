@@ -64,6 +64,7 @@ _CONFIGURE = """SELECT set_config('search_path', %s, false),
     set_config('idle_in_transaction_session_timeout', %s, false)"""
 _TIMEOUT = "SELECT set_config('statement_timeout', %s, false)"
 _HAS_VERSIONS = "SELECT to_regclass('store_versions') IS NOT NULL"
+_STORES = "SELECT store FROM store_versions"
 _VERSION = "SELECT version FROM store_versions WHERE store = %s"
 _SET_VERSION = """INSERT INTO store_versions(store, version) VALUES (%s, %s)
     ON CONFLICT (store) DO UPDATE SET version = excluded.version"""
@@ -297,6 +298,21 @@ class PostgresServer:
                 " start the agent once with the owner's role"
             )
         return False
+
+    async def stores(self) -> frozenset[str]:
+        """`what` of the stores that have tables in the agent's schema. Raises
+        ConfigurationError."""
+        import psycopg
+
+        try:
+            async with asyncio.timeout(OPEN_TIMEOUT_S), self.connection() as connection:
+                row = await (await connection.execute(_HAS_VERSIONS)).fetchone()
+                if row is None or not row[0]:
+                    return frozenset()
+                found = await (await connection.execute(_STORES)).fetchall()
+        except (TimeoutError, psycopg.Error) as error:
+            raise self._unusable(self._reason(error)) from None
+        return frozenset(str(name) for (name,) in found)
 
     async def create_tables(self, what: str, statements: Sequence[str], version: int) -> None:
         """Create or extend the tables of a store, unless these statements were executed before.

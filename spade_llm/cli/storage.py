@@ -1,0 +1,147 @@
+"""`spade-llm storage move`: agents' small databases from files to PostgreSQL, and back."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from spade_llm.assistant.delegation.expert_question_log import EXPERT_TABLES
+from spade_llm.assistant.feedback import FEEDBACK_TABLES
+from spade_llm.assistant.history.memory_outbox import OUTBOX_TABLES
+from spade_llm.assistant.middleware.usage import USAGE_TABLES
+from spade_llm.assistant.presentation.message_correction import SHOWN_TABLES
+from spade_llm.cli.context import agent_directories, data_directory, default_database, is_named
+from spade_llm.cli.output import note, show
+from spade_llm.cli.terminal import progress_bar
+from spade_llm.core import directory_lock
+from spade_llm.core.database_copy import copy_store
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.postgres import PostgresServer
+from spade_llm.core.settings import DATABASE_VARIABLE
+from spade_llm.gateway.database import GATEWAY_TABLES
+from spade_llm.messaging.answer_log import ANSWER_TABLES
+from spade_llm.xmpp.features.room_membership import ROOM_TABLES
+from spade_llm.xmpp.invitations import INVITATION_TABLES
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from spade_llm.core.database import DatabasePlace, DatabaseUrl, StoreTables
+
+STORES = (
+    ANSWER_TABLES,
+    EXPERT_TABLES,
+    FEEDBACK_TABLES,
+    GATEWAY_TABLES,
+    INVITATION_TABLES,
+    OUTBOX_TABLES,
+    ROOM_TABLES,
+    SHOWN_TABLES,
+    USAGE_TABLES,
+)
+"""Stores of all kinds of agents; each agent has some of them."""
+
+
+def main(options: argparse.Namespace) -> int:
+    return asyncio.run(_move(options))
+
+
+async def _move(options: argparse.Namespace) -> int:
+    address = default_database(options)
+    if address is None:
+        raise ConfigurationError(f"name the database with --database, or ${DATABASE_VARIABLE}")
+    homes = _agent_homes(options)
+    unfinished = [home.name for home in homes if not await _move_agent(home, address, options)]
+    if unfinished and not options.dry_run:
+        raise ConfigurationError(
+            f"not finished: {', '.join(unfinished)} is running, or has written meanwhile: stop it,"
+            " and run this command again, which copies only what has changed"
+        )
+    return 0
+
+
+def _agent_homes(options: argparse.Namespace) -> list[Path]:
+    """Folders of the agents. Raises ConfigurationError: there is none."""
+    data = data_directory(options)
+    homes = agent_directories(data)
+    if options.agent is None:
+        if not homes:
+            raise ConfigurationError(f"no agent has run with the data directory {str(data)!r}")
+        return homes
+    named = [home for home in homes if is_named(home.name, options.agent)]
+    if len(named) > 1:
+        names = ", ".join(home.name for home in named)
+        raise ConfigurationError(f"several agents match ({names}): give the full JID")
+    if not named and options.to == "files" and "@" in options.agent:
+        return [data / "agents" / options.agent]
+    if not named:
+        known = ", ".join(home.name for home in homes) or "none"
+        raise ConfigurationError(
+            f"no agent {options.agent!r} has run with the data directory {str(data)!r} (known:"
+            f" {known}): name it with --data"
+        )
+    return named
+
+
+async def _move_agent(home: Path, address: DatabaseUrl, options: argparse.Namespace) -> bool:
+    """Copy the stores of one agent. True: all were verified, and the agent did not run."""
+    local = home.name.partition("@")[0]
+    source = "files" if options.to == "database" else "database"
+    are_verified = []
+    with _stopped(home, options) as is_stopped:
+        async with PostgresServer(address, agent=home.name) as server:
+            in_database = await server.stores()
+            for store in STORES:
+                path = home / store.file_name(local)
+                exists = {"files": path.exists(), "database": store.what in in_database}
+                if not exists[source]:
+                    continue
+                places: dict[str, DatabasePlace] = {"files": path, "database": server}
+                if options.dry_run and not exists[options.to]:
+                    places[options.to] = None  # In RAM: a dry run creates no tables.
+                are_verified += await _copy(home.name, store, places, source, options)
+    if not are_verified:
+        note(options, f"{home.name} has no small databases to copy")
+    return is_stopped and all(are_verified)
+
+
+async def _copy(
+    agent: str,
+    store: StoreTables,
+    places: Mapping[str, DatabasePlace],
+    source: str,
+    options: argparse.Namespace,
+) -> list[bool]:
+    """Copy one store, and show its tables; return for each if it was verified."""
+    with progress_bar(store.name) as progress:
+        tables = await copy_store(
+            store,
+            places[source],
+            places[options.to],
+            is_dry_run=options.dry_run,
+            may_replace=options.replace,
+            progress=progress,
+        )
+    for table in tables:
+        if options.dry_run:
+            state = f"{table.written} to copy"
+        else:
+            state = f"{table.written} copied, {'verified' if table.is_verified else 'DIFFERENT'}"
+        record = {"agent": agent, "store": store.name, "is_dry_run": options.dry_run}
+        text = f"{agent}  {store.name}/{table.name}: {table.rows} rows, {state}"
+        show(options, record | asdict(table), text)
+    return [table.is_verified for table in tables]
+
+
+@contextmanager
+def _stopped(home: Path, options: argparse.Namespace) -> Iterator[bool]:
+    """Keeps the agent from starting while its stores are copied. False: it runs, and is read."""
+    if options.dry_run or directory_lock.is_locked(home):
+        yield options.dry_run
+        return
+    with directory_lock.lock_directory(home, what=f"{home.name} with this data"):
+        yield True

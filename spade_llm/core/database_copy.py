@@ -1,0 +1,297 @@
+"""Copy of a store's tables from one database to another (SQLite file, PostgreSQL), verified.
+
+A table is compared page by page in the order of its key, and only pages that differ are written, so
+that another run continues a copy that was interrupted, or adds what has changed since.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from spade_llm.core.database import DialectSql, StoreTables
+from spade_llm.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from spade_llm.core.database import Database, DatabasePlace, Row
+
+    OnProgress: TypeAlias = Callable[[int, int], None]
+    """Called with the number of rows that were compared or copied, and of all."""
+
+PAGE_ROWS = 200
+"""Rows of a page; a store's longest rows have some 100 KB."""
+INSERTED_ROWS = 50
+"""Rows of one INSERT."""
+
+COPY_TABLES = StoreTables(
+    name="copies",
+    what="the record of copied tables",
+    is_named_by_agent=False,
+    schema="""CREATE TABLE IF NOT EXISTS copied_tables (
+    name TEXT PRIMARY KEY,
+    digest TEXT NOT NULL
+) WITHOUT ROWID;""",
+)
+"""Digests of tables that a copy has written into this database; empty while it is written."""
+_DIGEST = "SELECT digest FROM copied_tables WHERE name = ?"
+_SET_DIGEST = """INSERT INTO copied_tables(name, digest) VALUES (?1, ?2)
+    ON CONFLICT (name) DO UPDATE SET digest = ?2"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLayout:
+    """Table of a store, as both databases have it."""
+
+    name: str
+    columns: tuple[str, ...]
+    """With `rowid`, if the table has one besides its key: the order of its rows may matter."""
+    key: tuple[str, ...]
+    number: str
+    """Column whose values the database assigns; empty: there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableState:
+    rows: int
+    digest: str
+    """SHA-256 of the rows in the order of their key; the same for equal rows in both databases."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedTable:
+    name: str
+    rows: int
+    """Rows in the source."""
+    written: int
+    """Rows of the pages that differed; a dry run does not write them."""
+    is_verified: bool
+    """Both have the same rows, read again after the copy; False with a dry run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KeyRange:
+    """Range of keys: beyond `after` and up to `until`; None: no limit."""
+
+    after: Row | None = None
+    until: Row | None = None
+    rows: int = 0
+
+    def condition(self, table: TableLayout) -> tuple[str, tuple[object, ...]]:
+        """WHERE clause, and its values."""
+        key, mark = (f"({', '.join(one)})" for one in (table.key, "?" * len(table.key)))
+        limits = [(f"{key} > {mark}", self.after), (f"{key} <= {mark}", self.until)]
+        given = [(clause, row) for clause, row in limits if row is not None]
+        where = " AND ".join(clause for clause, _ in given)
+        values = tuple(value for _, row in given for value in row)
+        return (f" WHERE {where}" if where else ""), values
+
+
+def tables_of(store: StoreTables) -> list[TableLayout]:
+    """Tables that the store's SQL creates, in the order of their names."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(store.schema)
+        for column in store.added_columns:
+            table, name, kind = column.split(maxsplit=2)
+            known = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
+            if name not in known:
+                database.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
+        names = database.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+            " ORDER BY name"
+        ).fetchall()
+        return [_table(database, name) for (name,) in names]
+
+
+def _table(database: sqlite3.Connection, name: str) -> TableLayout:
+    columns = database.execute(f"PRAGMA table_info({name})").fetchall()
+    key = tuple(column for _, column, _, _, _, at in sorted(columns, key=lambda one: one[5]) if at)
+    names = tuple(column for _, column, *_ in columns)
+    (has_no_rowid,) = database.execute(
+        "SELECT wr FROM pragma_table_list WHERE name = ?", (name,)
+    ).fetchone()
+    if has_no_rowid:
+        return TableLayout(name=name, columns=names, key=key, number="")
+    kinds = {column: kind for _, column, kind, *_ in columns}
+    if len(key) == 1 and kinds[key[0]] == "INTEGER":
+        return TableLayout(name=name, columns=names, key=key, number=key[0])
+    return TableLayout(name=name, columns=(*names, "rowid"), key=key or ("rowid",), number="rowid")
+
+
+async def copy_store(
+    store: StoreTables,
+    source: DatabasePlace,
+    target: DatabasePlace,
+    *,
+    is_dry_run: bool = False,
+    may_replace: bool = False,
+    progress: OnProgress | None = None,
+) -> list[CopiedTable]:
+    """Make the tables of a store at `target` equal to those at `source`.
+
+    `may_replace`: tables of the target that no copy has written, or that were changed after it, are
+    overwritten, too.
+
+    Raises:
+        ConfigurationError: a place cannot be used, or the target's rows are not those of a copy.
+        StorageFailed: a database does not answer.
+    """
+    read, write, record = store.at(source), store.at(target), COPY_TABLES.at(_beside(target))
+    opened: list[Database] = []
+    try:
+        for database in (read, write, record):
+            await database.open()
+            opened.append(database)
+        if not may_replace:
+            for table in tables_of(store):
+                await _check_replaceable(store, table, write, record)
+        return [
+            await _copy_table(table, read, write, record, is_dry_run=is_dry_run, progress=progress)
+            for table in tables_of(store)
+        ]
+    finally:
+        for database in opened:
+            await database.close()
+
+
+def _beside(target: DatabasePlace) -> DatabasePlace:
+    """Place of the record: the target's server, or a file in its folder."""
+    return target.with_name(COPY_TABLES.file_name("")) if isinstance(target, Path) else target
+
+
+async def _check_replaceable(
+    store: StoreTables, table: TableLayout, target: Database, record: Database
+) -> None:
+    state = await table_state(target, table)
+    if not state.rows:
+        return
+    found = await record.execute(_DIGEST, table.name)
+    if not found or found[0][0] not in ("", state.digest):
+        how = "that were changed since they were copied" if found else "that no copy has written"
+        raise ConfigurationError(
+            f"{store.what}: the target has {state.rows} rows of its own in {table.name!r}, {how}:"
+            " nothing was copied; --replace overwrites them"
+        )
+
+
+async def _copy_table(
+    table: TableLayout,
+    source: Database,
+    target: Database,
+    record: Database,
+    *,
+    is_dry_run: bool,
+    progress: OnProgress | None,
+) -> CopiedTable:
+    found = await _different_ranges(table, source, target, progress)
+    written = sum(one.rows for one in found)
+    if is_dry_run:
+        ((rows,),) = await source.execute(f"SELECT count(*) FROM {table.name}")
+        return CopiedTable(name=table.name, rows=int(str(rows)), written=written, is_verified=False)
+    await record.execute(_SET_DIGEST, table.name, "")
+    # All old rows first: one of a later page may have a value that must be unique.
+    for one in found:
+        where, values = one.condition(table)
+        await target.execute(f"DELETE FROM {table.name}{where}", *values)
+    for one in found:
+        await _insert(target, table, await _page(source, table, one))
+    if table.number:
+        await target.execute(_next_number(table))
+    wanted, state = await table_state(source, table), await table_state(target, table)
+    if state == wanted:
+        await record.execute(_SET_DIGEST, table.name, state.digest)
+    return CopiedTable(
+        name=table.name, rows=wanted.rows, written=written, is_verified=state == wanted
+    )
+
+
+async def _different_ranges(
+    table: TableLayout, source: Database, target: Database, progress: OnProgress | None
+) -> list[_KeyRange]:
+    """Ranges of keys, a page of the source each, whose rows are not the same in both."""
+    ((total,),) = await source.execute(f"SELECT count(*) FROM {table.name}")
+    found: list[_KeyRange] = []
+    rows = 0
+    after: Row | None = None
+    while True:
+        page = await _page(source, table, _KeyRange(after=after))
+        is_last = len(page) < PAGE_ROWS
+        until = None if is_last else _key(table, page[-1])
+        one = _KeyRange(after=after, until=until, rows=len(page))
+        if await _page(target, table, one) != page:
+            found.append(one)
+        rows += len(page)
+        if progress is not None:
+            progress(rows, max(int(str(total)), rows))
+        if is_last:
+            return found
+        after = until
+
+
+async def table_state(database: Database, table: TableLayout) -> TableState:
+    """Number and digest of a table's rows. Raises StorageFailed."""
+    digest, rows = hashlib.sha256(), 0
+    async for page in _pages(database, table):
+        rows += len(page)
+        for row in page:
+            digest.update(repr(row).encode())
+    return TableState(rows=rows, digest=digest.hexdigest())
+
+
+async def _pages(database: Database, table: TableLayout) -> AsyncIterator[list[Row]]:
+    after: Row | None = None
+    while True:
+        page = await _page(database, table, _KeyRange(after=after))
+        yield page
+        if len(page) < PAGE_ROWS:
+            return
+        after = _key(table, page[-1])
+
+
+async def _page(database: Database, table: TableLayout, which: _KeyRange) -> list[Row]:
+    """PAGE_ROWS rows of an open range, or all of a closed one: one more at most, which shows that
+    there are too many."""
+    where, values = which.condition(table)
+    limit = PAGE_ROWS if which.until is None else PAGE_ROWS + 1
+    rows = await database.execute(
+        f"SELECT {', '.join(table.columns)} FROM {table.name}{where}"
+        f" ORDER BY {', '.join(table.key)} LIMIT {limit}",
+        *values,
+    )
+    return [tuple(map(_comparable, row)) for row in rows]
+
+
+async def _insert(target: Database, table: TableLayout, page: Sequence[Row]) -> None:
+    one = f"({', '.join('?' * len(table.columns))})"
+    async with target.transaction() as execute:
+        for begin in range(0, len(page), INSERTED_ROWS):
+            rows = page[begin : begin + INSERTED_ROWS]
+            await execute(
+                f"INSERT INTO {table.name}({', '.join(table.columns)})"
+                f" VALUES {', '.join([one] * len(rows))}",
+                *(value for row in rows for value in row),
+            )
+
+
+def _key(table: TableLayout, row: Row) -> Row:
+    return tuple(row[table.columns.index(column)] for column in table.key)
+
+
+def _next_number(table: TableLayout) -> DialectSql:
+    """Statement that lets the database number new rows behind the copied ones."""
+    column = table.number
+    return DialectSql(
+        sqlite="SELECT 1",  # SQLite does so by itself.
+        postgres=f"SELECT setval(pg_get_serial_sequence('{table.name}', '{column}'), max({column}))"
+        f" FROM {table.name} HAVING max({column}) IS NOT NULL",
+    )
+
+
+def _comparable(value: object) -> object:
+    """Value as both databases return it: PostgreSQL's texts cannot contain U+0000."""
+    return value.replace("\0", "\ufffd") if isinstance(value, str) else value

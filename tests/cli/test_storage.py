@@ -1,0 +1,90 @@
+"""`spade-llm storage move`: agents' small databases in PostgreSQL, and back in files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from asyncio import to_thread
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.assistant.middleware.usage import USAGE_TABLES, UsageLedger
+from spade_llm.assistant.turn.turn_recorder import UsageTotals
+from spade_llm.cli import main
+from spade_llm.core import directory_lock
+from spade_llm.core.database import DatabaseUrl
+from spade_llm.core.postgres import PostgresServer
+from spade_llm.xmpp.invitations import INVITATION_TABLES, Invitations
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spade_llm.core.database import DatabasePlace
+    from tests.postgres_server import PostgresProcess
+
+pytestmark = pytest.mark.thorough
+
+
+async def turns_of_ada(place: DatabasePlace) -> int:
+    async with UsageLedger(place) as ledger:
+        return sum(day.spent.turns for day in await ledger.of_peer("ada@x", days=1))
+
+
+async def make_agent(home: Path) -> None:
+    """Folder of an agent with some usage and an invitation."""
+    await to_thread(home.mkdir, parents=True)
+    local = home.name.partition("@")[0]
+    async with (
+        UsageLedger(home / USAGE_TABLES.file_name(local)) as ledger,
+        Invitations(home / INVITATION_TABLES.file_name(local)) as invitations,
+    ):
+        await ledger.add("ada@x", UsageTotals(turns=3), groups=["@x"])
+        await invitations.make(uses=1, lasts_s=60.0, stay_s=None, note="Bo")
+
+
+async def move(data: Path, *arguments: str) -> int:
+    return await to_thread(main, ["storage", "move", "--data", str(data), *arguments])
+
+
+async def test_an_agent_moves_to_the_database_and_back(
+    tmp_path: Path,
+    postgres: PostgresProcess,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("SPADE_LLM_DATABASE", postgres.url())
+    home = tmp_path / "agents" / "mover@example.org"
+    await make_agent(home)
+
+    assert await move(tmp_path, "--to", "database", "--dry-run", "--json") == 0
+    planned = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    async with PostgresServer(DatabaseUrl(postgres.url()), agent=home.name) as server:
+        assert not await server.stores()
+        assert await move(tmp_path, "--to", "database") == 0
+        assert await turns_of_ada(server) == 3
+    done = capsys.readouterr().out
+    shutil.rmtree(home)
+    assert await move(tmp_path, "--to", "files", "--agent", home.name) == 0
+
+    assert {"usage", "admission"} == {one["store"] for one in planned}
+    assert all(one["is_dry_run"] and not one["is_verified"] for one in planned)
+    assert "mover@example.org  usage/usage: 1 rows, 1 copied, verified" in done
+    assert await turns_of_ada(home / "usage-mover.db") == 3
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_running_agent_is_copied_but_the_move_is_not_finished(
+    tmp_path: Path, postgres: PostgresProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "agents" / "runner@example.org"
+    await make_agent(home)
+    to_database = ["--to", "database", "--database", postgres.url()]
+
+    with directory_lock.lock_directory(home, what="runner"):
+        assert await move(tmp_path, *to_database) == 1
+    error = capsys.readouterr().err
+    assert await move(tmp_path, *to_database) == 0
+
+    assert "runner@example.org is running, or has written meanwhile: stop it" in error
+    assert "usage/usage: 1 rows, 0 copied, verified" in capsys.readouterr().out
