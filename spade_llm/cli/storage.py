@@ -58,8 +58,9 @@ async def _move(options: argparse.Namespace) -> int:
     unfinished = [home.name for home in homes if not await _move_agent(home, address, options)]
     if unfinished and not options.dry_run:
         raise ConfigurationError(
-            f"not finished: {', '.join(unfinished)} is running, or has written meanwhile: stop it,"
-            " and run this command again, which copies only what has changed"
+            f"not finished, because of agents that run, or have written meanwhile:"
+            f" {', '.join(unfinished)}. Stop them, and run this command again: it copies only what"
+            " has changed"
         )
     return 0
 
@@ -105,7 +106,9 @@ async def _move_agent(home: Path, address: DatabaseUrl, options: argparse.Namesp
                     places[options.to] = None  # In RAM: a dry run creates no tables.
                 are_verified += await _copy(home.name, store, places, source, options)
     if not are_verified:
-        note(options, f"{home.name} has no small databases to copy")
+        note(options, f"{home.name}: no small databases to copy")
+    elif not options.dry_run:
+        note(options, f"{home.name}: {sum(are_verified)} of {len(are_verified)} tables verified")
     return is_stopped and all(are_verified)
 
 
@@ -127,6 +130,8 @@ async def _copy(
             progress=progress,
         )
     for table in tables:
+        if not (table.rows or table.written or options.json):
+            continue  # Most are empty.
         if options.dry_run:
             state = f"{table.written} to copy"
         else:

@@ -70,6 +70,7 @@ async def test_an_agent_moves_to_the_database_and_back(
     assert {"usage", "admission"} == {one["store"] for one in planned}
     assert all(one["is_dry_run"] and not one["is_verified"] for one in planned)
     assert "mover@example.org  usage/usage: 1 rows, 1 copied, verified" in done
+    assert "mover@example.org: 4 of 4 tables verified" in done
     assert await turns_of_ada(home / "usage-mover.db") == 3
     assert home.stat().st_mode & 0o777 == 0o700
 
@@ -86,5 +87,5 @@ async def test_a_running_agent_is_copied_but_the_move_is_not_finished(
     error = capsys.readouterr().err
     assert await move(tmp_path, *to_database) == 0
 
-    assert "runner@example.org is running, or has written meanwhile: stop it" in error
+    assert "have written meanwhile: runner@example.org. Stop them" in error
     assert "usage/usage: 1 rows, 0 copied, verified" in capsys.readouterr().out
