@@ -53,6 +53,7 @@ CREATE TABLE IF NOT EXISTS requests (
     question TEXT,
     answer TEXT,
     asker TEXT,
+    owner TEXT,
     PRIMARY KEY (sender, id, fingerprint)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS requests_at ON requests(at);
@@ -63,8 +64,8 @@ ANSWER_TABLES = StoreTables(
     name="answers",
     what="the answer log",
     schema=_SCHEMA + _PROBE,
-    # Files of version 0.3.0 and before lack it.
-    added_columns=("requests asker TEXT",),
+    # Files of earlier versions lack them. `owner` is that of a claim (messaging/claimed_log.py).
+    added_columns=("requests asker TEXT", "requests owner TEXT"),
 )
 _NOTE = """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question)
     VALUES (?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"""
@@ -83,8 +84,8 @@ _KEEP = """INSERT INTO requests(sender, id, fingerprint, at, answer) VALUES (?,?
 _FIND = "SELECT answer, reply_by FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
 _UNFINISHED = "SELECT question FROM requests WHERE question IS NOT NULL ORDER BY at"
 _UNSENT = "SELECT answer FROM requests WHERE answer <> '' AND at > ? ORDER BY at"
-# `_dump` writes a list: `$[0]` has the ACL parameters, `$[1]` is the body. CASE, because a body
-# may be no JSON, on which json_extract would fail the whole statement.
+# `dump_message` writes a list: `$[0]` has the ACL parameters, `$[1]` is the body. CASE, because a
+# body may be no JSON, on which json_extract would fail the whole statement.
 _SCRUB = DialectSql(
     sqlite="""UPDATE requests
     SET answer = json_set(answer, '$[0].performative', 'refuse', '$[1]', :refusal)
@@ -137,6 +138,8 @@ class LoggedRequest:
     """True if the answer was sent and then erased."""
     reply_by: datetime | None = None
     """Deadline of the logged request; a different one marks a new attempt instead of a retry."""
+    is_elsewhere: bool = False
+    """True if another replica serves it, or has answered the person that sent it."""
 
 
 _FORGOTTEN = ErrorBody(code=NotFound.code, detail="what it spoke of was forgotten").encode()
@@ -151,12 +154,12 @@ class AnswerLog(Protocol):
         """Write the request down on arrival; nothing changes if it is known already."""
         ...
 
-    async def start(self, request: AclMessage) -> None:
-        """Write the request down, before its handler runs."""
+    async def start(self, request: AclMessage) -> bool:
+        """Write the request down, before its handler runs. False: another replica has it."""
         ...
 
-    async def finish(self, request: AclMessage, answer: AclMessage) -> None:
-        """Write the answer down, before it is sent."""
+    async def finish(self, request: AclMessage, answer: AclMessage) -> bool:
+        """Write the answer down, before it is sent. False: another replica has the request."""
         ...
 
     async def erase(self, answer: AclMessage) -> None:
@@ -205,26 +208,31 @@ class VolatileAnswerLog:
 
     def __init__(self, *, max_remembered: int = 4096) -> None:
         self._max = max_remembered
-        self._rows: OrderedDict[_Key, tuple[AclMessage, LoggedRequest]] = OrderedDict()
+        self._rows: OrderedDict[RequestKey, tuple[AclMessage, LoggedRequest]] = OrderedDict()
 
     async def find(self, request: AclMessage) -> LoggedRequest | None:
-        row = self._rows.get(_key(request))
+        row = self._rows.get(request_key(request))
         return row[1] if row else None
 
     async def note(self, request: AclMessage) -> None:
-        if _key(request) not in self._rows:
+        if request_key(request) not in self._rows:
             await self.start(request)
 
-    async def start(self, request: AclMessage) -> None:
-        self._rows[_key(request)] = (request, LoggedRequest(None, reply_by=request.reply_by))
+    async def start(self, request: AclMessage) -> bool:
+        self._rows[request_key(request)] = (request, LoggedRequest(None, reply_by=request.reply_by))
         if len(self._rows) > self._max:
             self._rows.popitem(last=False)
+        return True
 
-    async def finish(self, request: AclMessage, answer: AclMessage) -> None:
-        self._rows[_key(request)] = (request, LoggedRequest(answer, reply_by=request.reply_by))
+    async def finish(self, request: AclMessage, answer: AclMessage) -> bool:
+        self._rows[request_key(request)] = (
+            request,
+            LoggedRequest(answer, reply_by=request.reply_by),
+        )
+        return True
 
     async def keep(self, message: AclMessage) -> bool:
-        key = _key_of_sent(message)
+        key = sent_key(message)
         if key in self._rows:
             return False
         self._rows[key] = (message, LoggedRequest(message))
@@ -236,17 +244,17 @@ class VolatileAnswerLog:
         # From the newest: an answer is erased soon after it was written.
         for key in reversed(self._rows):
             request, row = self._rows[key]
-            if key[:2] == _request_key(answer) and row.answer == answer:
+            if key[:2] == _answered_key(answer) and row.answer == answer:
                 self._rows[key] = (request, LoggedRequest(None, is_erased=True))
                 return
 
     async def forget(self, request: AclMessage) -> None:
-        self._rows.pop(_key(request), None)
+        self._rows.pop(request_key(request), None)
 
     async def restore(self, answer: AclMessage) -> None:
         for key in reversed(self._rows):
             request, row = self._rows[key]
-            if key[:2] == _request_key(answer) and row.is_erased:
+            if key[:2] == _answered_key(answer) and row.is_erased:
                 self._rows[key] = (request, LoggedRequest(answer))
                 return
 
@@ -315,9 +323,9 @@ class SqliteAnswerLog:
             self._opening.result()
 
     async def find(self, request: AclMessage) -> LoggedRequest | None:
-        for answer, reply_by in await self._db.execute(_FIND, *_key(request)):
+        for answer, reply_by in await self._db.execute(_FIND, *request_key(request)):
             return LoggedRequest(
-                _load(str(answer)) if answer else None,
+                load_message(str(answer)) if answer else None,
                 is_erased=answer == "",
                 reply_by=datetime.fromisoformat(str(reply_by)) if reply_by else None,
             )
@@ -327,27 +335,29 @@ class SqliteAnswerLog:
         await self._db.execute(_NOTE, *self._row(request))
         await self._purge_sometimes()
 
-    async def start(self, request: AclMessage) -> None:
+    async def start(self, request: AclMessage) -> bool:
         await self._db.execute(_START, *self._row(request))
         await self._purge_sometimes()
+        return True
 
-    async def finish(self, request: AclMessage, answer: AclMessage) -> None:
-        await self._db.execute(_FINISH, _dump(answer), self._clock(), *_key(request))
+    async def finish(self, request: AclMessage, answer: AclMessage) -> bool:
+        await self._db.execute(_FINISH, dump_message(answer), self._clock(), *request_key(request))
+        return True
 
     async def keep(self, message: AclMessage) -> bool:
-        row = (*_key_of_sent(message), self._clock(), _dump(message))
+        row = (*sent_key(message), self._clock(), dump_message(message))
         is_new = bool(await self._db.execute(_KEEP, *row))
         await self._purge_sometimes()
         return is_new
 
     async def erase(self, answer: AclMessage) -> None:
-        await self._db.execute(_ERASE, *_request_key(answer), _dump(answer))
+        await self._db.execute(_ERASE, *_answered_key(answer), dump_message(answer))
 
     async def forget(self, request: AclMessage) -> None:
-        await self._db.execute(_FORGET, *_key(request))
+        await self._db.execute(_FORGET, *request_key(request))
 
     async def restore(self, answer: AclMessage) -> None:
-        await self._db.execute(_RESTORE, _dump(answer), *_request_key(answer))
+        await self._db.execute(_RESTORE, dump_message(answer), *_answered_key(answer))
 
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
         # Looked for as text first: to read the JSON of 50 000 answers takes 0.1 s.
@@ -365,17 +375,23 @@ class SqliteAnswerLog:
         await self._db.erase_deleted()
 
     async def unfinished(self) -> Sequence[AclMessage]:
-        return [_load(str(question)) for (question,) in await self._db.execute(_UNFINISHED)]
+        return [load_message(str(question)) for (question,) in await self._db.execute(_UNFINISHED)]
 
     async def unsent(self) -> Sequence[AclMessage]:
         return [
-            _load(str(answer))
+            load_message(str(answer))
             for (answer,) in await self._db.execute(_UNSENT, self._clock() - self._keep_s)
         ]
 
     def _row(self, request: AclMessage) -> tuple[object, ...]:
         deadline = request.reply_by and request.reply_by.isoformat()
-        return (*_key(request), request.asker, self._clock(), deadline, _dump(request))
+        return (
+            *request_key(request),
+            request.asker,
+            self._clock(),
+            deadline,
+            dump_message(request),
+        )
 
     async def _purge_sometimes(self) -> None:
         self._rows_until_purge -= 1
@@ -405,29 +421,29 @@ def fingerprint(request: AclMessage) -> str:
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
 
 
-_Key = tuple[str, str, str]
+RequestKey = tuple[str, str, str]
 
 
-def _key(request: AclMessage) -> _Key:
+def request_key(request: AclMessage) -> RequestKey:
     return _asker(request), request.reply_with, fingerprint(request)
 
 
-def _key_of_sent(message: AclMessage) -> _Key:
+def sent_key(message: AclMessage) -> RequestKey:
     """Return the key of an unsolicited message, as if its receiver had requested it."""
-    return (*_request_key(message), fingerprint(message))
+    return (*_answered_key(message), fingerprint(message))
 
 
-def _request_key(answer: AclMessage) -> tuple[str, str]:
+def _answered_key(answer: AclMessage) -> tuple[str, str]:
     """Return the sender and the id of the request that this message answers."""
     return answer.receiver, answer.in_reply_to or answer.reply_with
 
 
-def _dump(message: AclMessage) -> str:
+def dump_message(message: AclMessage) -> str:
     addresses = [message.sender, message.receiver, message.encoding]
     return json.dumps([to_metadata(message), message.content, *addresses])
 
 
-def _load(text: str) -> AclMessage:
+def load_message(text: str) -> AclMessage:
     fields, content, sender, receiver, encoding = json.loads(text)
     return from_metadata(
         fields,

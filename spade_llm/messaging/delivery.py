@@ -44,6 +44,10 @@ class Delivery:
         """Tasks that wait for the arrival of a message to a person, by receiver and id."""
         self.has_arrived: ConfirmDelivery | None = None
         """Set if the network may lose messages."""
+        self.is_erased_early = False
+        """Set for a replica: a message is erased from the log as soon as it was written to the
+        stream, and held in RAM until it has arrived. Otherwise the answers that a killed replica
+        had sent, and that were not confirmed yet, would be sent again by another one."""
 
     @property
     def unconfirmed(self) -> int:
@@ -116,6 +120,8 @@ class Delivery:
         if self.has_arrived is None:
             await self._erase(sent)
         else:
+            if self.is_erased_early:
+                await self._erase(sent)
             confirming = self._spawn(self._resend_until_arrived(sent, self.has_arrived))
             self._confirming[_delivery_key(sent)] = confirming
 
@@ -124,7 +130,8 @@ class Delivery:
             # `send` itself waits for a connection, so this does not spin while the line is down.
             while not await _is_known(has_arrived):
                 await self._send(sent)
-            await self._erase(sent)
+            if not self.is_erased_early:
+                await self._erase(sent)
         except RequestError as error:
             logger.warning("an answer to %s waits for a connection: %s", sent.receiver, error)
         finally:

@@ -274,7 +274,7 @@ class Dispatcher:
     async def _answer_once(self, job: Job) -> AclMessage | None:
         """Deduplicate: a request that was answered before gets the same answer from the log.
 
-        None: the answer was delivered and erased, or the asker has left.
+        None: the answer was delivered and erased, the asker has left, or another replica answers.
         """
         request = job.request
         if not self.speaks(request.ontology):
@@ -284,20 +284,22 @@ class Dispatcher:
         try:
             row = await self._log.find(request)
             if row is not None and not _may_run_again(job, row):
-                return None if row.is_erased else row.answer or error_answer(request, _INTERRUPTED)
+                is_done = row.is_erased or row.is_elsewhere
+                return None if is_done else row.answer or error_answer(request, _INTERRUPTED)
             # A row without an answer was written at arrival, or before a kill: it stays as it is.
-            if row is None or row.answer is not None:
-                await self._log.start(request)
+            must_start = row is None or row.answer is not None
+            if must_start and not await self._log.start(request):
+                return None
             answer = await self._answer(job)
             if job.is_left:
                 await self._log.forget(request)
                 return None
             # Before the answer leaves: a kill between the two must not run the request twice.
-            await self._log.finish(request, answer)
+            is_ours = await self._log.finish(request, answer)
         except StorageFailed as error:
             self.recent.note_storage_failure()
             return error_answer(request, error)
-        return answer
+        return answer if is_ours else None
 
     async def _answer(self, job: Job) -> AclMessage:
         """Error boundary: every request gets exactly one answer, without internal details."""
@@ -477,10 +479,14 @@ class Dispatcher:
     async def resume(self) -> None:
         """Resume the requests that a killed process left unfinished; call once, when connected."""
         for logged in await self._log.unfinished():
-            # The log keeps the gateway's claim, not its check: trust may have ended since.
-            request = self.identified(logged)
-            if request is not None and self.effect_of(request) is Idempotency.RESUME:
-                self._admit(request)
+            self.take_up(logged)
+
+    def take_up(self, logged: AclMessage) -> None:
+        """Resume an unfinished request of the log, if it may be resumed."""
+        # The log keeps the gateway's claim, not its check: trust may have ended since.
+        request = self.identified(logged)
+        if request is not None and self.effect_of(request) is Idempotency.RESUME:
+            self._admit(request)
 
     async def resend(self) -> None:
         """Send people the answers that could not be sent; call after each connection."""
@@ -580,7 +586,7 @@ def _queue_key(message: AclMessage, asked: _RequestKey) -> Hashable:
 
 def _may_run_again(job: Job, row: LoggedRequest) -> bool:
     """Check whether a logged request is run again instead of answered from the log."""
-    if row.is_erased:
+    if row.is_erased or row.is_elsewhere:
         return False
     if row.answer is None:
         return job.effect is not Idempotency.ONCE

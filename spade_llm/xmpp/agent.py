@@ -38,6 +38,7 @@ from spade_llm.xmpp.features.archive import MissedMessages
 from spade_llm.xmpp.features.bounced_answers import BouncedAnswers
 from spade_llm.xmpp.features.peer_features import PeerFeatures, PeerPresence
 from spade_llm.xmpp.features.profile import Profile, StatusLine
+from spade_llm.xmpp.features.replica_routing import ReplicaRouting
 from spade_llm.xmpp.features.roster import Roster
 from spade_llm.xmpp.spade_adapters import (
     Agent,
@@ -99,6 +100,9 @@ class AgentOptions:
     """Directory for what must survive; None: nothing does."""
     database: DatabaseUrl | None = None
     """Server for the small databases, instead of files in `data`."""
+    is_replica: bool = False
+    """True for one of several processes that answer for this account together (docs/scaling.md);
+    it needs `database`, and a `data` of its own."""
     allowed: tuple[str, ...] = ()
     """JIDs and domains that may subscribe to our presence, beside our own domain; `*`: all."""
     announce_to: tuple[str, ...] = ()
@@ -139,12 +143,15 @@ class XmppAgent(Agent):
         WireContainer.adopt(self)
         data, local = self.options.data, str(self.jid.local)
         self._database = database_server(self.options.database, agent=str(self.jid))
-        self._log = _answer_log(self.database_place(ANSWER_TABLES))
+        self.replicas = ReplicaRouting(self, self._database) if self.options.is_replica else None
+        """Ownership of conversations among several processes of this account; None: it is alone."""
+        self._log = (
+            self.replicas.members.log
+            if self.replicas
+            else _answer_log(self.database_place(ANSWER_TABLES))
+        )
         self._tracer = Tracer(self.options.telemetry, service=local, instance=str(self.jid))
-        self.node = Node(self.send_acl, self._log, confirm=self._confirm_all, tracer=self._tracer)
-        self.node.dispatcher.gateways = frozenset(map(str.lower, self.options.gateways))
-        self.node.dispatcher.is_there = self._is_online
-        self.node.dispatcher.delivery.has_arrived = self._confirm_delivery
+        self.node = self._make_node()
         self.connection: XmppConnection | None = None
         self._router = StanzaRouter(self)
         self.on_peer_presence: list[Callable[[PeerPresence], None]] = []
@@ -174,7 +181,9 @@ class XmppAgent(Agent):
         self.split_outgoing: Callable[[AclMessage], Awaitable[Iterable[AclMessage]]] = _split
         """Splits a message for a person's client into the messages to send; must not raise."""
         self.roster = Roster(self)
-        if data and self.options.is_available:
+        # Replicas leave this to the server's offline storage: the position in the archive of each
+        # would be behind what others have answered.
+        if data and self.options.is_available and not self.replicas:
             MissedMessages(self, data / f"archive-{self.jid.local}.json")
         BouncedAnswers(self)
         self.status_line = self._present(self.options.identity)
@@ -185,6 +194,15 @@ class XmppAgent(Agent):
         self._resources = AsyncExitStack()
         self._background: set[asyncio.Task[None]] = set()
         self._submitted: set[asyncio.Task[None]] = set()
+
+    def _make_node(self) -> Node:
+        node = Node(self.send_acl, self._log, confirm=self._confirm_all, tracer=self._tracer)
+        node.dispatcher.gateways = frozenset(map(str.lower, self.options.gateways))
+        node.dispatcher.is_there = self._is_online
+        node.dispatcher.delivery.has_arrived = self._confirm_delivery
+        # A replica erases a sent answer at once: another one would send it again after a kill.
+        node.dispatcher.delivery.is_erased_early = self.options.is_replica
+        return node
 
     def database_place(self, tables: StoreTables) -> DatabasePlace:
         """Place of a store's tables; None: nothing survives."""
@@ -233,6 +251,8 @@ class XmppAgent(Agent):
                 behaviour.set_agent(self)
                 behaviour.start()
         await self.node.dispatcher.resume()
+        if self.replicas is not None:
+            await self.replicas.members.join()
 
     async def _open_resources(self) -> None:
         """Open all resources; if one fails, close those already open."""
@@ -247,6 +267,10 @@ class XmppAgent(Agent):
                 # meanwhile.
                 self._log.begin()
             self._resource = resource_of(self.options.data, str(self.jid.local))
+            if self.replicas is not None:
+                self.on_session.append(self.replicas.members.session_started)
+                self._resources.push_async_callback(self.replicas.members.close)
+                await self.replicas.members.open(self._resource)
             await self.open_resources(self._resources)
         except BaseException:
             await self._resources.aclose()
@@ -279,6 +303,8 @@ class XmppAgent(Agent):
         this order. Messages that arrive meanwhile from senders that do not retry stay with the
         server until our next start."""
         self._alive.clear()
+        if self.replicas is not None:
+            await self.replicas.members.leave()
         if self.connection is not None:
             self.connection.freeze_acknowledgements()
         # Running work still needs behaviours, presence and the stream, so it finishes first.
@@ -425,6 +451,8 @@ class XmppAgent(Agent):
             self.options.connection,
             resource=self._resource,
             is_resumed=self.options.is_available,
+            # A server returns what waits for a replica that does not come back to the senders.
+            is_managed=self.replicas is None,
             read_password=self.options.read_password,
         )
         self.client = connection.client
@@ -471,10 +499,15 @@ class XmppAgent(Agent):
         self.spawn(self.node.requester.send_again())
 
     def _resumed(self) -> None:
-        """After a resumed stream the server still has our presence; changes since are sent once."""
+        """Process a resumed stream: the server still has our presence; changes are sent once."""
         if self.options.is_available:
             self.roster.appear()
         self.spawn(self.node.dispatcher.resend())
+
+    def receive_held(self, message: Element) -> None:
+        """Process a `<message/>` of the stream that was held for another replica."""
+        if not self.admission.is_rate_limited(message):
+            self._router.take(message)
 
     def process_message(self, message: Element) -> None:
         """Process a `<message/>` of another JID that did not come by the stream (message
@@ -482,6 +515,8 @@ class XmppAgent(Agent):
         self._router.take(message)
 
     def _is_refused(self, stanza: Element) -> bool:
+        if self.replicas is not None and self.replicas.is_held(stanza):
+            return True
         for note in self.on_stanza_received:
             note(stanza)
         return self.admission.is_rate_limited(stanza)

@@ -36,6 +36,9 @@ MIN_ATTEMPT_S = 2.0
 """Each of several addresses gets its share of the time for the first connection, and no less."""
 PING_EVERY_S = 60.0
 PING_TIMEOUT_S = 20.0
+UNMANAGED_PING_EVERY_S = 5.0
+"""Interval and timeout of pings of a replica: until it notices that its connection is dead, others
+hold the messages that it should answer."""
 SELF_PING_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 2.0
 """Timeout in seconds of the closing handshake of an established stream; others close at once."""
@@ -63,12 +66,19 @@ class XmppConnection:
         *,
         resource: str,
         is_resumed: bool = True,
+        is_managed: bool = True,
         read_password: Callable[[], str] | None = None,
     ) -> None:
         """`is_resumed`: the server keeps our session for a while when the connection is cut. Others
-        see us there meanwhile, also if we were killed. `read_password` returns the password to
+        see us there meanwhile, also if we were killed. `is_managed=False`: without stream
+        management; pings confirm what was sent. `read_password` returns the password to
         reconnect with, which may have been reset; None: it stays the same."""
         self._is_resumed = is_resumed
+        self._is_managed = is_managed
+        self._ping_every_s = PING_EVERY_S if is_managed else UNMANAGED_PING_EVERY_S
+        self._next_ping: asyncio.Task[bool] | None = None
+        """Ping that is about to be sent: it confirms what was sent before."""
+        self._pinging = asyncio.Lock()
         self._read_password = read_password
         self._connection = connection
         self._endpoints = FallbackEndpoints(connection)
@@ -127,10 +137,10 @@ class XmppConnection:
         return self.client.management.is_frozen and self.client.management.is_on
 
     async def close(self) -> None:
-        for task in (self._keeper, self._pinger):
-            if task is not None:
-                task.cancel()
-        await asyncio.gather(*filter(None, (self._keeper, self._pinger)), return_exceptions=True)
+        tasks = [*filter(None, (self._keeper, self._pinger, self._next_ping))]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         try:
             await self.acknowledger.finish(self.client.management)
             await self._disconnect()
@@ -186,19 +196,27 @@ class XmppConnection:
 
     async def _confirm_by_ping(self) -> None:
         """Confirm by a ping if the server does not manage streams: it answers in order."""
-        ping = asyncio.create_task(self._is_answered())
+        ping = self._next_ping
+        if ping is None or ping.done():
+            ping = self._next_ping = asyncio.create_task(self._shared_ping())
         drop = asyncio.create_task(self._dropped.wait())
         try:
             await asyncio.wait({ping, drop}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            ping.cancel()
             drop.cancel()
-            await asyncio.gather(ping, drop, return_exceptions=True)
+            await asyncio.wait({drop})
         if ping.done() and not ping.cancelled() and ping.result():
             return
         if not self._dropped.is_set():
             self.client.abort()
         raise self._not_connected()
+
+    async def _shared_ping(self) -> bool:
+        """Ping for all that wait for a confirmation, one at a time."""
+        async with self._pinging:
+            # What is sent from here on needs another one.
+            self._next_ping = None
+            return await self._is_answered()
 
     def send_now(self, xml: str) -> None:
         """Write a stanza that may be lost; dropped without a connection."""
@@ -281,10 +299,10 @@ class XmppConnection:
             logger.warning("%s reconnects with its last password: %s", self._jid, error)
 
     async def _keep_alive(self) -> None:
-        """Keep-alive: a dead connection is noticed within PING_EVERY_S + PING_TIMEOUT_S. With
+        """Keep-alive: a dead connection is noticed within `ping_every_s` + PING_TIMEOUT_S. With
         stream management an `<r/>` serves as ping, at half the cost."""
         while True:
-            await asyncio.sleep(PING_EVERY_S)
+            await asyncio.sleep(self._ping_every_s)
             if self.client.management.is_on:
                 await self._wait_for(self.client.management.request_ack())
             elif self.connected.is_set() and not await self._is_answered():
@@ -292,7 +310,8 @@ class XmppConnection:
 
     async def _is_answered(self) -> bool:
         """True if the server answers a ping; an error is an answer, too."""
-        return await self.client.ping(self.client.boundjid.host, PING_TIMEOUT_S) is not None
+        timeout_s = min(self._ping_every_s, PING_TIMEOUT_S)
+        return await self.client.ping(self.client.boundjid.host, timeout_s) is not None
 
     async def answers_self_ping(self) -> bool:
         """True if a ping to our own full JID comes back through the server: an open socket alone
@@ -328,7 +347,7 @@ class XmppConnection:
         if not self._is_trusted():
             return
         # Before our presence: the server then sends what it has stored, and that has to be counted.
-        if self.client.management.is_offered:
+        if self.client.management.is_offered and self._is_managed:
             self.client.management.enable(to_resume=self._is_resumed)
         else:
             self.client.management.give_up()

@@ -1,0 +1,180 @@
+"""Answer log of replicas (PostgreSQL): a row is a claim, the owner's token is its fencing token.
+
+The first replica that inserts a request's row serves it. Its answer is kept only as long as the row
+has its token, so that a replica which was taken for dead sends nothing. A claim has no lease of its
+own: it lasts as long as its owner's row in the table of replicas (messaging/replicas.py), which one
+statement renews for all claims of a process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from spade_llm.messaging.answer_log import (
+    LoggedRequest,
+    SqliteAnswerLog,
+    dump_message,
+    load_message,
+    request_key,
+    sent_key,
+)
+from spade_llm.messaging.message import SEAT_SEPARATOR, Encoding, bare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from spade_llm.core.database import DatabaseServer
+    from spade_llm.messaging.answer_log import RequestKey
+    from spade_llm.messaging.message import AclMessage
+
+# The database's clock alone decides whether a lease is over: those of machines differ.
+_LIVING = """EXISTS (SELECT 1 FROM replicas WHERE replicas.token = requests.owner
+    AND replicas.until > extract(epoch from clock_timestamp()))"""
+_CLAIM = """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question, owner)
+    VALUES (?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING RETURNING 1"""
+# An attempt that follows an answer is claimed by the first replica that removes the answer.
+_START = """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question, owner)
+    VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (sender, id, fingerprint) DO UPDATE SET
+    asker = excluded.asker, at = excluded.at, reply_by = excluded.reply_by,
+    question = excluded.question, answer = NULL, owner = excluded.owner
+    WHERE requests.answer IS NOT NULL OR requests.owner = excluded.owner RETURNING 1"""
+_FINISH = """UPDATE requests SET answer = ?, at = ?, question = NULL
+    WHERE sender = ? AND id = ? AND fingerprint = ? AND owner = ? RETURNING 1"""
+_KEEP = """INSERT INTO requests(sender, id, fingerprint, at, answer, owner) VALUES (?,?,?,?,?,?)
+    ON CONFLICT DO NOTHING RETURNING 1"""
+_FIND = f"""SELECT answer, reply_by, owner, {_LIVING} FROM requests
+    WHERE sender = ? AND id = ? AND fingerprint = ?"""
+_TAKE = f"""UPDATE requests SET owner = ?
+    WHERE sender = ? AND id = ? AND fingerprint = ? AND NOT {_LIVING} RETURNING 1"""
+_ORPHANS = f"""SELECT at, question FROM requests
+    WHERE question IS NOT NULL AND NOT {_LIVING} ORDER BY at"""
+_UNSENT_ORPHANS = f"""SELECT sender, id, fingerprint, asker FROM requests
+    WHERE answer <> '' AND at > ? AND NOT {_LIVING}"""
+_UNSENT = "SELECT answer FROM requests WHERE answer <> '' AND at > ? AND owner = ? ORDER BY at"
+_BUSY = f"""SELECT DISTINCT asker FROM requests
+    WHERE question IS NOT NULL AND owner <> ? AND {_LIVING}"""
+_SERVED = f"""SELECT sender, id FROM requests
+    WHERE (sender, id) IN (SELECT * FROM unnest(?::text[], ?::text[]))
+    AND (question IS NULL OR {_LIVING})"""
+
+
+@dataclass(frozen=True, slots=True)
+class OrphanedRequest:
+    """Unanswered request whose owner is gone."""
+
+    at: float
+    """Arrival, Unix time."""
+    message: AclMessage
+
+
+class ClaimedAnswerLog(SqliteAnswerLog):
+    """Answer log that several replicas share; each works on the requests that it claimed."""
+
+    def __init__(
+        self, server: DatabaseServer, *, token: str, on_busy: Callable[[str], None]
+    ) -> None:
+        """`token`: owner of this process's claims. `on_busy`: told the conversation owner (see
+        `conversation_owner`) of a request that another living replica serves."""
+        super().__init__(server)
+        self._token = token
+        self._on_busy = on_busy
+        self._claiming: dict[RequestKey, asyncio.Task[bool]] = {}
+        """Claims at arrival whose outcome `find` has not asked for yet."""
+
+    async def note(self, request: AclMessage) -> None:
+        """Claim the request at its arrival."""
+        key = request_key(request)
+        claim = self._claiming[key] = asyncio.create_task(self._claim(request))
+        await asyncio.wait({claim})
+        claim.result()
+        await self._purge_sometimes()
+
+    async def _claim(self, request: AclMessage) -> bool:
+        return bool(await self._db.execute(_CLAIM, *self._row(request), self._token))
+
+    async def find(self, request: AclMessage) -> LoggedRequest | None:
+        key = request_key(request)
+        claim = self._claiming.pop(key, None)
+        if claim is not None:
+            await asyncio.wait({claim})
+            if claim.exception() is None and claim.result():
+                return LoggedRequest(None, reply_by=request.reply_by)
+        for answer, reply_by, owner, is_living in await self._db.execute(_FIND, *key):
+            if owner != self._token:
+                is_living = is_living or not await self._db.execute(_TAKE, self._token, *key)
+            is_ours = owner == self._token or not is_living
+            # The owner sends its answer to a person; a program that asks again gets the logged one.
+            is_elsewhere = not is_ours and (answer is None or request.encoding is Encoding.PLAIN)
+            if not is_ours and answer is None:
+                self._on_busy(request.owner)
+            return LoggedRequest(
+                load_message(str(answer)) if answer else None,
+                is_erased=answer == "",
+                reply_by=datetime.fromisoformat(str(reply_by)) if reply_by else None,
+                is_elsewhere=is_elsewhere,
+            )
+        return None
+
+    async def start(self, request: AclMessage) -> bool:
+        is_ours = bool(await self._db.execute(_START, *self._row(request), self._token))
+        await self._purge_sometimes()
+        return is_ours
+
+    async def finish(self, request: AclMessage, answer: AclMessage) -> bool:
+        row = (dump_message(answer), self._clock(), *request_key(request), self._token)
+        return bool(await self._db.execute(_FINISH, *row))
+
+    async def keep(self, message: AclMessage) -> bool:
+        row = (*sent_key(message), self._clock(), dump_message(message), self._token)
+        is_new = bool(await self._db.execute(_KEEP, *row))
+        await self._purge_sometimes()
+        return is_new
+
+    async def unfinished(self) -> Sequence[AclMessage]:
+        """Return nothing: requests of a killed replica are taken up when its lease is over
+        (`orphans`)."""
+        return ()
+
+    async def unsent(self) -> Sequence[AclMessage]:
+        """Answers of this replica that were not erased since, oldest first."""
+        after = self._clock() - self._keep_s
+        return [
+            load_message(str(answer))
+            for (answer,) in await self._db.execute(_UNSENT, after, self._token)
+        ]
+
+    async def orphans(self) -> list[OrphanedRequest]:
+        """Unanswered requests without a living owner, oldest first. Raises StorageFailed, as all
+        methods here."""
+        return [
+            OrphanedRequest(float(str(at)), load_message(str(question)))
+            for at, question in await self._db.execute(_ORPHANS)
+        ]
+
+    async def take_unsent(self, is_ours: Callable[[str], bool]) -> None:
+        """Take the unsent answers without a living owner whose conversation owner is ours."""
+        after = self._clock() - self._keep_s
+        for sender, id, fingerprint, asker in await self._db.execute(_UNSENT_ORPHANS, after):
+            if is_ours(conversation_owner(str(asker or bare(str(sender))))):
+                await self._db.execute(_TAKE, self._token, sender, id, fingerprint)
+
+    async def busy_elsewhere(self) -> set[str]:
+        """Conversation owners with a request that another living replica serves."""
+        rows = await self._db.execute(_BUSY, self._token)
+        return {conversation_owner(str(asker)) for (asker,) in rows}
+
+    async def served(self, requests: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Return those of these requests, by full sender and id, that are answered or have a
+        living owner."""
+        senders, ids = [one[0] for one in requests], [one[1] for one in requests]
+        rows = await self._db.execute(_SERVED, senders, ids) if requests else []
+        return {(str(sender), str(id)) for sender, id in rows}
+
+
+def conversation_owner(asker: str) -> str:
+    """Bare JID that a conversation belongs to: of an occupant (`JID in ROOM`) the room's, else the
+    asker's own."""
+    return asker.rpartition(SEAT_SEPARATOR)[2]

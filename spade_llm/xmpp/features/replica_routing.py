@@ -1,0 +1,94 @@
+"""Replica routing: which of an agent's processes answers a message that all of them receive.
+
+A server gives a message to a bare JID to every resource of the same priority (RFC 6121 §8.5.2.1.1).
+What is sent to the full JID of one replica is its own, whichever replica owns the conversation.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import ConfigurationError, StorageFailed
+from spade_llm.messaging import PRINCIPAL, Performative, bare
+from spade_llm.messaging.message import parse_principal
+from spade_llm.messaging.replicas import ReplicaSet
+from spade_llm.xmpp.stanzas import message as codec
+from spade_llm.xmpp.stanzas.namespaces import DELAY
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from spade_llm.core.database import DatabaseServer
+    from spade_llm.messaging.claimed_log import OrphanedRequest
+    from spade_llm.xmpp.agent import XmppAgent
+
+logger = logging.getLogger(__name__)
+
+_MESSAGE = "{jabber:client}message"
+_BODY = "{jabber:client}body"
+_FOR_EACH = frozenset({"error", "groupchat", "headline"})
+"""Message types that each replica reads: errors and room messages come to full JIDs, headlines are
+notifications (PEP)."""
+
+
+class ReplicaRouting:
+    """Membership of an agent's process in its replica set (`Takeover`), and routing by it."""
+
+    def __init__(self, agent: XmppAgent, database: DatabaseServer | None) -> None:
+        """Raises ConfigurationError: there is no database."""
+        if database is None:
+            raise ConfigurationError(
+                f"{agent.jid}: replicas share their state in PostgreSQL: set [storage]"
+                " database_url, --database or SPADE_LLM_DATABASE"
+            )
+        self._agent = agent
+        self.members = ReplicaSet(database, is_connected=self._is_connected)
+        self.members.work = self
+
+    def owns(self, jid: str) -> bool:
+        """True if this process acts for this bare JID (person, program or room)."""
+        return self.members.owns(jid)
+
+    def is_held(self, stanza: Element) -> bool:
+        """True if another replica answers this stanza; it is held here for a while."""
+        if stanza.tag != _MESSAGE or stanza.get("type") in _FOR_EACH:
+            return False
+        sender, agent = stanza.get("from", ""), self._agent
+        jid, acl = bare(sender), stanza.find(codec.ACL_TAG)
+        is_ours = stanza.get("to") == agent.address or jid == str(agent.jid)
+        # The server gives what it stored while all were offline to one of us.
+        if is_ours or stanza.find(f"{{{DELAY}}}delay") is not None:
+            return False
+        if acl is not None and acl.get("performative") != Performative.REQUEST:
+            return False  # A cancellation: the others know no such request.
+        key = jid
+        if acl is not None and jid in agent.node.dispatcher.gateways:
+            key = parse_principal(acl.get(PRINCIPAL, "")) or jid
+        if self.members.is_answered_here(key):
+            return False
+        id = (acl.get("reply-with", "") if acl is not None else "") or stanza.get("id", "")
+        # The sender as the answer log writes it (`_asker` there).
+        full = sender if key == jid else f"{key}/{sender}"
+        if acl is not None or stanza.find(_BODY) is not None:
+            self.members.hold(key, (full, id), stanza)
+        return True
+
+    def take_up(self, orphan: OrphanedRequest) -> None:
+        self._agent.node.dispatcher.take_up(orphan.message)
+
+    def take_held(self, item: Element) -> None:
+        self._agent.receive_held(item)
+
+    async def resend(self) -> None:
+        try:
+            await self._agent.node.dispatcher.resend()
+        except StorageFailed as error:
+            logger.warning("unsent answers are sent later: %s", error)
+
+    def is_serving(self, key: str) -> bool:
+        return self._agent.node.dispatcher.is_serving(key)
+
+    def _is_connected(self) -> bool:
+        connection = self._agent.connection
+        return connection is not None and connection.connected.is_set()

@@ -1,0 +1,267 @@
+"""Replicas on a real PostgreSQL: membership, claims, fences, and takeover."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.core.database import DatabaseUrl
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.postgres import PostgresServer
+from spade_llm.messaging import CHAT_TEXT, Encoding, Performative
+from spade_llm.messaging import replicas as replicas_module
+from spade_llm.messaging.replicas import ReplicaSet, rendezvous_owner
+from tests.messaging.node_harness import request
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from spade_llm.messaging import AclMessage
+    from spade_llm.messaging.claimed_log import OrphanedRequest
+    from tests.postgres_server import PostgresProcess
+
+PATIENCE_S = 10.0
+PEOPLE = [f"p{n}@home" for n in range(400)]
+
+
+@dataclass
+class Work:
+    """What a replica took over, in order."""
+
+    taken: list[str] = field(default_factory=list)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    serving: set[str] = field(default_factory=set)
+    resent: int = 0
+
+    def take_up(self, orphan: OrphanedRequest) -> None:
+        self._take(orphan.message.content)
+
+    def take_held(self, item: str) -> None:
+        self._take(item)
+
+    async def resend(self) -> None:
+        self.resent += 1
+
+    def is_serving(self, key: str) -> bool:
+        return key in self.serving
+
+    def _take(self, text: str) -> None:
+        self.taken.append(text)
+        self.changed.set()
+
+
+@dataclass
+class Member:
+    replica: ReplicaSet
+    work: Work
+    server: PostgresServer
+    stack: AsyncExitStack
+
+    @property
+    def names(self) -> list[str]:
+        return [one.name for one in self.replica.members]
+
+    async def sees(self, *names: str) -> None:
+        """Return once it knows exactly these members."""
+        await until(lambda: self.names == sorted(names))
+
+    async def crash(self) -> None:
+        """End without a word, as by kill -9."""
+        assert self.replica._beating is not None
+        self.replica._beating.cancel()
+        self.replica._beating = None
+        await self.stack.aclose()
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not is_so():  # noqa: ASYNC110 - a heartbeat has no event
+            await asyncio.sleep(0.02)
+
+
+async def start(postgres: PostgresProcess, agent: str, name: str) -> Member:
+    stack = AsyncExitStack()
+    server = await stack.enter_async_context(
+        PostgresServer(DatabaseUrl(postgres.url()), agent=f"{agent}@example.org")
+    )
+    replica, work = ReplicaSet(server, is_connected=lambda: True), Work()
+    replica.work = work
+    await replica.open(name)
+    await stack.enter_async_context(replica.log)
+    stack.push_async_callback(replica.close)
+    try:
+        await replica.join()
+    except ConfigurationError:
+        await stack.aclose()
+        raise
+    return Member(replica, work, server, stack)
+
+
+@asynccontextmanager
+async def replicas(
+    postgres: PostgresProcess, agent: str, *names: str
+) -> AsyncIterator[tuple[Member, ...]]:
+    members = [await start(postgres, agent, name) for name in names]
+    for one in members:
+        await one.sees(*names)
+    try:
+        yield tuple(members)
+    finally:
+        for one in members:
+            await one.stack.aclose()
+
+
+def chat(text: str, *, sender: str, id: str) -> AclMessage:
+    message = request(text, sender=f"{sender}/phone", id=id, ontology=CHAT_TEXT)
+    object.__setattr__(message, "encoding", Encoding.PLAIN)
+    return message
+
+
+def person_of(member: Member) -> str:
+    """A person in whose conversations this replica answers."""
+    return next(one for one in PEOPLE if member.replica.owns(one))
+
+
+@pytest.mark.quick
+def test_a_replica_that_comes_or_goes_moves_only_its_own_conversations() -> None:
+    three = {one: rendezvous_owner(one, ["a", "b", "c"]) for one in PEOPLE}
+    two = {one: rendezvous_owner(one, ["c", "a"]) for one in PEOPLE}
+
+    assert all(three[one] in (two[one], "b") for one in PEOPLE)
+    assert all(80 < count < 190 for count in Counter(three.values()).values())
+
+
+async def test_each_conversation_is_answered_by_one_replica_and_moves_when_that_dies(
+    postgres: PostgresProcess,
+) -> None:
+    async with replicas(postgres, "members", "a", "b", "c") as (a, b, c):
+        owners = [[m.replica.name for m in (a, b, c) if m.replica.owns(one)] for one in PEOPLE]
+        await c.crash()
+        await a.sees("a", "b")
+        await b.sees("a", "b")
+        after = [[m.replica.name for m in (a, b) if m.replica.owns(one)] for one in PEOPLE]
+
+    assert all(len(one) == 1 for one in owners)
+    assert after == [
+        before if before != ["c"] else [rendezvous_owner(one, ["a", "b"])]
+        for one, before in zip(PEOPLE, owners, strict=True)
+    ]
+
+
+async def test_one_of_two_replicas_gets_a_request_and_the_other_leaves_it(
+    postgres: PostgresProcess,
+) -> None:
+    asked = chat("hi", sender="ada@home", id="1")
+    async with replicas(postgres, "claims", "a", "b") as (a, b):
+        await asyncio.gather(a.replica.log.note(asked), b.replica.log.note(asked))
+        rows = [await one.replica.log.find(asked) for one in (a, b)]
+        assert sorted(row is not None and row.is_elsewhere for row in rows) == [False, True]
+
+        winner = a if rows[0] is not None and not rows[0].is_elsewhere else b
+        loser = b if winner is a else a
+        answer = asked.reply(Performative.INFORM, "hello")
+        assert not loser.replica.is_answered_here("ada@home")
+        assert not await loser.replica.log.finish(asked, answer)
+        assert await winner.replica.log.finish(asked, answer)
+        assert await loser.replica.log.unsent() == []
+        assert await winner.replica.log.unsent() == [answer]
+
+
+async def test_what_a_dead_replica_left_is_taken_over_in_its_order(
+    postgres: PostgresProcess,
+) -> None:
+    async with replicas(postgres, "takeover", "a", "b") as (a, b):
+        person = person_of(a)
+        noted = [chat(f"m{n}", sender=person, id=f"{n}") for n in range(4)]
+        answered, claimed, only_held, later = noted
+        for one in noted:
+            if one is not only_held:
+                await a.replica.log.note(one)
+            b.replica.hold(person, (one.sender, one.reply_with), one.content)
+        answer = answered.reply(Performative.INFORM, "done")
+        await a.replica.log.find(answered)
+        await a.replica.log.finish(answered, answer)
+
+        await a.crash()
+        await until(lambda: len(b.work.taken) == 3)
+        row = await b.replica.log.find(claimed)
+
+        assert b.work.taken == ["m1", "m2", "m3"]
+        assert row is not None and not row.is_elsewhere and row.answer is None
+        assert await b.replica.log.unsent() == [answer]
+        assert b.work.resent > 0
+        assert b.replica.takeovers == 3
+        assert b.replica.held == 0
+        assert later in noted
+
+
+@pytest.mark.thorough
+async def test_a_replica_that_was_taken_for_dead_sends_nothing(postgres: PostgresProcess) -> None:
+    async with replicas(postgres, "fence", "a", "b") as (a, b):
+        asked = chat("hi", sender=person_of(a), id="1")
+        await a.replica.log.note(asked)
+        assert (await a.replica.log.find(asked)) is not None
+        assert a.replica._beating is not None
+        a.replica._beating.cancel()  # It stalls, and comes back later.
+        await until(lambda: b.work.taken == ["hi"])
+        await b.replica.log.find(asked)
+
+        assert not await a.replica.log.finish(asked, asked.reply(Performative.INFORM, "late"))
+        assert not a.replica.owns(asked.owner)
+        assert await b.replica.log.finish(asked, asked.reply(Performative.INFORM, "once"))
+
+
+@pytest.mark.thorough
+async def test_a_conversation_stays_where_a_request_of_it_runs(postgres: PostgresProcess) -> None:
+    async with replicas(postgres, "busy", "a") as (a,):
+        joiner = next(one for one in PEOPLE if rendezvous_owner(one, ["a", "b"]) == "b")
+        asked = chat("slow", sender=joiner, id="1")
+        await a.replica.log.note(asked)
+        a.work.serving.add(joiner)
+        b = await start(postgres, "busy", "b")
+        try:
+            await a.sees("a", "b")
+            assert a.replica.is_answered_here(joiner)
+            assert not b.replica.is_answered_here(joiner)
+            b.replica.hold(joiner, (asked.sender, "2"), "next")
+
+            await a.replica.log.find(asked)
+            await a.replica.log.finish(asked, asked.reply(Performative.INFORM, "done"))
+            a.work.serving.clear()
+            await until(lambda: b.work.taken == ["next"])
+
+            assert b.replica.is_answered_here(joiner)
+            assert not a.replica.is_answered_here(joiner)
+        finally:
+            await b.stack.aclose()
+
+
+@pytest.mark.thorough
+async def test_a_replica_that_leaves_keeps_its_claims_until_it_has_gone(
+    postgres: PostgresProcess,
+) -> None:
+    async with replicas(postgres, "leaving", "a", "b") as (a, b):
+        asked = chat("slow", sender=person_of(a), id="1")
+        await a.replica.log.note(asked)
+        await a.replica.log.find(asked)
+        await a.replica.leave()
+
+        assert not a.replica.owns(asked.owner)
+        assert b.replica.owns(asked.owner)
+        assert b.work.taken == []
+        assert await a.replica.log.finish(asked, asked.reply(Performative.INFORM, "done"))
+
+
+@pytest.mark.thorough
+async def test_two_processes_cannot_be_the_same_replica(
+    postgres: PostgresProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replicas_module, "JOIN_TIMEOUT_S", 2.5)
+    async with replicas(postgres, "twins", "a"):
+        with pytest.raises(ConfigurationError, match="another process is the replica 'a'"):
+            await start(postgres, "twins", "a")
