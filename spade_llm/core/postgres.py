@@ -189,7 +189,7 @@ class PostgresServer:
         try:
             while self._idle:
                 connection = self._idle.pop()
-                if not connection.closed and not _has_input(connection):
+                if not connection.closed and not has_input(connection):
                     return connection
                 connection.pgconn.finish()
             return await self._connect()
@@ -239,7 +239,7 @@ class PostgresServer:
                     self._conninfo, autocommit=True, prepare_threshold=2
                 )
             except psycopg.OperationalError as error:
-                if not _is_away(error):
+                if not is_away(error):
                     raise
                 self._away = error
             else:
@@ -259,6 +259,30 @@ class PostgresServer:
             connection.pgconn.finish()
             raise
         return connection
+
+    def connect_blocking(
+        self, kind: type[psycopg.Connection], *, give_up_s: float
+    ) -> psycopg.Connection:
+        """Connect from a thread that has a connection of its own, again and again until `give_up_s`
+        (`time.monotonic`), except where the server rejects the role or the database. Raises
+        psycopg.OperationalError."""
+        import psycopg
+        from psycopg import sql
+
+        pause_s, longest_s = CONNECT_RETRY_S
+        while True:
+            try:
+                connection = kind.connect(self._conninfo, autocommit=True, prepare_threshold=2)
+                path = sql.Identifier(self.schema).as_string(connection)
+                timeout_ms = str(round(STATEMENT_TIMEOUT_S * 1000))
+                connection.execute(_CONFIGURE, (path, timeout_ms, timeout_ms))
+            except psycopg.OperationalError as error:
+                if not is_away(error) or time.monotonic() + pause_s > give_up_s:
+                    raise
+            else:
+                return connection
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, longest_s)
 
     def submit(self, write: Coroutine[object, object, object]) -> None:
         """Execute a statement in the background, after those that were submitted before it. A
@@ -583,7 +607,7 @@ def _conninfo(url: str, setting: str) -> str:
         ) from None
 
 
-def _has_input(connection: psycopg.AsyncConnection) -> bool:
+def has_input(connection: psycopg.AsyncConnection | psycopg.Connection) -> bool:
     """True if an idle connection has something to read: the server has closed it. Nothing was sent
     yet, so another connection can take its place, unlike after a failure in a statement."""
     poll = select.poll()
@@ -591,7 +615,7 @@ def _has_input(connection: psycopg.AsyncConnection) -> bool:
     return bool(poll.poll(0))
 
 
-def _is_away(error: psycopg.OperationalError) -> bool:
+def is_away(error: psycopg.OperationalError) -> bool:
     """True if a later attempt to connect may succeed."""
     if error.sqlstate is not None:
         return error.sqlstate[:2] not in _REJECTED_CLASSES
@@ -661,17 +685,18 @@ def _translated_schema(schema: str, added_columns: Sequence[str]) -> Iterator[st
             has_rowid = table[3] is None and "INTEGER PRIMARY KEY" not in statement
             rowid = _ROWID if has_rowid else ""
             statement = f"CREATE TABLE IF NOT EXISTS {table[1]} ({table[2].rstrip()}{rowid})"
-        yield _translated_types(statement)
+        yield translated_types(statement)
     for column in added_columns:
         name, rest = column.split(maxsplit=1)
-        yield _translated_types(f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS {rest}")
+        yield translated_types(f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS {rest}")
 
 
 def _tables(statements: Sequence[str]) -> list[str]:
     return [found[1] for one in statements if (found := _TABLE.match(one))]
 
 
-def _translated_types(sql: str) -> str:
+def translated_types(sql: str) -> str:
+    """Definition of a table with PostgreSQL's names of SQLite's types."""
     for pattern, kind in _TYPES:
         sql = re.sub(pattern, kind, sql)
     return sql

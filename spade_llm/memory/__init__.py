@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from spade_llm.memory.learning.learner import Learner
     from spade_llm.memory.retrieval import retrieve_memory
-    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
+    from spade_llm.memory.sqlite.backend import PostgresMemoryBackend, SQLiteMemoryBackend
     from spade_llm.memory.sqlite.store import SQLiteMemoryStore
     from spade_llm.memory.tools.category_tools import (
         AgentBaseMemoryListTool,
@@ -57,6 +57,7 @@ __all__ = [
     "MemoryType",
     "ObservedMessage",
     "OwnedMemory",
+    "PostgresMemoryBackend",
     "SQLiteMemoryBackend",
     "SQLiteMemoryStore",
     "ScoredMemory",

@@ -1,4 +1,4 @@
-"""A memory in a file of its own, and two owners in it."""
+"""A memory in a database of its own, and two owners in it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.memory import OwnedMemory, SQLiteMemoryBackend
+from tests.memory.places import backend_at
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
+
+    from spade_llm.memory import OwnedMemory
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
+    from tests.conftest import PlaceOf
 
 
 @pytest.fixture
-async def backend(tmp_path: Path) -> AsyncIterator[SQLiteMemoryBackend]:
-    async with SQLiteMemoryBackend(tmp_path / "memory.db") as backend:
+async def backend(place_of: PlaceOf) -> AsyncIterator[DatabaseMemoryBackend]:
+    async with backend_at(place_of("memory.db")) as backend:
         yield backend
 
 
@@ -30,10 +33,10 @@ def other() -> str:
 
 
 @pytest.fixture
-def store(backend: SQLiteMemoryBackend, owner: str) -> OwnedMemory:
+def store(backend: DatabaseMemoryBackend, owner: str) -> OwnedMemory:
     return backend.for_owner(owner)
 
 
 @pytest.fixture
-def other_store(backend: SQLiteMemoryBackend, other: str) -> OwnedMemory:
+def other_store(backend: DatabaseMemoryBackend, other: str) -> OwnedMemory:
     return backend.for_owner(other)

@@ -12,8 +12,9 @@ from spade_llm.search.memory_query import Category, MemoryFilter, Origin
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.memory import OwnedMemory, SQLiteMemoryBackend
+    from spade_llm.memory import OwnedMemory
     from spade_llm.memory.contract import MemoryEntry
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
     from spade_llm.providers.scripted import ScriptedProvider
 
 START = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
@@ -44,7 +45,7 @@ async def talk(
     await store.observe(conversation or subject, said, subject=subject)
 
 
-async def learn(backend: SQLiteMemoryBackend, model: ScriptedProvider | None = None) -> None:
+async def learn(backend: DatabaseMemoryBackend, model: ScriptedProvider | None = None) -> None:
     """All that can be learned a year later."""
     later = START + timedelta(days=365)
     await Learner(backend.learning(), backend, model=model, clock=lambda: later).learn()

@@ -11,7 +11,8 @@ import pytest
 import spade_llm.memory
 
 if TYPE_CHECKING:
-    from spade_llm.memory import MemoryBackend, OwnedMemory, SQLiteMemoryBackend
+    from spade_llm.memory import MemoryBackend, OwnedMemory
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
 
 NAMES = [
     "AgentBaseMemory",
@@ -33,6 +34,7 @@ NAMES = [
     "MemoryType",
     "ObservedMessage",
     "OwnedMemory",
+    "PostgresMemoryBackend",
     "SQLiteMemoryBackend",
     "SQLiteMemoryStore",
     "ScoredMemory",
@@ -62,7 +64,7 @@ def test_importing_the_package_loads_no_database() -> None:
     assert run.stdout.strip() == "set()"
 
 
-def test_the_local_memory_has_the_roles(backend: SQLiteMemoryBackend) -> None:
+def test_the_local_memory_has_the_roles(backend: DatabaseMemoryBackend) -> None:
     role: MemoryBackend = backend
     owned: OwnedMemory = role.for_owner("a@b")
 

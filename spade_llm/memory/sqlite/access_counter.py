@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from spade_llm.memory.contract import MemoryEntry
-    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
     from spade_llm.memory.sqlite.connection import Transaction
 
 FLUSH_DELAY_S = 1.0
@@ -37,7 +37,7 @@ UPDATE_ACCESSES = f"""
 class AccessCounter:
     """Number of accesses to entries that are not written yet, written together with a delay."""
 
-    def __init__(self, database: SQLiteMemoryBackend) -> None:
+    def __init__(self, database: DatabaseMemoryBackend) -> None:
         self._database = database
         self._pending: AccessCounts = {}
         """Number of accesses and time of the last one, by owner and key."""

@@ -1,4 +1,4 @@
-"""SQLiteMemoryBackend: memories of many owners in one SQLite file."""
+"""Memory backends: memories of many owners in one SQLite file, or in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
 
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.memory import validation
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
-    from spade_llm.memory.sqlite.connection import Transaction
+    from spade_llm.core.postgres import PostgresServer
+    from spade_llm.memory.sqlite.connection import MemoryDatabase, Transaction
     from spade_llm.memory.sqlite.embedding import Progress
     from spade_llm.providers.embedder import Embedder
 
@@ -41,24 +42,34 @@ SHORT_TERM_TTL_S = 86_400.0
 KEEP_DELETED_DAYS = 30.0
 
 
-class SQLiteMemoryBackend:
-    """SQLite implementation of MemoryBackend; use it with `async with`, or with `open` and `close`.
+class BackendOptions(TypedDict, total=False):
+    """Keywords of DatabaseMemoryBackend."""
+
+    embedder: Embedder | None
+    now: Callable[[], datetime]
+    short_term_ttl_s: float
+    keep_deleted_days: float
+    is_learned_from: bool
+    is_reindexing: bool
+
+
+class DatabaseMemoryBackend:
+    """MemoryBackend in a database; use it with `async with`, or with `open` and `close`.
 
     Args:
-        path: the file; it is created if it is missing, its folder is not. `:memory:` is a temporary
-            file that is removed when the backend is closed.
+        place: its tables.
         embedder: computes vectors; it is not closed. None: keywords only.
         now: the clock, UTC.
         short_term_ttl_s: default time to live of a `short_term` memory, in seconds.
-        keep_deleted_days: days that a deleted memory stays in the file, hidden.
+        keep_deleted_days: days that a deleted memory stays in the database, hidden.
         is_learned_from: a Learner uses the backend: cleared messages stay, hidden, until it has
             read them. Otherwise they are removed at once.
-        is_reindexing: open the file although another model made its vectors, only to `reindex`.
+        is_reindexing: open it although another model made its vectors, only to `reindex`.
     """
 
     def __init__(
         self,
-        path: Path | str,
+        place: MemoryDatabase,
         *,
         embedder: Embedder | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -67,8 +78,7 @@ class SQLiteMemoryBackend:
         is_learned_from: bool = False,
         is_reindexing: bool = False,
     ) -> None:
-        self.path = Path(path)
-        self._place = MemoryFile(self.path)
+        self._place = place
         self.now = now
         self.short_term_ttl_s = short_term_ttl_s
         self.is_learned_from = is_learned_from
@@ -264,3 +274,23 @@ class SQLiteMemoryBackend:
 
     def _is_behind(self) -> bool:
         return self._worker is not None and self._worker.is_behind
+
+
+class SQLiteMemoryBackend(DatabaseMemoryBackend):
+    """Memory in one SQLite file. The file is created if it is missing, its folder is not;
+    `:memory:` is a temporary file that is removed when the backend is closed."""
+
+    def __init__(self, path: Path | str, **options: Unpack[BackendOptions]) -> None:
+        self.path = Path(path)
+        super().__init__(MemoryFile(self.path), **options)
+
+
+class PostgresMemoryBackend(DatabaseMemoryBackend):
+    """Memory in PostgreSQL, in the schema of its agent. Several processes may use it: each sees the
+    writes of the others in its next search. `server` is opened before, and closed after it."""
+
+    def __init__(self, server: PostgresServer, **options: Unpack[BackendOptions]) -> None:
+        # Here: psycopg is an extra.
+        from spade_llm.memory.sqlite.postgres_connection import MemorySchema
+
+        super().__init__(MemorySchema(server), **options)

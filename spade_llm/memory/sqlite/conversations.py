@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spade_llm.core.database import NO_LIMIT
 from spade_llm.memory.sqlite.entries import owner_number, record_count
 from spade_llm.memory.sqlite.rows import DAY_US, MESSAGE_COLUMNS, message_from_row, message_key
 
@@ -35,7 +36,7 @@ SELECT_HISTORY = f"""
         JOIN message ON message.owner = conversation.owner AND conversation = number
     WHERE conversation.owner = (SELECT number FROM owner WHERE jid = :owner)
         AND name = :conversation AND seq > closed_at_seq
-        AND seq < CASE WHEN :before IS NULL THEN 9223372036854775807
+        AND seq < CASE WHEN CAST(:before AS TEXT) IS NULL THEN 9223372036854775807
             ELSE (SELECT seq FROM message WHERE conversation = number AND id = :before) END
     ORDER BY seq DESC LIMIT :limit
 """
@@ -81,7 +82,7 @@ SELECT_DUE = """
     WHERE cleared_at IS NOT NULL AND (cleared_at <= :cleared_before OR (
         episode IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM entry WHERE entry.seq = message.episode AND learned_at IS NULL)))
-        AND (:conversation IS NULL OR name = :conversation)
+        AND (CAST(:conversation AS TEXT) IS NULL OR name = :conversation)
     LIMIT :limit
 """
 
@@ -158,8 +159,7 @@ def clear_messages(
     )
     if count:
         record_count(transaction, owner, "clear_messages", count, now=now)
-        # -1 is SQLite's value for no limit.
-        purge_cleared(transaction, now=now, is_learned_from=is_learned_from, limit=-1)
+        purge_cleared(transaction, now=now, is_learned_from=is_learned_from, limit=NO_LIMIT)
     return count
 
 

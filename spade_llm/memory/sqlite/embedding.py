@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
     from spade_llm.memory.sqlite.connection import SqlValue, Transaction
     from spade_llm.memory.sqlite.index_cache import IndexRanker
     from spade_llm.providers.embedder import Embedder
@@ -40,12 +40,12 @@ SELECT_OLDEST = "SELECT row FROM vector_wanted ORDER BY row LIMIT :limit"
 
 # origin 3: an episode; role 1: a person.
 SELECT_ENTRY = """
-    SELECT jid, content, content_hash, subject, sources, surprise, iif(origin = 3, seq, NULL),
-        coalesce(valid_at, created_at), updated_at > created_at
+    SELECT jid, content, content_hash, subject, sources, surprise,
+        CASE WHEN origin = 3 THEN seq END, coalesce(valid_at, created_at), updated_at > created_at
     FROM entry JOIN owner ON owner.number = entry.owner WHERE seq = :seq
 """
 SELECT_MESSAGE = """
-    SELECT jid, content, content_hash, subject, NULL, 0, iif(role = 1, episode, NULL), at, 0
+    SELECT jid, content, content_hash, subject, NULL, 0, CASE WHEN role = 1 THEN episode END, at, 0
     FROM message JOIN owner ON owner.number = message.owner WHERE seq = :seq
 """
 SELECT_SEQ_BY_ID = """
@@ -69,8 +69,9 @@ SELECT_OTHER_MODELS = "SELECT name FROM model WHERE name <> :model"
 
 # Not of a text that has changed since it was read: that one is wanted anew.
 INSERT_VECTOR = """
-    INSERT OR REPLACE INTO vector (row, model, data) SELECT :key, :number, :data
+    INSERT INTO vector (row, model, data) SELECT :key, :number, :data
     FROM {table} WHERE seq = :seq AND content_hash = :content_hash
+    ON CONFLICT (row) DO UPDATE SET model = excluded.model, data = excluded.data
 """
 INSERT_ENTRY_VECTOR = INSERT_VECTOR.format(table="entry")
 INSERT_MESSAGE_VECTOR = INSERT_VECTOR.format(table="message")
@@ -87,7 +88,7 @@ SELECT_SALIENCES = """
     SELECT salience FROM (
         SELECT seq, salience, origin, subject FROM entry
         WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND {about}
-        ORDER BY created_at DESC LIMIT :scanned)
+        ORDER BY created_at DESC LIMIT :scanned) AS latest
     WHERE salience IS NOT NULL AND (origin = 3) = :is_episode AND seq < :seq
         AND subject IS :subject LIMIT :limit
 """
@@ -122,7 +123,7 @@ SCANNED_ENTRIES = 1000
 """Maximum number of a person's latest entries among which the history of saliences is looked for.
 """
 
-HAS_OLD_TERMS = f"(terms IS NULL OR substr(terms, 4, 1) <> x'{TERMS_VERSION:02X}')"
+HAS_OLD_TERMS = "(terms IS NULL OR substr(terms, 4, 1) <> :version)"
 """Condition for rows with missing terms, or terms of an older version (fourth byte)."""
 
 PAGE_ROWS = 500
@@ -141,8 +142,8 @@ SET_MESSAGE_TERMS = "UPDATE message SET terms = :terms WHERE seq = :seq"
 REQUEST_ALL_VECTORS = (
     "DELETE FROM vector",
     "DELETE FROM model",
-    "INSERT OR IGNORE INTO vector_wanted SELECT seq * 2 FROM entry",
-    "INSERT OR IGNORE INTO vector_wanted SELECT seq * 2 + 1 FROM message",
+    "INSERT INTO vector_wanted SELECT seq * 2 FROM entry WHERE true ON CONFLICT DO NOTHING",
+    "INSERT INTO vector_wanted SELECT seq * 2 + 1 FROM message WHERE true ON CONFLICT DO NOTHING",
 )
 
 
@@ -239,7 +240,7 @@ class EmbeddingWorker:
     """Background worker for missing vectors. Open it with `async with`, inside the running loop."""
 
     def __init__(
-        self, database: SQLiteMemoryBackend, embedder: Embedder, ranker: IndexRanker
+        self, database: DatabaseMemoryBackend, embedder: Embedder, ranker: IndexRanker
     ) -> None:
         self._database, self._embedder, self._ranker = database, embedder, ranker
         self._new_keys: dict[int, None] = {}
@@ -501,7 +502,7 @@ def _ranked_surprise(
     return {"salience": salient, "surprise": surprise(salient, history)}
 
 
-async def rebuild_terms(database: SQLiteMemoryBackend) -> None:
+async def rebuild_terms(database: DatabaseMemoryBackend) -> None:
     """Rebuild missing or outdated terms page by page, so that other writes run in between."""
     for find, change in (
         (OLD_ENTRY_TERMS, SET_ENTRY_TERMS),
@@ -553,7 +554,8 @@ def _row_to_embed(transaction: Transaction, key: int) -> RowToEmbed | None:
 
 def _rebuild_page(transaction: Transaction, *, find: str, change: str, after: int) -> int | None:
     """Rebuild one page; return the number of its last row, None at the end."""
-    found = transaction.all(find, {"after": after})
+    version = bytes([TERMS_VERSION])
+    found = transaction.all(find, {"after": after, "version": version})
     changes = [
         {"seq": seq, "terms": encode_terms(content, context, json.loads(tags) if tags else ())}
         for seq, content, context, tags in found

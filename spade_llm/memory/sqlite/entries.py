@@ -42,6 +42,10 @@ INSERT_ENTRY = """
 
 SELECT_SEQ_BY_ID = "SELECT seq FROM entry WHERE owner = :owner AND id = :id"
 
+SELECT_LAST_SEQ = "SELECT coalesce(max(seq), 0) FROM entry"
+# The plus: by number, not by what leads to all rows of the owner.
+SELECT_ADDED = "SELECT seq FROM entry WHERE seq > :last AND +owner = :owner"
+
 SELECT_SEQ_BY_KEY = """
     SELECT seq FROM entry_key JOIN entry ON seq = entry
     WHERE owner = :owner AND key_id = :id
@@ -164,9 +168,11 @@ def add_entries(
     """Insert complete rows; rows with existing ids are left as they are."""
     number = owner_number(transaction, owner)
     owned = [{**row, "owner": number} for row in rows]
+    ((last,),) = transaction.all(SELECT_LAST_SEQ)
     transaction.each(INSERT_ENTRY, owned)
-    keys = [transaction.all(SELECT_SEQ_BY_ID, row)[0][0] for row in owned]
-    transaction.mark_changed(owner, map(entry_key, keys))
+    # Numbers rise, and there is one writer at a time.
+    added = transaction.all(SELECT_ADDED, {"owner": number, "last": last})
+    transaction.mark_changed(owner, [entry_key(seq) for (seq,) in added])
 
 
 def _existing_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> int | None:

@@ -133,7 +133,7 @@ def update_entries(
 ) -> BatchResult:
     """Change entries; errors name their index. With ROLLBACK all or none are changed."""
     # Not ROLLBACK: the transaction is shared with the writes of other callers.
-    transaction.all("SAVEPOINT changes")
+    transaction.count("SAVEPOINT changes")
     done: list[str] = []
     errors: list[BatchError] = []
     for index, wanted in enumerate(changes):
@@ -145,9 +145,9 @@ def update_entries(
             if on_error is OnError.STOP:
                 break
     if errors and on_error is OnError.ROLLBACK:
-        transaction.all("ROLLBACK TO changes")
+        transaction.count("ROLLBACK TO changes")
         done = []
-    transaction.all("RELEASE changes")
+    transaction.count("RELEASE changes")
     return BatchResult(ids=tuple(done), errors=tuple(errors))
 
 

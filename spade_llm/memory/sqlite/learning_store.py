@@ -34,18 +34,18 @@ if TYPE_CHECKING:
         ReflectionChanges,
         ReflectionMaterial,
     )
-    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
 
 # Conversations with cleared messages come first (false sorts before true): their messages are
 # deleted only after they have been learned from.
 SELECT_UNLEARNED = """
-    SELECT jid, message.owner, conversation, name, cleared_at_seq
-    FROM message JOIN conversation ON conversation.number = conversation
-        JOIN owner ON owner.number = message.owner
-    WHERE episode IS NULL
-    GROUP BY message.owner, conversation
-    ORDER BY min(seq) > cleared_at_seq, max(seq) LIMIT :limit
+    SELECT jid, unlearned.owner, unlearned.conversation, name, cleared_at_seq
+    FROM (SELECT owner, conversation, min(seq) AS first, max(seq) AS last FROM message
+            WHERE episode IS NULL GROUP BY owner, conversation) AS unlearned
+        JOIN conversation ON conversation.number = unlearned.conversation
+        JOIN owner ON owner.number = unlearned.owner
+    ORDER BY first > cleared_at_seq, last LIMIT :limit
 """
 
 SELECT_RANGE = f"""
@@ -98,13 +98,13 @@ MAX_RANGE = 400
 """Maximum number of messages in one range."""
 
 MAX_SEQ = 2**63 - 1
-"""SQLite's largest integer."""
+"""Largest integer of the databases."""
 
 
 class SQLiteLearningStore:
     """A LearningStore."""
 
-    def __init__(self, database: SQLiteMemoryBackend) -> None:
+    def __init__(self, database: DatabaseMemoryBackend) -> None:
         self._database = database
 
     async def unlearned_ranges(self, *, limit: int = 16) -> Sequence[MessageRange]:

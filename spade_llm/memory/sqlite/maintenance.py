@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from types import TracebackType
 
-    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ UPDATE_LAST_RUN = """
 PURGE_BATCH = 500
 """Number of memories purged in one transaction, so that other writes run in between."""
 
-SELECT_DECAYING_OWNERS = "SELECT jid FROM decay JOIN owner ON number = owner WHERE is_enabled"
+SELECT_DECAYING_OWNERS = "SELECT jid FROM decay JOIN owner ON number = owner WHERE is_enabled <> 0"
 
 DELETE_OLD_AUDIT_RECORDS = "DELETE FROM audit WHERE at < :before"
 
@@ -77,7 +77,7 @@ def configure_decay(
         UPSERT_POLICY,
         {
             "owner": owner_number(transaction, owner),
-            "is_enabled": policy.is_enabled,
+            "is_enabled": int(policy.is_enabled),
             "older_than_s": policy.older_than_s,
             "below_importance": policy.below_importance,
             "tiers": json.dumps([tier.value for tier in policy.tiers]),
@@ -147,7 +147,7 @@ def run_decay(transaction: Transaction, owner: str, *, now: int) -> Sequence[byt
     return ids
 
 
-async def purge_memory(database: SQLiteMemoryBackend, *, keep_deleted_days: float) -> int:
+async def purge_memory(database: DatabaseMemoryBackend, *, keep_deleted_days: float) -> int:
     """Run the decay of all owners, remove what is due; return the number of removed memories."""
     now, is_learned_from = to_microseconds(database.now()), database.is_learned_from
     # Each step reads first: a memory that is opened without need should not write.

@@ -66,7 +66,7 @@ SELECT_PAGE = f"""
     SELECT {ENTRY_COLUMNS} FROM (
         SELECT seq AS hit FROM entry WHERE {OWNED_ENTRY} AND {VISIBLE} AND {{condition}}
         ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset
-    ) JOIN entry ON entry.seq = hit JOIN owner ON owner.number = entry.owner
+    ) AS page JOIN entry ON entry.seq = hit JOIN owner ON owner.number = entry.owner
     ORDER BY created_at DESC, entry.seq DESC
 """
 
@@ -126,7 +126,7 @@ COUNT_MESSAGES_WITHOUT_VECTOR = """
     SELECT count(*) FROM vector_wanted CROSS JOIN message ON message.seq = row / 2
         JOIN conversation ON number = message.conversation
     WHERE row % 2 = 1 AND message.owner = (SELECT number FROM owner WHERE jid = :owner)
-        AND message.seq > cleared_at_seq AND (:session IS NULL OR name = :session)
+        AND message.seq > cleared_at_seq AND (CAST(:session AS TEXT) IS NULL OR name = :session)
 """
 
 

@@ -121,7 +121,7 @@ SELECT_ALL_SUMMARIES = f"""
 SELECT_CHANGE = """
     SELECT seq, id, kind, entry, before, after FROM reflection
     WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
-        AND (:id IS NULL OR id = :id)
+        AND (CAST(:id AS BLOB) IS NULL OR id = :id)
 """
 
 # Only what is still as the reflection left it: what was closed or deleted since stays so.

@@ -80,7 +80,7 @@ DELETE_LINKS = """
     DELETE FROM link
     WHERE owner = (SELECT number FROM owner WHERE jid = :owner)
         AND ((source, target) = (:source, :target) OR (target, source) = (:source, :target))
-        AND (:relation IS NULL OR relation = :relation)
+        AND (CAST(:relation AS TEXT) IS NULL OR relation = :relation)
 """
 
 # Ends that are deleted or expired are not shown.

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spade_llm.core.database import NO_LIMIT
 from spade_llm.memory.contract import RemovedCounts
 from spade_llm.memory.sqlite import consent, reflection
 from spade_llm.memory.sqlite.consent import reject_patterns, remove_patterns_of_episodes
@@ -100,9 +101,6 @@ SELECT_DUE = """
     WHERE deleted_at <= :deleted_before OR expires_at <= :now
     LIMIT :limit
 """
-
-NO_LIMIT = -1
-"""SQLite's value for no limit."""
 
 ALL_MESSAGES = message_scope_condition(None)
 

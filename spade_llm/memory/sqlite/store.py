@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         ObservedMessage,
         RemovedCounts,
     )
-    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
     from spade_llm.memory.sqlite.connection import SqlValue
     from spade_llm.memory.sqlite.index_cache import RankedRows
     from spade_llm.memory.sqlite.relations import AccessibleEntry, AccessibleMemory
@@ -68,7 +68,7 @@ class SQLiteMemoryStore:
 
     # The time is taken before an operation is queued: one that is repeated gives the same.
 
-    def __init__(self, database: SQLiteMemoryBackend, owner: str) -> None:
+    def __init__(self, database: DatabaseMemoryBackend, owner: str) -> None:
         self._database = database
         self._owner = owner
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spade_llm.memory.contract import MemoryEntry
-    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
     from spade_llm.memory.sqlite.connection import SqlValue, Transaction
 
 ABOUT_SUBJECT = "(subject = :subject OR (subject >= :first AND subject < :end))"
@@ -51,7 +51,7 @@ SELECT_CONSENTING = """
 class SQLiteSubjectStore:
     """A SubjectStore."""
 
-    def __init__(self, database: SQLiteMemoryBackend, subject: str) -> None:
+    def __init__(self, database: DatabaseMemoryBackend, subject: str) -> None:
         self._database = database
         self._subject = subject
         first, end = room_subject_range(subject)

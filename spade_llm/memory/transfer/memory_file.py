@@ -89,11 +89,12 @@ COUNT_RECORDS = """
         + (SELECT count(*) FROM consent)
 """
 
-ADD_OWNER = "INSERT OR IGNORE INTO owner (jid) VALUES (:owner)"
+ADD_OWNER = "INSERT INTO owner (jid) VALUES (:owner) ON CONFLICT DO NOTHING"
 
 ADD_CONVERSATION = """
-    INSERT OR IGNORE INTO conversation (owner, name)
+    INSERT INTO conversation (owner, name)
     SELECT number, :conversation FROM owner WHERE jid = :owner
+    ON CONFLICT DO NOTHING
 """
 
 INSERT_RECORDS = {
@@ -112,7 +113,7 @@ INSERT_RECORDS = {
             terms, at, recalled, episode)
         SELECT owner, number, :id, :subject, :role, :speaker, :content, :content_hash, :terms, :at,
             :recalled, coalesce((SELECT seq FROM entry WHERE id = :episode),
-                CASE WHEN :is_left_out THEN 0 END)
+                CASE WHEN CAST(:is_left_out AS INTEGER) <> 0 THEN 0 END)
         FROM conversation
         WHERE name = :conversation AND owner = (SELECT number FROM owner WHERE jid = :owner)
         ON CONFLICT (conversation, id) DO NOTHING

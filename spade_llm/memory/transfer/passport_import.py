@@ -66,10 +66,11 @@ SELECT_MESSAGE_SEQ = """
         AND name = :conversation AND message.id = :id
 """
 
+_ISSUER = f"json_extract(metadata, '$.{METADATA_KEY}.issuer')"
 SELECT_IMPORTED_ENTRIES = f"""
-    SELECT jid, seq, id, json_extract(metadata, '$.{METADATA_KEY}.issuer') AS issuer
+    SELECT jid, seq, id, {_ISSUER}
     FROM entry JOIN owner ON owner.number = entry.owner
-    WHERE subject = :subject AND issuer IS NOT NULL
+    WHERE subject = :subject AND {_ISSUER} IS NOT NULL
 """
 SELECT_IMPORTED_MESSAGES = f"""
     SELECT jid, seq, name FROM message JOIN owner ON owner.number = message.owner
@@ -203,7 +204,7 @@ def _conversation_prefix(issuer: str, subject: str) -> str:
 def count_imported(transaction: Transaction, subject: str) -> int:
     which = {"subject": subject}
     return sum(
-        transaction.all(f"SELECT count(*) FROM ({sql})", which)[0][0]
+        transaction.all(f"SELECT count(*) FROM ({sql}) AS imported", which)[0][0]
         for sql in (SELECT_IMPORTED_ENTRIES, SELECT_IMPORTED_MESSAGES)
     )
 

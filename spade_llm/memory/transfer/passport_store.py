@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
     from spade_llm.memory.transfer.passport import Passport, PassportKey
 
@@ -94,7 +94,7 @@ class _LineBudget:
 class PassportStore:
     """Passports of one memory file, for chat commands and the command line."""
 
-    def __init__(self, backend: SQLiteMemoryBackend, key: PassportKey, *, issuer: str) -> None:
+    def __init__(self, backend: DatabaseMemoryBackend, key: PassportKey, *, issuer: str) -> None:
         """`issuer`: bare JID of the memory agent."""
         self._backend = backend
         self._key = key

@@ -22,8 +22,9 @@ from tests.memory.clock import Clock
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.memory import OwnedMemory, SQLiteMemoryBackend
+    from spade_llm.memory import OwnedMemory
     from spade_llm.memory.contract import MemoryEntry
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
 
 START = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
 OWNER, ANA = "assistant@localhost", "ana@localhost"
@@ -45,7 +46,7 @@ def said(number: int, text: str, *, recalled: Sequence[str] = (), day: int = 0) 
 
 
 def learner(
-    backend: SQLiteMemoryBackend, clock: Clock, model: ScriptedProvider | None = None
+    backend: DatabaseMemoryBackend, clock: Clock, model: ScriptedProvider | None = None
 ) -> Learner:
     return Learner(backend.learning(), backend, model=model, clock=clock)
 
@@ -66,7 +67,7 @@ def fact(content: str, *contradicts: int) -> Completion:
 
 
 async def test_a_conversation_becomes_an_episode_and_its_facts(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     messages = [said(0, "I live in Lisbon."), said(1, "Nice!")]
     await store.observe("c", messages, subject=ANA)
@@ -85,7 +86,7 @@ async def test_a_conversation_becomes_an_episode_and_its_facts(
 
 
 async def test_what_was_learned_is_retrieved_with_what_was_said(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     messages = [said(0, "The boiler was repaired by Okonkwo."), said(1, "Good to know!")]
     await store.observe("c", messages, subject=ANA)
@@ -99,7 +100,7 @@ async def test_what_was_learned_is_retrieved_with_what_was_said(
 
 
 async def test_nothing_is_learned_twice(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     await store.observe("c", [said(0, "I live in Lisbon.")], subject=ANA)
     await rest(clock)
@@ -112,7 +113,7 @@ async def test_nothing_is_learned_twice(
 
 
 async def test_what_is_said_again_strengthens_what_is_known(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     for day in (0, 1):
         await store.observe("c", [said(0, "I live in Lisbon.", day=day)], subject=ANA)
@@ -124,7 +125,7 @@ async def test_what_is_said_again_strengthens_what_is_known(
 
 
 async def test_a_new_fact_closes_the_old_and_deletes_nothing(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     await store.observe("c", [said(0, "I live in Madrid.")], subject=ANA)
     await store.observe("c", [said(0, "I moved to Lisbon.", day=5)], subject=ANA)
@@ -140,7 +141,7 @@ async def test_a_new_fact_closes_the_old_and_deletes_nothing(
 
 
 async def test_a_diet_and_a_divorce_close_what_they_contradict_and_nothing_else(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     true = [f"User is allergic to {food}" for food in ("nuts", "soy", "crab", "kiwi", "milk")]
     true += [f"User is {what}" for what in ("a nurse", "tall", "a runner", "deaf", "left-handed")]
@@ -159,7 +160,7 @@ async def test_a_diet_and_a_divorce_close_what_they_contradict_and_nothing_else(
 
 
 async def test_what_is_true_again_is_known_again(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     for day, place in enumerate(["Lisbon", "Madrid", "Lisbon"]):
         await store.observe("c", [said(0, f"I live in {place}.", day=day)], subject=ANA)
@@ -171,7 +172,7 @@ async def test_what_is_true_again_is_known_again(
 
 
 async def test_what_an_assistant_recalled_is_not_learned_again(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     await store.observe("c", [said(0, "I live in Lisbon.")], subject=ANA)
     await rest(clock)
@@ -187,7 +188,7 @@ async def test_what_an_assistant_recalled_is_not_learned_again(
 
 
 async def test_a_recalled_message_is_not_learned_again_either(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     await store.observe("c", [said(0, "The boiler was repaired by Okonkwo in May.")], subject=ANA)
     query = MemoryQuery(text="boiler repaired", with_messages=True)
@@ -203,7 +204,7 @@ async def test_a_recalled_message_is_not_learned_again_either(
 
 
 async def test_owners_learn_apart(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, other_store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, other_store: OwnedMemory, clock: Clock
 ) -> None:
     await store.observe("c", [said(0, "I live in Madrid.")], subject=ANA)
     await other_store.observe("c", [said(0, "I live in Lisbon.", day=3)], subject=ANA)
@@ -217,7 +218,7 @@ async def test_owners_learn_apart(
 
 
 async def test_a_model_takes_the_facts_with_one_call_for_each_episode(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     await store.observe("c", [said(0, "We go to Vienna in May.")], subject=ANA)
     await rest(clock)
@@ -231,7 +232,7 @@ async def test_a_model_takes_the_facts_with_one_call_for_each_episode(
 
 
 async def test_a_model_that_is_away_is_asked_again_after_a_pause(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     await store.observe("c", [said(0, "We go to Vienna in May.")], subject=ANA)
     await rest(clock)
@@ -248,7 +249,7 @@ async def test_a_model_that_is_away_is_asked_again_after_a_pause(
 
 
 async def test_a_model_that_asks_for_a_pause_gets_it(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     await store.observe("c", [said(0, "We go to Vienna in May.")], subject=ANA)
     await rest(clock)
@@ -267,7 +268,7 @@ async def test_a_model_that_asks_for_a_pause_gets_it(
 
 
 async def test_cutting_goes_on_while_the_model_is_away(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     answers: list[ScriptedAnswer] = [ModelUnavailable("away")] * 9
     one = learner(backend, clock, ScriptedProvider(answers))
@@ -280,7 +281,7 @@ async def test_cutting_goes_on_while_the_model_is_away(
 
 
 async def test_an_episode_that_a_model_cannot_read_is_left_to_the_rules(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     await store.observe("c", [said(0, "I live in Lisbon.")], subject=ANA)
     await rest(clock)
@@ -292,7 +293,7 @@ async def test_an_episode_that_a_model_cannot_read_is_left_to_the_rules(
 
 
 async def test_a_conversation_of_thousands_is_cut_at_once(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     messages = [said(number, f"Line {number} about trains") for number in range(1000)]
     await store.observe("c", messages, subject=ANA)
@@ -306,7 +307,7 @@ async def test_a_conversation_of_thousands_is_cut_at_once(
 
 
 async def test_it_works_by_itself_and_ends_when_it_is_told(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     await store.observe("c", [said(0, "I live in Lisbon.")], subject=ANA)
     await rest(clock)
@@ -326,7 +327,7 @@ async def test_it_works_by_itself_and_ends_when_it_is_told(
 
 
 async def test_what_was_ended_in_the_middle_goes_on_where_it_was(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     await store.observe("c", [said(0, "We go to Vienna in May.")], subject=ANA)
     await rest(clock)
@@ -345,7 +346,7 @@ async def test_what_was_ended_in_the_middle_goes_on_where_it_was(
 
 
 async def test_a_write_does_not_wait_for_a_model(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+    backend: DatabaseMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
     await store.observe("c", [said(0, "We go to Vienna in May.")], subject=ANA)
     await rest(clock)

@@ -18,6 +18,7 @@ from spade_llm.memory.learning.pattern_rules import find_patterns, group_talk_se
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, Origin
+from tests.memory.places import file_only
 from tests.memory.talks import ANA, OWNER, contents_of_patterns, learn, patterns, talk
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ async def test_two_conversations_are_no_pattern(
     assert await patterns(store) == []
 
 
+@file_only
 async def test_withdrawn_consent_takes_the_patterns_along_and_leaves_no_trace_of_them(
     backend: SQLiteMemoryBackend, store: OwnedMemory
 ) -> None:

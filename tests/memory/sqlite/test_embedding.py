@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from spade_llm.memory import OwnedMemory
     from spade_llm.memory.contract import SearchResult
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
 
 OWNER = "ada@localhost"
 PROMPTLY_S = 5.0
@@ -55,7 +56,7 @@ async def opened(path: Path, embedder: BagOfWords | None) -> AsyncIterator[SQLit
         yield backend
 
 
-async def wait_idle(backend: SQLiteMemoryBackend) -> None:
+async def wait_idle(backend: DatabaseMemoryBackend) -> None:
     async with asyncio.timeout(PROMPTLY_S):
         await backend.wait_idle()
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pytest
 
     from spade_llm.memory import OwnedMemory
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
     from spade_llm.memory.sqlite.connection import Transaction
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ PROMPTLY_S = 5.0
 class Counted:
     """A file whose reads are counted."""
 
-    def __init__(self, backend: SQLiteMemoryBackend) -> None:
+    def __init__(self, backend: DatabaseMemoryBackend) -> None:
         self._backend = backend
         self.now = backend.now
         self.reads = 0

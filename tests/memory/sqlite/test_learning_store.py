@@ -18,16 +18,18 @@ from spade_llm.memory.sqlite.learning_exclusion import SELECT_UNREAD as SELECT_U
 from spade_llm.memory.sqlite.learning_store import SELECT_POSITION
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, Origin, SearchMode
 from tests.memory.contract import ADA, BOB, NOON, said
+from tests.memory.places import file_only
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.memory import MemoryEntry
     from spade_llm.memory.contract import MessageRange
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
 
 
 @pytest.fixture
-def learning(backend: SQLiteMemoryBackend) -> LearningStore:
+def learning(backend: DatabaseMemoryBackend) -> LearningStore:
     return backend.learning()
 
 
@@ -261,8 +263,9 @@ async def test_an_episode_goes_with_all_its_messages_also_when_one_says_the_same
     assert list(await store.history("c")) == []
 
 
+@file_only
 async def test_the_messages_of_an_episode_are_found_without_reading_all_of_the_owner(
-    backend: SQLiteMemoryBackend,
+    backend: DatabaseMemoryBackend,
 ) -> None:
     which = {"owner": ADA, "conversation": "c", "id": "1"}
 

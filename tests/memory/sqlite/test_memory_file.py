@@ -23,8 +23,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.memory.sqlite.connection import Transaction
+    from tests.conftest import PlaceOf
 
 OWNER = "assistant@localhost"
+
+
+@pytest.fixture
+def place_of(tmp_path: Path) -> PlaceOf:
+    return tmp_path.joinpath
 
 
 async def test_memories_and_conversations_survive_a_restart(tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ from tests.memory.contract import ADA, BOB, said
 from tests.memory.talks import learn, patterns, talk
 
 if TYPE_CHECKING:
-    from spade_llm.memory import SQLiteMemoryBackend
     from spade_llm.memory.contract import SubjectStore
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
 
 
 @pytest.fixture
-def about(backend: SQLiteMemoryBackend) -> SubjectStore:
+def about(backend: DatabaseMemoryBackend) -> SubjectStore:
     return backend.about(ADA)
 
 
@@ -93,7 +93,10 @@ async def test_a_person_finds_what_was_kept_under_another_spelling_of_their_addr
 
 
 async def test_a_person_sees_whom_they_let_compare_conversations_and_ends_it_everywhere(
-    backend: SQLiteMemoryBackend, store: OwnedMemory, other_store: OwnedMemory, about: SubjectStore
+    backend: DatabaseMemoryBackend,
+    store: OwnedMemory,
+    other_store: OwnedMemory,
+    about: SubjectStore,
 ) -> None:
     for memory in (store, other_store):
         await memory.set_consent(ADA, is_given=True)

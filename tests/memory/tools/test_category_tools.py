@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.memory import MemoryEntry, MemoryPage, MemoryTool
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
 
 STORE_SCHEMA = """{
   "type": "object",
@@ -100,7 +101,7 @@ LIST_DESCRIPTION = "List my memories organized by category.\nUse this tool to br
 
 
 @pytest.fixture
-def memory(backend: SQLiteMemoryBackend) -> AgentBaseMemory:
+def memory(backend: DatabaseMemoryBackend) -> AgentBaseMemory:
     return AgentBaseMemory("assistant@localhost", backend)
 
 

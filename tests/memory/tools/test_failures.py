@@ -21,13 +21,14 @@ from spade_llm.core.errors import (
 )
 from spade_llm.memory.tools.arguments import ToolArguments
 from spade_llm.memory.tools.entry_tool import EntryTool, error_object
+from tests.memory.places import file_only
 from tests.memory.tools.calling import assert_error, calling, stored
 from tests.memory.tools.fixtures import OWNER, tools_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spade_llm.memory import SQLiteMemoryBackend
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
     from spade_llm.memory.tools.entry_tool import ToolAnswer
 
 PEER = "memory@10.0.0.7/secret"
@@ -70,8 +71,9 @@ async def test_every_failure_has_a_type_and_tells_nothing_internal(
     assert answer == error_object(error)
 
 
+@file_only
 async def test_a_file_that_went_away_is_a_storage_error(
-    backend: SQLiteMemoryBackend, tmp_path: Path
+    backend: DatabaseMemoryBackend, tmp_path: Path
 ) -> None:
     tools = tools_of(backend.for_owner(OWNER), OWNER)
     await stored(tools, "x")

@@ -1,0 +1,26 @@
+"""Memory at the place of an agent's store: a file, or PostgreSQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+import pytest
+
+from spade_llm.core.postgres import PostgresServer
+from spade_llm.memory import PostgresMemoryBackend, SQLiteMemoryBackend
+
+if TYPE_CHECKING:
+    from spade_llm.core.database import DatabasePlace
+    from spade_llm.memory.sqlite.backend import BackendOptions, DatabaseMemoryBackend
+
+file_only = pytest.mark.parametrize("place_of", ["sqlite"], indirect=True)
+"""Mark of a test that looks into the file."""
+
+
+def backend_at(place: DatabasePlace, **options: Unpack[BackendOptions]) -> DatabaseMemoryBackend:
+    """Memory that is not opened yet."""
+    if isinstance(place, PostgresServer):
+        return PostgresMemoryBackend(place, **options)
+    assert isinstance(place, Path)
+    return SQLiteMemoryBackend(place, **options)
