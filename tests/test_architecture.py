@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from itertools import pairwise
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -444,6 +446,42 @@ def test_slixmpp_comes_through_spade_and_from_nowhere_else() -> None:
 
 
 LAZY = {name_of(path) for path in sources() if "lazy_exports(__name__" in path.read_text("utf-8")}
+
+
+def test_public_names_are_documented() -> None:
+    """A method that a Protocol or a base class documents needs no docstring of its own."""
+    classes = [
+        node for path in sources() for node in tree_of(path).body if isinstance(node, ast.ClassDef)
+    ]
+    documented = {
+        method.name
+        for node in classes
+        if {"Protocol", "ABC"} & {ast.unparse(base).partition("[")[0] for base in node.bases}
+        for method in node.body
+        if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(method)
+    }
+    missing = []
+    for package in sorted({"spade_llm", *PUBLIC, *LAZY}):
+        for name in getattr(importlib.import_module(package), "__all__", ()):
+            value = getattr(importlib.import_module(package), name)
+            if not inspect.isclass(value) and not inspect.isfunction(value):
+                continue
+            text = (vars(value) if inspect.isclass(value) else {"__doc__": value.__doc__})[
+                "__doc__"
+            ]
+            # dataclass makes one of the fields.
+            if not text or text.startswith(f"{name}("):
+                missing.append(f"{package}.{name}")
+            methods = vars(value).items() if inspect.isclass(value) else ()
+            missing += [
+                f"{package}.{name}.{method}"
+                for method, function in methods
+                if isinstance(function, FunctionType | classmethod | staticmethod | property)
+                and not (method.startswith("_") or method in documented)
+                and not inspect.getdoc(getattr(value, method))
+            ]
+
+    assert missing == []
 
 
 @pytest.mark.parametrize("package", sorted({*PUBLIC, *LAZY}))

@@ -182,6 +182,7 @@ class ChatAgent(XmppAgent):
         return await self._talk.wait(timeout)
 
     def is_waiting_response(self) -> bool:
+        """True if no text has arrived since the last message sent."""
         return self._talk.is_waiting
 
     async def run_interactive(

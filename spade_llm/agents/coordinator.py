@@ -86,6 +86,7 @@ class CoordinatorAgent(LLMAgent):
 
     @property
     def subagent_ids(self) -> frozenset[str]:
+        """Bare JIDs of the sub-agents."""
         return frozenset(self._subagents.jids)
 
     @property
@@ -95,6 +96,7 @@ class CoordinatorAgent(LLMAgent):
 
     @property
     def subagent_response_timeout(self) -> float:
+        """Maximum wait for a sub-agent's answer in seconds."""
         return self._subagents.timeout_s
 
 

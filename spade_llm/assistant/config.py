@@ -54,6 +54,8 @@ class PresentationOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistantConfig:
+    """Settings of an assistant that are not its connection or model."""
+
     tools: tuple[Tool, ...] = ()
     """Run in the assistant's own process, beside those of tool agents."""
     input_guardrails: tuple[Guardrail, ...] = ()

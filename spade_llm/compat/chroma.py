@@ -144,9 +144,12 @@ class Chroma(VectorStore):
         return [one.id for one in documents]
 
     async def update_document(self, document_id: str, document: Document) -> None:
+        """Replace a document, or add it under this id."""
         await self.update_documents([document_id], [document])
 
     async def update_documents(self, ids: Sequence[str], documents: Sequence[Document]) -> None:
+        """Replace documents, or add them under these ids. Raises ValueError: other numbers of
+        both."""
         if len(ids) != len(documents):
             raise ValueError(f"{len(ids)} ids for {len(documents)} documents: give one for each")
         await self._put(ids, documents)
@@ -187,6 +190,7 @@ class Chroma(VectorStore):
         ]
 
     async def get_by_ids(self, ids: Sequence[str]) -> list[Document]:
+        """Return the documents that exist, with these ids."""
         found = await self.get(ids=ids)
         return _documents(found["ids"], found["documents"], found["metadatas"])
 
@@ -218,10 +222,12 @@ class Chroma(VectorStore):
         return bool(ids)
 
     async def get_document_count(self) -> int:
+        """Return the number of documents in the collection."""
         collection = await self._opened()
         return await _in_thread(collection.count)
 
     async def delete_collection(self) -> None:
+        """Delete the collection with all its documents."""
         await self._opened()
         client, self._collection = self._client, None
         if client is not None:

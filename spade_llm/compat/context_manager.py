@@ -65,10 +65,12 @@ class RequestedToolCall(TypedDict):
 
 
 def create_system_message(content: str) -> SystemMessage:
+    """System message with this text."""
     return {"role": "system", "content": content}
 
 
 def create_user_message(content: str, name: str | None = None) -> UserMessage:
+    """User message; `name`: JID of its sender, whose unsafe characters become `_`."""
     return user_message(content, peer=name) if name else {"role": "user", "content": content}
 
 
@@ -78,10 +80,12 @@ def spade_message_to_user_message(message: RoutedMessage) -> UserMessage:
 
 
 def create_assistant_message(content: str) -> AssistantMessage:
+    """Assistant message without tool calls."""
     return {"role": "assistant", "content": content}
 
 
 def create_assistant_tool_call_message(tool_calls: Sequence[RequestedToolCall]) -> AssistantMessage:
+    """Assistant message that requests tool calls, without text."""
     return {
         "role": "assistant",
         "content": None,
@@ -90,6 +94,7 @@ def create_assistant_tool_call_message(tool_calls: Sequence[RequestedToolCall]) 
 
 
 def create_tool_result_message(result: object, tool_call_id: str) -> ToolResultMessage:
+    """Result of the tool call with this id; `result` is converted with `str`."""
     return {"role": "tool", "content": str(result), "tool_call_id": tool_call_id}
 
 
@@ -119,9 +124,11 @@ class ContextManager:
         self._add(spade_message_to_user_message(message), conversation_id, peer=peer)
 
     def add_message_dict(self, message_dict: ContextMessage, conversation_id: str) -> None:
+        """Add a message in the format of the OpenAI API."""
         self._add(message_dict, conversation_id)
 
     def add_assistant_message(self, content: str, conversation_id: str | None = None) -> None:
+        """Add an answer of the model."""
         self._add(create_assistant_message(content), self._named(conversation_id))
 
     def add_tool_result(
@@ -144,6 +151,7 @@ class ContextManager:
         return [create_system_message(self.system_prompt)] if self.system_prompt else []
 
     def get_conversation_history(self, conversation_id: str | None = None) -> list[ContextMessage]:
+        """Return a copy of all messages of a conversation; empty if it does not exist."""
         name = conversation_id or self._current
         conversation = self._find(name)
         return list(conversation.messages) if conversation else []
@@ -175,20 +183,24 @@ class ContextManager:
         return self.context_management.get_stats(len(conversation.messages))
 
     def update_context_management(self, new_context_management: ContextManagement) -> None:
+        """Replace the strategy, from the next prompt on."""
         self.context_management = new_context_management
 
     def set_output_schema(
         self, schema: type[BaseModel] | None, conversation_id: str | None = None
     ) -> None:
+        """Set the model of the structured output of a conversation; None removes it."""
         name = self._named(conversation_id)
         self._schemas.pop(name, None)
         if schema is not None:
             self._schemas[name] = schema
 
     def get_output_schema(self, conversation_id: str | None = None) -> type[BaseModel] | None:
+        """Return the model of the structured output of a conversation; None: text."""
         return self._schemas.get(conversation_id or self._current)
 
     def get_tracing_metadata(self, conversation_id: str | None = None) -> dict[str, str]:
+        """Return `conversation_id`, and `sender_id` if the peer is known."""
         name = conversation_id or self._current
         conversation = self._find(name)
         peer = conversation.peer if conversation else ""

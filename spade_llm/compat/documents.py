@@ -71,9 +71,11 @@ class Document(Record):
 
     @property
     def content(self) -> str:
+        """Text of the document (`text`)."""
         return self.text
 
     def to_dict(self) -> dict[str, object]:
+        """Return `id`, `content` and `metadata`, as `from_dict` takes them."""
         return {"id": self.id, "content": self.text, "metadata": dict(self.metadata)}
 
     @classmethod
@@ -93,14 +95,17 @@ class BaseDocumentLoader(ABC):
         """Yield the documents in order."""
 
     async def load(self) -> list[Document]:
+        """Return all documents of `load_stream`."""
         return [document async for document in self.load_stream()]
 
     @classmethod
     def get_supported_extensions(cls) -> set[str]:
+        """Return the file name extensions, with their dots."""
         return set()
 
     @classmethod
     def supports_extension(cls, extension: str) -> bool:
+        """True if the loader reads files with this extension, in any case."""
         return extension.lower() in cls.get_supported_extensions()
 
 

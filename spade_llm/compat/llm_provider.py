@@ -124,6 +124,7 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         base_url: str = "http://localhost:11434/v1",
         **options: Unpack[ModelOptions],
     ) -> LLMProvider:
+        """Model of an Ollama server."""
         return cls(f"ollama/{model}", None, base_url, **options)
 
     @classmethod
@@ -133,6 +134,7 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         base_url: str = "http://localhost:1234/v1",
         **options: Unpack[ModelOptions],
     ) -> LLMProvider:
+        """Model of an LM Studio server."""
         return cls(f"lm_studio/{model}", None, base_url, **options)
 
     @classmethod
@@ -142,6 +144,7 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         base_url: str = "http://localhost:8000/v1",
         **options: Unpack[ModelOptions],
     ) -> LLMProvider:
+        """Model of a vLLM server."""
         return cls(f"hosted_vllm/{model}", None, base_url, **options)
 
     async def complete(
@@ -153,6 +156,7 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         response_schema: Mapping[str, object] | None = None,
         sampling: Sampling | None = None,
     ) -> Completion:
+        """Call the model, or the override of a subclass of spade_llm 0.3 (`ChatModel.complete`)."""
         if self._is_overridden:
             return await self._complete_with_override(messages, tools, tool_choice)
         return await super().complete(

@@ -136,12 +136,15 @@ class RetrievalBehaviour(Behaviour):
         )
 
     def update_retriever(self, new_retriever: BaseRetriever) -> None:
+        """Replace the retriever, from the next query on."""
         self.retriever = new_retriever
 
     def set_default_k(self, k: int) -> None:
+        """Set the number of documents for queries without `k`."""
         self.default_k = k
 
     def get_stats(self) -> RetrievalStats:
+        """Return a copy of the statistics since the start."""
         return self._stats.copy()
 
     async def run(self) -> None:
@@ -157,6 +160,7 @@ class RetrievalBehaviour(Behaviour):
         task.add_done_callback(self._task_done)
 
     async def on_end(self) -> None:
+        """Cancel the running queries (SPADE calls it)."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -235,6 +239,8 @@ class RetrievalBehaviour(Behaviour):
 
 
 class RetrievalAgent(XmppAgent):
+    """Agent that answers retrieval queries from a retriever (spade_llm 0.3)."""
+
     def __init__(
         self,
         jid: str,
@@ -258,15 +264,19 @@ class RetrievalAgent(XmppAgent):
 
     @property
     def retriever(self) -> BaseRetriever:
+        """Retriever in use."""
         return self.retrieval_behaviour.retriever
 
     def update_retriever(self, new_retriever: BaseRetriever) -> None:
+        """Replace the retriever, from the next query on."""
         self.retrieval_behaviour.update_retriever(new_retriever)
 
     def set_default_k(self, k: int) -> None:
+        """Set the number of documents for queries without `k`."""
         self.retrieval_behaviour.set_default_k(k)
 
     def get_retrieval_stats(self) -> RetrievalStats:
+        """Return a copy of the statistics since the start."""
         return self.retrieval_behaviour.get_stats()
 
 
@@ -314,6 +324,7 @@ class RetrievalTool(LLMTool):
         self.timeout = timeout
 
     def set_agent(self, agent_instance: MessagingAgent) -> None:
+        """Set the agent that sends the queries."""
         self.agent_instance = agent_instance
 
     async def _retrieve(

@@ -144,6 +144,7 @@ class TextSplitter(ABC):
         ]
 
     def split_documents(self, documents: Sequence[Document]) -> list[Document]:
+        """Split documents; each chunk has the metadata of its document."""
         return self.create_documents(
             [one.text for one in documents], [one.metadata for one in documents]
         )

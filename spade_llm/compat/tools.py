@@ -72,6 +72,7 @@ class HumanInTheLoopTool(LLMTool):
         self._agent: MessagingAgent | None = None
 
     def set_agent(self, agent_instance: MessagingAgent, /) -> None:
+        """Set the agent that sends the questions."""
         self._agent = agent_instance
 
     async def _ask_expert(self, question: str, context: str | None = None) -> str:
@@ -189,6 +190,8 @@ class LangChainToolAdapter(LLMTool):
 
 
 class ReadyForStructuredOutputTool(LLMTool):
+    """Tool by which a model says that it can now give its structured output."""
+
     TOOL_NAME = "ready_for_structured_output"
 
     def __init__(self, output_schema: type[BaseModel]) -> None:

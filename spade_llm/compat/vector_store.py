@@ -63,10 +63,14 @@ class VectorStore(ABC):
         `lambda_mult`: 1 nearest only, 0 most different."""
 
     @abstractmethod
-    async def delete(self, ids: Sequence[str]) -> bool: ...
+    async def delete(self, ids: Sequence[str]) -> bool:
+        """Delete documents by id."""
+        ...
 
     @abstractmethod
-    async def get_document_count(self) -> int: ...
+    async def get_document_count(self) -> int:
+        """Return the number of documents."""
+        ...
 
     @abstractmethod
     async def cleanup(self) -> None:
@@ -117,6 +121,7 @@ class VectorStoreRetriever(BaseRetriever):
     async def retrieve_similarity(
         self, query: str, k: int = DEFAULT_K, **keywords: Unpack[RetrieveKeywords]
     ) -> list[Document]:
+        """Return the k nearest documents, with `sim_threshold` those above it."""
         search, threshold = _search(keywords), keywords.get("sim_threshold")
         if threshold is None:
             return await self.vector_store.similarity_search(query, k, **search)
@@ -126,6 +131,7 @@ class VectorStoreRetriever(BaseRetriever):
     async def retrieve_mmr(
         self, query: str, k: int = DEFAULT_K, **keywords: Unpack[RetrieveKeywords]
     ) -> list[Document]:
+        """Return k diverse documents among the `fetch_k` nearest."""
         return await self.vector_store.max_marginal_relevance_search(
             query,
             k,

@@ -109,6 +109,7 @@ class Composable(ContextManagement):
         return ()
 
     def limits(self) -> ContextLimits:
+        """Limits of the kept messages; by default there are none."""
         return ContextLimits()
 
     def reserve(self, draft: ContextDraft) -> None:

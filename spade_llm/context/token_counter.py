@@ -46,14 +46,18 @@ class TokenCounter(Protocol):
     """Counts alike at every call. Blocks: about 10 µs for a message."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name of the encoding, for statistics."""
+        ...
 
     @property
     def is_exact(self) -> bool:
         """True if these are exactly the tokens that the model counts."""
         ...
 
-    def count(self, text: str) -> int: ...
+    def count(self, text: str) -> int:
+        """Number of tokens of a text."""
+        ...
 
 
 class _WordEstimates(dict[str, float]):

@@ -70,6 +70,8 @@ def _log_failure(what: str, reason: str) -> UserCodeFailed:
 
 
 class GuardrailAction(Enum):
+    """Verdict of a guardrail on a text."""
+
     PASS = "pass"
     MODIFY = "modify"
     """Replace the text by `content`."""
@@ -81,6 +83,8 @@ class GuardrailAction(Enum):
 
 @dataclass(slots=True)
 class GuardrailResult:
+    """Verdict of one check, and what follows from it."""
+
     action: GuardrailAction
     content: str | None = None
     """Text to pass on; None: unchanged."""
@@ -130,6 +134,7 @@ class Guardrail(ABC):
         return given
 
     def limit_s(self) -> float:
+        """Maximum time of one check in seconds."""
         return self.timeout_s
 
     def part_guard(self) -> PartGuard | None:

@@ -54,6 +54,8 @@ class SafetyVerdict(BaseModel):
 
 
 class LLMGuardrail(OutputGuardrail):
+    """Output guardrail that lets a language model judge whether a text is safe."""
+
     timeout_s = JUDGE_TIMEOUT_S
 
     def __init__(

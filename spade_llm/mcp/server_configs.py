@@ -49,6 +49,7 @@ class McpServerSettings:
 
     @property
     def prefix(self) -> str:
+        """Beginning of its tools' names."""
         return f"{self.name}_"
 
     @property
@@ -102,12 +103,14 @@ class MCPServerConfig:
 
     @property
     def where(self) -> StdioEndpoint | HttpEndpoint:
+        """Address of the server. Raises ConfigurationError: this base class has none."""
         raise ConfigurationError(
             "MCPServerConfig: use StdioServerConfig, SseServerConfig or StreamableHttpServerConfig"
         )
 
     @property
     def call_timeout_s(self) -> float:
+        """Deadline of a tool call in seconds."""
         return CALL_TIMEOUT_S
 
 

@@ -69,6 +69,7 @@ class MemoryDraft:
 
     @property
     def effective_type(self) -> MemoryType:
+        """Type, by default that of the category, else `semantic`."""
         if self.type is not None:
             return self.type
         return TYPE_OF_CATEGORY[self.category] if self.category else MemoryType.SEMANTIC
@@ -150,6 +151,8 @@ class MemoryChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredMemory:
+    """Memory that a search found."""
+
     entry: MemoryEntry
     score: float
     """0…1, best first; comparable between searches of one mode."""
@@ -181,6 +184,8 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPage:
+    """Part of a list of memories."""
+
     entries: tuple[MemoryEntry, ...]
     total: int
     """Number of all matching entries, beyond this page."""
@@ -355,7 +360,9 @@ class MemoryStore(Protocol):
 
     async def update_many(
         self, changes: Sequence[MemoryChange], *, on_error: OnError = OnError.ROLLBACK
-    ) -> BatchResult: ...
+    ) -> BatchResult:
+        """Change up to 1000 entries in one transaction, or each on its own (`on_error`)."""
+        ...
 
     async def set_importance(self, id: str, score: float, *, reason: str) -> float:
         """Set the importance for good and return the previous one. Raises NotFound."""
@@ -429,7 +436,9 @@ class MemoryStore(Protocol):
         longer. Unknown ids are ignored."""
         ...
 
-    async def stats(self, session: str | None = None) -> MemoryStatistics: ...
+    async def stats(self, session: str | None = None) -> MemoryStatistics:
+        """Return counts of own entries; `session`: only of this one."""
+        ...
 
 
 class HistoryStore(Protocol):
@@ -482,7 +491,9 @@ class ClearingStore(Protocol):
 class LinkStore(Protocol):
     """Links between entries. Raises the same errors as MemoryStore."""
 
-    async def link(self, source: str, target: str, *, relation: str = "related") -> MemoryLink: ...
+    async def link(self, source: str, target: str, *, relation: str = "related") -> MemoryLink:
+        """Link two entries; a link that exists is returned. Raises NotFound."""
+        ...
 
     async def unlink(self, source: str, target: str, *, relation: str | None = None) -> int:
         """Remove links in either direction; return their number."""
@@ -507,7 +518,9 @@ class GrantStore(Protocol):
         """Grant access and return the grant; an equal existing grant is returned."""
         ...
 
-    async def revoke(self, id: str) -> bool: ...
+    async def revoke(self, id: str) -> bool:
+        """Revoke a grant; False: there is none with this id."""
+        ...
 
     async def grants(self) -> Sequence[MemoryGrant]:
         """Return the grants that this owner has given, oldest first."""
@@ -517,19 +530,25 @@ class GrantStore(Protocol):
 class DecayStore(Protocol):
     """Automatic deletion of an owner's old memories. Raises the same errors as MemoryStore."""
 
-    async def configure_decay(self, policy: DecayPolicy) -> DecayStatus: ...
+    async def configure_decay(self, policy: DecayPolicy) -> DecayStatus:
+        """Set the rules of deletion, from the next run on; returns the status."""
+        ...
 
     async def run_decay(self, *, dry_run: bool = True) -> Sequence[str]:
         """Delete what is due (with `dry_run`: only look) and return the ids."""
         ...
 
-    async def decay_status(self) -> DecayStatus: ...
+    async def decay_status(self) -> DecayStatus:
+        """Return the rules, the last run, and what a run would delete now."""
+        ...
 
 
 class ConsentStore(Protocol):
     """Consents that people give an owner. Raises the same errors as MemoryStore."""
 
-    async def consent(self, subject: str) -> Consent: ...
+    async def consent(self, subject: str) -> Consent:
+        """Return the consent of this person."""
+        ...
 
     async def set_consent(self, subject: str, *, is_given: bool) -> Consent:
         """Give or withdraw consent; withdrawal also removes the patterns learned under it, and

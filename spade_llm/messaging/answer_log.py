@@ -148,7 +148,9 @@ _FORGOTTEN = ErrorBody(code=NotFound.code, detail="what it spoke of was forgotte
 class AnswerLog(Protocol):
     """Log of requests and their answers. Every method raises StorageFailed if the disk refuses."""
 
-    async def find(self, request: AclMessage) -> LoggedRequest | None: ...
+    async def find(self, request: AclMessage) -> LoggedRequest | None:
+        """Row of a request; None: it is not known."""
+        ...
 
     async def note(self, request: AclMessage) -> None:
         """Write the request down on arrival; nothing changes if it is known already."""

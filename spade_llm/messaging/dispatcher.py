@@ -133,9 +133,11 @@ class Dispatcher:
         """Set where the network can tell: work for a program that has left is stopped."""
 
     def route(self, ontology: str, route: Route) -> None:
+        """Serve requests of this ontology by this route."""
         self._routes[ontology] = route
 
     def speaks(self, ontology: str) -> bool:
+        """True if requests of this ontology are served."""
         return ontology in self._routes
 
     def is_serving(self, owner: str) -> bool:
@@ -154,6 +156,7 @@ class Dispatcher:
 
     @property
     def load(self) -> DispatcherLoad:
+        """Number of running and of queued requests."""
         return DispatcherLoad(running=self._running, queued=self._open - self._running)
 
     def identified(self, message: AclMessage) -> AclMessage | None:

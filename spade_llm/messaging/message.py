@@ -143,6 +143,7 @@ class Encoding(StrEnum):
 
 
 def new_id() -> str:
+    """Random id of a message or conversation."""
     return secrets.token_hex(16)
 
 
@@ -153,6 +154,8 @@ def bare(jid: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclMessage:
+    """FIPA ACL message, as it is sent over XMPP."""
+
     performative: Performative
     sender: str
     """Full JID, as stamped by the server; whatever a message claims itself is overwritten."""

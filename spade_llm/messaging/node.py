@@ -71,6 +71,7 @@ class Node:
                 return
 
     async def close(self, *, patience_s: float = 10.0) -> None:
+        """Close the dispatcher (see `Dispatcher.close`), then the requester."""
         # In this order: handlers that are cancelled leave questions of theirs to be cancelled.
         await self.dispatcher.close(patience_s=patience_s)
         await self.requester.close()

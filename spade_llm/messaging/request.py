@@ -173,6 +173,7 @@ class StoppedRequests:
 
     @property
     def requests(self) -> tuple[AclMessage, ...]:
+        """Requests that were stopped."""
         return tuple(job.request for job in self.jobs)
 
     async def has_ended(self, *, timeout_s: float) -> bool:

@@ -92,11 +92,14 @@ class _Pending:
 class RequestSender(Protocol):
     """The part of a Requester that clients of services need."""
 
-    async def ask(self, question: OutgoingRequest, *, timeout_s: float) -> AclMessage: ...
+    async def ask(self, question: OutgoingRequest, *, timeout_s: float) -> AclMessage:
+        """Send a request and return its answer. Raises RequestError."""
+        ...
 
-    def stream(
-        self, question: OutgoingRequest, *, timeout_s: float
-    ) -> AsyncGenerator[AclMessage]: ...
+    def stream(self, question: OutgoingRequest, *, timeout_s: float) -> AsyncGenerator[AclMessage]:
+        """Send a request; yield its intermediate answers and the last one. Raises
+        RequestError."""
+        ...
 
 
 class Requester:

@@ -27,12 +27,18 @@ class Bounce:
 class Receiver(Protocol):
     """Receiver of a transport's messages and bounces. Its methods neither block nor raise."""
 
-    def receive(self, message: AclMessage) -> None: ...
+    def receive(self, message: AclMessage) -> None:
+        """Take a message."""
+        ...
 
-    def bounced(self, bounce: Bounce) -> None: ...
+    def bounced(self, bounce: Bounce) -> None:
+        """Take the report that a message could not be delivered."""
+        ...
 
 
 class Transport(Protocol):
+    """Connection of one agent to a network (protocol)."""
+
     @property
     def address(self) -> str:
         """Our full JID; the bare one before the first connection."""
@@ -59,10 +65,12 @@ class InMemoryNetwork:
         self._receivers: dict[str, Receiver] = {}
 
     def join(self, jid: str, receiver: Receiver) -> InMemoryTransport:
+        """Connect a receiver under this full JID."""
         self._receivers[jid] = receiver
         return InMemoryTransport(self, jid)
 
     def leave(self, jid: str) -> None:
+        """Disconnect the receiver of this full JID."""
         self._receivers.pop(jid, None)
 
     def route(self, sender: str, receiver: str, wire: bytes) -> None:
@@ -87,6 +95,8 @@ class InMemoryNetwork:
 
 
 class InMemoryTransport:
+    """Connection to an InMemoryNetwork."""
+
     def __init__(self, network: InMemoryNetwork, jid: str) -> None:
         self._network = network
         self._jid = jid

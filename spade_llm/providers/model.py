@@ -19,23 +19,31 @@ MAX_CALL_ID_CHARS = 64
 
 
 class FunctionCall(TypedDict):
+    """Function and arguments of a tool call in a message."""
+
     name: str
     arguments: str
     """JSON text, as the model wrote it."""
 
 
 class ToolCallEntry(TypedDict):
+    """Tool call in an assistant message."""
+
     id: str
     type: Literal["function"]
     function: FunctionCall
 
 
 class SystemMessage(TypedDict):
+    """Instructions to the model."""
+
     role: Literal["system"]
     content: str
 
 
 class UserMessage(TypedDict):
+    """Message of a person or another agent."""
+
     role: Literal["user"]
     content: str
     name: NotRequired[str]
@@ -43,12 +51,16 @@ class UserMessage(TypedDict):
 
 
 class AssistantMessage(TypedDict):
+    """Answer of the model: text, tool calls, or both."""
+
     role: Literal["assistant"]
     content: str | None
     tool_calls: NotRequired[list[ToolCallEntry]]
 
 
 class ToolResultMessage(TypedDict):
+    """Result of one tool call."""
+
     role: Literal["tool"]
     content: str
     tool_call_id: str
@@ -178,7 +190,9 @@ class ChatModel(Protocol):
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
         sampling: Sampling | None = None,
-    ) -> Completion: ...
+    ) -> Completion:
+        """Answer to these messages: text, or calls of `tools`."""
+        ...
 
     def stream(
         self,

@@ -79,6 +79,8 @@ NO_MODEL = "model unavailable: passages only"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
+    """Passage that an answer is based on."""
+
     number: int
     """Number of the citation as it stands in the text, in square brackets."""
     passage: ScoredChunk

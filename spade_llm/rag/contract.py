@@ -78,6 +78,8 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredChunk:
+    """Passage that a search found."""
+
     chunk: Chunk
     score: float
     """0…1, best first."""
@@ -94,6 +96,8 @@ class Retrieval:
 
 
 class Retriever(Protocol):
+    """Read access to the documents of one owner (protocol)."""
+
     async def retrieve(
         self, query: str, *, k: int = 5, options: RetrievalOptions | None = None
     ) -> Retrieval:
@@ -168,6 +172,8 @@ PathKind = Literal["file", "folder"]
 
 
 class Access(StrEnum):
+    """Right that a grant gives."""
+
     READ = "read"
     WRITE = "write"
     """Includes reading."""
@@ -277,7 +283,9 @@ class Catalogue(Protocol):
         """List the own namespaces by name, then the granted ones."""
         ...
 
-    async def stats(self, namespace: str) -> NamespaceStats: ...
+    async def stats(self, namespace: str) -> NamespaceStats:
+        """Return counts of one namespace."""
+        ...
 
     async def documents(
         self, *, namespace: str | None = None, limit: int = 100, offset: int = 0

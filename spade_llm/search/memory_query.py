@@ -20,6 +20,8 @@ class Category(StrEnum):
 
 
 class MemoryType(StrEnum):
+    """Kind of knowledge: facts, episodes, properties of a person, or skills."""
+
     SEMANTIC = "semantic"
     EPISODIC = "episodic"
     PROFILE = "profile"
@@ -27,6 +29,8 @@ class MemoryType(StrEnum):
 
 
 class Tier(StrEnum):
+    """Lifetime of a memory; `working`: messages of conversations."""
+
     SHORT_TERM = "short_term"
     LONG_TERM = "long_term"
     WORKING = "working"

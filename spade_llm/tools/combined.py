@@ -96,6 +96,7 @@ class CombinedToolbox:
         self._members.append(_Member(toolbox, is_late=True))
 
     def remove(self, toolbox: Toolbox) -> None:
+        """Remove a toolbox; its tools are unknown from now on."""
         self._members = [one for one in self._members if one.toolbox is not toolbox]
 
     def forget(self, toolbox: Toolbox) -> None:

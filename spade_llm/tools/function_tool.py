@@ -57,6 +57,7 @@ class FunctionTool(Generic[_Parameters, _Result]):
 
     @property
     def spec(self) -> ToolSpec:
+        """Name, description and parameters, read from the function."""
         # Type checkers accept no cached_property where a Protocol has a property.
         return self._spec
 

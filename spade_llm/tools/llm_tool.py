@@ -51,7 +51,9 @@ class Tool(Protocol):
     """A tool that a model may call."""
 
     @property
-    def spec(self) -> ToolSpec: ...
+    def spec(self) -> ToolSpec:
+        """Name, description and parameters, as a model sees them."""
+        ...
 
     @property
     def is_async(self) -> bool:

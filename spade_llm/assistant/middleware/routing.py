@@ -51,6 +51,8 @@ class RoutedMessage(Protocol):
 
 @dataclass(slots=True)
 class RoutingResponse:
+    """Recipients of an answer, and changes of what they get."""
+
     recipients: str | list[str]
     """Bare or full JIDs."""
     transform: Callable[[str], str] | None = None

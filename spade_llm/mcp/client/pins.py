@@ -136,6 +136,7 @@ class Pins:
         return verdicts
 
     def waiting(self) -> list[PendingDefinition]:
+        """Definitions that wait for a review."""
         with self._open() as database:
             return [
                 PendingDefinition(

@@ -245,10 +245,14 @@ class MemoryTool(Protocol):
     """A tool over a memory."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name by which a model calls it."""
+        ...
 
     @property
-    def spec(self) -> ToolSpec: ...
+    def spec(self) -> ToolSpec:
+        """Name, description and parameters, as a model sees them."""
+        ...
 
     async def execute(self, /, **arguments: object) -> str:
         """Run the tool and return its result for the model. Raises no error that the model could

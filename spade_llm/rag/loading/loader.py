@@ -81,6 +81,8 @@ class SkippedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadLimits:
+    """Limits of what is read from one file or folder."""
+
     max_file_bytes: int = MAX_FILE_BYTES
     max_packed_bytes: int = MAX_BINARY_BYTES
     max_files: int = MAX_FILES
