@@ -274,6 +274,12 @@ def _add_run(commands: Commands[argparse.ArgumentParser]) -> None:
     run.add_argument("--database", metavar="URL", help=DATABASE_HELP)
     run.add_argument("--http", metavar="HOST[:PORT]", help=HTTP_HELP)
     run.add_argument("--allow-host", metavar="NAME", action="append", help=ALLOW_HOST_HELP)
+    replicas_help = (
+        "answer for one assistant in N processes that share the database; more may run on other"
+        " machines (docs/scaling.md)"
+    )
+    run.add_argument("--replicas", metavar="N", type=int, help=replicas_help)
+    run.add_argument("--replica", type=int, help=argparse.SUPPRESS)
     run.add_argument("--listen-fd", type=int, help=argparse.SUPPRESS)
     run.add_argument("--with-parent", action="store_true", help=argparse.SUPPRESS)
 

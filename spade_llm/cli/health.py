@@ -26,7 +26,7 @@ from spade_llm.xmpp.servers.data_directory import read_run_record
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 logger = logging.getLogger(__name__)
@@ -36,6 +36,7 @@ HEARTBEAT_INTERVAL_S = 15.0
 HEARTBEAT_TTL_S = 60.0
 """Four intervals: a server that restarts is back by then."""
 POLL_INTERVAL_S = 0.05
+REPLICAS_FOLDER = "replicas"
 HTTP_FILE = "http.json"
 HTTP_TIMEOUT_S = 3.0
 
@@ -49,16 +50,29 @@ def main(options: argparse.Namespace) -> int:
     if not homes:
         raise ConfigurationError(f"no agent has run on the data in {str(data)!r}")
     is_healthy = True
-    for home in homes:
+    for home in with_replicas(homes):
         problem = heartbeat_problem(home)
         if problem is None and (published := read_http_record(home)) is not None:
             http_problem = gateway_problem(published)
             problem = http_problem and f"is connected, but {http_problem} at {published.url}"
-        record = {"agent": home.name, "is_healthy": problem is None, "problem": problem}
-        text = f"{home.name} {style(problem, 'red') if problem else 'is healthy'}"
+        name = str(home.relative_to(data / "agents"))
+        record = {"agent": name, "is_healthy": problem is None, "problem": problem}
+        text = f"{name} {style(problem, 'red') if problem else 'is healthy'}"
         show(options, record, text)
         is_healthy = is_healthy and problem is None
     return 0 if is_healthy else 1
+
+
+def replica_home(home: Path, number: int) -> Path:
+    """Folder of a replica in its agent's folder."""
+    return home / REPLICAS_FOLDER / str(number)
+
+
+def with_replicas(homes: Sequence[Path]) -> Iterator[Path]:
+    """Folders to check: of an agent that runs as replicas here, those of the running ones."""
+    for home in homes:
+        running = [one for one in sorted(home.glob(f"{REPLICAS_FOLDER}/*")) if is_locked(one)]
+        yield from running or (home,)
 
 
 def touch_heartbeat(home: Path) -> None:

@@ -8,19 +8,25 @@ from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import check_disk_space, find_context
 from spade_llm.cli.factory.agent_factory import AgentFactory, running_agent
-from spade_llm.cli.factory.deployment_spec import read_spec
+from spade_llm.cli.factory.deployment_spec import database_of, read_spec
 from spade_llm.cli.factory.embeddings import EmbedderPool
 from spade_llm.cli.installed_packages import require_agent_extras, warn_of_package_conflicts
 from spade_llm.cli.logs import log_to_stderr
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.sockets import inherited_socket, open_sockets, web_lines, with_allowed_hosts
+from spade_llm.cli.supervisor import supervise_replicas
 from spade_llm.cli.terminal import say
+from spade_llm.core import directory_lock
 from spade_llm.core.concurrency import freeze_gc, gc_paused
-from spade_llm.core.errors import SpadeLLMError
-from spade_llm.core.settings import load_agent
+from spade_llm.core.errors import ConfigurationError, SpadeLLMError
+from spade_llm.core.settings import DATABASE_VARIABLE, MAX_REPLICAS, load_agent
+from spade_llm.core.text import pluralize
 
 if TYPE_CHECKING:
     import argparse
+
+    from spade_llm.cli.context import CliContext
+    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
 
 
 def main(options: argparse.Namespace) -> int:
@@ -49,7 +55,11 @@ async def _run(options: argparse.Namespace) -> int:
             embedders=await stack.enter_async_context(embedders),
             print_line=say,
             listeners=listeners,
+            replica=options.replica,
         )
+        if options.replica is None and (count := _replicas_of(definition, options)) is not None:
+            _check_replicas(definition, cli_context, count)
+            return await _run_replicas(definition, factory, count)
         async with running_agent(definition, factory) as agent:
             for line in web_lines([definition], listeners):
                 say(line)
@@ -59,3 +69,40 @@ async def _run(options: argparse.Namespace) -> int:
                 raise SpadeLLMError(f"{agent.jid} has no connection")
             reason = await agent.connection.closed_for_good
             raise SpadeLLMError(f"{agent.jid} lost its connection for good: {reason}")
+
+
+def _replicas_of(spec: DeploymentSpec, options: argparse.Namespace) -> int | None:
+    """Number of replicas to start; None: the agent is one process."""
+    return spec.settings.storage.replicas if options.replicas is None else int(options.replicas)
+
+
+def _check_replicas(spec: DeploymentSpec, cli_context: CliContext, count: int) -> None:
+    """Raises ConfigurationError: this agent cannot run as replicas."""
+    if not 1 <= count <= MAX_REPLICAS:
+        raise ConfigurationError(f"--replicas: {count} is not 1 to {MAX_REPLICAS}")
+    if spec.settings.kind != "assistant":
+        raise ConfigurationError(
+            f"{spec.path}: replicas: only assistants can share their state; that of"
+            f' kind = "{spec.settings.kind}" is in files of one process'
+        )
+    if spec.settings.human:
+        raise ConfigurationError(
+            f"{spec.path}: replicas: questions to people ([human]) are of one process: remove the"
+            " table, or ask them from a tool agent"
+        )
+    if database_of(spec, cli_context.database) is None:
+        raise ConfigurationError(
+            f"{spec.path}: replicas share their state in PostgreSQL: set [storage] database_url,"
+            f" --database or {DATABASE_VARIABLE}"
+        )
+
+
+async def _run_replicas(spec: DeploymentSpec, factory: AgentFactory, count: int) -> int:
+    home = factory.home(spec)
+    # Neither a second group with these folders, nor the agent as a single process.
+    with directory_lock.lock_directory(home, what=f"{spec.jid} with this data"):
+        async with supervise_replicas(spec, factory, count) as group:
+            noun = pluralize(count, "replica")
+            say(f"ready       {spec.jid} ({spec.settings.kind}, {noun}), Ctrl-C stops it")
+            freeze_gc()
+            raise SpadeLLMError(await group.wait_failed())

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +16,7 @@ from spade_llm.cli.factory.model_file import MODEL_FILE
 from spade_llm.cli.fork_server import ForkServer
 from spade_llm.cli.health import remove_heartbeat, wait_for_heartbeat
 from spade_llm.cli.logs import last_lines, log_path, rotate_log
+from spade_llm.core.errors import SpadeLLMError
 from spade_llm.core.settings import DATABASE_VARIABLE, load_network_model
 from spade_llm.core.settings.environment import MODEL_VARIABLES, secret_variables
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+READY_TIMEOUT_S = 90.0
 STOP_TIMEOUT_S = 15.0
 """More than the grace periods of a gateway (5 s) and of an agent's running requests (3 s)."""
 MIN_BACKOFF_S = 0.2
@@ -107,11 +110,11 @@ class AgentProcess:
     ) -> None:
         self.wave = spec.wave
         self.jid = spec.jid
-        self._name = spec.name
+        self._name = spec.name if factory.replica is None else f"{spec.name}-{factory.replica}"
         self._listener = factory.listeners.get(spec.jid)
         self._arguments = _arguments(spec, factory)
-        self._log = log_path(factory.place.data, spec.name)
-        self._home = factory.place.data / "agents" / spec.jid
+        self._log = log_path(factory.place.data, self._name)
+        self._home = factory.home(spec)
         self._say = factory.print_line
         self._environment = environment
         self._fork_server = fork_server
@@ -138,9 +141,9 @@ class AgentProcess:
             self._say(f"agent       {self._name} has died; restarting it in {pause_s:.1f} s")
             await asyncio.sleep(pause_s)
 
-    async def wait_for_heartbeat(self, *, within_s: float) -> None:
-        """Wait for the agent's heartbeat file, at most `within_s`."""
-        await wait_for_heartbeat(self._home, within_s=within_s)
+    async def wait_for_heartbeat(self, *, within_s: float) -> bool:
+        """Wait for the agent's heartbeat file; False after `within_s`."""
+        return await wait_for_heartbeat(self._home, within_s=within_s)
 
     async def stop(self) -> None:
         """Close the child's standard input, which tells it to stop; kill it after a timeout."""
@@ -185,6 +188,26 @@ class ProcessSupervisor:
         (agent,) = (one for one in self._agents if one.jid == jid)
         await agent.wait_for_heartbeat(within_s=within_s)
 
+    async def wait_ready(self, *, within_s: float) -> None:
+        """Wait until all have a heartbeat; from then on, one that dies is restarted. Raises
+        SpadeLLMError: one has ended, or takes longer."""
+        failing = asyncio.create_task(self.wait_failed())
+        beats = [one.wait_for_heartbeat(within_s=within_s) for one in self._agents]
+        starting = asyncio.ensure_future(asyncio.gather(*beats))
+        try:
+            await asyncio.wait((starting, failing), return_when=asyncio.FIRST_COMPLETED)
+            if failing.done():
+                raise SpadeLLMError(failing.result())
+            if not all(starting.result()):
+                raise SpadeLLMError(
+                    f"not every replica was ready within {within_s:.0f} s: see log/"
+                )
+        finally:
+            failing.cancel()
+            starting.cancel()
+            await asyncio.wait((starting, failing))
+        self.finish_startup()
+
     async def wait_failed(self) -> str:
         done, _ = await asyncio.wait(self._runs, return_when=asyncio.FIRST_COMPLETED)
         return done.pop().result()
@@ -213,6 +236,31 @@ async def supervise_processes(
             [AgentProcess(one, factory, environment((one,)), fork_server) for one in specs]
         )
         try:
+            yield group
+        finally:
+            await group.stop()
+
+
+@asynccontextmanager
+async def supervise_replicas(
+    spec: DeploymentSpec, factory: AgentFactory, count: int
+) -> AsyncIterator[ProcessSupervisor]:
+    """Run so many replicas of one agent for the block, each in a process of its own. They have
+    answered when it begins.
+
+    Raises:
+        SpadeLLMError: one does not start; with the reason.
+    """
+    environment = dict(os.environ)
+    if factory.place.database is not None:
+        environment[DATABASE_VARIABLE] = factory.place.database.url
+    async with ForkServer(environment) as fork_server:
+        numbered = [replace(factory, replica=number) for number in range(1, count + 1)]
+        group = ProcessSupervisor(
+            [AgentProcess(spec, one, environment, fork_server) for one in numbered]
+        )
+        try:
+            await group.wait_ready(within_s=READY_TIMEOUT_S)
             yield group
         finally:
             await group.stop()
@@ -256,10 +304,14 @@ def _arguments(spec: DeploymentSpec, factory: AgentFactory) -> list[str]:
         else f"{cli_context.host}:{cli_context.port}"
     )
     arguments = ["run", str(spec.path.absolute())]
-    arguments += ["--data", str(cli_context.data), "--server", server]
-    arguments += ["--domain", cli_context.domain, "--no-download", "--with-parent"]
-    if cli_context.ca:
-        arguments += ["--ca", str(cli_context.ca)]
+    arguments += ["--data", str(cli_context.data), "--no-download", "--with-parent"]
+    # Several addresses are those of the agent.toml, which the child reads itself.
+    if not cli_context.alternative_addresses:
+        arguments += ["--server", server, "--domain", cli_context.domain]
+        if cli_context.ca:
+            arguments += ["--ca", str(cli_context.ca)]
+    if factory.replica is not None:
+        arguments += ["--replica", str(factory.replica)]
     if cli_context.may_register:
         arguments.append("--register")
     if listener := factory.listeners.get(spec.jid):

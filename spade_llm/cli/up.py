@@ -257,6 +257,11 @@ def _specs(options: argparse.Namespace) -> tuple[DeploymentSpec, ...]:
     folder = Path(options.agents) if options.agents else standard_deployment()
     definitions = read_deployment(folder, domain=server_domain(options))
     for one in definitions:
+        if one.settings.storage.replicas:
+            raise ConfigurationError(
+                f"{one.path}: storage.replicas: `up` runs one process of each agent: remove the"
+                " key, or start this agent with `spade-llm run`"
+            )
         if one.settings.server.model_fields_set:
             raise ConfigurationError(
                 f"{one.path}: server: `up` logs in every agent at its own server: remove the"

@@ -99,3 +99,39 @@ async def test_usage_and_doctor_read_the_database(
         "no tables yet",
         "its tables",
     ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "more", "reason"),
+    [
+        (["--replicas", "2"], "assistant", "", "set [storage] database_url"),
+        (["--replicas", "2"], "memory", "", 'that of kind = "memory" is in files'),
+        (["--replicas", "99"], "assistant", "", "99 is not 1 to 16"),
+        ([], "memory", "[storage]\nreplicas = 2\n", "takes no storage.replicas"),
+        ([], "assistant", "[storage]\nreplicas = 2\n", "set [storage] database_url"),
+        (
+            ["--replicas", "2"],
+            "assistant",
+            '[human.ada]\njid = "ada@x"\nknows = "all"\n',
+            "are of one process",
+        ),
+    ],
+)
+def test_replicas_that_cannot_share_their_state_are_refused(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    kind: str,
+    more: str,
+    reason: str,
+) -> None:
+    monkeypatch.delenv(DATABASE_VARIABLE, raising=False)
+    path = tmp_path / "agent.toml"
+    path.write_text(f'kind = "{kind}"\njid = "{kind}@localhost"\n{more}', encoding="utf-8")
+    server = ["--server", "127.0.0.1:1", "--domain", "localhost"]
+
+    status = main(["run", str(path), "--data", str(tmp_path / "data"), *server, *arguments])
+
+    assert status == 1
+    assert reason in capsys.readouterr().err

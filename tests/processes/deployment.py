@@ -68,25 +68,34 @@ class Deployment:
     url: str = ""
     """Of its gateway, since that was started last."""
 
-    async def start(self, name: str) -> None:
-        """Return once the agent is logged in and answering."""
-        with (self.directory / f"{name}.log").open("ab") as log:
+    async def start(self, name: str, *arguments: str, label: str = "") -> None:
+        """Return once the agent is logged in and answering. `label`: name of the process, if that
+        is not the agent's."""
+        label = label or name
+        with (self.directory / f"{label}.log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "spade_llm.cli", "run", str(self._file(name))),
-                *("--data", str(self.directory / "data"), "--no-download"),
+                *("--data", str(self.directory / "data"), "--no-download", *arguments),
                 stdin=DEVNULL,
                 stdout=PIPE,
                 stderr=log,
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
             )
-        self.processes[name] = process
-        await self._ready(name, process)
+        self.processes[label] = process
+        await self._ready(label, process)
 
     async def kill(self, name: str) -> None:
         """kill −9"""
         process = self.processes.pop(name)
         process.kill()
         await process.wait()
+
+    async def end(self, name: str) -> None:
+        """Stop it as Ctrl-C does, and return when it has ended."""
+        process = self.processes.pop(name)
+        process.terminate()
+        async with asyncio.timeout(READY_S):
+            await process.wait()
 
     async def kill_server(self) -> None:
         assert self.server.pid is not None

@@ -34,6 +34,7 @@ from spade_llm.cli.health import (
     HEARTBEAT_INTERVAL_S,
     published_http_record,
     remove_heartbeat,
+    replica_home,
     touch_heartbeat,
 )
 from spade_llm.core import directory_lock
@@ -69,6 +70,13 @@ class AgentFactory:
     """Callback that prints a line for the person that started the program."""
     listeners: Mapping[str, Listener] = field(default_factory=dict)
     """Sockets of gateways, keyed by JID."""
+    replica: int | None = None
+    """Number of this process among the replicas of its agent on this machine; None: it is alone."""
+
+    def home(self, spec: DeploymentSpec) -> Path:
+        """Folder of an agent's data; each replica has one of its own."""
+        home = self.place.data / "agents" / spec.jid
+        return home if self.replica is None else replica_home(home, self.replica)
 
 
 @asynccontextmanager
@@ -79,7 +87,7 @@ async def running_agent(spec: DeploymentSpec, factory: AgentFactory) -> AsyncIte
         ConfigurationError: its file, its account or the server is wrong; or it runs already.
     """
     password = password_of(spec, factory.place)
-    home = factory.place.data / "agents" / spec.jid
+    home = factory.home(spec)
     async with AsyncExitStack() as stack:
         # Before anything is opened: a second process with this data would write the same databases.
         stack.enter_context(directory_lock.lock_directory(home, what=f"{spec.jid} with this data"))
@@ -194,7 +202,7 @@ async def _assistant(
         embedder=await factory.embedders.get(spec) if settings.context.vectors else None,
         options=_options(spec, factory),
     )
-    home, health = factory.place.data / "agents" / spec.jid, agent.model_health
+    home, health = factory.home(spec), agent.model_health
     record = ModelRecord(description=choice.description, is_offline=choice.kind == "offline")
     stack.enter_context(maintain_model_record(home, record, health))
     if not isinstance(first, OfflineProvider):
@@ -341,7 +349,7 @@ def _gateway(
 
     listener = factory.listeners[spec.jid]
     http = build_http_options(spec, listener)
-    home = factory.place.data / "agents" / spec.jid
+    home = factory.home(spec)
     stack.enter_context(published_http_record(home, build_http_record(http, listener)))
     return GatewayAgent(
         spec.jid,
@@ -361,7 +369,8 @@ def _options(spec: DeploymentSpec, factory: AgentFactory) -> AgentOptions:
     endpoint = telemetry.endpoint or read_environment().collector
     return AgentOptions(
         connection=factory.place.connection(),
-        data=factory.place.data / "agents" / spec.jid,
+        data=factory.home(spec),
+        is_replica=factory.replica is not None,
         database=database_of(spec, factory.place.database),
         allowed=tuple(spec.settings.allowed),
         announce_to=tuple(map(spec.resolve_jid, spec.settings.announce_to)),

@@ -1,6 +1,7 @@
 """Settings: one agent.toml per agent, and environment variables."""
 
 from spade_llm.core.settings.agent_toml import (
+    MAX_REPLICAS,
     AgentSettings,
     ContextTable,
     DocumentsTable,
@@ -52,6 +53,7 @@ from spade_llm.core.settings.tables import (
 __all__ = [
     "DATABASE_VARIABLE",
     "MAX_HUMAN_SECONDS_OF_TOOLS",
+    "MAX_REPLICAS",
     "AdmissionTable",
     "AgentSettings",
     "ContextTable",

@@ -59,6 +59,8 @@ _KEYS_OF_STRATEGY = {
     },
 }
 
+MAX_REPLICAS = 16
+"""Maximum number of replicas on one machine; each receives the messages to all."""
 _KEYS_OF_ALL = {
     *("kind", "jid", "password_file", "password_env", "allowed", "announce_to", "server"),
     *("telemetry", "admission", "identity", "gateways", "storage"),
@@ -171,6 +173,9 @@ class StorageTable(Table):
     database_url: Name | None = Field(default=None, repr=False)
     """`postgresql://USER:PASSWORD@HOST:PORT/DATABASE`: PostgreSQL for the small databases. Default:
     --database."""
+    replicas: int | None = Field(default=None, ge=1, le=MAX_REPLICAS)
+    """assistant: every process of this agent is a replica, of which `spade-llm run` starts so many;
+    they share the database. Default: --replicas, else one process that is none."""
     chroma_url: Name | None = None
     """rag: address of a server that `chroma run` started, for the vectors."""
 
@@ -398,6 +403,12 @@ class AgentSettings(Table):
             raise ValueError(f'kind = "{self.kind}" takes no {", ".join(sorted(idle))}')
         if self.storage.chroma_url and self.kind != "rag":
             raise ValueError(f'kind = "{self.kind}" takes no storage.chroma_url')
+        if self.storage.replicas and self.kind != "assistant":
+            raise ValueError(
+                f'kind = "{self.kind}" takes no storage.replicas: its data is in files'
+            )
+        if self.storage.replicas and self.human:
+            raise ValueError("storage.replicas: questions to people ([human]) are of one process")
         has_vectors = self.kind != "assistant" or self.context.vectors
         if not has_vectors and "embeddings" in self.model_fields_set:
             raise ValueError('kind = "assistant" takes no embeddings without context.vectors')
