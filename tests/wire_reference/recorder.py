@@ -147,6 +147,8 @@ class Stable:
         text = _FULL_JID.sub(r"\1/resource", text)
         text = _MOMENT.sub("2026-11-20T12:00:00Z", text)
         text = _ID.sub(self._id, text)
+        text = _DAY.sub("2026-11-20", _REQUESTS.sub(r"\g<1>12", text))
+        text = _DURATION.sub(r"\g<1>0.01", text)
         return _FRACTION.sub(lambda found: f"{float(found[0]):.2f}", text)
 
     def _id(self, found: re.Match[str]) -> str:
@@ -162,6 +164,9 @@ _FULL_JID = re.compile(r"(\w+@localhost)/[\w-]+(?=['\"])")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 _ID = re.compile(r"(?<![\w.-])([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,64})\b")
 _UUID_PARTS = re.compile(r"(.{8})(.{4})(.{4})(.{4})(.{12})")
+_DAY = re.compile(r'(?<="day":")[\d-]+')
+_REQUESTS = re.compile(r'("(?:answered|per_minute)":)\d+')
+_DURATION = re.compile(r'("(?:\w+_)?seconds":|"age_s":|\["\w+",)\d+\.\d+')
 _FRACTION = re.compile(r"\b\d+\.\d{3,}(e-?\d+)?\b")
 
 _REMEMBERED = ToolCall(
