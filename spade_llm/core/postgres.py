@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from spade_llm.core.database import DatabaseUrl, DialectSql, Execute, Row, StoreTables
+    from spade_llm.core.database import DatabaseUrl, DialectSql, Row, StoreTables
 
 MAX_CONNECTIONS = 8
 """Maximum number of connections of one agent; further statements wait in order of arrival."""
@@ -63,6 +63,7 @@ _CONFIGURE = """SELECT set_config('search_path', %s, false),
     set_config('statement_timeout', %s, false),
     set_config('idle_in_transaction_session_timeout', %s, false)"""
 _TIMEOUT = "SELECT set_config('statement_timeout', %s, false)"
+_LONG_TIMEOUT = "SELECT set_config('statement_timeout', ?, true)"
 _HAS_VERSIONS = "SELECT to_regclass('store_versions') IS NOT NULL"
 _STORES = "SELECT store FROM store_versions"
 _VERSION = "SELECT version FROM store_versions WHERE store = %s"
@@ -464,36 +465,32 @@ class PostgresDatabase:
         self._server.submit(self.execute(statement, *values))
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Execute]:
+    async def transaction(
+        self, *, timeout_s: float = STATEMENT_TIMEOUT_S
+    ) -> AsyncIterator[PostgresTransaction]:
         """Context manager for statements that take effect together, or not at all.
 
+        `timeout_s`: deadline of all of them; a connection is waited for no longer than
+        STATEMENT_TIMEOUT_S.
+
         Raises:
-            StorageFailed: the server refuses, or does not answer within STATEMENT_TIMEOUT_S.
+            StorageFailed: the server refuses, or does not answer within the deadline.
         """
         import psycopg
 
         self._check_open()
-        loop = asyncio.get_running_loop()
-        give_up_s, task = loop.time() + STATEMENT_TIMEOUT_S, None
-
-        async def execute(statement: str | DialectSql, *values: object) -> list[Row]:
-            nonlocal task
-            task = asyncio.create_task(_run(connection, *_bind(statement, values)))
-            return await self._server.result_of(task, give_up_s - loop.time())
-
         try:
             async with asyncio.timeout(STATEMENT_TIMEOUT_S):
                 connection = await self._server.acquire()
+            execute = PostgresTransaction(self._server, connection, timeout_s)
             try:
                 await execute("BEGIN")
+                if timeout_s > STATEMENT_TIMEOUT_S:
+                    await execute(_LONG_TIMEOUT, f"{timeout_s}s")
                 yield execute
                 await execute("COMMIT")
             finally:
-                # A connection in the middle of a transaction is closed, which rolls it back.
-                if task is None or task.done():
-                    self._server.release(connection)
-                else:
-                    task.add_done_callback(lambda _: self._server.release(connection))
+                execute.end()
         except (TimeoutError, psycopg.Error) as error:
             raise self._server.storage_error(self._what, error) from error
 
@@ -566,6 +563,38 @@ class PostgresDatabase:
                 self._server.release(connection)
 
 
+class PostgresTransaction:
+    """Statements of one transaction (`Execute`), with a common deadline."""
+
+    def __init__(
+        self, server: PostgresServer, connection: psycopg.AsyncConnection, timeout_s: float
+    ) -> None:
+        self._server, self._connection = server, connection
+        self._give_up_s = asyncio.get_running_loop().time() + timeout_s
+        self._task: asyncio.Task[list[Row]] | None = None
+
+    async def __call__(self, statement: str | DialectSql, *values: object) -> list[Row]:
+        return await self._result_of(_run(self._connection, *_bind(statement, values)))
+
+    async def many(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
+        """Execute a statement once for each row of values, without a round trip for each."""
+        if rows:
+            await self._result_of(_run_many(self._connection, statement, rows))
+
+    async def _result_of(self, work: Coroutine[object, object, list[Row]]) -> list[Row]:
+        self._task = asyncio.create_task(work)
+        left_s = self._give_up_s - asyncio.get_running_loop().time()
+        return await self._server.result_of(self._task, left_s)
+
+    def end(self) -> None:
+        """Give the connection back. One in the middle of a transaction is closed, which rolls it
+        back."""
+        if self._task is None or self._task.done():
+            self._server.release(self._connection)
+        else:
+            self._task.add_done_callback(lambda _: self._server.release(self._connection))
+
+
 _ROLLED_BACK = frozenset({"40001", "40P01"})
 """serialization_failure, deadlock_detected."""
 _REJECTED_CLASSES = frozenset({"28", "3D", "42"})
@@ -635,6 +664,15 @@ def _reason(error: Exception) -> str:
 async def _run(connection: psycopg.AsyncConnection, query: str, values: _Values) -> list[Row]:
     cursor = await connection.execute(query, values)
     return await cursor.fetchall() if cursor.description else []
+
+
+async def _run_many(
+    connection: psycopg.AsyncConnection, statement: str, rows: Sequence[Sequence[object]]
+) -> list[Row]:
+    bound = [_bind(statement, tuple(row)) for row in rows]
+    async with connection.cursor() as cursor:
+        await cursor.executemany(bound[0][0], [values for _, values in bound])
+    return []
 
 
 def _bind(statement: str | DialectSql, values: tuple[object, ...]) -> tuple[str, _Values]:

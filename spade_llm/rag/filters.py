@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spade_llm.core.errors import InvalidArguments
+from spade_llm.rag.store.schema import fact_text
 from spade_llm.search.terms import content_hash
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ MAX_KEY_CHARS, MAX_VALUE_CHARS = 256, 1024
 _DOCUMENT_CONDITIONS = {"source": "source = ?", "document": "uid = ?"}
 _CHUNK_KEYS = ("heading", "page")
 _METADATA_CONDITION = """
-    id IN (SELECT document_id FROM document_facts WHERE key = ? AND value = ? AND is_bool = ?)
+    id IN (SELECT document_id FROM document_facts WHERE key = ? AND value = ?)
 """
 _SELECT_MATCHING = """
     SELECT id FROM documents WHERE namespace_id IN (SELECT value FROM json_each(?)) AND {conditions}
@@ -61,12 +61,10 @@ class MetadataFilters:
         )
         values: list[SqlValue] = []
         for key, value in wanted.items():
-            # SQLite has no booleans: without the flag, true would match 1.
-            is_column = key in _DOCUMENT_CONDITIONS
-            values += (value,) if is_column else (key, value, isinstance(value, bool))
+            values += (value,) if key in _DOCUMENT_CONDITIONS else (key, fact_text(value))
         # Only constants go into the text of the statement; every value is bound.
         sql = _SELECT_MATCHING.format(conditions=conditions)
-        rows = await self._database.read_often(sql, (json.dumps(list(namespaces)), *values))
+        rows = await self._database.read_often(sql, (list(namespaces), *values))
         return np.array([row[0] for row in rows], np.int64)
 
 

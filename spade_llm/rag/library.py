@@ -30,9 +30,9 @@ from spade_llm.rag.reindexing import Reindexing
 from spade_llm.rag.search import MIN_SCORE, HybridSearch
 from spade_llm.rag.store.chroma_client import check_url
 from spade_llm.rag.store.chroma_index import ChromaIndex, current_collection
-from spade_llm.rag.store.database import LibraryDatabase
 from spade_llm.rag.store.grants import NamespaceGrants
 from spade_llm.rag.store.index_records import KeywordStore, VectorCopyStore
+from spade_llm.rag.store.library_file import LibraryFile
 from spade_llm.rag.store.registry import Registry
 from spade_llm.rag.store.schema import MIGRATIONS
 from spade_llm.rag.store.writer import DocumentRemoval, DocumentWriter, OrphanCollector
@@ -250,7 +250,7 @@ class DocumentLibrary:
         if chroma_url is not None:
             check_url(chroma_url)
         self._directory = directory
-        self._database = LibraryDatabase(directory / "documents.sqlite3", migrations=MIGRATIONS)
+        self._database = LibraryFile(directory / "documents.sqlite3", migrations=MIGRATIONS)
         copies = VectorCopyStore(self._database)
         index = ChromaIndex(directory / "chroma", url=chroma_url, copies=copies)
         registry = Registry(self._database)
@@ -307,7 +307,6 @@ class DocumentLibrary:
             # What an interrupted change left behind; later if the vector store is unavailable.
             async with self._parts.sweeping.alone:
                 await self._parts.sweeping.try_to_sweep()
-                await self._parts.registry.empty_log()
             stack.push_async_callback(self._parts.storing.close)
             stack.push_async_callback(self._warming.close)
             self._warming.start()

@@ -13,8 +13,8 @@ from spade_llm.rag.filters import MetadataFilters
 from spade_llm.rag.index_cache import CacheWarmup, PassageIndexCache
 from spade_llm.rag.search import HybridSearch
 from spade_llm.rag.store.chroma_index import ChromaIndex
-from spade_llm.rag.store.database import LibraryDatabase
 from spade_llm.rag.store.index_records import KeywordStore, VectorCopyStore
+from spade_llm.rag.store.library_file import LibraryFile
 from spade_llm.rag.store.registry import Registry
 from spade_llm.rag.store.schema import MIGRATIONS
 from tests.rag.bag_of_words import BagOfWords
@@ -30,8 +30,8 @@ HARBOUR = Document(text="The harbour opens at noon.", source="a")
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[LibraryDatabase]:
-    async with LibraryDatabase(folder / "documents.sqlite3", migrations=MIGRATIONS) as database:
+async def opened(folder: Path) -> AsyncIterator[LibraryFile]:
+    async with LibraryFile(folder / "documents.sqlite3", migrations=MIGRATIONS) as database:
         yield database
 
 

@@ -13,8 +13,8 @@ from spade_llm.rag import Document, DocumentLibrary
 from spade_llm.rag.index_cache import PassageIndexCache
 from spade_llm.rag.loading.chunking import Passage
 from spade_llm.rag.ranking import top_rows
-from spade_llm.rag.store.database import LibraryDatabase
 from spade_llm.rag.store.index_records import KeywordStore
+from spade_llm.rag.store.library_file import LibraryFile
 from spade_llm.rag.store.registry import Registry
 from spade_llm.rag.store.schema import MIGRATIONS
 from spade_llm.search.bm25 import keyword_scores
@@ -103,7 +103,7 @@ def test_the_best_rows_are_the_first_of_all_each_text_once(
 
 
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[LibraryDatabase]:
+async def database(tmp_path: Path) -> AsyncIterator[LibraryFile]:
     async with DocumentLibrary(tmp_path, embedder=None) as library:
         for namespace in ("one", "two", "three"):
             for number in range(3):
@@ -111,11 +111,11 @@ async def database(tmp_path: Path) -> AsyncIterator[LibraryDatabase]:
                 document = Document(text=text, source=f"{number}", namespace=namespace)
                 await library.for_owner(ANN).ingest(document)
     path = tmp_path / "documents.sqlite3"
-    async with LibraryDatabase(path, migrations=MIGRATIONS) as opened:
+    async with LibraryFile(path, migrations=MIGRATIONS) as opened:
         yield opened
 
 
-async def test_the_least_recently_used_indexes_are_evicted(database: LibraryDatabase) -> None:
+async def test_the_least_recently_used_indexes_are_evicted(database: LibraryFile) -> None:
     numbers = [one.id for one in await Registry(database).namespaces(ANN)]
     indexes = PassageIndexCache(KeywordStore(database), max_bytes=1)
 
@@ -126,14 +126,14 @@ async def test_the_least_recently_used_indexes_are_evicted(database: LibraryData
     assert len(indexes) == 1
 
 
-async def test_indexes_of_one_query_are_kept_together(database: LibraryDatabase) -> None:
+async def test_indexes_of_one_query_are_kept_together(database: LibraryFile) -> None:
     numbers = [one.id for one in await Registry(database).namespaces(ANN)]
     indexes = PassageIndexCache(KeywordStore(database), max_bytes=1)
 
     assert [index.live_rows for index in await indexes.current(numbers)] == [3, 3, 3]
 
 
-async def test_a_namespace_that_was_deleted_leaves(database: LibraryDatabase) -> None:
+async def test_a_namespace_that_was_deleted_leaves(database: LibraryFile) -> None:
     registry = Registry(database)
     one, two, three = await registry.namespaces(ANN)
     indexes = PassageIndexCache(KeywordStore(database))
@@ -145,7 +145,9 @@ async def test_a_namespace_that_was_deleted_leaves(database: LibraryDatabase) ->
     assert len(indexes) == 2
 
 
-async def test_an_index_cache_that_missed_changes_is_reloaded(database: LibraryDatabase) -> None:
+async def test_an_index_cache_that_missed_changes_is_reloaded(
+    database: LibraryFile,
+) -> None:
     registry = Registry(database)
     (namespace, *_) = await registry.namespaces(ANN)
     indexes = PassageIndexCache(KeywordStore(database))

@@ -13,7 +13,7 @@ import pytest
 from spade_llm.core.errors import InvalidArguments, NotFound
 from spade_llm.rag import Document, DocumentLibrary, Splitting
 from spade_llm.rag.store.chroma_index import ChromaIndex, CollectionKey, VectorCollection
-from spade_llm.rag.store.database import LibraryDatabase
+from spade_llm.rag.store.library_file import LibraryFile
 from spade_llm.rag.store.registry import Registry
 from spade_llm.rag.store.schema import MIGRATIONS
 from tests.rag.bag_of_words import BagOfWords
@@ -222,7 +222,7 @@ async def _die_between_vectors_and_rows(directory: Path) -> None:
     embedder = BagOfWords()
     index = ChromaIndex(directory / "chroma")
     path = directory / "documents.sqlite3"
-    async with LibraryDatabase(path, migrations=MIGRATIONS) as database:
+    async with LibraryFile(path, migrations=MIGRATIONS) as database:
         registry = Registry(database)
         (namespace,) = await registry.namespaces(OWNER)
         ids = await registry.reserve(namespace.id, 5)

@@ -12,8 +12,8 @@ from spade_llm.rag.filters import MetadataFilters
 from spade_llm.rag.index_cache import PassageIndexCache
 from spade_llm.rag.search import HybridSearch
 from spade_llm.rag.store.chroma_index import ChromaIndex
-from spade_llm.rag.store.database import LibraryDatabase
 from spade_llm.rag.store.index_records import KeywordStore
+from spade_llm.rag.store.library_file import LibraryFile
 from spade_llm.rag.store.registry import Registry
 from spade_llm.rag.store.schema import MIGRATIONS
 from tests.rag.bag_of_words import BagOfWords
@@ -43,7 +43,7 @@ async def test_a_small_pool_gives_the_same_best_as_a_large_one(
             await mine.ingest(Document(text=text, source=str(number), namespace=namespace))
     embedder.is_away = False
 
-    async with LibraryDatabase(tmp_path / "documents.sqlite3", migrations=MIGRATIONS) as database:
+    async with LibraryFile(tmp_path / "documents.sqlite3", migrations=MIGRATIONS) as database:
         index = ChromaIndex(tmp_path / "chroma")
         registry = Registry(database)
         namespaces = await registry.namespaces(OWNER)

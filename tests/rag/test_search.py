@@ -13,8 +13,8 @@ from spade_llm.rag import Document, DocumentLibrary, RetrievalOptions, Splitting
 from spade_llm.rag.filters import MetadataFilters
 from spade_llm.rag.index_cache import PassageIndexCache
 from spade_llm.rag.search import HybridSearch
-from spade_llm.rag.store.database import LibraryDatabase
 from spade_llm.rag.store.index_records import KeywordStore
+from spade_llm.rag.store.library_file import LibraryFile
 from spade_llm.rag.store.registry import Registry
 from spade_llm.rag.store.schema import MIGRATIONS
 from tests.rag.bag_of_words import BagOfWords
@@ -281,8 +281,8 @@ async def test_deleted_documents_are_not_found(mine: OwnedLibrary) -> None:
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[LibraryDatabase]:
-    async with LibraryDatabase(folder / "documents.sqlite3", migrations=MIGRATIONS) as database:
+async def opened(folder: Path) -> AsyncIterator[LibraryFile]:
+    async with LibraryFile(folder / "documents.sqlite3", migrations=MIGRATIONS) as database:
         yield database
 
 

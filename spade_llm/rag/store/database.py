@@ -1,95 +1,101 @@
-"""LibraryDatabase: SQLite file of a library, with a writer and a reader connection."""
+"""LibraryDatabase: contract of the databases of a library (SQLite file, PostgreSQL), read cache.
+
+Statements are written in SQLite's dialect, as far as PostgreSQL understands it after a translation
+of placeholders and column types (core/database.py). A list is one value, bound with
+`IN (SELECT value FROM json_each(?))`.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import sqlite3
-from collections.abc import Callable
-from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
-from typing import TYPE_CHECKING
-
-import aiosqlite
-
-from spade_llm.core.errors import ConfigurationError, StorageFailed
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from contextlib import AbstractAsyncContextManager
     from types import TracebackType
     from typing import Self
 
-SqlValue = str | int | float | bytes | None
+    from spade_llm.core.database import DialectSql
 
-Migration = Callable[[sqlite3.Connection], None]
-"""Function that changes the tables to the next version, within a transaction of its caller."""
+SqlValue: TypeAlias = "str | int | float | bytes | list[int] | list[str] | None"
+Row: TypeAlias = tuple[Any, ...]
+"""Values of a row; their types are guaranteed by the tables."""
 
 MAX_CACHED_READS = 1000
 MAX_CACHED_ROWS = 100_000
 """Bounds of the cache of `read_often`; each transaction clears it."""
-_TRUNCATE_WAL = "PRAGMA wal_checkpoint (TRUNCATE)"
 
 
-class LibraryDatabase:
-    """SQLite database of a library. Open it with `async with`, once at a time."""
+class LibraryWriter(Protocol):
+    """Statements of one transaction. Raises StorageFailed."""
 
-    def __init__(self, path: Path, *, migrations: Sequence[Migration]) -> None:
-        self._path = path
-        self._migrations = migrations
-        self._one_writer = asyncio.Lock()
-        self._opened = AsyncExitStack()
-        self._remembered: dict[tuple[str, tuple[SqlValue, ...]], list[sqlite3.Row]] = {}
-        self._remembered_rows = 0
-        self._changes = 0
-        self._is_committing = False
-        self._reader: aiosqlite.Connection
-        self._writer: aiosqlite.Connection
-        self._glancer: sqlite3.Connection
+    async def execute(self, sql: str, values: Sequence[SqlValue] = ()) -> list[Row]:
+        """Execute a statement and return its rows."""
+        ...
 
-    async def __aenter__(self) -> Self:
-        async with AsyncExitStack() as stack:
-            await asyncio.to_thread(_migrate, self._path, self._migrations)
-            self._writer = await stack.enter_async_context(_open_connection(self._path))
-            self._reader = await stack.enter_async_context(_open_connection(self._path))
-            with translate_sqlite_errors():
-                # timeout=0: the thread of the event loop must never wait for a lock.
-                glancer = sqlite3.connect(self._path, isolation_level=None, timeout=0)
-            self._glancer = stack.enter_context(closing(glancer))
-            self._opened = stack.pop_all()
-        return self
+    async def execute_many(self, sql: str, rows: Sequence[Sequence[SqlValue]]) -> None:
+        """Execute a statement once for each row of values."""
+        ...
+
+
+class LibraryDatabase(Protocol):
+    """Database of a library. Open it with `async with`, in one process at a time. Each operation
+    raises StorageFailed if the database cannot be used."""
+
+    async def __aenter__(self) -> Self: ...
 
     async def __aexit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
-        await self._opened.aclose()
+    ) -> None: ...
 
-    async def read(self, sql: str, values: Sequence[SqlValue] = ()) -> list[sqlite3.Row]:
-        with translate_sqlite_errors():
-            return list(await self._reader.execute_fetchall(sql, values))
+    async def read(self, sql: str | DialectSql, values: Sequence[SqlValue] = ()) -> list[Row]: ...
 
-    async def glance(self, sql: str, values: Sequence[SqlValue] = ()) -> list[sqlite3.Row]:
-        """Read a few rows by key, synchronously in the event loop thread: this takes 0.1 ms, a
-        thread switch up to 1 ms."""
-        try:
-            return self._glancer.execute(sql, values).fetchall()
-        except sqlite3.OperationalError:
-            # Busy: the write-ahead log is being emptied. The reader waits in its thread.
-            return await self.read(sql, values)
+    async def glance(self, sql: str, values: Sequence[SqlValue] = ()) -> list[Row]:
+        """Read a few rows by key, with a file without a change of threads."""
+        ...
 
-    async def read_often(self, sql: str, values: Sequence[SqlValue] = ()) -> list[sqlite3.Row]:
+    async def read_often(self, sql: str | DialectSql, values: Sequence[SqlValue] = ()) -> list[Row]:
         """Read with a cache that is valid until the next transaction; this process is the only
         writer. It is meant for reads of every query."""
-        key = (sql, tuple(values))
+        ...
+
+    def transaction(self) -> AbstractAsyncContextManager[LibraryWriter]:
+        """Context manager for changes that take effect together, or not at all; one at a time."""
+        ...
+
+    async def erase_deleted(self) -> bool:
+        """Remove deleted text from where the database still keeps it. False: it was not possible
+        yet; the next call tries again."""
+        ...
+
+
+Read: TypeAlias = "Callable[[str | DialectSql, Sequence[SqlValue]], Awaitable[list[Row]]]"
+
+
+class ReadCache:
+    """Rows of frequent reads, valid until the next transaction of this process."""
+
+    def __init__(self) -> None:
+        self._remembered: dict[object, list[Row]] = {}
+        self._remembered_rows = 0
+        self._changes = 0
+        self._is_committing = False
+
+    async def read(
+        self, sql: str | DialectSql, values: Sequence[SqlValue], read: Read
+    ) -> list[Row]:
+        key = (sql, tuple(tuple(one) if isinstance(one, list) else one for one in values))
         if self._is_committing:
             # A cached row could be older than one that the caller has already read.
-            return await self.read(sql, values)
+            return await read(sql, values)
         if key in self._remembered:
             return self._remembered[key]
         changes = self._changes
-        rows = await self.read(sql, values)
+        rows = await read(sql, values)
         # If a transaction ended while we read, the rows may be older than it.
         has_room = (
             len(self._remembered) < MAX_CACHED_READS
@@ -100,102 +106,17 @@ class LibraryDatabase:
             self._remembered_rows += len(rows)
         return rows
 
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:
-        """Run a write transaction, one at a time."""
-        async with self._one_writer:
-            with translate_sqlite_errors():
-                try:
-                    # The write lock at once: a read lock that is upgraded later may fail as busy.
-                    await self._writer.execute("BEGIN IMMEDIATE")
-                    yield self._writer
-                    self._is_committing = True
-                    await self._writer.execute("COMMIT")
-                except BaseException:
-                    await self._undone()
-                    raise
-                finally:
-                    self._is_committing = False
-                    self._changes += 1
-                    self._remembered.clear()
-                    self._remembered_rows = 0
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Context manager for a transaction, from its begin to its end."""
+        try:
+            yield
+        finally:
+            self._is_committing = False
+            self._changes += 1
+            self._remembered.clear()
+            self._remembered_rows = 0
 
-    async def _undone(self) -> None:
-        """Roll back the transaction; a rollback without one has no effect."""
-        # The writer thread still runs the last statement of a cancelled caller, so this waits for
-        # it, even if it is cancelled again.
-        undoing = asyncio.ensure_future(self._writer.rollback())
-        is_cancelled = False
-        while not undoing.done():
-            try:
-                await asyncio.wait((undoing,))
-            except asyncio.CancelledError:
-                is_cancelled = True
-        undoing.result()
-        if is_cancelled:
-            raise asyncio.CancelledError
-
-    async def empty_log(self) -> bool:
-        """Truncate the write-ahead log, so that it has no deleted text any more. Returns False if a
-        reader prevented it; the next call tries again."""
-        async with self._one_writer:
-            with translate_sqlite_errors():
-                ((is_busy, _, _),) = await self._writer.execute_fetchall(_TRUNCATE_WAL)
-        return not is_busy
-
-
-@asynccontextmanager
-async def _open_connection(path: Path) -> AsyncIterator[aiosqlite.Connection]:
-    with translate_sqlite_errors():
-        # aiosqlite 0.22 leaves its thread behind when connecting fails in there.
-        sqlite3.connect(path).close()
-        # isolation_level=None: otherwise Python's sqlite3 begins transactions by itself.
-        connection = await aiosqlite.connect(path, isolation_level=None, timeout=5.0)
-    try:
-        connection.row_factory = sqlite3.Row
-        # Off by default in SQLite, and set per connection.
-        await connection.execute("PRAGMA foreign_keys = ON")
-        # Deleted text is overwritten in the file, not only unlinked.
-        await connection.execute("PRAGMA secure_delete = ON")
-        yield connection
-    finally:
-        await connection.close()
-
-
-def _migrate(path: Path, migrations: Sequence[Migration]) -> None:
-    """Run the migrations, each in its own transaction, so that an interrupted one is repeated."""
-    make_database_private(path)
-    with (
-        translate_sqlite_errors(),
-        closing(sqlite3.connect(path, isolation_level=None)) as connection,
-    ):
-        connection.execute("PRAGMA journal_mode = WAL")
-        ((version,),) = connection.execute("PRAGMA user_version").fetchall()
-        if version > len(migrations):
-            raise ConfigurationError(
-                f"{path} was created by a newer version of this program; update the program"
-            )
-        for number, migration in enumerate(migrations[version:], start=version + 1):
-            connection.execute("BEGIN IMMEDIATE")
-            migration(connection)
-            # A PRAGMA takes no bound values.
-            connection.execute(f"PRAGMA user_version = {number}")
-            connection.execute("COMMIT")
-
-
-def make_database_private(path: Path) -> None:
-    """Make the database readable by this user only; its log inherits the permissions."""
-    # Before SQLite creates the file with the permissions of the umask.
-    path.touch(0o600)
-    if path.stat().st_uid == os.getuid():
-        path.chmod(0o600)
-
-
-@contextmanager
-def translate_sqlite_errors() -> Iterator[None]:
-    """Translate SQLite errors to StorageFailed; the cause carries the original message to the
-    log."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise StorageFailed("the document database could not be read or written") from error
+    def commits(self) -> None:
+        """Bypass the cache until the transaction has ended."""
+        self._is_committing = True

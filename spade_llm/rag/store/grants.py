@@ -26,13 +26,13 @@ MAX_GRANTED = 1000
 """Maximum number of granted namespaces that are listed; others can be searched by name."""
 
 _GRANTED = f"""
-    SELECT {NAMESPACE_COLUMNS}, max(g.access = 'write')
+    SELECT {NAMESPACE_COLUMNS}, max(CASE WHEN g.access = 'write' THEN 1 ELSE 0 END)
     FROM grants g JOIN namespaces n ON n.id = g.namespace_id
     WHERE g.grantee IN (?1, ?2) AND n.owner <> ?3
     GROUP BY n.id ORDER BY n.owner, n.name LIMIT {MAX_GRANTED}
 """
 _GRANTED_ONE = f"""
-    SELECT {NAMESPACE_COLUMNS}, max(g.access = 'write')
+    SELECT {NAMESPACE_COLUMNS}, max(CASE WHEN g.access = 'write' THEN 1 ELSE 0 END)
     FROM grants g JOIN namespaces n ON n.id = g.namespace_id
     WHERE g.grantee IN (?1, ?2) AND n.owner = ?3 AND n.name = ?4 GROUP BY n.id
 """
@@ -43,9 +43,9 @@ _COUNT_GRANTS = """
 _GRANT = """
     INSERT INTO grants (namespace_id, grantee, access, created_at) VALUES (?1, ?2, ?3, ?4)
     ON CONFLICT (namespace_id, grantee) DO UPDATE SET access = ?3, created_at = ?4
-    WHERE access <> ?3
+    WHERE grants.access <> ?3
 """
-_REVOKE = "DELETE FROM grants WHERE namespace_id = ? AND grantee = ?"
+_REVOKE = "DELETE FROM grants WHERE namespace_id = ? AND grantee = ? RETURNING grantee"
 _SELECT_GIVEN = """
     SELECT n.name, g.grantee, g.access, g.created_at
     FROM grants g JOIN namespaces n ON n.id = g.namespace_id
@@ -158,8 +158,7 @@ class NamespaceGrants:
         namespace = await self.own(name, owner=owner)
         grantee = check_grantee(to, owner=owner)
         async with self._database.transaction() as writer:
-            removed = await writer.execute(_REVOKE, (namespace.id, grantee))
-            return removed.rowcount > 0
+            return bool(await writer.execute(_REVOKE, (namespace.id, grantee)))
 
     async def given(self, owner: str) -> Sequence[NamespaceGrant]:
         rows = await self._database.read(_SELECT_GIVEN, (owner,))

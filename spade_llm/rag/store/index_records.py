@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -27,11 +26,10 @@ from spade_llm.search.vectors import quantize_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from sqlite3 import Row
 
     from numpy.typing import NDArray
 
-    from spade_llm.rag.store.database import LibraryDatabase
+    from spade_llm.rag.store.database import LibraryDatabase, Row
 
 PAGE_CHUNKS = 16_384
 """Number of chunks read together, so that not all of a large namespace is in RAM twice."""
@@ -90,7 +88,7 @@ class KeywordStore:
         """Read the records of those documents that exist and have chunks."""
         is_few = len(documents) <= MAX_GLANCE_DOCUMENTS
         read = self._database.glance if is_few else self._database.read
-        rows = await read(SELECT_KEYWORDS, (RECORD_VERSION, json.dumps(documents)))
+        rows = await read(SELECT_KEYWORDS, (RECORD_VERSION, list(documents)))
         found = {row[0]: KeywordRecord(chunks=row[1], terms=row[2]) for row in rows if row[1]}
         missing = [row[0] for row in rows if not row[1]]
         for start in range(0, len(missing), DOCUMENTS_PER_WRITE):
@@ -99,7 +97,7 @@ class KeywordStore:
 
     async def _made(self, documents: Sequence[int]) -> Mapping[int, KeywordRecord]:
         """Make and store the records of documents that have none of this version."""
-        rows = await self._database.read(SELECT_TEXTS, (json.dumps(documents),))
+        rows = await self._database.read(SELECT_TEXTS, (list(documents),))
         made = await asyncio.to_thread(_decode_records, rows)
         first_ids = {document: next(its)[1] for document, its in groupby(rows, _document_of)}
         async with self._database.transaction() as writer:
@@ -175,7 +173,7 @@ class VectorCopyStore:
         return list(split_pages(rows)), sum(count for _, count in rows)
 
     async def read(self, documents: Sequence[int], edition: int, dimension: int) -> VectorPage:
-        rows = await self._database.read(SELECT_VECTORS, (edition, json.dumps(documents)))
+        rows = await self._database.read(SELECT_VECTORS, (edition, list(documents)))
         found = [row for row in rows if row[1] is not None]
         missing = [row[0] for row in rows if row[1] is None]
         values = np.frombuffer(b"".join(row[2] for row in found), np.int8)
@@ -195,7 +193,7 @@ class VectorCopyStore:
                 await writer.execute(SAVE_VECTORS, values)
 
     async def _chunks(self, documents: Sequence[int]) -> Mapping[int, Sequence[int]]:
-        rows = await self._database.read(SELECT_CHUNK_IDS, (json.dumps(documents),))
+        rows = await self._database.read(SELECT_CHUNK_IDS, (list(documents),))
         return {
             document: [row[1] for row in its] for document, its in groupby(rows, lambda row: row[0])
         }

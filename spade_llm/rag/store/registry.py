@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import secrets
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from spade_llm.core.database import DialectSql
 from spade_llm.core.errors import InvalidArguments, NotFound, QuotaExceeded
 from spade_llm.rag.contract import DocumentPage
 from spade_llm.rag.names import PERSONAL_PATTERN, document_id, is_personal_namespace
@@ -26,7 +29,10 @@ from spade_llm.rag.store.rows import (
     namespace_from,
 )
 from spade_llm.rag.store.schema import (
+    BOUND_CHANGES,
+    DELETE_ASKED_NAMESPACE,
     INSERT_ASKED_NAMESPACE,
+    INSERT_CHANGE,
     INSERT_KEYWORDS,
     INSERT_METADATA,
     INSERT_VECTORS,
@@ -35,11 +41,9 @@ from spade_llm.rag.store.schema import (
 from spade_llm.search.passage_index import RECORD_VERSION, assign_chunk_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    import aiosqlite
-
-    from spade_llm.rag.store.database import LibraryDatabase, SqlValue
+    from spade_llm.rag.store.database import LibraryDatabase, LibraryWriter, SqlValue
 
 __all__ = [
     "DocumentRecord",
@@ -60,13 +64,22 @@ _NAMESPACES = f"""
     SELECT {NAMESPACE_COLUMNS} FROM namespaces n
     WHERE n.owner = ?1 AND (?2 IS NULL OR n.name = ?2) ORDER BY n.name LIMIT ?3
 """
-_SELECT_COMMON = f"""
+_SELECT_COMMON = DialectSql(
+    *(
+        f"""
     SELECT {NAMESPACE_COLUMNS} FROM namespaces n
-    WHERE n.owner = ?1 AND n.name NOT GLOB ?2 ORDER BY n.name LIMIT ?3
+    WHERE n.owner = ?1 AND {is_common} ORDER BY n.name LIMIT ?3
 """
-_COUNT = "SELECT count(*) FROM namespaces WHERE owner = ?1 AND (name GLOB ?2) = ?3"
+        for is_common in ("n.name NOT GLOB ?2", "n.name !~ ('^' || ?2 || '$')")
+    )
+)
+_SELECT_NAMES = "SELECT name FROM namespaces WHERE owner = ?"
 _ADD_NAMESPACE = "INSERT INTO namespaces (owner, name, updated_at) VALUES (?, ?, ?)"
 _SET_MODEL = "UPDATE namespaces SET model = ?, dimension = ? WHERE id = ? AND model IS NULL"
+_SELECT_STATES = """
+    SELECT source, id, version, state, chunk_count FROM documents
+    WHERE namespace_id = ? AND source IN (SELECT value FROM json_each(?))
+"""
 _DOCUMENT = """
     SELECT content_hash, state, chunk_count, version FROM documents
     WHERE namespace_id = ? AND source = ?
@@ -76,51 +89,55 @@ _SAVE_DOCUMENT = """
         metadata, created_at, updated_at, uid)
     VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?7, ?8)
     ON CONFLICT (namespace_id, source) DO UPDATE SET
-        version = version + (content_hash <> ?3), content_hash = ?3,
-        state = ?4, chunk_count = ?5, metadata = ?6, updated_at = ?7
-    RETURNING id, version
+        version = documents.version + CASE WHEN documents.content_hash = ?3 THEN 0 ELSE 1 END,
+        content_hash = ?3, state = ?4, chunk_count = ?5, metadata = ?6, updated_at = ?7
+"""
+_ADD_TOTALS = """
+    UPDATE namespaces SET documents = documents + ?2, chunks = chunks + ?3,
+        words_only = words_only + ?4,
+        updated_at = CASE WHEN updated_at > ?5 THEN updated_at ELSE ?5 END
+    WHERE id = ?1
 """
 _REMOVE_FACTS = "DELETE FROM document_facts WHERE document_id = ?"
 # Chunk ids come from loose_vectors, so that a vector left by a crash is listed there.
 _RESERVE = """
     WITH RECURSIVE number (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM number WHERE i < ?1)
-    INSERT INTO loose_vectors (namespace_id) SELECT ?2 FROM number RETURNING chunk_id
+    INSERT INTO loose_vectors (namespace_id) SELECT CAST(?2 AS BIGINT) FROM number
+    RETURNING chunk_id
 """
 _MARK_ORPHANS = """
-    INSERT OR IGNORE INTO loose_vectors (chunk_id, namespace_id)
+    INSERT INTO loose_vectors (chunk_id, namespace_id)
     SELECT c.id, d.namespace_id FROM chunks c JOIN documents d ON d.id = c.document_id
-    WHERE d.namespace_id = ? AND d.source = ? AND d.state = 'embedded'
+    WHERE d.id = ? AND d.state = 'embedded' ON CONFLICT (chunk_id) DO NOTHING
 """
 _SELECT_ORPHANS = """
     SELECT l.chunk_id, n.id, n.edition
     FROM loose_vectors l JOIN namespaces n ON n.id = l.namespace_id
 """
 _UNMARK_ORPHAN = "DELETE FROM loose_vectors WHERE chunk_id = ?"
-_REMOVE_CHUNKS = """
-    DELETE FROM chunks WHERE document_id =
-        (SELECT id FROM documents WHERE namespace_id = ? AND source = ?)
-"""
+_REMOVE_CHUNKS = "DELETE FROM chunks WHERE document_id = ?"
 _ADD_CHUNK = """
     INSERT INTO chunks (id, document_id, scope, position, start, stop, heading, text, page)
     VALUES (?, ?, '', ?, ?, ?, ?, ?, ?)
 """
 """`scope` was for the first version's index of words."""
-_REMOVE_DOCUMENT = "DELETE FROM documents WHERE namespace_id = ? AND source = ?"
+_REMOVE_DOCUMENT = "DELETE FROM documents WHERE id = ?"
 _REMOVE_NAMESPACE = "DELETE FROM namespaces WHERE id = ?"
 _DELETE_ORPHANS = "DELETE FROM loose_vectors WHERE namespace_id = ?"
 _MARK_ORPHAN_COLLECTION = """
-    INSERT OR IGNORE INTO loose_collections (namespace_id, edition) VALUES (?, ?)
+    INSERT INTO loose_collections (namespace_id, edition) VALUES (?, ?)
+    ON CONFLICT (namespace_id, edition) DO NOTHING
 """
 _SELECT_ORPHAN_COLLECTIONS = "SELECT namespace_id, edition FROM loose_collections"
 _UNMARK_ORPHAN_COLLECTION = "DELETE FROM loose_collections WHERE namespace_id = ? AND edition = ?"
 _NEW_EDITION = """
     INSERT INTO loose_collections (namespace_id, edition)
-    SELECT n.id, 1 + max(n.edition, coalesce(
-        (SELECT max(edition) FROM loose_collections WHERE namespace_id = n.id), 0))
+    SELECT n.id, 1 + coalesce((SELECT max(l.edition) FROM loose_collections l
+        WHERE l.namespace_id = n.id AND l.edition > n.edition), n.edition)
     FROM namespaces n WHERE n.id = ? RETURNING edition
 """
 _SWITCH_EDITION = """
-    UPDATE namespaces SET edition = ?2, model = ?3, dimension = ?4 WHERE id = ?1
+    UPDATE namespaces SET edition = ?2, model = ?3, dimension = ?4, words_only = 0 WHERE id = ?1
 """
 _ALL_EMBEDDED = """
     UPDATE documents SET state = 'embedded' WHERE namespace_id = ? AND state <> 'embedded'
@@ -147,6 +164,7 @@ _SELECT_PAGE = f"""
     WHERE n.id IN (SELECT value FROM json_each(?)) ORDER BY n.name, d.source LIMIT ? OFFSET ?
 """
 _SELECT_LIBRARY_ID = "SELECT id FROM library"
+_SET_LIBRARY_ID = "INSERT INTO library (id) VALUES (?)"
 _LAST_ASKED = f"""
     SELECT {NAMESPACE_COLUMNS} FROM asked_namespaces a JOIN namespaces n ON n.id = a.namespace_id
     ORDER BY a.number DESC LIMIT ?
@@ -165,9 +183,13 @@ class Registry:
         self._now = now
 
     async def library_id(self) -> str:
-        """Return the unique id of this library file."""
-        ((found,),) = await self._database.read_often(_SELECT_LIBRARY_ID)
-        return str(found)
+        """Return the unique id of this library; a new one gets its id now."""
+        for (found,) in await self._database.read(_SELECT_LIBRARY_ID):
+            return str(found)
+        new = secrets.token_hex(8)
+        async with self._database.transaction() as writer:
+            await writer.execute(_SET_LIBRARY_ID, (new,))
+        return new
 
     async def namespaces(self, owner: str, name: str | None = None) -> tuple[Namespace, ...]:
         """Namespaces of an owner by name, or only the one with this name."""
@@ -196,7 +218,10 @@ class Registry:
     async def note_asked(self, ids: Sequence[int]) -> None:
         """Note queried namespaces. Unknown ids are ignored."""
         async with self._database.transaction() as writer:
-            await writer.executemany(INSERT_ASKED_NAMESPACE, [(number,) for number in ids])
+            rows = [(number,) for number in ids]
+            # Not updated: the number of the new row is its place in the order.
+            await writer.execute_many(DELETE_ASKED_NAMESPACE, rows)
+            await writer.execute_many(INSERT_ASKED_NAMESPACE, rows)
 
     async def add_namespace(self, owner: str, name: str) -> Namespace:
         """Get a namespace, or create it."""
@@ -208,7 +233,8 @@ class Registry:
         return await self.namespace(owner, name)
 
     async def _check_room(self, owner: str, *, is_of_person: bool) -> None:
-        ((held,),) = await self._database.read(_COUNT, (owner, PERSONAL_PATTERN, is_of_person))
+        names = [str(name) for (name,) in await self._database.read(_SELECT_NAMES, (owner,))]
+        held = sum(is_personal_namespace(name) == is_of_person for name in names)
         if is_of_person and held >= MAX_PERSONAL_NAMESPACES:
             raise QuotaExceeded(
                 f"limit reached ({MAX_PERSONAL_NAMESPACES} people with files); delete some"
@@ -231,7 +257,7 @@ class Registry:
         self, namespaces: Sequence[Namespace], *, reader: str, limit: int, offset: int
     ) -> DocumentPage:
         """List a page of documents by namespace and source."""
-        ids = json.dumps([namespace.id for namespace in namespaces])
+        ids = [namespace.id for namespace in namespaces]
         rows = await self._database.read(_SELECT_PAGE, (ids, limit, offset))
         total = sum(namespace.documents for namespace in namespaces)
         return DocumentPage(
@@ -248,24 +274,37 @@ class Registry:
         if count == 0:
             return ()
         async with self._database.transaction() as writer:
-            rows = await writer.execute_fetchall(_RESERVE, (count, namespace_id))
+            rows = await writer.execute(_RESERVE, (count, namespace_id))
         # RETURNING promises no order.
         return tuple(sorted(row[0] for row in rows))
 
     async def replace(self, records: Sequence[DocumentRecord]) -> Sequence[int]:
         """Add or replace documents by source, in one transaction; the old vectors become orphans.
         Returns the versions."""
+        versions: list[int] = []
         async with self._database.transaction() as writer:
-            return [await self._replace(writer, record) for record in records]
+            for group in _without_repeats(records):
+                versions += await self._replace(writer, group)
+            await writer.execute(BOUND_CHANGES)
+        return versions
 
     async def remove_document(self, namespace: Namespace, source: str) -> int:
+        """Remove a document; returns the number of removed ones, 0 or 1."""
         async with self._database.transaction() as writer:
-            await writer.execute(_MARK_ORPHANS, (namespace.id, source))
-            removed = await writer.execute(_REMOVE_DOCUMENT, (namespace.id, source))
-            return removed.rowcount
+            states = await self._states(writer, namespace.id, [source])
+            for state in states.values():
+                await writer.execute(_MARK_ORPHANS, (state.id,))
+                await writer.execute(_REMOVE_DOCUMENT, (state.id,))
+                totals = (-1, -state.chunks, -state.is_words_only, "")
+                await writer.execute(_ADD_TOTALS, (namespace.id, *totals))
+                await writer.execute(INSERT_CHANGE, (namespace.id, state.id))
+            await writer.execute(BOUND_CHANGES)
+            return len(states)
 
     async def remove_namespace(self, namespace: Namespace) -> int:
         async with self._database.transaction() as writer:
+            # Of no document: it tells that the namespace is gone.
+            await writer.execute(INSERT_CHANGE, (namespace.id, 0))
             await writer.execute(_REMOVE_NAMESPACE, (namespace.id,))
             await writer.execute(_DELETE_ORPHANS, (namespace.id,))
             await writer.execute(_MARK_ORPHAN_COLLECTION, (namespace.id, namespace.edition))
@@ -282,7 +321,7 @@ class Registry:
     async def settle_vectors(self, ids: Sequence[int]) -> None:
         """Unmark orphaned vectors that were removed."""
         async with self._database.transaction() as writer:
-            await writer.executemany(_UNMARK_ORPHAN, [(chunk_id,) for chunk_id in ids])
+            await writer.execute_many(_UNMARK_ORPHAN, [(chunk_id,) for chunk_id in ids])
 
     async def loose_collections(self) -> Sequence[tuple[int, int]]:
         """Collections not in use, or not yet: namespace and edition."""
@@ -298,7 +337,7 @@ class Registry:
     async def new_edition(self, namespace: Namespace) -> int:
         """Reserve an edition; it counts as an orphan until `switch`. Raises NotFound."""
         async with self._database.transaction() as writer:
-            for row in await writer.execute_fetchall(_NEW_EDITION, (namespace.id,)):
+            for row in await writer.execute(_NEW_EDITION, (namespace.id,)):
                 return int(row[0])
         raise NotFound(f"there is no namespace {namespace.name!r}")
 
@@ -321,7 +360,7 @@ class Registry:
         return [embeddable_from(row) for row in rows]
 
     async def embeddable_among(self, ids: Sequence[int]) -> Sequence[EmbeddableChunk]:
-        rows = await self._database.read(_EMBEDDABLE_AMONG, (json.dumps(list(ids)),))
+        rows = await self._database.read(_EMBEDDABLE_AMONG, (list(ids),))
         return [embeddable_from(row) for row in rows]
 
     async def chunk_ids(self, namespace: Namespace) -> frozenset[int]:
@@ -331,35 +370,55 @@ class Registry:
     async def chunks(self, ids: Sequence[int]) -> Mapping[int, StoredChunk]:
         """Existing chunks by id, read in one transaction."""
         read = self._database.glance if len(ids) <= GLANCED_CHUNKS else self._database.read
-        rows = await read(_CHUNKS, (json.dumps(list(ids)),))
+        rows = await read(_CHUNKS, (list(ids),))
         return {row[0]: chunk_from(row) for row in rows}
 
-    async def empty_log(self) -> bool:
-        """Truncate the write-ahead log, so that deleted text is in no file any more. Returns False
-        if it was not yet possible."""
-        return await self._database.empty_log()
+    async def erase_deleted(self) -> bool:
+        """Remove deleted text from where the database still keeps it. Returns False if it was not
+        yet possible."""
+        return await self._database.erase_deleted()
 
-    async def _replace(self, writer: aiosqlite.Connection, record: DocumentRecord) -> int:
-        where = (record.namespace.id, record.source)
+    async def _replace(
+        self, writer: LibraryWriter, records: Sequence[DocumentRecord]
+    ) -> Sequence[int]:
+        """Replace documents with different sources, with one statement for all where it can be."""
+        sources: dict[int, list[str]] = {}
+        for record in records:
+            sources.setdefault(record.namespace.id, []).append(record.source)
+        before = {one: await self._states(writer, one, names) for one, names in sources.items()}
+        old = [(state.id,) for states in before.values() for state in states.values()]
         # Before the chunks go: the vectors of the old version are found by them.
-        await writer.execute(_MARK_ORPHANS, where)
-        await writer.execute(_REMOVE_CHUNKS, where)
-        document, version = await self._save(writer, record)
-        await writer.executemany(_ADD_CHUNK, chunk_rows(record, document))
-        words = assign_chunk_ids(record.words, record.ids)
-        await writer.execute(INSERT_KEYWORDS, (document, RECORD_VERSION, words.chunks, words.terms))
-        if record.copy is not None:
-            edition, copy = record.namespace.edition, record.copy
-            await writer.execute(INSERT_VECTORS, (document, edition, copy.ids, copy.vectors))
-        # In the same transaction as their chunks: a vector is either listed as loose or in use.
-        await writer.executemany(_UNMARK_ORPHAN, [(chunk_id,) for chunk_id in record.ids])
-        return version
+        await writer.execute_many(_MARK_ORPHANS, old)
+        for statement in (_REMOVE_CHUNKS, _REMOVE_FACTS):
+            await writer.execute_many(statement, old)
+        models = {(one.model, one.dimension, one.namespace.id) for one in records if one.model}
+        await writer.execute_many(_SET_MODEL, sorted(models))
+        await writer.execute_many(_SAVE_DOCUMENT, [self._document_row(one) for one in records])
+        after = {one: await self._states(writer, one, names) for one, names in sources.items()}
+        stored = [(one, after[one.namespace.id][one.source]) for one in records]
+        await _add_parts(writer, [(one, state.id) for one, state in stored])
+        for number, states in after.items():
+            totals = _totals(states.values()) - _totals(before[number].values())
+            values = (totals.documents, totals.chunks, totals.words_only, self._now().isoformat())
+            await writer.execute(_ADD_TOTALS, (number, *values))
+        changes = [(one.namespace.id, state.id) for one, state in stored]
+        await writer.execute_many(INSERT_CHANGE, changes)
+        return [state.version for _, state in stored]
 
-    async def _save(self, writer: aiosqlite.Connection, record: DocumentRecord) -> tuple[int, int]:
+    async def _states(
+        self, writer: LibraryWriter, namespace: int, sources: list[str]
+    ) -> Mapping[str, _DocumentState]:
+        rows = await writer.execute(_SELECT_STATES, (namespace, sources))
+        return {
+            source: _DocumentState(
+                id=number, version=version, is_words_only=state != "embedded", chunks=chunks
+            )
+            for source, number, version, state, chunks in rows
+        }
+
+    def _document_row(self, record: DocumentRecord) -> tuple[SqlValue, ...]:
         namespace = record.namespace
-        if record.model is not None:
-            await writer.execute(_SET_MODEL, (record.model, record.dimension, namespace.id))
-        values: tuple[SqlValue, ...] = (
+        return (
             namespace.id,
             record.source,
             record.content_hash,
@@ -369,7 +428,65 @@ class Registry:
             self._now().isoformat(),
             document_id(namespace.owner, namespace.name, record.source),
         )
-        ((document, version),) = await writer.execute_fetchall(_SAVE_DOCUMENT, values)
-        await writer.execute(_REMOVE_FACTS, (document,))
-        await writer.executemany(INSERT_METADATA, metadata_rows(document, record.metadata))
-        return document, version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DocumentState:
+    id: int
+    version: int
+    is_words_only: bool
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Totals:
+    documents: int
+    chunks: int
+    words_only: int
+
+    def __sub__(self, other: _Totals) -> _Totals:
+        return _Totals(
+            self.documents - other.documents,
+            self.chunks - other.chunks,
+            self.words_only - other.words_only,
+        )
+
+
+def _totals(states: Collection[_DocumentState]) -> _Totals:
+    chunks = sum(one.chunks for one in states)
+    return _Totals(len(states), chunks, sum(one.is_words_only for one in states))
+
+
+def _without_repeats(records: Sequence[DocumentRecord]) -> Iterator[Sequence[DocumentRecord]]:
+    """Split the records, in order, into groups in which no source occurs twice."""
+    group: dict[tuple[int, str], DocumentRecord] = {}
+    for record in records:
+        key = (record.namespace.id, record.source)
+        if key in group:
+            yield list(group.values())
+            group = {}
+        group[key] = record
+    if group:
+        yield list(group.values())
+
+
+async def _add_parts(writer: LibraryWriter, stored: Sequence[tuple[DocumentRecord, int]]) -> None:
+    """Add the metadata, chunks, keyword records and copies of vectors of stored documents."""
+    facts = [row for one, number in stored for row in metadata_rows(number, one.metadata)]
+    await writer.execute_many(INSERT_METADATA, facts)
+    chunks = [row for one, number in stored for row in chunk_rows(one, number)]
+    await writer.execute_many(_ADD_CHUNK, chunks)
+    words = [(number, assign_chunk_ids(one.words, one.ids)) for one, number in stored]
+    await writer.execute_many(
+        INSERT_KEYWORDS,
+        [(number, RECORD_VERSION, record.chunks, record.terms) for number, record in words],
+    )
+    copies = [
+        (number, one.namespace.edition, one.copy.ids, one.copy.vectors)
+        for one, number in stored
+        if one.copy is not None
+    ]
+    await writer.execute_many(INSERT_VECTORS, copies)
+    # In the same transaction as their chunks: a vector is either listed as loose or in use.
+    ids = [(chunk_id,) for one, _ in stored for chunk_id in one.ids]
+    await writer.execute_many(_UNMARK_ORPHAN, ids)

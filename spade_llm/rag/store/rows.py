@@ -11,12 +11,11 @@ from spade_llm.rag.contract import Access, Chunk, DocumentSummary, NamespaceSumm
 from spade_llm.rag.names import NamespaceAddress
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Mapping, Sequence
 
     from spade_llm.rag.contract import Scalar
     from spade_llm.rag.loading.chunking import Passage
-    from spade_llm.rag.store.database import SqlValue
+    from spade_llm.rag.store.database import Row, SqlValue
     from spade_llm.rag.store.index_records import VectorCopy
     from spade_llm.search.passage_index import KeywordRecord
 
@@ -133,7 +132,7 @@ def chunk_rows(record: DocumentRecord, document: int) -> list[tuple[SqlValue, ..
     ]
 
 
-def namespace_from(row: sqlite3.Row) -> Namespace:
+def namespace_from(row: Row) -> Namespace:
     """Build a namespace from NAMESPACE_COLUMNS."""
     return Namespace(
         id=row[0],
@@ -150,7 +149,7 @@ def namespace_from(row: sqlite3.Row) -> Namespace:
     )
 
 
-def chunk_from(row: sqlite3.Row) -> StoredChunk:
+def chunk_from(row: Row) -> StoredChunk:
     """Build a chunk from CHUNK_COLUMNS."""
     chunk = Chunk(
         index=row[1],
@@ -167,12 +166,12 @@ def chunk_from(row: sqlite3.Row) -> StoredChunk:
     return StoredChunk(id=row[0], namespace_id=row[8], chunk=chunk)
 
 
-def embeddable_from(row: sqlite3.Row) -> EmbeddableChunk:
+def embeddable_from(row: Row) -> EmbeddableChunk:
     """Build a chunk to embed from EMBEDDABLE_COLUMNS."""
     return EmbeddableChunk(id=row[0], heading=row[1], text=row[2], source=row[3])
 
 
-def document_from(row: sqlite3.Row, reader: str) -> DocumentSummary:
+def document_from(row: Row, reader: str) -> DocumentSummary:
     """Build a document summary from DOCUMENT_COLUMNS."""
     return DocumentSummary(
         id=row[0],

@@ -334,8 +334,7 @@ class DocumentRemoval:
             namespace = await self._namespace(asker, address)
             removed = await self._remove(asker, namespace, source)
             await self._sweeping.try_to_sweep()
-            # secure_delete overwrites the database only; the write-ahead log still holds the text.
-            await self._registry.empty_log()
+            await self._registry.erase_deleted()
         return removed
 
     async def _namespace(self, asker: str, address: NamespaceAddress) -> Namespace:

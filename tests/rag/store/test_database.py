@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.rag.store.database import LibraryDatabase
+from spade_llm.rag.store.library_file import LibraryFile
 from spade_llm.rag.store.schema import MIGRATIONS
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ ADD = "INSERT INTO namespaces (owner, name, updated_at) VALUES ('ann@localhost',
 NAMES = "SELECT name FROM namespaces ORDER BY name"
 
 
-async def add(database: LibraryDatabase, *names: str) -> None:
+async def add(database: LibraryFile, *names: str) -> None:
     async with database.transaction() as writer:
         for name in names:
             await writer.execute(ADD, (name,))
@@ -30,7 +30,7 @@ async def test_a_cancelled_change_is_atomic_and_does_not_block_others(
     tmp_path: Path, cancels: int
 ) -> None:
     expected: list[str] = []
-    async with LibraryDatabase(tmp_path / "library.sqlite3", migrations=MIGRATIONS) as database:
+    async with LibraryFile(tmp_path / "library.sqlite3", migrations=MIGRATIONS) as database:
         for step in range(STEPS):
             both = [f"{step:02} a", f"{step:02} b"]
             changing = asyncio.create_task(add(database, *both))
@@ -52,7 +52,7 @@ async def test_the_read_cache_is_bounded_by_rows(
 ) -> None:
     monkeypatch.setattr("spade_llm.rag.store.database.MAX_CACHED_ROWS", 3)
     many = "SELECT value FROM json_each(?)"
-    async with LibraryDatabase(tmp_path / "library.sqlite3", migrations=MIGRATIONS) as database:
+    async with LibraryFile(tmp_path / "library.sqlite3", migrations=MIGRATIONS) as database:
         two, three = "[1, 2]", "[1, 2, 3]"
         first = [await database.read_often(many, (rows,)) for rows in (two, three)]
         again = [await database.read_often(many, (rows,)) for rows in (two, three)]

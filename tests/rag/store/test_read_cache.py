@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.rag.store.database import LibraryDatabase
+from spade_llm.rag.store.library_file import LibraryFile
 
 if TYPE_CHECKING:
     import sqlite3
@@ -21,17 +21,17 @@ def make_table(connection: sqlite3.Connection) -> None:
 
 
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[LibraryDatabase]:
-    async with LibraryDatabase(tmp_path / "d.db", migrations=[make_table]) as opened:
+async def database(tmp_path: Path) -> AsyncIterator[LibraryFile]:
+    async with LibraryFile(tmp_path / "d.db", migrations=[make_table]) as opened:
         yield opened
 
 
-async def add_one(database: LibraryDatabase) -> None:
+async def add_one(database: LibraryFile) -> None:
     async with database.transaction() as writer:
         await writer.execute("INSERT INTO things VALUES (1)")
 
 
-async def test_a_change_is_seen_by_the_next_question(database: LibraryDatabase) -> None:
+async def test_a_change_is_seen_by_the_next_question(database: LibraryFile) -> None:
     assert [row[0] for row in await database.read_often(COUNT)] == [0]
 
     await add_one(database)
@@ -40,7 +40,7 @@ async def test_a_change_is_seen_by_the_next_question(database: LibraryDatabase) 
     assert await database.read_often(COUNT) is await database.read_often(COUNT)
 
 
-async def test_a_change_undone_changes_nothing(database: LibraryDatabase) -> None:
+async def test_a_change_undone_changes_nothing(database: LibraryFile) -> None:
     await add_one(database)
 
     with pytest.raises(RuntimeError):
