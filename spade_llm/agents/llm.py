@@ -46,11 +46,13 @@ from spade_llm.assistant.turn.structured_output import PydanticAnswerSchema
 from spade_llm.assistant.turn.turn import StatelessCompletion
 from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
 from spade_llm.context import NoContextManagement
+from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
 from spade_llm.mcp.sessions import AgentMcpToolbox
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.memory.tools.toolset import MAX_BATCH
 from spade_llm.messaging import Encoding, agent_status, bare
+from spade_llm.messaging.claimed_log import conversation_owner
 from spade_llm.messaging.outgoing_messages import OutgoingMessages
 from spade_llm.providers.offline.provider import OFFLINE, OfflineProvider
 from spade_llm.rag.remote import RagClient
@@ -133,6 +135,10 @@ class LLMAgent(AssistantControls):
             find_connection=None if options else default_connection,
         )
         warn_about_verify_security(str(self.jid), verify_security=program.get("verify_security"))
+        if self.replicas is not None and conduct.experts:
+            raise ConfigurationError(
+                f"{self.jid}: replicas cannot ask human experts: the answer may reach another one"
+            )
         self.letters = OutgoingMessages(self.node)
         groups = QuotaGroups(own_domain=str(self.jid.domain), is_guest=self.admission.is_guest)
         self._chat = ChatService(self._answer, generate=self._generate, quota_groups_of=groups.of)
@@ -302,11 +308,24 @@ class LLMAgent(AssistantControls):
             kind="assistant",
             summary=self._summary,
             notes=behaviour.status_notes,
-            facts=lambda: {"provider": provider_kind(self.provider), "model": behaviour.model.name},
+            facts=self._status_facts,
             operator_notes=self._operator_notes,
         )
         for one in (self.memory_behaviour, behaviour, behaviour.preparing):
             self.add_behaviour(one)
+        if self.replicas is not None:
+            members = self.replicas.members
+            members.count_conversations = behaviour.conversations.__len__
+            members.on_change.append(self._ownership_changed)
+            self._outbox.is_ours = lambda one: self.acts_for(conversation_owner(one.subject))
+
+    def _ownership_changed(self) -> None:
+        """Follow a change of ownership among the replicas of this assistant."""
+        self._outbox.has_mail.set()
+        # Without a memory, what is in RAM is all that is known of a conversation.
+        if self.memory_behaviour.memory is not None:
+            conversations, dispatcher = self.llm_behaviour.conversations, self.node.dispatcher
+            conversations.hand_over(self.acts_for, dispatcher.is_serving)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         stack.push_async_callback(self._program_memory.close)
@@ -365,9 +384,21 @@ class LLMAgent(AssistantControls):
         fault = self.model_health.fault
         return [f"Model: {fault}"] if fault else []
 
+    def _status_facts(self) -> dict[str, str]:
+        facts = {"provider": provider_kind(self.provider), "model": self.llm_behaviour.model.name}
+        return facts if self.replicas is None else {**facts, **self.replicas.status_facts()}
+
     async def _summary(self) -> str:
-        count = len(self.llm_behaviour.conversations)
-        return f"model {self.llm_behaviour.model.name}, {pluralize(count, 'conversation')}"
+        model = self.llm_behaviour.model.name
+        if self.replicas is None:
+            count = len(self.llm_behaviour.conversations)
+            return f"model {model}, {pluralize(count, 'conversation')}"
+        replicas = self.replicas.members.members
+        count = sum(one.conversations for one in replicas)
+        return (
+            f"model {model}, {pluralize(count, 'conversation')} in"
+            f" {pluralize(len(replicas), 'replica')}"
+        )
 
 
 def provider_kind(provider: ChatModel) -> str:

@@ -17,6 +17,7 @@ from spade_llm.cli.output import show
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.terminal import sanitize_line
 from spade_llm.core.errors import RequestError
+from spade_llm.messaging.agent_status import REPLICA_FACT
 
 if TYPE_CHECKING:
     import argparse
@@ -40,6 +41,8 @@ class FoundAgent:
     summary: str
     features: tuple[str, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
+    replicas: tuple[str, ...] = ()
+    """Each replica with its load; none: it is one process."""
 
 
 def main(options: argparse.Namespace) -> int:
@@ -72,6 +75,11 @@ async def _ask_agent(client: ChatAgent, jid: str) -> FoundAgent:
         summary=status.summary,
         features=await _features(client, address, status.ontologies),
         tools=await _tools(client, jid, status.ontologies),
+        replicas=tuple(
+            f"{name.removeprefix(REPLICA_FACT)}: {load}"
+            for name, load in sorted(status.facts.items())
+            if name.startswith(REPLICA_FACT)
+        ),
     )
 
 
@@ -102,6 +110,7 @@ async def _tools(client: ChatAgent, jid: str, ontologies: tuple[str, ...]) -> tu
 
 def _lines(found: FoundAgent) -> list[str]:
     lines = [f"{found.jid:32} {_shortened(found.kind):10} {_shortened(found.summary)}"]
+    lines += [f"    replica   {_shortened(one)}" for one in found.replicas]
     if found.features:
         lines.append(f"    features  {' '.join(map(_shortened, found.features))}")
     for spec in found.tools:

@@ -91,6 +91,10 @@ async def check_databases(
     for spec in specs:
         if (address := database_of(spec, default)) is not None:
             checks.append(await _database(spec.jid, address))
+        elif spec.settings.storage.replicas:
+            mend = "set [storage] database_url or SPADE_LLM_DATABASE"
+            text = f"{spec.path}: replicas share their state in PostgreSQL, and there is none"
+            checks.append(Check(f"database {spec.name}", CheckState.FAILED, text, mend))
     return checks
 
 

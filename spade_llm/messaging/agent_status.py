@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 ONTOLOGY = "spade-llm.agent/1"
 MAX_RECENT = 100
+REPLICA_FACT = "replica "
+"""Prefix of the facts that describe a replica; its name follows."""
 
 
 class StatusRequest(Body):
@@ -47,7 +49,8 @@ class AgentStatus(Body):
     """A request failed within the last minute because the disk or a database refused."""
     facts: Mapping[str, str] = Field(default_factory=dict)
     """Machine-readable properties. assistant: `provider` and `model`; memory and rag: `storage`,
-    and `embeddings` (empty: keyword search only)."""
+    and `embeddings` (empty: keyword search only). Replicas: `answered_by`, and the load of each
+    under REPLICA_FACT and its name."""
 
 
 class RecentRequestsQuery(Body):

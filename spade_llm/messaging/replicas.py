@@ -58,6 +58,8 @@ CREATE TABLE IF NOT EXISTS replicas (
     name TEXT PRIMARY KEY,
     token TEXT NOT NULL,
     is_leaving INTEGER NOT NULL,
+    conversations INTEGER NOT NULL,
+    takeovers INTEGER NOT NULL,
     until REAL NOT NULL
 ) WITHOUT ROWID;
 """,
@@ -65,14 +67,15 @@ CREATE TABLE IF NOT EXISTS replicas (
 _NOW = "extract(epoch from clock_timestamp())"
 # Empty if another process has the name. A row that is over is left for a while: it costs nothing.
 _BEAT = f"""WITH beat AS (
-    INSERT INTO replicas(name, token, is_leaving, until)
-    VALUES (:name, :token, :leaving, {_NOW} + :lease)
+    INSERT INTO replicas(name, token, is_leaving, conversations, takeovers, until)
+    VALUES (:name, :token, :leaving, :conversations, :takeovers, {_NOW} + :lease)
     ON CONFLICT (name) DO UPDATE SET token = excluded.token, is_leaving = excluded.is_leaving,
+        conversations = excluded.conversations, takeovers = excluded.takeovers,
         until = excluded.until
     WHERE replicas.token = excluded.token OR replicas.until <= {_NOW}
-    RETURNING name, token, is_leaving)
-    SELECT name, token, is_leaving FROM beat
-    UNION ALL SELECT name, token, is_leaving FROM replicas
+    RETURNING name, token, is_leaving, conversations, takeovers)
+    SELECT * FROM beat
+    UNION ALL SELECT name, token, is_leaving, conversations, takeovers FROM replicas
         WHERE name <> :name AND until > {_NOW} AND EXISTS (SELECT 1 FROM beat)"""
 _WITHDRAW = "DELETE FROM replicas WHERE token = ?"
 _TIDY = f"DELETE FROM replicas WHERE until < {_NOW} - 3600"
@@ -88,6 +91,10 @@ class Replica:
     """Fencing token: a new one for each process."""
     is_leaving: bool = False
     """True if it finishes its requests, and takes no new ones."""
+    conversations: int = field(default=0, compare=False)
+    """Number of conversations that it holds in RAM, as of its last heartbeat."""
+    takeovers: int = field(default=0, compare=False)
+    """Number of requests that it took over from other replicas since its start."""
 
 
 def rendezvous_owner(key: str, names: Iterable[str]) -> str:
@@ -138,11 +145,14 @@ class ReplicaSet:
         self.on_change: list[Callable[[], None]] = []
         """Called after each change of ownership; must not raise."""
         self.takeovers = 0
-        """Number of requests that this process took over from dead replicas."""
+        """Number of requests that this process took over from other replicas."""
+        self.count_conversations: Callable[[], int] = lambda: 0
+        """Number of conversations in RAM, for reports."""
         self._db = REPLICA_TABLES.at(server)
         self._is_connected = is_connected
         self._known: frozenset[Replica] = frozenset()
         """All that live, as of the last adopted change."""
+        self._seen: frozenset[Replica] = frozenset()
         self._members: tuple[str, ...] = ()
         """Names that ownership is distributed over; empty: this process owns nothing."""
         self._lease_until_s = 0.0
@@ -162,8 +172,8 @@ class ReplicaSet:
 
     @property
     def members(self) -> tuple[Replica, ...]:
-        """Living replicas, as this one knows them."""
-        return tuple(sorted(self._known))
+        """Living replicas, as of the last heartbeat."""
+        return tuple(sorted(self._seen))
 
     @property
     def held(self) -> int:
@@ -290,16 +300,25 @@ class ReplicaSet:
     async def _renew(self) -> frozenset[Replica] | None:
         """Renew our row; returns all living replicas. None: another process has our name."""
         began_s = time.monotonic()
-        values = {"name": self.name, "token": self.token, "lease": LEASE_S}
-        rows = await self._db.execute(_BEAT, {**values, "leaving": int(self._is_leaving)})
+        values = {
+            "name": self.name,
+            "token": self.token,
+            "leaving": int(self._is_leaving),
+            "conversations": self.count_conversations(),
+            "takeovers": self.takeovers,
+            "lease": LEASE_S,
+        }
+        rows = await self._db.execute(_BEAT, values)
         self._is_name_taken = not rows
         if self._is_name_taken:
             self._has_row = False
             return None
         self._has_row, self._lease_until_s = True, began_s + LEASE_S
-        return frozenset(
-            Replica(str(name), str(token), bool(leaving)) for name, token, leaving in rows
+        self._seen = frozenset(
+            Replica(str(name), str(token), bool(leaving), int(str(count)), int(str(takeovers)))
+            for name, token, leaving, count, takeovers in rows
         )
+        return self._seen
 
     async def _withdraw(self) -> None:
         """Delete our row."""
@@ -331,8 +350,6 @@ class ReplicaSet:
         orphans = [one for one in await self.log.orphans() if will_own(one.message.owner)]
         await self.log.take_unsent(will_own)
         busy = {key for key in await self.log.busy_elsewhere() if will_own(key)}
-        # Before what follows in the same conversations.
-        await self.work.resend()
         served = await self._served(will_own)
         # Without a wait until the end: what comes next must stand behind what is taken here.
         changed, self._known, self._members = members != self._members, living, members
@@ -351,10 +368,11 @@ class ReplicaSet:
                 self.work.take_held(one.item)
             else:
                 self.work.take_up(one)
-        self._has_joined.set()
         if changed:
             for tell in self.on_change:
                 tell()
+        self._has_joined.set()
+        await self.work.resend()
 
     async def _release(self, still_busy: set[str]) -> None:
         """Answer what waited for a request at another replica."""

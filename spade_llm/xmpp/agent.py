@@ -514,6 +514,11 @@ class XmppAgent(Agent):
         archive)."""
         self._router.take(message)
 
+    def acts_for(self, jid: str) -> bool:
+        """True if this process acts for this bare JID (person, program or room): it is alone, or
+        the replica that owns it."""
+        return self.replicas is None or self.replicas.members.owns(jid)
+
     def _is_refused(self, stanza: Element) -> bool:
         if self.replicas is not None and self.replicas.is_held(stanza):
             return True

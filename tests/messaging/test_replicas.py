@@ -64,7 +64,8 @@ class Member:
 
     @property
     def names(self) -> list[str]:
-        return [one.name for one in self.replica.members]
+        """Those that it gives conversations to."""
+        return list(self.replica._members)
 
     async def sees(self, *names: str) -> None:
         """Return once it knows exactly these members."""

@@ -6,14 +6,17 @@ import asyncio
 import os
 import signal
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
 
+from spade_llm.xmpp.features.rooms import OWNERSHIP_EVERY_S
+from tests.integration.room_guest import Guest
 from tests.processes.deployment import READY_S, Deployment, running_deployment
-from tests.processes.test_kill_and_cut import first_line
+from tests.processes.test_kill_and_cut import first_line, messages_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,7 +28,14 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.server, pytest.mark.thorough, pytest.mark.timeout(180)]
 
 ASSISTANT = "assistant@localhost"
-STORAGE = '[storage]\ndatabase_url = "{url}"\n'
+ROOM = "lab@conference.localhost"
+MORE = """
+[storage]
+database_url = "{url}"
+[[rooms]]
+jid = "lab@conference.localhost"
+nick = "assistant"
+"""
 PEOPLE = 12
 ANSWER_S = 20.0
 MODEL_S = 0.2
@@ -35,7 +45,7 @@ MODEL_S = 0.2
 async def deployment(tmp_path: Path, own_postgres: PostgresProcess) -> AsyncIterator[Deployment]:
     async with running_deployment(tmp_path, names=()) as running:
         await running.account("assistant")
-        running._write_file("assistant", STORAGE.format(url=own_postgres.url()))
+        running._write_file("assistant", MORE.format(url=own_postgres.url()))
         running.model.delay_s = MODEL_S
         yield running
 
@@ -199,3 +209,73 @@ async def test_run_with_replicas_restarts_one_that_was_killed(deployment: Deploy
     await deployment.end("supervisor")
 
     assert crowd.report() == FAULTLESS
+
+
+async def test_a_room_is_answered_once_whichever_replica_is_in_it(deployment: Deployment) -> None:
+    deployment.model.delay_s = 0.0
+    await start(deployment, 1)
+    ada = await Guest(await deployment.person("ada"), ROOM, "ada").enter()
+    await start(deployment, 2)
+
+    async def asked(text: str) -> list[str]:
+        """The lines of the assistant from its first answer until another message passes."""
+        ada.say(f"assistant: {text}")
+        lines = [await ada.hears("assistant")]
+        await asyncio.sleep(OWNERSHIP_EVERY_S)  # Both may be in the room for so long.
+        said = await ada_hears_until(ada, f"that was {text}")
+        return [*lines, *said]
+
+    both = await asked("one")
+    await deployment.kill("replica-1")
+    await ada_is_answered(ada, "ping")
+    second = await asked("two")
+    await start(deployment, 3)
+    await deployment.kill("replica-2")
+    await ada_is_answered(ada, "pong")
+    third = await asked("three")
+
+    assert [len(lines) for lines in (both, second, third)] == [1, 1, 1]
+    assert "You said: three" in third[0]
+
+
+async def ada_hears_until(ada: Guest, text: str) -> list[str]:
+    ada.say(text)
+    return [body for nick, body in await ada.heard_up_to(text) if nick == "assistant"]
+
+
+async def ada_is_answered(ada: Guest, text: str) -> None:
+    """Return once a line is answered: those that nobody hears while a replica is replaced are
+    not."""
+    async with asyncio.timeout(READY_S):
+        while True:
+            ada.say(f"assistant: {text}")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(2.0):
+                    await ada.hears("assistant")
+                    return
+
+
+async def test_a_takeover_continues_the_conversation_and_a_request_to_subscribe_has_one_answer(
+    deployment: Deployment,
+) -> None:
+    deployment.model.delay_s = 0.0
+    await deployment.account("memory")
+    deployment._write_file("memory")
+    await deployment.start("memory")
+    await asyncio.gather(start(deployment, 1), start(deployment, 2))
+    people = await asyncio.gather(*(deployment.person(f"q{number}") for number in range(4)))
+    asked_back: asyncio.Queue[Any] = asyncio.Queue()
+    for person in people:
+        # Prosody itself tells that the request is granted.
+        person.xmpp.add_event_handler("presence_subscribe", asked_back.put_nowait)
+        person.xmpp.send_presence_subscription(pto=ASSISTANT)
+        person.send(ASSISTANT, f"my code is {person.bare}")
+        await asyncio.wait_for(person.messages.get(), ANSWER_S)
+    await deployment.kill("replica-1")
+    for person in people:
+        person.send(ASSISTANT, "what is my code?")
+        await asyncio.wait_for(person.messages.get(), ANSWER_S)
+        asked = str(messages_of(deployment.model.requests[-1])[1:-1])
+        assert f"my code is {person.bare}" in asked
+
+    assert asked_back.qsize() == len(people)

@@ -122,6 +122,8 @@ class ConversationCache:
         self._by_key: OrderedDict[str, Conversation] = OrderedDict()
         self._of_peer: dict[str, OrderedDict[str, None]] = {}
         """Keys of each peer's, in the order of `_by_key`."""
+        self._handed_over: set[str] = set()
+        """Keys of conversations that another replica continues, and that a turn still used."""
 
     def get(self, key: str, *, peer: str) -> Conversation:
         """The conversation of this key, made if it is new."""
@@ -191,6 +193,15 @@ class ConversationCache:
         """Drop all conversations that this peer takes part in; a room's conversation is dropped
         completely, since a single person's part cannot be removed."""
         for key in [key for key, value in self._by_key.items() if value.is_of(peer)]:
+            self.drop(key)
+
+    def hand_over(self, is_ours: Callable[[str], bool], is_used: Callable[[str], bool]) -> None:
+        """Drop the conversations whose peer another replica answers: when they come back, they are
+        loaded again. `is_used`: true while a request of this peer is served."""
+        others = {key for key, one in self._by_key.items() if not is_ours(one.peer)}
+        left = {key for key in others | self._handed_over if key in self._by_key}
+        self._handed_over = {key for key in left if is_used(self._by_key[key].peer)}
+        for key in left - self._handed_over:
             self.drop(key)
 
     def _drop_oldest(self) -> None:

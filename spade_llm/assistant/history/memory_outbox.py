@@ -24,7 +24,7 @@ from spade_llm.memory.contract import ObservedMessage
 from spade_llm.memory.validation import room_subject_range
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from spade_llm.core.database import DatabasePlace
@@ -86,6 +86,8 @@ class MemoryOutbox:
     def __init__(self, place: DatabasePlace) -> None:
         self._db = OUTBOX_TABLES.at(place)
         self.has_mail = asyncio.Event()
+        self.is_ours: Callable[[QueuedObservation], bool] = lambda _: True
+        """Selects what this process delivers, where several replicas share the outbox."""
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
@@ -109,10 +111,11 @@ class MemoryOutbox:
         `put`."""
         # Before the query: a `put` during it sets it again.
         self.has_mail.clear()
-        rows = await self._db.execute(_OLDEST, limit)
-        if rows:
+        waiting = map(_observation, await self._db.execute(_OLDEST, limit))
+        ours = [one for one in waiting if self.is_ours(one)]
+        if ours:
             self.has_mail.set()
-        return list(map(_observation, rows))
+        return ours
 
     async def oldest_of(self, conversation: str, *, limit: int) -> list[QueuedObservation]:
         """Oldest observations of one conversation, in order."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.messaging import PRINCIPAL, Performative, bare
+from spade_llm.messaging.agent_status import REPLICA_FACT
 from spade_llm.messaging.message import parse_principal
 from spade_llm.messaging.replicas import ReplicaSet
 from spade_llm.xmpp.stanzas import message as codec
@@ -46,10 +47,6 @@ class ReplicaRouting:
         self.members = ReplicaSet(database, is_connected=self._is_connected)
         self.members.work = self
 
-    def owns(self, jid: str) -> bool:
-        """True if this process acts for this bare JID (person, program or room)."""
-        return self.members.owns(jid)
-
     def is_held(self, stanza: Element) -> bool:
         """True if another replica answers this stanza; it is held here for a while."""
         if stanza.tag != _MESSAGE or stanza.get("type") in _FOR_EACH:
@@ -73,6 +70,14 @@ class ReplicaRouting:
         if acl is not None or stanza.find(_BODY) is not None:
             self.members.hold(key, (full, id), stanza)
         return True
+
+    def status_facts(self) -> dict[str, str]:
+        """Facts for the agent's status: each replica with its load, and which of them says it."""
+        facts = {"answered_by": self.members.name}
+        for one in self.members.members:
+            load = f"{one.conversations} conversations, {one.takeovers} takeovers"
+            facts[REPLICA_FACT + one.name] = f"{load}, leaving" if one.is_leaving else load
+        return facts
 
     def take_up(self, orphan: OrphanedRequest) -> None:
         self._agent.node.dispatcher.take_up(orphan.message)

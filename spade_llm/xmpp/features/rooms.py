@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+OWNERSHIP_EVERY_S = 5.0
+"""Interval in which a replica looks for rooms to join and to leave. It leaves a room that another
+one owns at the next look: until then both hear it, and the one that claims a line answers."""
 ASK_S = 1.0
 """Timeout in seconds of the query whether a new occupant is a program."""
 DECLINED_EVERY_S = 60.0
@@ -93,6 +97,9 @@ class Rooms:
         """Rooms of invitations that wait for the list of rooms."""
         self._invited: set[str] = set()
         self._rooms: dict[str, RoomState] = {}
+        self._stays: dict[str, asyncio.Task[None]] = {}
+        self._ownership: asyncio.Task[None] | None = None
+        self._ownership_changed = asyncio.Event()
         self._sent: LruDict[str, AclMessage] = LruDict(MAX_SENT)
         self._declined: SlidingWindow[str] = SlidingWindow(DECLINED_EVERY_S, time.monotonic)
         # First, because the other filters would treat a room's stanza as one of a peer.
@@ -102,6 +109,8 @@ class Rooms:
         agent.on_session.append(self._session_started)
         agent.on_sent.append(self._note_sent)
         agent.features.add(muc.DIRECT)
+        if agent.replicas is not None:
+            agent.replicas.members.on_change.append(self._note_ownership)
 
     def __contains__(self, room: str) -> bool:
         """True if the agent is in this room now."""
@@ -123,10 +132,42 @@ class Rooms:
         """Join all rooms again: after a new stream the agent is in none."""
         for room in self._rooms.values():
             room.lose()
-        for known in self._options.rooms:
-            self._want(known)
+        self._join_configured()
         if self._options.takes_invitations:
             self._agent.submit(self._join_remembered())
+
+    def _join_configured(self) -> None:
+        for known in self._options.rooms:
+            self._want(known)
+
+    def _note_ownership(self) -> None:
+        """Join the rooms that were given to this replica."""
+        self._join_configured()
+        self._ownership_changed.set()
+        if self._ownership is None:
+            self._ownership = self._agent.submit(self._follow_ownership())
+
+    async def _follow_ownership(self) -> None:
+        """Join saved rooms that this replica owns, also those that others were invited to, and
+        leave the rooms that it owns no more."""
+        while True:
+            self._ownership_changed.clear()
+            if self._options.takes_invitations:
+                await self._join_remembered()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(OWNERSHIP_EVERY_S):
+                    await self._ownership_changed.wait()
+                    continue
+            for address in [one for one in self._rooms if not self._agent.acts_for(one)]:
+                if not self._agent.node.dispatcher.is_serving(address):
+                    self._leave(address)
+
+    def _leave(self, address: str) -> None:
+        """Leave a room that another replica is in."""
+        room = self._rooms.pop(address)
+        self._stays.pop(address).cancel()
+        self._agent.client.send_presence(pto=room.own_address, ptype="unavailable")
+        room.lose()
 
     async def _join_remembered(self) -> None:
         try:
@@ -141,18 +182,21 @@ class Rooms:
     def _want(self, known: KnownRoom, *, is_new: bool = False) -> None:
         if known.jid in self._rooms or len(self._rooms) >= MAX_ROOMS:
             return
+        if not self._agent.acts_for(known.jid):
+            return
         nick = known.nick or self._nick
         room = RoomState(
             known.jid, nick, password=known.password, per_minute=self._options.per_minute
         )
         self._rooms[known.jid] = room
-        self._agent.submit(self._stay(room, is_new=is_new))
+        self._stays[known.jid] = self._agent.submit(self._stay(room, is_new=is_new))
 
     async def _stay(self, room: RoomState, *, is_new: bool) -> None:
         stay = RoomMembership(self._agent, room, resend_bounced=self._resend_bounced)
         await stay.run(can_give_up=room.address in self._invited, is_new=is_new)
         logger.info("%s has left room %s for good", self._agent.jid, room.address)
         self._rooms.pop(room.address, None)
+        self._stays.pop(room.address, None)
         self._invited.discard(room.address)
         try:
             await self.invited_to.remove(room.address)

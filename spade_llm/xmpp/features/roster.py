@@ -108,13 +108,21 @@ class Roster:
         folder admits one process only."""
         jid = str(presence["from"])
         is_other = jid != self._agent.address and bare(jid) == str(self._agent.jid)
-        if self._is_own_account and is_other and read_node(presence.xml) == NODE:
+        is_expected = self._agent.replicas is not None
+        if (
+            self._is_own_account
+            and not is_expected
+            and is_other
+            and read_node(presence.xml) == NODE
+        ):
             logger.warning(
                 "another process is logged in as %s and answers the same messages: stop one", jid
             )
 
     def _decide(self, presence: Presence) -> None:
         asker = presence["from"].bare
+        if not self._agent.acts_for(asker):
+            return
         if not self.allows(asker):
             self._client.send_presence(pto=asker, ptype="unsubscribed")
             return
