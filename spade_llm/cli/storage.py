@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.core.settings import DATABASE_VARIABLE
 from spade_llm.gateway.database import GATEWAY_TABLES
+from spade_llm.memory import PostgresMemoryBackend, SQLiteMemoryBackend
+from spade_llm.memory.sqlite.schema import MEMORY_TABLES
 from spade_llm.messaging.answer_log import ANSWER_TABLES
 from spade_llm.xmpp.features.room_membership import ROOM_TABLES
 from spade_llm.xmpp.invitations import INVITATION_TABLES
@@ -38,6 +40,7 @@ STORES = (
     FEEDBACK_TABLES,
     GATEWAY_TABLES,
     INVITATION_TABLES,
+    MEMORY_TABLES,
     OUTBOX_TABLES,
     ROOM_TABLES,
     SHOWN_TABLES,
@@ -104,12 +107,27 @@ async def _move_agent(home: Path, address: DatabaseUrl, options: argparse.Namesp
                 places: dict[str, DatabasePlace] = {"files": path, "database": server}
                 if options.dry_run and not exists[options.to]:
                     places[options.to] = None  # In RAM: a dry run creates no tables.
+                elif store is MEMORY_TABLES and not options.dry_run:
+                    is_changed = {name: is_stopped or name == options.to for name in places}
+                    await _open_memory(
+                        path if is_changed["files"] else None,
+                        server if is_changed["database"] else None,
+                    )
                 are_verified += await _copy(home.name, store, places, source, options)
     if not are_verified:
         note(options, f"{home.name}: no small databases to copy")
     elif not options.dry_run:
         note(options, f"{home.name}: {sum(are_verified)} of {len(are_verified)} tables verified")
     return is_stopped and all(are_verified)
+
+
+async def _open_memory(path: Path | None, server: PostgresServer | None) -> None:
+    """Create the tables of these memories, or migrate them."""
+    async with AsyncExitStack() as stack:
+        if path is not None:
+            await stack.enter_async_context(SQLiteMemoryBackend(path, is_learned_from=True))
+        if server is not None:
+            await stack.enter_async_context(PostgresMemoryBackend(server, is_learned_from=True))
 
 
 async def _copy(

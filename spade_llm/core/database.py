@@ -17,7 +17,7 @@ awaited.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -135,6 +135,8 @@ class StoreTables:
     """Version of the meaning of the columns; tables of a later one are refused."""
     is_named_by_agent: bool = True
     """The local part of the agent's JID is part of the file's name."""
+    is_created_elsewhere: bool = False
+    """The tables at a place are created by other code; `at` opens them."""
 
     def file_name(self, agent: str) -> str:
         """Name of the file. `agent`: the local part of its JID, or `*` for a glob pattern."""
@@ -142,6 +144,8 @@ class StoreTables:
 
     def at(self, place: DatabasePlace) -> Database:
         """Database at this place, not opened yet."""
+        is_there = self.is_created_elsewhere and place is not None
+        tables = replace(self, schema="", added_columns=()) if is_there else self
         if place is None or isinstance(place, Path):
-            return SqliteFile(place, self)
-        return place.database(self)
+            return SqliteFile(place, tables)
+        return place.database(tables)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spade_llm.core.database import Database, DatabasePlace, Row
 
     OnProgress: TypeAlias = Callable[[int, int], None]
-    """Called with the number of rows that were compared or copied, and of all."""
+    """Called with the number of rows that were written, and of all to write."""
 
 PAGE_ROWS = 200
 """Rows of a page; a store's longest rows have some 100 KB."""
@@ -54,6 +54,8 @@ class TableLayout:
     key: tuple[str, ...]
     number: str
     """Column whose values the database assigns; empty: there is none."""
+    has_references: bool = False
+    """Its rows name rows of other tables, which come before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +73,7 @@ class CopiedTable:
     written: int
     """Rows of the pages that differed; a dry run does not write them."""
     is_verified: bool
-    """Both have the same rows, read again after the copy; False with a dry run."""
+    """Both have the same rows, read again after something was written; False with a dry run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,8 @@ class _KeyRange:
     after: Row | None = None
     until: Row | None = None
     rows: int = 0
+    is_new: bool = False
+    """The target has no rows in it."""
 
     def condition(self, table: TableLayout) -> tuple[str, tuple[object, ...]]:
         """WHERE clause, and its values."""
@@ -93,7 +97,7 @@ class _KeyRange:
 
 
 def tables_of(store: StoreTables) -> list[TableLayout]:
-    """Tables that the store's SQL creates, in the order of their names."""
+    """Tables that the store's SQL creates, in this order."""
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(store.schema)
         for column in store.added_columns:
@@ -103,7 +107,7 @@ def tables_of(store: StoreTables) -> list[TableLayout]:
                 database.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
         names = database.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
-            " ORDER BY name"
+            " ORDER BY rowid"
         ).fetchall()
         return [_table(database, name) for (name,) in names]
 
@@ -112,15 +116,20 @@ def _table(database: sqlite3.Connection, name: str) -> TableLayout:
     columns = database.execute(f"PRAGMA table_info({name})").fetchall()
     key = tuple(column for _, column, _, _, _, at in sorted(columns, key=lambda one: one[5]) if at)
     names = tuple(column for _, column, *_ in columns)
+    kinds = {column: kind for _, column, kind, *_ in columns}
     (has_no_rowid,) = database.execute(
         "SELECT wr FROM pragma_table_list WHERE name = ?", (name,)
     ).fetchone()
-    if has_no_rowid:
-        return TableLayout(name=name, columns=names, key=key, number="")
-    kinds = {column: kind for _, column, kind, *_ in columns}
-    if len(key) == 1 and kinds[key[0]] == "INTEGER":
-        return TableLayout(name=name, columns=names, key=key, number=key[0])
-    return TableLayout(name=name, columns=(*names, "rowid"), key=key or ("rowid",), number="rowid")
+    number = ""
+    if not has_no_rowid:
+        number = key[0] if len(key) == 1 and kinds[key[0]] == "INTEGER" else "rowid"
+    return TableLayout(
+        name=name,
+        columns=(*names, "rowid") if number == "rowid" else names,
+        key=key or ("rowid",),
+        number=number,
+        has_references=bool(database.execute(f"PRAGMA foreign_key_list({name})").fetchall()),
+    )
 
 
 async def copy_store(
@@ -137,26 +146,39 @@ async def copy_store(
     `may_replace`: tables of the target that no copy has written, or that were changed after it, are
     overwritten, too.
 
+    In tables that refer to one another, a row that was changed or deleted since an earlier copy
+    lets all be copied anew.
+
     Raises:
         ConfigurationError: a place cannot be used, or the target's rows are not those of a copy.
         StorageFailed: a database does not answer.
     """
+    tables = tables_of(store)
     read, write, record = store.at(source), store.at(target), COPY_TABLES.at(_beside(target))
-    opened: list[Database] = []
-    try:
+    async with AsyncExitStack() as stack:
         for database in (read, write, record):
             await database.open()
-            opened.append(database)
+            stack.push_async_callback(database.close)
         if not may_replace:
-            for table in tables_of(store):
+            for table in tables:
                 await _check_replaceable(store, table, write, record)
-        return [
-            await _copy_table(table, read, write, record, is_dry_run=is_dry_run, progress=progress)
-            for table in tables_of(store)
-        ]
-    finally:
-        for database in opened:
-            await database.close()
+        found = {one.name: await _different_ranges(one, read, write) for one in tables}
+        if is_dry_run or not any(found.values()):
+            return [
+                CopiedTable(
+                    name=one.name,
+                    rows=await _count(read, one),
+                    written=sum(page.rows for page in found[one.name]),
+                    is_verified=not is_dry_run,
+                )
+                for one in tables
+            ]
+        for table in tables:
+            await record.execute(_SET_DIGEST, table.name, "")
+        if await _clear(tables, found, write):
+            found = {one.name: await _different_ranges(one, read, write) for one in tables}
+        await _fill(tables, found, read, write, progress)
+        return [await _verified(one, found[one.name], read, write, record) for one in tables]
 
 
 def _beside(target: DatabasePlace) -> DatabasePlace:
@@ -179,58 +201,84 @@ async def _check_replaceable(
         )
 
 
-async def _copy_table(
+async def _clear(
+    tables: Sequence[TableLayout], found: dict[str, list[_KeyRange]], target: Database
+) -> bool:
+    """Delete the target's rows in these ranges, before anything is inserted: a row of a later page
+    may have a value that must be unique. In tables that refer to one another a deletion would take
+    rows of other pages along: there all rows are deleted. True: so it was."""
+    ranges = [(table, one) for table in tables for one in found[table.name] if not one.is_new]
+    is_all = bool(ranges) and any(table.has_references for table in tables)
+    if is_all:
+        ranges = [
+            (table, _KeyRange(after=None, until=_key(table, page[-1])))
+            for table in reversed(tables)
+            async for page in _pages(target, table)
+            if page
+        ]
+    for table, one in ranges:
+        where, values = one.condition(table)
+        await target.execute(f"DELETE FROM {table.name}{where}", *values)
+    return is_all
+
+
+async def _fill(
+    tables: Sequence[TableLayout],
+    found: dict[str, list[_KeyRange]],
+    source: Database,
+    target: Database,
+    progress: OnProgress | None,
+) -> None:
+    """Insert the source's rows in these ranges, a transaction each."""
+    done, total = 0, sum(one.rows for ranges in found.values() for one in ranges)
+    for table in tables:
+        for one in found[table.name]:
+            await _insert(target, table, await _page(source, table, one))
+            done += one.rows
+            if progress is not None:
+                progress(done, total)
+
+
+async def _verified(
     table: TableLayout,
+    found: Sequence[_KeyRange],
     source: Database,
     target: Database,
     record: Database,
-    *,
-    is_dry_run: bool,
-    progress: OnProgress | None,
 ) -> CopiedTable:
-    found = await _different_ranges(table, source, target, progress)
-    written = sum(one.rows for one in found)
-    if is_dry_run:
-        ((rows,),) = await source.execute(f"SELECT count(*) FROM {table.name}")
-        return CopiedTable(name=table.name, rows=int(str(rows)), written=written, is_verified=False)
-    await record.execute(_SET_DIGEST, table.name, "")
-    # All old rows first: one of a later page may have a value that must be unique.
-    for one in found:
-        where, values = one.condition(table)
-        await target.execute(f"DELETE FROM {table.name}{where}", *values)
-    for one in found:
-        await _insert(target, table, await _page(source, table, one))
+    """Read both sides again, and note the digest of a copy that is right."""
     if table.number:
         await target.execute(_next_number(table))
-    wanted, state = await table_state(source, table), await table_state(target, table)
-    if state == wanted:
-        await record.execute(_SET_DIGEST, table.name, state.digest)
-    return CopiedTable(
-        name=table.name, rows=wanted.rows, written=written, is_verified=state == wanted
-    )
+    wanted = await table_state(source, table)
+    is_verified = await table_state(target, table) == wanted
+    if is_verified:
+        await record.execute(_SET_DIGEST, table.name, wanted.digest)
+    written = sum(one.rows for one in found)
+    return CopiedTable(name=table.name, rows=wanted.rows, written=written, is_verified=is_verified)
 
 
 async def _different_ranges(
-    table: TableLayout, source: Database, target: Database, progress: OnProgress | None
+    table: TableLayout, source: Database, target: Database
 ) -> list[_KeyRange]:
     """Ranges of keys, a page of the source each, whose rows are not the same in both."""
-    ((total,),) = await source.execute(f"SELECT count(*) FROM {table.name}")
     found: list[_KeyRange] = []
-    rows = 0
     after: Row | None = None
     while True:
         page = await _page(source, table, _KeyRange(after=after))
         is_last = len(page) < PAGE_ROWS
         until = None if is_last else _key(table, page[-1])
         one = _KeyRange(after=after, until=until, rows=len(page))
-        if await _page(target, table, one) != page:
-            found.append(one)
-        rows += len(page)
-        if progress is not None:
-            progress(rows, max(int(str(total)), rows))
+        there = await _page(target, table, one)
+        if there != page:
+            found.append(replace(one, is_new=not there))
         if is_last:
             return found
         after = until
+
+
+async def _count(database: Database, table: TableLayout) -> int:
+    ((rows,),) = await database.execute(f"SELECT count(*) FROM {table.name}")
+    return int(str(rows))
 
 
 async def table_state(database: Database, table: TableLayout) -> TableState:
@@ -273,7 +321,8 @@ async def _insert(target: Database, table: TableLayout, page: Sequence[Row]) -> 
             rows = page[begin : begin + INSERTED_ROWS]
             await execute(
                 f"INSERT INTO {table.name}({', '.join(table.columns)})"
-                f" VALUES {', '.join([one] * len(rows))}",
+                # A trigger of another table may have made some: they are compared at the end.
+                f" VALUES {', '.join([one] * len(rows))} ON CONFLICT DO NOTHING",
                 *(value for row in rows for value in row),
             )
 

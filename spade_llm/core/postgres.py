@@ -438,7 +438,8 @@ class PostgresDatabase:
 
     async def open(self) -> None:
         """Create missing tables. The server's pool is opened before. Raises ConfigurationError."""
-        await self._server.create_tables(self._what, self._statements, self._version)
+        if self._statements:
+            await self._server.create_tables(self._what, self._statements, self._version)
         self._is_open = True
 
     async def close(self) -> None:

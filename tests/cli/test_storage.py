@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from asyncio import to_thread
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,14 +16,24 @@ from spade_llm.cli import main
 from spade_llm.core import directory_lock
 from spade_llm.core.database import DatabaseUrl
 from spade_llm.core.postgres import PostgresServer
+from spade_llm.memory import (
+    MemoryDraft,
+    ObservedMessage,
+    PostgresMemoryBackend,
+    SQLiteMemoryBackend,
+)
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 from spade_llm.xmpp.invitations import INVITATION_TABLES, Invitations
+from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.core.database import DatabasePlace
+    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
     from tests.postgres_server import PostgresProcess
 
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
 pytestmark = pytest.mark.thorough
 
 
@@ -89,3 +100,58 @@ async def test_a_running_agent_is_copied_but_the_move_is_not_finished(
 
     assert "have written meanwhile: runner@example.org. Stop them" in error
     assert "usage/usage: 1 rows, 0 copied, verified" in capsys.readouterr().out
+
+
+async def fill_memory(backend: DatabaseMemoryBackend) -> None:
+    """Entries, a link, a grant, a conversation with an episode, and their vectors."""
+    ada, bob = backend.for_owner("ada@x"), backend.for_owner("bob@x")
+    for number in range(450):
+        await ada.add(MemoryDraft(content=f"The code of door {number} is {number * 7}"))
+    cat = await ada.add(MemoryDraft(content="The cat is called Momo", tags=("pets",)))
+    vet = await ada.add(MemoryDraft(content="The vet is in Mill Road", metadata={"a": 1}))
+    await ada.link(cat.id, vet.id, relation="goes to")
+    await ada.grant("bob@x", tag="pets")
+    said = [ObservedMessage(id=f"m{n}", role="user", content=f"word{n}", at=NOW) for n in range(9)]
+    await bob.observe("holiday", said)
+    await backend.wait_idle()
+
+
+async def found_by_ada(backend: DatabaseMemoryBackend) -> list[str]:
+    result = await backend.for_owner("ada@x").search(MemoryQuery(text="cat Momo vet", limit=5))
+    return [one.entry.content for one in result.hits]
+
+
+async def test_a_memory_moves_with_its_vectors_and_back(
+    tmp_path: Path, postgres: PostgresProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "agents" / "memory@move.example.org"
+    await to_thread(home.mkdir, parents=True)
+    database = ["--database", postgres.url()]
+    async with SQLiteMemoryBackend(home / "memory.db", embedder=BagOfWords()) as backend:
+        await fill_memory(backend)
+        found = await found_by_ada(backend)
+
+    assert await move(tmp_path, "--to", "database", *database, "--dry-run") == 0
+    planned = capsys.readouterr().out
+    assert await move(tmp_path, "--to", "database", *database) == 0
+    async with (
+        PostgresServer(DatabaseUrl(postgres.url()), agent=home.name) as server,
+        PostgresMemoryBackend(server, embedder=BagOfWords()) as backend,
+    ):
+        moved = await found_by_ada(backend)
+        links = await backend.for_owner("ada@x").links(
+            (await backend.for_owner("ada@x").list(MemoryFilter(tags=("pets",)))).entries[0].id
+        )
+        shown = await backend.for_owner("bob@x").history("holiday")
+        await backend.for_owner("ada@x").add(MemoryDraft(content="Written in PostgreSQL"))
+    (home / "memory.db").unlink()
+    assert await move(tmp_path, "--to", "files", *database) == 0
+    async with SQLiteMemoryBackend(home / "memory.db", embedder=BagOfWords()) as backend:
+        entries = await backend.for_owner("ada@x").list(limit=1)
+        back = await found_by_ada(backend)
+
+    assert "memory/entry: 452 rows, 452 to copy" in planned
+    assert found == moved == back
+    assert [one.relation for one in links] == ["goes to"]
+    assert len(shown) == 9
+    assert (entries.total, entries.entries[0].content) == (453, "Written in PostgreSQL")

@@ -91,7 +91,11 @@ def test_the_tables_of_a_store_are_read_from_its_sql() -> None:
     assert (answers.columns[-1], answers.key) == ("rowid", ("principal", "key"))
 
 
-@pytest.mark.parametrize("store", STORES, ids=lambda store: store.name)
+@pytest.mark.parametrize(
+    "store",
+    [store for store in STORES if not store.is_created_elsewhere],
+    ids=lambda store: store.name,
+)
 async def test_every_store_comes_back_as_it_was(
     store: StoreTables, place_of: PlaceOf, tmp_path: Path
 ) -> None:
@@ -155,19 +159,17 @@ async def test_a_copy_that_was_interrupted_is_finished_by_another(
 
     source, target = tmp_path / "source.db", place_of("target.db")
     await fill(GATEWAY_TABLES, source)
-    copies: list[str] = []
 
-    def stop_at_the_third_table(done: int, total: int) -> None:
-        if done == total:
-            copies.append("table")
-        if len(copies) == 3:
+    def stop_in_the_third_table(done: int, _total: int) -> None:
+        if done > 2 * ROWS:
             raise Interrupted
 
     with pytest.raises(Interrupted):
-        await copy_store(GATEWAY_TABLES, source, target, progress=stop_at_the_third_table)
+        await copy_store(GATEWAY_TABLES, source, target, progress=stop_in_the_third_table)
     rest = await copy_store(GATEWAY_TABLES, source, target)
 
     assert [one.written for one in rest[:2]] == [0, 0]
+    assert 0 < rest[2].written < ROWS
     assert all(one.is_verified for one in rest)
 
 

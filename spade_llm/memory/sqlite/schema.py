@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from spade_llm.core.database import StoreTables
+
 APPLICATION_ID = 0x53504D45
 """Mark of a memory file in its header (`SPME`)."""
 
@@ -337,3 +339,12 @@ SCHEMA = (
     *REFLECTION_INDEXES,
 )
 """All statements, for an empty file."""
+
+MEMORY_TABLES = StoreTables(
+    name="memory",
+    what="the memory",
+    schema=";".join(SCHEMA),
+    is_named_by_agent=False,
+    is_created_elsewhere=True,
+)
+"""All tables, for copies: DatabaseMemoryBackend creates and migrates them."""
