@@ -16,11 +16,16 @@ from spade_llm.assistant.commands.personal_memory import (
     parse_personal_command,
 )
 from spade_llm.assistant.presentation.reply_presenter import LongAnswerSender, export_name
-from spade_llm.memory import SQLiteMemoryBackend
+from spade_llm.memory import PostgresMemoryBackend, SQLiteMemoryBackend
 from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.remote import MemoryService
 from spade_llm.memory.remote_endpoint import ENTRY_SUBJECT
 from spade_llm.memory.sqlite.maintenance import DailyPurge
+from spade_llm.memory.sqlite.sqlite_connection import (
+    IN_MEMORY,
+    MEMORY_FILE,
+    refuse_memories_in_file,
+)
 from spade_llm.memory.transfer.passport import KEY_NODE, MAX_PASSPORT_BYTES, PassportKey
 from spade_llm.memory.transfer.passport_store import PassportStore
 from spade_llm.messaging import agent_status
@@ -36,6 +41,7 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.memory.learning.learner import ReflectionLimits
+    from spade_llm.memory.sqlite.backend import BackendOptions, DatabaseMemoryBackend
     from spade_llm.providers.embedder import Embedder
     from spade_llm.providers.model import ChatModel
 
@@ -47,7 +53,8 @@ class MemoryAgent(XmppAgent):
     """`embedder=None`: keywords only, and every answer says so.
 
     `learns`: conversations become episodes and facts, with `learning_model` or by rules alone.
-    `reflection`: limits of the reflection with that model; None: there is none.
+    `reflection`: limits of the reflection with that model; None: there is none. `uses_file`: the
+    memories are in a file although `options.database` is set.
     """
 
     def __init__(
@@ -59,13 +66,21 @@ class MemoryAgent(XmppAgent):
         learns: bool = True,
         learning_model: ChatModel | None = None,
         reflection: ReflectionLimits | None = None,
+        uses_file: bool = False,
         options: AgentOptions | None = None,
     ) -> None:
         super().__init__(jid, password, options=options)
         data = self.options.data
-        self._backend = SQLiteMemoryBackend(
-            data / "memory.db" if data else ":memory:", embedder=embedder, is_learned_from=learns
-        )
+        self._file = data / MEMORY_FILE if data else None
+        backend: BackendOptions = {"embedder": embedder, "is_learned_from": learns}
+        self._is_in_server = self._database is not None and not uses_file
+        if self._database is None or uses_file:
+            self._backend: DatabaseMemoryBackend = SQLiteMemoryBackend(
+                self._file or IN_MEMORY, **backend
+            )
+        else:
+            self._backend = PostgresMemoryBackend(self._database, **backend)
+        self._storage = "PostgreSQL" if self._is_in_server else "SQLite"
         self._embeddings = embedder.name if embedder else "none (keywords only)"
         self._learns = learns
         by = f"with {learning_model.name}" if learning_model else "by rules"
@@ -94,12 +109,14 @@ class MemoryAgent(XmppAgent):
         EncryptionHint(self)
         offer_personal_memory_menu(self, self._backend, self._answer_text)
         self.announce(kind="memory")
-        facts = {"storage": "SQLite", "embeddings": embedder.name if embedder else ""}
+        facts = {"storage": self._storage, "embeddings": embedder.name if embedder else ""}
         agent_status.serve_status(
             self.node.dispatcher, kind="memory", summary=self._summary, facts=facts.copy
         )
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
+        if self._is_in_server and self._file is not None:
+            await asyncio.to_thread(refuse_memories_in_file, self._file)
         folder = self.options.data or Path(stack.enter_context(TemporaryDirectory()))
         self._fetcher = Fetcher(
             folder / "fetched",
@@ -143,5 +160,6 @@ class MemoryAgent(XmppAgent):
 
     async def _summary(self) -> str:
         return (
-            f"SQLite, search by words and embeddings {self._embeddings}, learning {self._learning}"
+            f"{self._storage}, search by words and embeddings {self._embeddings}, learning"
+            f" {self._learning}"
         )

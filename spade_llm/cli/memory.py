@@ -14,7 +14,6 @@ from spade_llm.cli.context import data_directory, is_named
 from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
 from spade_llm.cli.factory.embeddings import KEYWORDS_ONLY, EmbedderPool
 from spade_llm.cli.memory_transfer import (
-    MEMORY_FILE,
     agent_stopped,
     export_memories,
     import_memories,
@@ -26,6 +25,7 @@ from spade_llm.cli.terminal import progress_bar
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
 from spade_llm.memory import SQLiteMemoryBackend
+from spade_llm.memory.sqlite.sqlite_connection import MEMORY_FILE
 from spade_llm.memory.transfer import memory_file
 from spade_llm.memory.transfer.memory_file import verify_memory_file
 
@@ -71,7 +71,7 @@ def _agent_directory(data: Path, agent: str | None) -> Path:
         raise ConfigurationError(
             f"there is no memory file{f' of {agent}' if agent else ''} below"
             f" {str(data / 'agents')!r}: name the data directory with --data, or run `spade-llm up`"
-            " there once"
+            " there once. Memories in PostgreSQL are not read by this command"
         )
     names = ", ".join(path.name for path in found)
     raise ConfigurationError(f"there are several memories ({names}): name one with --agent")

@@ -18,6 +18,7 @@ from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.core.text import pluralize
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.sqlite.connection import Transaction
+from spade_llm.memory.sqlite.sqlite_connection import MEMORY_FILE
 from spade_llm.memory.transfer import memory_file, passport_store
 from spade_llm.memory.transfer.export_formats import (
     letta_agent_file,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.transfer.passport import Passport, PassportHeader
 
-MEMORY_FILE = "memory.db"
 MAX_HEADER_BYTES = 16_384
 """Beginning of a file that tells whether it is a passport."""
 

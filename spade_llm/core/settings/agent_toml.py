@@ -171,8 +171,10 @@ class StorageTable(Table):
     """`[storage]`: servers that keep an agent's data, instead of files below --data."""
 
     database_url: Name | None = Field(default=None, repr=False)
-    """`postgresql://USER:PASSWORD@HOST:PORT/DATABASE`: PostgreSQL for the small databases. Default:
-    --database."""
+    """`postgresql://USER:PASSWORD@HOST:PORT/DATABASE`: PostgreSQL for the small databases, and for
+    memories. Default: --database."""
+    memories: Literal["database", "file"] = "database"
+    """memory: `file` keeps the memories in memory.db although there is a database."""
     replicas: int | None = Field(default=None, ge=1, le=MAX_REPLICAS)
     """assistant: every process of this agent is a replica, of which `spade-llm run` starts so many;
     they share the database. Default: --replicas, else one process that is none."""

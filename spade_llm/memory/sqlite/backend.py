@@ -149,6 +149,11 @@ class DatabaseMemoryBackend:
             await self.write(embedding.request_all_vectors)
             await self._worker.catch_up(progress)
 
+    @property
+    def has_other_writers(self) -> bool:
+        """True if other processes may write to the database."""
+        return self._place.has_other_writers
+
     async def open(self) -> Self:
         """Open the file, migrate its schema and purge it; no effect if it is open.
 
@@ -211,7 +216,7 @@ class DatabaseMemoryBackend:
             # A locked file must not stop the loop: a reader's thread waits for the lock instead.
             with suppress(BlockingIOError):
                 return self._inline.read(operation)
-        return await self._read(operation)
+        return await self._read(operation, is_short=True)
 
     async def write(self, operation: Callable[[Transaction], T]) -> T:
         """Run an operation in the next group commit; return when it is synced.
@@ -233,10 +238,10 @@ class DatabaseMemoryBackend:
         """Queue a write that may be lost, without waiting; None: it is dropped."""
         return None if self._writer is None else self._writer.write_later(operation)
 
-    async def _read(self, operation: Callable[[Transaction], T]) -> T:
+    async def _read(self, operation: Callable[[Transaction], T], *, is_short: bool = False) -> T:
         if self._readers is None:
             raise StorageFailed("the memory store is closed")
-        return await self._readers.read(operation)
+        return await self._readers.read(operation, is_short=is_short)
 
     async def _open(self, stack: AsyncExitStack) -> None:
         opened = await self._place.open(stack)
@@ -271,6 +276,8 @@ class DatabaseMemoryBackend:
                 self.ranker.changed(owner, keys)
                 if self._worker is not None:
                     self._worker.enqueue(keys)
+        for owner, version in versions.items():
+            self.ranker.committed(owner, version)
 
     def _is_behind(self) -> bool:
         return self._worker is not None and self._worker.is_behind

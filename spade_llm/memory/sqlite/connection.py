@@ -59,8 +59,9 @@ class Connection(Protocol):
         """Execute a statement and yield its rows in lists of `size`, to bound the memory used."""
         ...
 
-    def read(self, operation: Callable[[Transaction], T]) -> T:
-        """Run an operation on a snapshot; it may be run again. Raises StorageFailed."""
+    def read(self, operation: Callable[[Transaction], T], *, is_short: bool = False) -> T:
+        """Run an operation on a snapshot; it may be run again. `is_short`: it reads a few rows by
+        key, and each of its statements may see a state of its own. Raises StorageFailed."""
         ...
 
     def write(self, operation: Callable[[], Sequence[Transaction]]) -> Mapping[str, int]:
@@ -192,6 +193,11 @@ class MemoryDatabase(Protocol):
         """Name in error messages."""
         ...
 
+    @property
+    def has_other_writers(self) -> bool:
+        """True if other processes may write to it, which then counts the versions of owners."""
+        ...
+
     async def open(self, stack: AsyncExitStack) -> OpenedDatabase:
         """Open the connections, and create or migrate the tables. `stack` closes them.
 
@@ -213,15 +219,17 @@ class ReaderPool:
         for thread in threads:
             self._free.put_nowait(thread)
 
-    async def read(self, operation: Callable[[Transaction], T]) -> T:
-        """Run an operation in a reader thread, on a snapshot of the database.
+    async def read(self, operation: Callable[[Transaction], T], *, is_short: bool = False) -> T:
+        """Run an operation in a reader thread, on a snapshot of the database (`Connection.read`).
 
         Raises:
             StorageFailed: the database could not be read.
             ServiceError: the operation refuses.
         """
         async with self._one() as thread:
-            result: T = await thread.run(lambda connection: connection.read(operation))
+            result: T = await thread.run(
+                lambda connection: connection.read(operation, is_short=is_short)
+            )
             return result
 
     async def drain(self) -> None:

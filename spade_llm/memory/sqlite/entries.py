@@ -39,15 +39,15 @@ INSERT_ENTRY = """
         :sources, :importance, :surprise, :now, :now, :valid_at, :expires_at)
     ON CONFLICT (id) DO NOTHING
 """
-
-SELECT_SEQ_BY_ID = "SELECT seq FROM entry WHERE owner = :owner AND id = :id"
+INSERT_ONE_ENTRY = f"{INSERT_ENTRY} RETURNING seq"
 
 SELECT_LAST_SEQ = "SELECT coalesce(max(seq), 0) FROM entry"
 # The plus: by number, not by what leads to all rows of the owner.
 SELECT_ADDED = "SELECT seq FROM entry WHERE seq > :last AND +owner = :owner"
 
-SELECT_SEQ_BY_KEY = """
-    SELECT seq FROM entry_key JOIN entry ON seq = entry
+SELECT_EXISTING = """
+    SELECT seq FROM entry WHERE owner = :owner AND id = :id
+    UNION ALL SELECT seq FROM entry_key JOIN entry ON seq = entry
     WHERE owner = :owner AND key_id = :id
 """
 
@@ -140,8 +140,7 @@ def add_entry(
         if seq is None and merge:
             seq = _take_learned_place(transaction, owner, owned)
         if seq is None:
-            transaction.count(INSERT_ENTRY, owned)
-            seq = int(transaction.all(SELECT_SEQ_BY_ID, owned)[0][0])
+            seq = int(transaction.all(INSERT_ONE_ENTRY, owned)[0][0])
         transaction.mark_changed(owner, [entry_key(seq)])
     return transaction.all(SELECT_BY_SEQ, {"owner": owner, "seq": seq})[0]
 
@@ -177,9 +176,7 @@ def add_entries(
 
 def _existing_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> int | None:
     """Number of the entry that this id led to, if it was written before."""
-    found = transaction.first(SELECT_SEQ_BY_ID, owned) or transaction.first(
-        SELECT_SEQ_BY_KEY, owned
-    )
+    found = transaction.first(SELECT_EXISTING, owned)
     return None if found is None else int(found[0])
 
 

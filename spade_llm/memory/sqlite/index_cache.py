@@ -15,6 +15,7 @@ from spade_llm.core.errors import ModelUnavailable, StorageFailed
 from spade_llm.core.limits import LruDict
 from spade_llm.memory.contract import SearchOutcome
 from spade_llm.memory.sqlite.index_rows import PAGE_ROWS, all_index_rows, index_rows_by_key
+from spade_llm.memory.sqlite.owner_versions import changes_since, owner_version
 from spade_llm.memory.sqlite.rows import to_microseconds
 from spade_llm.search.memory_index import OwnerIndex
 from spade_llm.search.memory_query import ANY_MEMORY, MemoryQuery, SearchMode, SortBy
@@ -66,6 +67,11 @@ class IndexSource(Protocol):
     @property
     def now(self) -> Callable[[], datetime]: ...
 
+    @property
+    def has_other_writers(self) -> bool:
+        """True if other processes may write, whose changes have to be asked for."""
+        ...
+
     async def read(self, operation: Callable[[Transaction], T]) -> T: ...
 
     async def read_inline(self, operation: Callable[[Transaction], T]) -> T: ...
@@ -91,6 +97,8 @@ class _LoadedIndex:
     owner: str
     index: OwnerIndex = field(default_factory=OwnerIndex)
     is_loaded: bool = False
+    version: int = 0
+    """Version of the owner's rows up to which changes are noted, if there are other writers."""
     stale: set[int] = field(default_factory=set)
     """Keys that have changed since they were read; bounded by the writes within MERGE_DELAY_S."""
     accessed: set[int] = field(default_factory=set)
@@ -189,6 +197,13 @@ class IndexRanker:
         cached = self._cached.get(owner)
         if cached is not None:
             cached.accessed |= keys
+
+    def committed(self, owner: str, version: int) -> None:
+        """Note the version of a commit of this process, after its changes."""
+        cached = self._cached.get(owner)
+        # Otherwise another process has written in between: both changes are read from its log.
+        if cached is not None and cached.version == version - 1:
+            cached.version = version
 
     async def search(
         self, owner: str, query: MemoryQuery, *, scopes: Sequence[GrantScope] | None = None
@@ -295,13 +310,21 @@ class IndexRanker:
     async def _load(self, cached: _LoadedIndex) -> None:
         """Load the index. Rows committed meanwhile are also in `stale` and are read again."""
         now = to_microseconds(self._source.now())
-        read = partial(_load_index, owner=cached.owner, model=self._model, now=now)
-        cached.index = await self._source.read(read)
+        read = partial(
+            _load_index,
+            owner=cached.owner,
+            model=self._model,
+            now=now,
+            is_shared=self._source.has_other_writers,
+        )
+        cached.index, cached.version = await self._source.read(read)
         cached.is_loaded = True
         self._measure(cached)
 
     async def _refresh(self, cached: _LoadedIndex) -> None:
         """Read changed rows again, so that the index has all that is committed."""
+        if cached.is_loaded and self._source.has_other_writers:
+            await self._note_other_changes(cached)
         if not (cached.is_loaded and cached.stale):
             return
         # Taken before the read: what is committed during it goes into the new set.
@@ -323,6 +346,21 @@ class IndexRanker:
         cached.needs_merge |= bool(gone)
         put_rows(cached.index, found)
         self._measure(cached)
+
+    async def _note_other_changes(self, cached: _LoadedIndex) -> None:
+        """Note what other processes have changed."""
+        read = partial(changes_since, owner=cached.owner, known=cached.version)
+        changes = await self._source.read_inline(read)
+        if changes is None:
+            return
+        if changes.keys is None:
+            cached.is_loaded = False
+            await self._load(cached)
+            return
+        cached.stale |= changes.keys
+        cached.accessed |= changes.accessed
+        # A commit of this process may have been noted meanwhile.
+        cached.version = max(cached.version, changes.version)
 
     def _measure(self, cached: _LoadedIndex) -> None:
         # Evicted meanwhile: its size is no longer in the sum.
@@ -462,11 +500,15 @@ def put_rows(index: OwnerIndex, rows: IndexRows) -> None:
         index.set_packed(list(rows.vectors), list(rows.vectors.values()))
 
 
-def _load_index(transaction: Transaction, *, owner: str, model: str, now: int) -> OwnerIndex:
+def _load_index(
+    transaction: Transaction, *, owner: str, model: str, now: int, is_shared: bool
+) -> tuple[OwnerIndex, int]:
+    """Index of an owner, and the version of its rows (0 if only one process writes)."""
+    version = owner_version(transaction, owner) if is_shared else 0
     index = OwnerIndex()
     for rows in all_index_rows(transaction, owner, model=model, now=now):
         put_rows(index, rows)
     if len(index) > PAGE_ROWS:
         # Made, run and put in place at once: the index is not shared yet.
         index.merge_job()()()
-    return index
+    return index, version

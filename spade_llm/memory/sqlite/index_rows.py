@@ -16,6 +16,7 @@ from spade_llm.memory.sqlite.rows import (
     HALF_LIFE_DAYS,
     TIER_CODES,
     TYPE_CODES,
+    split_keys,
 )
 from spade_llm.search.memory_query import Category, ContentType, MemoryType, Tier
 from spade_llm.search.memory_table import IndexColumns
@@ -61,9 +62,9 @@ MESSAGE = f"""
 ALL_ENTRIES = f"{ENTRY} ORDER BY created_at"
 ALL_MESSAGES = f"{MESSAGE} ORDER BY message.conversation, message.seq"
 
-ENTRIES = f"{ENTRY} AND seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 0)"
+ENTRIES = f"{ENTRY} AND seq IN (SELECT value FROM json_each(:entries))"
 MESSAGES = f"""
-    {MESSAGE} AND message.seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 1)
+    {MESSAGE} AND message.seq IN (SELECT value FROM json_each(:messages))
     ORDER BY message.seq
 """
 
@@ -71,11 +72,11 @@ MESSAGES = f"""
 TEXTS = """
     SELECT seq * 2, content, context FROM entry
     WHERE +owner = (SELECT number FROM owner WHERE jid = :owner)
-        AND seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 0)
+        AND seq IN (SELECT value FROM json_each(:entries))
     UNION ALL
     SELECT seq * 2 + 1, content, speaker FROM message
     WHERE +owner = (SELECT number FROM owner WHERE jid = :owner)
-        AND seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 1)
+        AND seq IN (SELECT value FROM json_each(:messages))
 """
 
 TextsByKey = Mapping[int, tuple[str, str | None]]
@@ -104,9 +105,14 @@ def index_rows_by_key(
     transaction: Transaction, owner: str, keys: Sequence[int], *, model: str, now: int
 ) -> IndexRows:
     """Rows with these keys; deleted ones are missing."""
-    which: Mapping[str, SqlValue] = {"owner": owner, "model": model, "keys": json.dumps(keys)}
+    which: Mapping[str, SqlValue] = {"owner": owner, "model": model, **_numbers(keys)}
     found = [*transaction.all(ENTRIES, which), *transaction.all(MESSAGES, which)]
     return _index_rows(found, _texts_without_terms(transaction, owner, found), now=now)
+
+
+def _numbers(keys: Sequence[int]) -> Mapping[str, SqlValue]:
+    entries, messages = split_keys(keys)
+    return {"entries": json.dumps(entries), "messages": json.dumps(messages)}
 
 
 def _texts_without_terms(
@@ -117,7 +123,7 @@ def _texts_without_terms(
     old = [row[0] for row in rows if row[19] is None or row[19][VERSION_OFFSET] != TERMS_VERSION]
     if not old:
         return {}
-    found = transaction.all(TEXTS, {"owner": owner, "keys": json.dumps(old)})
+    found = transaction.all(TEXTS, {"owner": owner, **_numbers(old)})
     return {key: (content, context) for key, content, context in found}
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _REWRITES = (
     (r"%", "%%"),
     (r"\bIN \(SELECT value FROM json_each\((:\w+)\)\)", r"= ANY(\1)"),
-    (r"\bjson_each\((:\w+)\)", r"unnest(\1::bigint[]) AS value"),
     (r"\bjson_each\(([\w.]+)\)", r"jsonb_array_elements_text(\1::jsonb) AS value"),
     (r"\bjson_extract\((\w+), '\$\.(\w+)\.(\w+)'\)", r"(\1::jsonb #>> '{\2,\3}')"),
     # Hints for SQLite's planner.

@@ -22,6 +22,7 @@ from spade_llm.memory.sqlite.rows import (
     message_as_entry,
     message_from_row,
     message_key,
+    split_keys,
     to_microseconds,
 )
 from spade_llm.search.memory_query import MemoryType
@@ -86,7 +87,7 @@ SELECT_BY_SEQ = f"""
 SELECT_BY_KEYS = f"""
     SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
     WHERE +{OWNED_ENTRY} AND {VISIBLE}
-        AND seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 0)
+        AND seq IN (SELECT value FROM json_each(:entries))
 """
 
 SELECT_MESSAGES_BY_KEYS = f"""
@@ -94,7 +95,7 @@ SELECT_MESSAGES_BY_KEYS = f"""
     FROM message JOIN conversation ON conversation.number = message.conversation
     WHERE +message.owner = (SELECT number FROM owner WHERE jid = :owner)
         AND message.seq > cleared_at_seq
-        AND message.seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 1)
+        AND message.seq IN (SELECT value FROM json_each(:messages))
 """
 
 SELECT_FORMER = f"""
@@ -249,13 +250,14 @@ def entries_by_key(
     transaction: Transaction, owner: str, keys: Sequence[int], *, now: int
 ) -> dict[int, MemoryEntry]:
     """Visible entries and messages by key; deleted ones are missing."""
-    which: Mapping[str, SqlValue] = {"owner": owner, "keys": json.dumps(keys), "now": now}
+    entries, messages = split_keys(keys)
+    which: Mapping[str, SqlValue] = {"owner": owner, "now": now}
     found = {
         entry_key(row[0]): entry_from_row(row, now=now)
-        for row in transaction.all(SELECT_BY_KEYS, which)
+        for row in transaction.all(SELECT_BY_KEYS, {**which, "entries": json.dumps(entries)})
     }
-    # Odd keys are messages; without one the second query is spared.
-    if any(key & 1 for key in keys):
+    if messages:
+        which = {**which, "messages": json.dumps(messages)}
         for *message, seq, conversation, subject in transaction.all(SELECT_MESSAGES_BY_KEYS, which):
             found[message_key(seq)] = message_as_entry(
                 message_from_row(tuple(message)),

@@ -14,7 +14,7 @@ from spade_llm.search.memory_query import Category, ContentType, MemoryType, Ori
 from spade_llm.search.terms import content_hash, encode_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spade_llm.memory.contract import MemoryDraft
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue
@@ -126,6 +126,15 @@ def entry_key(seq: int) -> int:
 
 def message_key(seq: int) -> int:
     return seq * 2 + 1
+
+
+def split_keys(keys: Iterable[int]) -> tuple[list[int], list[int]]:
+    """Numbers of entries, and numbers of messages."""
+    entries: list[int] = []
+    messages: list[int] = []
+    for key in keys:
+        (messages if key & 1 else entries).append(key >> 1)
+    return entries, messages
 
 
 def to_microseconds(at: datetime) -> int:

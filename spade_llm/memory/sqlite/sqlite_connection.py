@@ -49,6 +49,8 @@ ERROR_EXPLANATIONS = {
 PRIVATE_MODE = 0o600
 
 IN_MEMORY = ":memory:"
+MEMORY_FILE = "memory.db"
+"""Name of the file in the folder of its agent."""
 
 LOCK_WAIT_S = 5.0
 """Maximum wait in seconds for another process's lock on the file before a statement fails."""
@@ -76,6 +78,7 @@ NO_BUSY_TIMEOUT = "PRAGMA busy_timeout = 0"
 
 TRUNCATE_WAL = "PRAGMA wal_checkpoint(TRUNCATE)"
 BUSY_TIMEOUT = "PRAGMA busy_timeout"
+HAS_CONTENT = "SELECT EXISTS (SELECT 1 FROM entry) OR EXISTS (SELECT 1 FROM message)"
 
 
 def storage_failed(error: sqlite3.Error) -> StorageFailed:
@@ -122,8 +125,9 @@ class SqliteConnection(sqlite3.Connection):
         while rows := cursor.fetchmany(size):
             yield rows
 
-    def read(self, operation: Callable[[Transaction], T]) -> T:
+    def read(self, operation: Callable[[Transaction], T], *, is_short: bool = False) -> T:
         """Run an operation on a snapshot of the file. Raises StorageFailed."""
+        del is_short  # A snapshot costs 5 µs.
         try:
             return self.read_snapshot(operation)
         except sqlite3.Error as error:
@@ -220,6 +224,10 @@ class MemoryFile:
     def name(self) -> str:
         return repr(str(self.path))
 
+    @property
+    def has_other_writers(self) -> bool:
+        return False
+
     async def open(self, stack: AsyncExitStack) -> OpenedDatabase:
         """Open the file and migrate it. Raises ConfigurationError."""
         try:
@@ -257,6 +265,31 @@ async def _open_thread(
     thread = await DatabaseThread.open(connect, name=name)
     stack.push_async_callback(thread.close)
     return thread
+
+
+def refuse_memories_in_file(path: Path) -> None:
+    """Check that no memories are in a file that is not used, because a server is.
+
+    Raises:
+        ConfigurationError: there are some, which the agent would not know any more.
+    """
+    if not path.exists():
+        return
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
+            ((is_filled,),) = file.execute(HAS_CONTENT)
+    except sqlite3.Error as error:
+        reason = explain_error(error) or str(error)
+        raise ConfigurationError(
+            f"{str(path)!r} cannot be read ({reason}), and the memories are in PostgreSQL now:"
+            " move the file away"
+        ) from error
+    if is_filled:
+        raise ConfigurationError(
+            f"{str(path)!r} holds memories, which the agent would not see in PostgreSQL: keep"
+            ' using the file with `memories = "file"` in [storage] of its agent.toml, or rename the'
+            " file to begin without them"
+        )
 
 
 class BlockingMemory:

@@ -39,6 +39,7 @@ class Counted:
     def __init__(self, backend: DatabaseMemoryBackend) -> None:
         self._backend = backend
         self.now = backend.now
+        self.has_other_writers = backend.has_other_writers
         self.reads = 0
 
     async def read(self, operation: Callable[[Transaction], T]) -> T:
