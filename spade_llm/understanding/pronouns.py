@@ -21,6 +21,7 @@ from spade_llm.understanding.vocabulary import (
     kin,
     sex_of,
     things,
+    typed_values,
     values_of_part,
 )
 
@@ -272,24 +273,23 @@ def _is_name(text: str) -> bool:
     return values_of_part(text).keys() == {ValueType.NAME}
 
 
-def antecedent(text: str, known: Sequence[str]) -> tuple[str, str]:
-    """The noun for the first pronoun of a clause that its own words do not explain, and the
-    statement with this noun, the latest of `known`. Empty if there is none."""
+def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, str]:
+    """The noun for the first pronoun of a text that its own words do not explain, and the statement
+    with this noun; empty if there is none. Of several, the one with most in common with the clause
+    is meant (`clause`; by default the text): a word, the type of a value, the sex; then the latest
+    of `known`."""
     for pronoun in _PRONOUN.finditer(text):
         kind = str(pronoun.lastgroup)
         if any(one.fits(kind) and one.start < pronoun.start() for one in noun_phrases(text)):
             continue
         back = MAX_BACK if kind in ("female", "male", "any") else MAX_BACK_THING
         latest = known[-back:][::-1]
-        relations = concepts_of(text) - general()
         # "She calls it Bo": rather the rabbit that has a name than the dog that was fed.
-        akin = [one for one in latest if relations & concepts_of(one)]
+        likeness = {one: _likeness(clause or text, one) for one in latest}
         fitting = [
-            (found, one)
-            for one in dict.fromkeys([*akin, *latest])
-            for found in noun_phrases(one)
-            if found.fits(kind)
+            (found, one) for one in latest for found in noun_phrases(one) if found.fits(kind)
         ]
+        fitting.sort(key=lambda one: (*likeness[one[1]], one[0].sex == kind), reverse=True)
         # The first word of a statement may be an unknown thing instead of a name.
         sure = [(found, one) for found, one in fitting if found.is_sure or not found.is_being]
         for found, one in (sure or fitting)[:1]:
@@ -302,6 +302,12 @@ def antecedent(text: str, known: Sequence[str]) -> tuple[str, str]:
         several = next((one for one in noun_phrases(known[-1]) if one.is_plural), None)
         return (several.text, known[-1]) if several else ("", "")
     return "", ""
+
+
+def _likeness(clause: str, statement: str) -> tuple[bool, bool]:
+    """What a clause and a statement have in common: a word, the type of a value."""
+    has_word = bool(concepts_of(clause) & concepts_of(statement) - general())
+    return has_word, bool(values_of_part(clause).keys() & typed_values(statement).keys())
 
 
 def _with_name(noun: str, statement: str) -> str:
@@ -327,7 +333,7 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     if pronoun and subject and said and subject.sex in ("", said.lastgroup):
         noun = _with_name(subject.text, before)
     elif pronoun:
-        noun = antecedent(pronoun["pronoun"], known)[0]
+        noun = antecedent(pronoun["pronoun"], known, text)[0]
     elif _THIRD_VERB.match(text) and not _IMPERSONAL.match(text):
         latest = reversed(known[-MAX_BACK:])
         first = ((one, told) for told in latest for one in noun_phrases(told)[:1])
