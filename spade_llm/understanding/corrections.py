@@ -19,6 +19,7 @@ from spade_llm.understanding.vocabulary import (
     general,
     is_concept,
     is_function_word,
+    kin,
     typed_values,
     values_of_part,
 )
@@ -145,6 +146,20 @@ _CHANGE_WORDS = LazyPattern(
     _I,
 )
 """Words of a change itself, which say nothing about its topic."""
+_AT_PLACE = LazyPattern(r"\b(?:in|at|en) (?:the |el |la )?$", _I)
+_NOUN_BEFORE_NAME = LazyPattern(
+    r"\b(?:called|named|llaman?|llamad[oa]s?|dra?\.?|mrs?\.?|ms\.?) $"
+    r"|(?P<noun>[\w-]+?)(?:['’]s| is| es)?,? $",
+    _I,
+)
+_VERB = LazyPattern(
+    r"\b(?:i|we|they|he|she|has|have|had|can|could|will|was|were|been|['’]ve) "
+    r"(?:(?:only|just|now|been|got|already|be) )*(?P<en>[a-z]{3,})"
+    r"|\b(?P<past>\w{3,}(?:ed|é|ó|aron|ieron|amos|imos))\b"
+    r"|\b(?:he|ha|han|hemos|me|nos|se) (?P<es>[a-záéíóúñ]{3,})(?=\s)",
+    _I,
+)
+"""Verb of a clause, which says less of its topic than its nouns."""
 _PRONOUN = LazyPattern(
     r"^(?:now |ahora |ya )*(?:it|it['’]s|that|that['’]s|this|they|they['’]\w+|i['’]m|we['’]re"
     r"|i(?= turned)|me|nos|l[ao]s? |se |es |est[aá] |son |ser[aá] |queda )",
@@ -262,7 +277,7 @@ def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
     value = exclaimed["value"] if exclaimed else text
     types = values_of_part(value)
     is_value = bool(types) and not concepts_of(outside(value, types))
-    if exclaimed and is_value and types.keys() <= typed_values(known[-1]).keys():
+    if exclaimed and is_value and types.keys() <= _values_in_place_of(value, types, known[-1]).keys():
         return _with_types(known[-1], value, types)
     if _PAINTED.match(text) and (found := _with_colour(text, known[-1])):
         return found
@@ -381,6 +396,31 @@ def _may_stand_for(types: Spans, earlier: str, span: tuple[int, int]) -> bool:
     return (replaced & dated) == (types.keys() & dated)
 
 
+def _values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
+    """The typed values of an earlier statement that those of a text may replace: a place does not
+    replace a person."""
+    found = dict(typed_values(earlier))
+    if ValueType.NAME not in types or ValueType.NAME not in found:
+        return found
+    kinds = {_kind_of_name(text, start) for start, _ in types[ValueType.NAME]} - {""}
+    fitting = tuple(
+        span
+        for span in found.pop(ValueType.NAME)
+        if not kinds or _kind_of_name(earlier, span[0]) in {*kinds, ""}
+    )
+    return {**found, ValueType.NAME: fitting} if fitting else found
+
+
+def _kind_of_name(text: str, start: int) -> str:
+    """`place` or `being` for a name of which the words before it say so; else empty."""
+    before = text[: max(start, 0)]
+    if _AT_PLACE.search(before):
+        return "place"
+    noun = _NOUN_BEFORE_NAME.search(before)
+    is_being = noun and (not noun["noun"] or concepts_of(noun["noun"]) & kin())
+    return "being" if is_being else ""
+
+
 def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:
     """The earlier statement with the new value in the place of one of the same type that `old`
     names; None if it has no such value."""
@@ -437,7 +477,8 @@ def restated(
     if not types or is_denial(text):
         return None
     said = concepts_of(outside(bare, types))
-    if said - general():
+    verbs = concepts_of(" ".join(one[0] for one in _VERB.finditer(bare)))
+    if said - general() - verbs:
         return _restated_noun(text, bare, said, types, every, is_change=is_change)
     if ValueType.NAME in types and len(types) > 1:
         # "Maisie is 7 now": the name says which statement is meant.
@@ -447,7 +488,7 @@ def restated(
     if not is_change or not (_PRONOUN.match(text) or len(text.split()) <= MAX_FRAGMENT_WORDS):
         return None
     for one in reversed(known[-MAX_BACK:]):
-        if types.keys() & typed_values(one).keys() and _may_restate(text, types, one):
+        if types.keys() & _values_in_place_of(bare, types, one).keys() and _may_restate(text, types, one):
             return _with_types(one, bare, types)
     return None
 
@@ -477,12 +518,13 @@ def _restated_noun(
 ) -> Statement | None:
     new = Statement(text=text, is_change=is_change)
     is_by_speaker, beings = bool(_BY_SPEAKER.match(text)), features(text).beings
+    verbs = concepts_of(" ".join(one[0] for one in _VERB.finditer(bare)))
     for one in reversed(every):
         of_one = features(one)
-        if not said <= of_one.concepts or (is_by_speaker and of_one.beings - beings):
+        if not said - verbs <= of_one.concepts or (is_by_speaker and of_one.beings - beings):
             continue
         changed = _without_known(bare, types, one)
-        if not changed or not changed.keys() & typed_values(one).keys():
+        if not changed or not changed.keys() & _values_in_place_of(bare, changed, one).keys():
             continue
         is_named = bool(said & (of_one.topic or of_one.concepts))
         is_part = len(typed_values(one)) > 1 and bool(said - general() or changed != types)
@@ -515,9 +557,11 @@ def _with_types(
     before = {
         kind: tuple(span for span in spans if not _has_words(earlier[span[0] : span[1]], new))
         or spans
-        for kind, spans in typed_values(earlier).items()
+        for kind, spans in _values_in_place_of(new, types, earlier).items()
     }
     text = earlier
+    if not types.keys() & before.keys():
+        return None
     if types.keys() - before.keys():
         # "Friday at 11" instead of "Wednesday": the whole expression takes the place.
         first = min(start for spans in types.values() for start, _ in spans)
@@ -574,7 +618,7 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
         return None
     types = values_of_part(value)
     for earlier in reversed(known[-MAX_BACK:]):
-        spans = typed_values(earlier)
+        spans = _values_in_place_of(value, types, earlier)
         tail = COPULA.match(earlier)
         if len(types) > 1 and tail and types.keys() & spans.keys():
             return _with_part(earlier, tail.start("tail"), len(earlier), value)
@@ -589,6 +633,7 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
     if not types and not concepts_of(value):
         return None
     is_named = ValueType.NAME not in types or "name" in features(latest).concepts
+    is_named = is_named and not types.keys() & {ValueType.DAY, ValueType.TIME}
     if tail and is_named and len(tail["tail"].split()) <= MAX_TAIL_WORDS:
         return _with_part(latest, tail.start("tail"), len(latest), value)
     return None
