@@ -277,8 +277,8 @@ def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
     value = exclaimed["value"] if exclaimed else text
     types = values_of_part(value)
     is_value = bool(types) and not concepts_of(outside(value, types))
-    if exclaimed and is_value and types.keys() <= _values_in_place_of(value, types, known[-1]).keys():
-        return _with_types(known[-1], value, types)
+    if exclaimed and is_value and types.keys() <= values_in_place_of(value, types, known[-1]).keys():
+        return with_types(known[-1], value, types)
     if _PAINTED.match(text) and (found := _with_colour(text, known[-1])):
         return found
     if switched := _SWITCHED.match(text):
@@ -296,7 +296,7 @@ def _with_colour(text: str, earlier: str) -> Statement | None:
     colours = values_of_part(text).get(ValueType.COLOUR)
     types: Spans = {ValueType.COLOUR: colours} if colours else {}
     is_coloured = ValueType.COLOUR in typed_values(earlier)
-    return _with_types(earlier, text, types) if types and is_coloured else None
+    return with_types(earlier, text, types) if types and is_coloured else None
 
 
 def _with_same_preposition(text: str, earlier: str) -> Statement | None:
@@ -396,7 +396,7 @@ def _may_stand_for(types: Spans, earlier: str, span: tuple[int, int]) -> bool:
     return (replaced & dated) == (types.keys() & dated)
 
 
-def _values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
+def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
     """The typed values of an earlier statement that those of a text may replace: a place does not
     replace a person."""
     found = dict(typed_values(earlier))
@@ -488,8 +488,8 @@ def restated(
     if not is_change or not (_PRONOUN.match(text) or len(text.split()) <= MAX_FRAGMENT_WORDS):
         return None
     for one in reversed(known[-MAX_BACK:]):
-        if types.keys() & _values_in_place_of(bare, types, one).keys() and _may_restate(text, types, one):
-            return _with_types(one, bare, types)
+        if types.keys() & values_in_place_of(bare, types, one).keys() and _may_restate(text, types, one):
+            return with_types(one, bare, types)
     return None
 
 
@@ -524,13 +524,13 @@ def _restated_noun(
         if not said - verbs <= of_one.concepts or (is_by_speaker and of_one.beings - beings):
             continue
         changed = _without_known(bare, types, one)
-        if not changed or not changed.keys() & _values_in_place_of(bare, changed, one).keys():
+        if not changed or not changed.keys() & values_in_place_of(bare, changed, one).keys():
             continue
         is_named = bool(said & (of_one.topic or of_one.concepts))
         is_part = len(typed_values(one)) > 1 and bool(said - general() or changed != types)
         if (is_change and (is_named or is_part)) or replaces(new, one):
             anchor = said | concepts_of(outside(bare, changed))
-            return _with_types(one, bare, changed, anchor=anchor)
+            return with_types(one, bare, changed, anchor=anchor)
     return None
 
 
@@ -548,7 +548,7 @@ def _without_known(text: str, types: Spans, earlier: str) -> Spans:
     return {kind: spans for kind, spans in new.items() if spans}
 
 
-def _with_types(
+def with_types(
     earlier: str, new: str, types: Spans, *, anchor: frozenset[str] = frozenset()
 ) -> Statement | None:
     """The earlier statement with the new typed values; of several of one type that behind the
@@ -557,7 +557,7 @@ def _with_types(
     before = {
         kind: tuple(span for span in spans if not _has_words(earlier[span[0] : span[1]], new))
         or spans
-        for kind, spans in _values_in_place_of(new, types, earlier).items()
+        for kind, spans in values_in_place_of(new, types, earlier).items()
     }
     text = earlier
     if not types.keys() & before.keys():
@@ -618,7 +618,7 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
         return None
     types = values_of_part(value)
     for earlier in reversed(known[-MAX_BACK:]):
-        spans = _values_in_place_of(value, types, earlier)
+        spans = values_in_place_of(value, types, earlier)
         tail = COPULA.match(earlier)
         if len(types) > 1 and tail and types.keys() & spans.keys():
             return _with_part(earlier, tail.start("tail"), len(earlier), value)
