@@ -425,7 +425,7 @@ def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:
     """The earlier statement with the new value in the place of one of the same type that `old`
     names; None if it has no such value."""
     named = typed_values(earlier)
-    types = _without_known(value, values_of_part(value), earlier)
+    types = without_known(value, values_of_part(value), earlier)
     for kind in types.keys() & named.keys():
         for start, end in named[kind]:
             if _has_words(earlier[start:end], old):
@@ -482,7 +482,7 @@ def restated(
         return _restated_noun(text, bare, said, types, every, is_change=is_change)
     if ValueType.NAME in types and len(types) > 1:
         # "Maisie is 7 now": the name says which statement is meant.
-        named = [one for one in every if _without_known(bare, types, one).keys() < types.keys()]
+        named = [one for one in every if without_known(bare, types, one).keys() < types.keys()]
         if found := _restated_noun(text, bare, said, types, named, is_change=is_change):
             return found
     if not is_change or not (_PRONOUN.match(text) or len(text.split()) <= MAX_FRAGMENT_WORDS):
@@ -523,7 +523,7 @@ def _restated_noun(
         of_one = features(one)
         if not said - verbs <= of_one.concepts or (is_by_speaker and of_one.beings - beings):
             continue
-        changed = _without_known(bare, types, one)
+        changed = without_known(bare, types, one)
         if not changed or not changed.keys() & values_in_place_of(bare, changed, one).keys():
             continue
         is_named = bool(said & (of_one.topic or of_one.concepts))
@@ -534,7 +534,7 @@ def _restated_noun(
     return None
 
 
-def _without_known(text: str, types: Spans, earlier: str) -> Spans:
+def without_known(text: str, types: Spans, earlier: str) -> Spans:
     """The typed values that the earlier statement does not have: those that it has (`Maisie` in
     `Maisie is 7 now`) say which of its values is meant."""
     new = {

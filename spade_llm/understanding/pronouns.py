@@ -102,7 +102,9 @@ _MOTION = LazyPattern(
 _WORD = LazyPattern(r"[\w'’-]+|[^\w\s]")
 _NAME = LazyPattern(r"(?<![\w'’])(?!I\b|I['’])[A-ZÁÉÍÓÚÑ][a-záéíóúñ]{2,}")
 _ABOUT_IT = LazyPattern(r"^(?:its|it['’]s|it is)\b(?!.*\b(?:i|my|we|our)\b)", _I)
-_UNRESOLVED = LazyPattern(r"^(?:they|their|ell[ao]s)(?:\s|['’])", _I)
+_UNRESOLVED = LazyPattern(
+    r"^(?:they|their|ell[ao]s)(?:\s|['’])(?!.*\b(?:my|our|me|us|mis?|nuestr[oa]s?|nos)\b)", _I
+)
 _ROLES = tuple(
     LazyPattern(pattern, _I)
     for pattern in (

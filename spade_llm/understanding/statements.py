@@ -185,7 +185,9 @@ def _statements_of_clause(
     if earlier:
         over = [] if rest == named.text else [replace(_plain_statement(first), is_change=False)]
         return [*over, in_place_of(first, rest, earlier)], ""
-    if corrected := resolve_correction(named, known, remembered, before):
+    corrected = named_before(named.text, before, every)
+    corrected = corrected or resolve_correction(named, known, remembered, before)
+    if corrected:
         return [corrected], ""
     if (changed := _change_of_clause(named.text, every, known))[0]:
         return changed
@@ -210,9 +212,6 @@ def _change_of_clause(
         if ended_part(first):
             return ending(first, earlier), earlier
         return [_plain_statement(with_role(with_antecedent(first, known), every))], earlier
-    first, rest, earlier = named_before(text, every)
-    if earlier:
-        return [successor(rest, earlier, first)], ""
     if earlier := adjacent(text, known):
         return [successor(text, earlier)], ""
     return [], ""

@@ -10,7 +10,15 @@ import re
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
-from spade_llm.understanding.corrections import ASIDE_PLACE, outside, restated, with_typed_value
+from spade_llm.understanding.corrections import (
+    ASIDE_PLACE,
+    outside,
+    restated,
+    values_in_place_of,
+    with_typed_value,
+    with_types,
+    without_known,
+)
 from spade_llm.understanding.features import (
     ended_part,
     ended_parts,
@@ -132,6 +140,12 @@ _NOW_IT_IS = LazyPattern(
     r"(?:now |ahora )?(?P<new>.+?)(?: now| ahora| instead)?$",
     _I,
 )
+_IT_IS_ONLY = LazyPattern(
+    r"^(?:(?:now|ahora|ya) )?(?:it|it['’]s|they['’]re|i['’]ve got|i['’]m|we['’]re|es|son|tengo"
+    r"|tenemos|estoy|estamos|est[aá])(?:\s|$)",
+    _I,
+)
+"""The beginning of a clause that gives what was named before it another value."""
 _SUBJECTS = frozenset({"i", "we", "my", "our", "yo", "nosotros", "mi", "the", "el", "la"})
 _OWNER = LazyPattern(r"(\w+)['’]s (\w+)")
 _BARE_END = LazyPattern(
@@ -239,17 +253,39 @@ def _is_value(text: str) -> bool:
     return bool(spans) and not concepts_of(text)
 
 
-def named_before(text: str, every: Sequence[str]) -> tuple[str, str, str]:
-    """A clause in two, and the earlier statement of which the first part names the value that the
-    second one replaces now: `Ann had a baby, so Eve cuts my hair now`; empty if there is none."""
-    if not _SUCCEEDS_NOW.search(text):
-        return "", "", ""
-    for border in _BORDER.finditer(text):
-        first, rest = ASIDE_PLACE.sub(" ", text[: border.start()]), text[border.end() :]
-        for one in reversed(every):
-            if _SUCCEEDS_NOW.search(rest) and with_typed_value(one, first, rest):
-                return first, rest, one
-    return "", "", ""
+def named_before(text: str, before: str, every: Sequence[str]) -> Statement | None:
+    """The earlier statement with a new value, if the first of two parts names the old one or the
+    topic, and the second one says what holds instead: `Ann had a baby, so Eve cuts my hair now`,
+    `they painted the door, it's red`. The clause before it (`before`) may be the first part."""
+    parts = [
+        (text[: one.start()], text[one.end() :], bool(_RESULT.search(one[0])))
+        for one in _BORDER.finditer(text)
+    ]
+    others = [one for one in every if value_key(one) != value_key(before)]
+    for first, rest, is_result in [*parts, *([(before, text, False)] if before else [])]:
+        is_now = bool(_SUCCEEDS_NOW.search(rest))
+        is_instead = is_now or is_result or bool(_TAKES_OVER.search(rest))
+        for one in reversed(others):
+            # Nobody takes the place of a sister.
+            is_other = is_instead and (is_now or not features(one).beings & relatives())
+            if found := _of_two_parts(ASIDE_PLACE.sub(" ", first), rest, one, is_other):
+                return found
+    return None
+
+
+def _of_two_parts(first: str, rest: str, earlier: str, is_instead: bool) -> Statement | None:
+    bare = _SUCCEEDS.sub(" ", rest)
+    if is_instead and (found := with_typed_value(earlier, first, bare)):
+        return found
+    named = concepts_of(first) & features(earlier).concepts - general() - light()
+    is_of_other = features(earlier).beings - features(first).beings
+    if not named or is_of_other or not _IT_IS_ONLY.match(rest):
+        return None
+    types = without_known(bare, values_of_part(bare), earlier)
+    if types.keys() & values_in_place_of(bare, types, earlier).keys():
+        own = concepts_of(outside(bare, types)) - general() - light() - features(earlier).concepts
+        return None if own else with_types(earlier, bare, types)
+    return _with_new(rest, earlier, first)
 
 
 def substituted(
