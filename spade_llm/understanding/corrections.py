@@ -11,7 +11,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import ClauseKind, is_statement
 from spade_llm.understanding.features import features, is_changed, is_denial
-from spade_llm.understanding.replacement import COPULA, EXCLUSIVE, Statement, replaces
+from spade_llm.understanding.replacement import COPULA, EXCLUSIVE, STEM_CHARS, Statement, replaces
 from spade_llm.understanding.vocabulary import (
     MONTHS,
     ValueType,
@@ -152,6 +152,7 @@ _NOUN_BEFORE_NAME = LazyPattern(
     r"|(?P<noun>[\w-]+?)(?:['’]s| is| es)?,? $",
     _I,
 )
+_UNIT = LazyPattern(r" ?(?P<unit>[^\W\d_]{1,12})\b")
 _VERB = LazyPattern(
     r"\b(?:i|we|they|he|she|has|have|had|can|could|will|was|were|been|['’]ve) "
     r"(?:(?:only|just|now|been|got|already|be) )*(?P<en>[a-z]{3,})"
@@ -181,7 +182,9 @@ _MOVES = LazyPattern(
 )
 """Another value is chosen."""
 _GROWS = LazyPattern(
-    r"\b(?:turned|(?:went|gone|go|dropped|been) (?:up|down)|cumpl\w+|subid\w+|bajad\w+)\b", _I
+    r"\b(?:turned|(?:went|gone|go|dropped|been) (?:up|down)|(?:up|down) to|cumpl\w+|subid\w+"
+    r"|bajad\w+)\b",
+    _I,
 )
 """Another value comes about."""
 
@@ -400,20 +403,30 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
     """The typed values of an earlier statement that those of a text may replace: a place does not
     replace a person."""
     found = dict(typed_values(earlier))
-    if ValueType.NAME not in types or ValueType.NAME not in found:
-        return found
-    kinds = {_kind_of_name(text, start) for start, _ in types[ValueType.NAME]} - {""}
-    fitting = tuple(
-        span
-        for span in found.pop(ValueType.NAME)
-        if not kinds or _kind_of_name(earlier, span[0]) in {*kinds, ""}
-    )
-    return {**found, ValueType.NAME: fitting} if fitting else found
+    for of, kind_of in ((ValueType.NAME, _kind_of_name), (ValueType.NUMBER, _kind_of_number)):
+        if of not in types or of not in found:
+            continue
+        kinds = {kind_of(text, span) for span in types[of]} - {""}
+        fitting = tuple(
+            span for span in found.pop(of) if not kinds or kind_of(earlier, span) in {*kinds, ""}
+        )
+        if fitting:
+            found[of] = fitting
+    return found
 
 
-def _kind_of_name(text: str, start: int) -> str:
+def _kind_of_number(text: str, span: tuple[int, int]) -> str:
+    """The noun that a number counts or that it numbers: `mg`, `chapter`; empty if there is none."""
+    unit = _UNIT.match(text, max(span[1], 0))
+    if unit and not is_function_word(strip_accents(unit["unit"].lower())):
+        return str(unit["unit"][:STEM_CHARS].lower())
+    label = _LABELLED.search(text, max(0, span[0] - 15), max(span[1], 0))
+    return str(label["noun"][:STEM_CHARS].lower()) if label else ""
+
+
+def _kind_of_name(text: str, span: tuple[int, int]) -> str:
     """`place` or `being` for a name of which the words before it say so; else empty."""
-    before = text[: max(start, 0)]
+    before = text[: max(span[0], 0)]
     if _AT_PLACE.search(before):
         return "place"
     noun = _NOUN_BEFORE_NAME.search(before)
