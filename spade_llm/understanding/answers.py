@@ -62,7 +62,7 @@ TYPE_SCORE = 0.5
 ENDED_SCORE = 2.5
 """Score of an event that ended what is asked: `we split up` for `do I have a girlfriend?`."""
 CHANGED_SCORE = 0.25
-"""What says that something has changed is newer than what does not."""
+"""A statement that says that something has changed is newer than one that does not."""
 PENALTY = 2.0
 """For what is said of another being, by another person, or of another time than is asked: more than
 a shared relation scores."""

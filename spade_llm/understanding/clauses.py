@@ -226,7 +226,7 @@ _LAUGHTER = LazyPattern(r"\b(?:jk|lol|lmao|rofl|ha(?:ha)+|ja(?:ja)+|xd+)\b|😂|
 _IDENTITY = LazyPattern(
     r"^(?:i(?:['’]m| am)|(?:yo )?soy) (?:actually )?(?:the|an?|el|la|un|una)\b", _I
 )
-"""What people claim to be in jokes."""
+"""Identities that people claim in jokes."""
 TAKEN_BACK = LazyPattern(
     r"^(?:(?:no|nah|oh|ok),? )?(?:(?:i(?:['’]m| am|['’]ve been| was) )?(?:just "
     r"|only )?(?:kidding|joking)"

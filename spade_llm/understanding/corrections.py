@@ -65,13 +65,6 @@ _TAIL = LazyPattern(
     _I,
 )
 """The complement behind the last verb, article or preposition of a statement."""
-_SWITCHED = LazyPattern(
-    r"^(?:i|we|me|nos)?(?:['’]ve| have| he| hemos)? ?(?:switch(?:ed)?|swapped|changed|gone"
-    r"|pas(?:ado|é|amos)"
-    r"|cambi(?:ado|é|amos)) (?:over |back )?(?:to|al?) (?P<new>.{2,30})$",
-    _I,
-)
-"""`I switched to maths`."""
 _FOLLOWS = LazyPattern(
     r"^(?:it['’]?s|it is|i['’]m|i (?:go|am|use|take)|we['’]re|we (?:go|use|are)|now|the|our|my|es"
     r"|son|voy"
@@ -280,14 +273,14 @@ def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
     value = exclaimed["value"] if exclaimed else text
     types = values_of_part(value)
     is_value = bool(types) and not concepts_of(outside(value, types))
-    if exclaimed and is_value and types.keys() <= values_in_place_of(value, types, known[-1]).keys():
+    if (
+        exclaimed
+        and is_value
+        and types.keys() <= values_in_place_of(value, types, known[-1]).keys()
+    ):
         return with_types(known[-1], value, types)
     if _PAINTED.match(text) and (found := _with_colour(text, known[-1])):
         return found
-    if switched := _SWITCHED.match(text):
-        kinds = values_of_part(switched["new"])
-        fitting = [one for one in known if _may_restate(text, kinds, one)]
-        return _with_fragment(fitting, switched["new"]) if fitting else None
     is_bare = clause.kind is ClauseKind.OTHER or bool(_IT_IS.match(text))
     if clause.is_change and is_bare:
         return _with_fragment(known, text)
@@ -498,10 +491,14 @@ def restated(
         named = [one for one in every if without_known(bare, types, one).keys() < types.keys()]
         if found := _restated_noun(text, bare, said, types, named, is_change=is_change):
             return found
-    if not is_change or not (_PRONOUN.match(text) or len(text.split()) <= MAX_FRAGMENT_WORDS):
+    is_short = len(text.split()) <= MAX_FRAGMENT_WORDS
+    is_bare = is_short and (not said - general() or bool(_BY_SPEAKER.match(text)))
+    if not is_change or not (_PRONOUN.match(text) or is_bare):
         return None
     for one in reversed(known[-MAX_BACK:]):
-        if types.keys() & values_in_place_of(bare, types, one).keys() and _may_restate(text, types, one):
+        if types.keys() & values_in_place_of(bare, types, one).keys() and _may_restate(
+            text, types, one
+        ):
             return with_types(one, bare, types)
     return None
 
@@ -517,7 +514,7 @@ def _may_restate(text: str, types: Spans, earlier: str) -> bool:
         return moves or (is_by_speaker and bool(_GROWS.search(text)))
     if features(earlier).beings or not (is_by_speaker or _OWNED.match(earlier)):
         return False
-    return bool(relations & features(earlier).topic) or (not relations and moves)
+    return bool(relations & features(earlier).topic)
 
 
 def _restated_noun(

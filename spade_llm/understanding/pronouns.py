@@ -307,7 +307,7 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
 
 
 def _likeness(clause: str, statement: str) -> tuple[bool, bool]:
-    """What a clause and a statement have in common: a word, the type of a value."""
+    """Features that a clause and a statement share: a word, the type of a value."""
     has_word = bool(concepts_of(clause) & concepts_of(statement) - general())
     return has_word, bool(values_of_part(clause).keys() & typed_values(statement).keys())
 

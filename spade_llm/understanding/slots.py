@@ -1,27 +1,38 @@
-"""Slots: the earlier statement whose value a clause changes without naming that value, found by its
-subject, the kind of its complement, and the class of the verb."""
+"""Slots: the earlier statement of which a clause changes the value without naming that value, found
+by its subject, the kind of its complement, or the class of the new value."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
-from spade_llm.understanding.corrections import outside, values_in_place_of, with_types
+from spade_llm.search.terms import strip_accents
+from spade_llm.understanding.corrections import (
+    MAX_BACK,
+    outside,
+    values_in_place_of,
+    with_types,
+)
 from spade_llm.understanding.features import features, is_changed, is_denial
-from spade_llm.understanding.pronouns import leading_noun, noun_phrases
+from spade_llm.understanding.pronouns import antecedent, leading_noun, noun_phrases
 from spade_llm.understanding.replacement import ADDITION, Statement
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
-    general,
+    is_function_word,
     light,
+    swap_verbs,
     typed_values,
+    value_key,
     values_of_part,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from spade_llm.understanding.corrections import Spans
 
 _I = re.IGNORECASE
 
@@ -32,8 +43,6 @@ _FROM_NOW = LazyPattern(
     _I,
 )
 """Says since when something is so, which it was not before."""
-
-
 _FIRST_PART = LazyPattern(r"\s*[,;:–—]\s+|(?<=\w)\s+(?:since|from|as of|starting)\s", _I)
 _PLACE = LazyPattern(
     r"\b(?:in|at|en|where|donde)\s+(?=\w)(?!(?:the )?(?:morning|evening|afternoon|night|\d))"
@@ -41,26 +50,66 @@ _PLACE = LazyPattern(
     r"|encima|sobre|al lado|junto al?|cerca) (?:del? |al? )?(?:the|my|our|an?|el|la|los|las|mi)\b",
     _I,
 )
+_CLASSES = frozenset({
+    "drink", "instrument", "pet", "profession", "religion", "school", "sport", "subject",
+    "transport",
+})  # fmt: skip
+"""Concepts of words of which one takes the place of another."""
+_BROUGHT = LazyPattern(
+    r"\b(?:it|them)\b(?! (?:is|was)\b),?(?: \w+){0,3}? (?:to|till|until|into|in|for|at)\s"
+    r"|^(?:(?:ya|ahora|me|nos|se|[eé]l|ella|el \w+|la \w+) )*l[ao]s? (?:he |hemos |han |ha )?"
+    r"[^\W\d_]+(?: \w+){0,2}? (?:hasta|al?|de|para|en)\s",
+    _I,
+)
+"""Something is done to what a pronoun means, so that it has another value."""
+_CHOICE = LazyPattern(
+    r"\b(?:use|using|bank|support|drive|with|on|watch|read|drink|order|uso|usamos|con|de|del"
+    r"|conduzco|tengo|have|go|voy)\b",
+    _I,
+)
+"""A relation to one of several that offer the same."""
+_OF_SPEAKER = LazyPattern(
+    r"^(?:i|we|i['’]m|we['’]re|(?-i:[A-Z])?[a-z]+(?:o|oy|amos|emos|imos))\b", _I
+)
 
 
-def with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
-    """What a clause with a mark of change says of the subject of an earlier statement, if both tell
-    the same kind of thing about it: `the book club meets at Ann's`, `book club's at mine from this
-    month`. None if there is no such statement."""
-    if not (is_changed(text) or _FROM_NOW.search(text)):
-        return None
+@cache
+def _swapped_to() -> LazyPattern:
+    return LazyPattern(
+        r"^(?:(?:i|we|me|nos)(?:['’](?:ve|m|re)| have| he| hemos)? )?(?:he |hemos )?"
+        rf"(?:{swap_verbs()})(?! de\b)(?: my \w+| our \w+)?(?: over| back| across)? "
+        r"(?:to|onto|on|al?|del?) (?:the |la |el |los |las )?(?P<new>[^,;]{2,30}?)"
+        r"(?: now| instead| ahora)?$",
+        _I,
+    )
+
+
+def in_same_slot(
+    text: str, named: str, every: Sequence[str], known: Sequence[str]
+) -> Statement | None:
+    """The earlier statement with what a clause says instead; None if the clause fits none.
+
+    `named`: the text with nouns for its personal pronouns. `every`: all earlier statements of the
+    person, oldest first; `known`: those of this conversation.
+    """
     if is_denial(text) or ADDITION.search(text):
         return None
-    subject = leading_noun(text)
+    return _with_same_subject(named, every) or _of_pronoun(text, known) or _swapped(text, known)
+
+
+def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
+    """`Choir's at mine from this month` after `the choir meets at Ann's`: both tell the same kind
+    of thing of one subject, and the clause has a mark of change."""
+    subject = leading_noun(text) if is_changed(text) or _FROM_NOW.search(text) else None
     named = concepts_of(subject.text) - light() if subject else frozenset()
     if not subject or not named:
         return None
     said = _FIRST_PART.split(text[subject.start + len(subject.text) :])[0]
     for one in reversed(every):
-        other = next((one for one in noun_phrases(one) if named <= concepts_of(one.text)), None)
+        other = next((each for each in noun_phrases(one) if named <= concepts_of(each.text)), None)
         if not other or is_denial(one) or features(one).beings != features(text).beings:
             continue
-        if found := with_types_of(said, one):
+        if found := _with_types_of(said, one):
             return found
         before = one[other.start + len(other.text) :]
         if _complement(said) & _complement(before):
@@ -69,17 +118,67 @@ def with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
     return None
 
 
-def with_types_of(text: str, earlier: str) -> Statement | None:
-    types = values_of_part(text)
-    types = {kind: spans for kind, spans in types.items() if kind in values_in_place_of(text, types, earlier)}
-    return with_types(earlier, text, types) if types else None
-
-
 def _complement(text: str) -> frozenset[str]:
     """Kinds of the complement of a statement: a place, or the classes of its words."""
-    bare = outside(text, {kind: spans for kind, spans in typed_values(text).items() if kind in (ValueType.DAY, ValueType.TIME)})
-    place = {"a place"} if _PLACE.search(bare) else set()
-    return frozenset(place) | (concepts_of(bare) & _CLASSES)
+    dated = {ValueType.DAY, ValueType.TIME}
+    bare = outside(text, {one: spans for one, spans in typed_values(text).items() if one in dated})
+    place = frozenset({"a place"} if _PLACE.search(bare) else ())
+    return place | (concepts_of(bare) & _CLASSES)
 
 
-_CLASSES = frozenset({"profession", "subject", "drink", "sport", "transport", "instrument", "religion", "pet", "school"})
+def _of_pronoun(text: str, known: Sequence[str]) -> Statement | None:
+    """`I renewed it until 2036` after `my passport expires in 2027`: the statement to whose noun
+    the pronoun refers has a value of the same type."""
+    noun, earlier = antecedent(text, known) if _BROUGHT.search(text) else ("", "")
+    if not noun or features(text).beings - features(earlier).beings:
+        return None
+    # A name after a preposition may be anybody's.
+    types: Spans = {
+        one: spans for one, spans in values_of_part(text).items() if one != ValueType.NAME
+    }
+    return _with_types_of(text, earlier, types)
+
+
+def _swapped(text: str, known: Sequence[str]) -> Statement | None:
+    """`I went over to Vivaldi` after `I use Firefox`: the one recent statement of the speaker that
+    has a value of this kind."""
+    found = _swapped_to().match(text)
+    if not found:
+        return None
+    new = found["new"]
+    classes = concepts_of(new) & _CLASSES
+    is_name = ValueType.NAME in values_of_part(new)
+    recent = (
+        one
+        for one in known[-MAX_BACK:]
+        if _OF_SPEAKER.match(one) and not features(one).beings and not is_denial(one)
+    )
+    if classes:
+        fitting = [_with_class(one, new, classes) for one in recent]
+    else:
+        fitting = [_with_types_of(new, one) for one in recent if is_name and _CHOICE.search(one)]
+    changed = [one for one in fitting if one]
+    return changed[0] if len(changed) == 1 else None
+
+
+def _with_class(earlier: str, new: str, classes: frozenset[str]) -> Statement | None:
+    """The statement with new words in the place of the last ones of these classes."""
+    words = list(re.finditer(r"[\w'’-]+", earlier))
+    place = [number for number, one in enumerate(words) if number and concepts_of(one[0]) & classes]
+    if not place or value_key(new) <= value_key(earlier):
+        return None
+    first = last = place[-1]
+    if value_key(words[first][0]) & value_key(new):
+        # "Oat milk", "leche de avena": what specifies the old value goes with it.
+        first -= first > 1 and not is_function_word(strip_accents(words[first - 1][0].lower()))
+        last += 2 * (last + 2 < len(words) and words[last + 1][0] in ("de", "of"))
+    text = earlier[: words[first].start()] + new + earlier[words[last].end() :]
+    return Statement(text=text, is_change=True, replaced=earlier)
+
+
+def _with_types_of(text: str, earlier: str, types: Spans | None = None) -> Statement | None:
+    """The statement with those typed values of a text that fit into it."""
+    types = values_of_part(text) if types is None else types
+    places = values_in_place_of(text, types, earlier)
+    types = {kind: spans for kind, spans in types.items() if kind in places}
+    return with_types(earlier, text, types) if types else None

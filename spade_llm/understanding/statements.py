@@ -19,7 +19,7 @@ from spade_llm.understanding.corrections import resolve_correction
 from spade_llm.understanding.features import ended_part, is_changed, is_denial
 from spade_llm.understanding.pronouns import with_antecedent, with_person, with_role
 from spade_llm.understanding.replacement import Statement, replaces
-from spade_llm.understanding.slots import with_same_subject
+from spade_llm.understanding.slots import in_same_slot
 from spade_llm.understanding.successions import (
     adjacent,
     announced,
@@ -191,7 +191,7 @@ def _statements_of_clause(
         return [corrected], ""
     if (changed := _change_of_clause(named.text, every, known))[0]:
         return changed
-    if slot := with_same_subject(named.text, every):
+    if slot := in_same_slot(text, named.text, every, known):
         return [slot], ""
     if not is_own:
         return [], ""

@@ -30,6 +30,8 @@ class _Table:
     """The concepts of each word."""
     kin: frozenset[str]
     replaceable: frozenset[str]
+    swap: str
+    """Pattern of the verbs of a change from one thing to another."""
     events: tuple[tuple[LazyPattern, frozenset[str]], ...]
     sexes: Mapping[str, frozenset[str]]
     general: frozenset[str]
@@ -59,6 +61,7 @@ def _table() -> _Table:
         concepts={word: frozenset(found) for word, found in concepts.items()},
         kin=frozenset(read["KIN"]),
         replaceable=frozenset(read["REPLACEABLE"]),
+        swap="|".join(read["SWAP"]),
         events=tuple(
             (
                 LazyPattern(rf"\b(?:{'|'.join(one['events'])})\b", re.IGNORECASE),
@@ -100,6 +103,11 @@ def sex_of(noun: str) -> str:
         return found[0]
     word = _SEX_OF_WORD.search(noun) if concepts & kin() else None
     return str(word.lastgroup) if word else ""
+
+
+def swap_verbs() -> str:
+    """Pattern of the verbs of a change from one thing to another of its kind."""
+    return _table().swap
 
 
 def events() -> tuple[tuple[LazyPattern, frozenset[str]], ...]:

@@ -1,0 +1,66 @@
+"""What changes a value without naming it is found by its subject and the kind of the value."""
+
+import pytest
+
+from spade_llm.understanding.statements import read_message, statements_of
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message", "holds"),
+    [
+        # The same subject, and the same kind of complement.
+        ("The chess club meets at Olga's", "chess club's at mine from this week", "at mine"),
+        ("Our canary lives in the hall", "the canary is in the attic since March", "in the attic"),
+        ("Mi hermana es enfermera", "mi hermana ahora es panadera", "panadera"),
+        # What a pronoun means, with a value of the same type.
+        ("My visa expires in 2027", "I extended it until 2030", "2030"),
+        ("Our gate is painted green", "we did it over in blue", "blue"),
+        # Another one of a kind.
+        ("I use Thunderbird for mail", "I went over to Mailspring", "Mailspring for mail"),
+        ("I study geography", "I transferred to history", "I study history"),
+        ("Bebo leche de soja", "he vuelto a la leche de cabra", "Bebo leche de cabra"),
+        # The noun that a number counts or numbers.
+        ("I'm on 20 mg of it and sleep 7 hours", "I'm down to 10 mg", "10 mg of it and sleep 7"),
+        ("I swim 2 km a day", "I'm up to 3", "3"),
+    ],
+)
+def test_the_statement_of_the_same_slot_is_replaced(earlier: str, message: str, holds: str) -> None:
+    current = statements_of([earlier, message])
+
+    assert earlier not in current
+    assert holds in " ".join(current)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message"),
+    [
+        ("I work for Initech", "I switched to Telecable"),
+        ("My boss is Ravi", "me cambié a Telecable"),
+        ("Trabajo en Initech", "he cambiado de fisio"),
+        ("My friend Greta has asthma", "I'm in Turin now"),
+        ("My nephew Tim is 5", "Tim ran today, he was in lane 3 now"),
+        ("I'm on chapter 3", "I'm up to 40 kilos"),
+        ("Our canary lives in the hall", "we moved it on Tuesday"),
+        ("My milk comes from a farmer", "sorry, I meant Thursday"),
+        ("We rent a hall", "the hall is cold in winter"),
+    ],
+)
+def test_a_value_of_another_kind_replaces_nothing(earlier: str, message: str) -> None:
+    assert not any(one.replaced for one in read_message(message, [earlier], [earlier]).statements)
+
+
+@pytest.mark.parametrize(
+    ("known", "message", "holds"),
+    [
+        # The topic, or the old value, in the first part.
+        (["The safe's code is 8812"], "they reset the safe, it's 4471", "code is 4471"),
+        (["Our wifi key is bluegoose"], "I changed the wifi, it's tealduck now", "is tealduck"),
+        (["I park in bay B14", "We have a boiler"], "B14 got taken so I use D02", "bay D02"),
+        # Of two beings, the one that has more in common with the clause.
+        (["My son is in Year 4", "My neighbour sings"], "he's gone up to Year 5", "My son"),
+    ],
+)
+def test_what_two_parts_or_a_pronoun_say_of_an_earlier_statement(
+    known: list[str], message: str, holds: str
+) -> None:
+    assert any(holds in one for one in statements_of([*known, message]))
