@@ -155,3 +155,30 @@ async def test_a_memory_moves_with_its_vectors_and_back(
     assert [one.relation for one in links] == ["goes to"]
     assert len(shown) == 9
     assert (entries.total, entries.entries[0].content) == (453, "Written in PostgreSQL")
+
+
+async def test_a_memory_that_has_changed_on_both_sides_is_copied_anew_with_replace(
+    tmp_path: Path, postgres: PostgresProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "agents" / "memory@anew.example.org"
+    await to_thread(home.mkdir, parents=True)
+    to_database = ["--to", "database", "--database", postgres.url()]
+    async with SQLiteMemoryBackend(home / "memory.db", embedder=BagOfWords()) as backend:
+        await fill_memory(backend)
+    assert await move(tmp_path, *to_database) == 0
+    async with PostgresServer(DatabaseUrl(postgres.url()), agent=home.name) as server:
+        async with PostgresMemoryBackend(server) as backend:
+            await backend.for_owner("ada@x").add(MemoryDraft(content="Written in PostgreSQL"))
+        async with SQLiteMemoryBackend(home / "memory.db", embedder=BagOfWords()) as backend:
+            ada = backend.for_owner("ada@x")
+            linked = (await ada.list(MemoryFilter(tags=("pets",)))).entries
+            await ada.forget([linked[0].id])
+
+        assert await move(tmp_path, *to_database) == 1
+        refused = capsys.readouterr().err
+        assert await move(tmp_path, *to_database, "--replace") == 0
+        async with PostgresMemoryBackend(server, embedder=BagOfWords()) as backend:
+            page = await backend.for_owner("ada@x").list(limit=1)
+
+    assert "changed since they were copied" in refused
+    assert page.total == 451
