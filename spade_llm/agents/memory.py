@@ -24,7 +24,6 @@ from spade_llm.memory.sqlite.maintenance import DailyPurge
 from spade_llm.memory.sqlite.sqlite_connection import (
     IN_MEMORY,
     MEMORY_FILE,
-    refuse_memories_in_file,
 )
 from spade_llm.memory.transfer.passport import KEY_NODE, MAX_PASSPORT_BYTES, PassportKey
 from spade_llm.memory.transfer.passport_store import PassportStore
@@ -73,14 +72,14 @@ class MemoryAgent(XmppAgent):
         data = self.options.data
         self._file = data / MEMORY_FILE if data else None
         backend: BackendOptions = {"embedder": embedder, "is_learned_from": learns}
-        self._is_in_server = self._database is not None and not uses_file
         if self._database is None or uses_file:
             self._backend: DatabaseMemoryBackend = SQLiteMemoryBackend(
                 self._file or IN_MEMORY, **backend
             )
         else:
             self._backend = PostgresMemoryBackend(self._database, **backend)
-        self._storage = "PostgreSQL" if self._is_in_server else "SQLite"
+        is_in_server = isinstance(self._backend, PostgresMemoryBackend)
+        self._storage = "PostgreSQL" if is_in_server else "SQLite"
         self._embeddings = embedder.name if embedder else "none (keywords only)"
         self._learns = learns
         by = f"with {learning_model.name}" if learning_model else "by rules"
@@ -115,8 +114,6 @@ class MemoryAgent(XmppAgent):
         )
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
-        if self._is_in_server and self._file is not None:
-            await asyncio.to_thread(refuse_memories_in_file, self._file)
         folder = self.options.data or Path(stack.enter_context(TemporaryDirectory()))
         self._fetcher = Fetcher(
             folder / "fetched",
@@ -127,6 +124,8 @@ class MemoryAgent(XmppAgent):
         await self._fetcher.clear()
         # First in, last out: purge and learner use it until they have ended.
         await stack.enter_async_context(self._backend)
+        if isinstance(self._backend, PostgresMemoryBackend) and self._file is not None:
+            await self._backend.check_unused_file(self._file)
         await stack.enter_async_context(DailyPurge(self._backend))
         if self._learns:
             await stack.enter_async_context(self._learner)

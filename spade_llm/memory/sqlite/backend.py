@@ -19,7 +19,7 @@ from spade_llm.memory.sqlite.group_commit import GroupCommit
 from spade_llm.memory.sqlite.index_cache import IndexRanker
 from spade_llm.memory.sqlite.learning_store import SQLiteLearningStore
 from spade_llm.memory.sqlite.rows import to_microseconds
-from spade_llm.memory.sqlite.sqlite_connection import MemoryFile
+from spade_llm.memory.sqlite.sqlite_connection import MemoryFile, has_memories
 from spade_llm.memory.sqlite.store import SQLiteMemoryStore
 from spade_llm.memory.sqlite.subject_store import SQLiteSubjectStore
 from spade_llm.memory.validation import check_name, normalize_subject
@@ -301,3 +301,28 @@ class PostgresMemoryBackend(DatabaseMemoryBackend):
         from spade_llm.memory.sqlite.postgres_connection import MemorySchema
 
         super().__init__(MemorySchema(server), **options)
+
+    async def check_unused_file(self, path: Path) -> None:
+        """Check that no memories are lost from sight because they are in a file that is not used.
+        One whose memories were copied here is only named in the log.
+
+        Raises:
+            ConfigurationError: the file has memories, and this memory has none; or the file cannot
+                be read.
+            StorageFailed: the database cannot be read.
+        """
+        if not await asyncio.to_thread(has_memories, path):
+            return
+        if not await self.read(lambda tx: bool(tx.all(queries.HAS_CONTENT)[0][0])):
+            raise ConfigurationError(
+                f"{str(path)!r} holds memories, and {self._place.name} none: copy them with"
+                " `spade-llm storage move --to database`, or keep using the file with"
+                ' `memories = "file"` in [storage] of its agent.toml, or rename the file to begin'
+                " without them"
+            )
+        logger.warning(
+            "%s holds memories, and is not used: the memories are in %s. Remove the file if they"
+            " were copied",
+            path,
+            self._place.name,
+        )

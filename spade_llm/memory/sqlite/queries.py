@@ -58,6 +58,8 @@ HAS_TAG = "EXISTS (SELECT 1 FROM json_each(entry.tags) WHERE value = :{name})"
 
 OWNED_ENTRY = "entry.owner = (SELECT number FROM owner WHERE jid = :owner)"
 
+HAS_CONTENT = "SELECT EXISTS (SELECT 1 FROM entry) OR EXISTS (SELECT 1 FROM message)"
+
 SELECT_ENTRY_OWNER = f"""
     SELECT jid FROM entry JOIN owner ON owner.number = entry.owner WHERE id = :id AND {VISIBLE}
 """

@@ -20,6 +20,7 @@ from spade_llm.memory.sqlite.connection import (
     Transaction,
 )
 from spade_llm.memory.sqlite.migrations import migrate
+from spade_llm.memory.sqlite.queries import HAS_CONTENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -78,7 +79,6 @@ NO_BUSY_TIMEOUT = "PRAGMA busy_timeout = 0"
 
 TRUNCATE_WAL = "PRAGMA wal_checkpoint(TRUNCATE)"
 BUSY_TIMEOUT = "PRAGMA busy_timeout"
-HAS_CONTENT = "SELECT EXISTS (SELECT 1 FROM entry) OR EXISTS (SELECT 1 FROM message)"
 
 
 def storage_failed(error: sqlite3.Error) -> StorageFailed:
@@ -267,14 +267,14 @@ async def _open_thread(
     return thread
 
 
-def refuse_memories_in_file(path: Path) -> None:
-    """Check that no memories are in a file that is not used, because a server is.
+def has_memories(path: Path) -> bool:
+    """Check whether a file holds memories or messages.
 
     Raises:
-        ConfigurationError: there are some, which the agent would not know any more.
+        ConfigurationError: it cannot be read.
     """
     if not path.exists():
-        return
+        return False
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
             ((is_filled,),) = file.execute(HAS_CONTENT)
@@ -284,12 +284,7 @@ def refuse_memories_in_file(path: Path) -> None:
             f"{str(path)!r} cannot be read ({reason}), and the memories are in PostgreSQL now:"
             " move the file away"
         ) from error
-    if is_filled:
-        raise ConfigurationError(
-            f"{str(path)!r} holds memories, which the agent would not see in PostgreSQL: keep"
-            ' using the file with `memories = "file"` in [storage] of its agent.toml, or rename the'
-            " file to begin without them"
-        )
+    return bool(is_filled)
 
 
 class BlockingMemory:

@@ -18,7 +18,6 @@ from spade_llm.core.postgres import PostgresServer
 from spade_llm.memory import MemoryDraft, PostgresMemoryBackend, SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryChange, SearchResult
 from spade_llm.memory.sqlite import owner_versions, postgres_connection
-from spade_llm.memory.sqlite.sqlite_connection import refuse_memories_in_file
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode, SortBy
 from tests.memory.contract import NOON, hits, said
 from tests.rag.bag_of_words import BagOfWords
@@ -303,12 +302,24 @@ async def test_two_processes_that_write_the_same_at_once_store_it_once(
         assert (await stores[0].list()).total == 20
 
 
-async def test_memories_in_a_file_are_not_lost_from_sight(tmp_path: Path) -> None:
+@pytest.mark.thorough
+async def test_memories_in_a_file_are_not_lost_from_sight(
+    postgres: PostgresProcess, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "memory.db"
-    refuse_memories_in_file(path)
-    async with SQLiteMemoryBackend(path) as backend:
-        refuse_memories_in_file(path)
-        await backend.for_owner(OWNER).observe("c", [said("1")])
+    async with process(postgres, "memory-unused@example.org") as backend:
+        await backend.check_unused_file(path)
+        async with SQLiteMemoryBackend(path) as file:
+            await backend.check_unused_file(path)
+            await file.for_owner(OWNER).observe("c", [said("1")])
+        with pytest.raises(ConfigurationError, match="storage move --to database"):
+            await backend.check_unused_file(path)
+        assert "is not used" not in caplog.text
 
-        with pytest.raises(ConfigurationError, match='memories = "file"'):
-            refuse_memories_in_file(path)
+        await backend.for_owner(OWNER).observe("c", [said("1")])
+        await backend.check_unused_file(path)
+
+        assert "is not used" in caplog.text
+        path.write_bytes(b"no database" * 100)
+        with pytest.raises(ConfigurationError, match="cannot be read"):
+            await backend.check_unused_file(path)
