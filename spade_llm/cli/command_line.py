@@ -282,6 +282,7 @@ def _add_run(commands: Commands[argparse.ArgumentParser]) -> None:
     run.add_argument("--replica", type=int, help=argparse.SUPPRESS)
     run.add_argument("--listen-fd", type=int, help=argparse.SUPPRESS)
     run.add_argument("--with-parent", action="store_true", help=argparse.SUPPRESS)
+    run.add_argument("--without-rag", action="store_true", help=argparse.SUPPRESS)
 
 
 def _add_model(commands: Commands[argparse.ArgumentParser]) -> None:

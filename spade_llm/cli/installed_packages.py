@@ -41,14 +41,17 @@ def without_missing_extras(
             say(f"left out    {one.jid}: it needs {install_command(*missing)}")
         else:
             kept.append(one)
-    return tuple(_without_rag(one, left_out) for one in kept)
+    return tuple(
+        without_rag(one)
+        if (rag := one.settings.services.rag) and one.resolve_jid(rag) in left_out
+        else one
+        for one in kept
+    )
 
 
-def _without_rag(spec: DeploymentSpec, left_out: set[str]) -> DeploymentSpec:
-    services = spec.settings.services
-    if services.rag is None or spec.resolve_jid(services.rag) not in left_out:
-        return spec
-    services = services.model_copy(update={"rag": None})
+def without_rag(spec: DeploymentSpec) -> DeploymentSpec:
+    """The agent without documents of a RAG agent: it asks none."""
+    services = spec.settings.services.model_copy(update={"rag": None})
     return replace(spec, settings=spec.settings.model_copy(update={"services": services}))
 
 

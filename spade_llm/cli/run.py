@@ -10,7 +10,11 @@ from spade_llm.cli.context import check_disk_space, find_context
 from spade_llm.cli.factory.agent_factory import AgentFactory, running_agent
 from spade_llm.cli.factory.deployment_spec import database_of, read_spec
 from spade_llm.cli.factory.embeddings import EmbedderPool
-from spade_llm.cli.installed_packages import require_agent_extras, warn_of_package_conflicts
+from spade_llm.cli.installed_packages import (
+    require_agent_extras,
+    warn_of_package_conflicts,
+    without_rag,
+)
 from spade_llm.cli.logs import log_to_stderr
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.sockets import inherited_socket, open_sockets, web_lines, with_allowed_hosts
@@ -41,6 +45,8 @@ async def _run(options: argparse.Namespace) -> int:
     cli_context = find_context(options, load_agent(path))
     check_disk_space(cli_context.data)
     (definition,) = with_allowed_hosts([read_spec(path, domain=cli_context.domain)], options)
+    if options.without_rag:
+        definition = without_rag(definition)
     require_agent_extras([definition])
     if cli_context.may_register:
         cli_context.accounts.get_or_make(definition.jid)

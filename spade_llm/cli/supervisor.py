@@ -314,6 +314,9 @@ def _arguments(spec: DeploymentSpec, factory: AgentFactory) -> list[str]:
         arguments += ["--replica", str(factory.replica)]
     if cli_context.may_register:
         arguments.append("--register")
+    if spec.settings.kind == "assistant" and spec.settings.services.rag is None:
+        # Its agent.toml may name an agent that `up` has left out.
+        arguments.append("--without-rag")
     if listener := factory.listeners.get(spec.jid):
         arguments += ["--http", listener.address, "--listen-fd", str(listener.socket.fileno())]
         for name in spec.settings.http.hosts:

@@ -131,10 +131,16 @@ async def test_a_fresh_installation_without_extras_starts_answers_and_stops(
         status = await installed.run("ask", "/status")
         doctor = await installed.run("doctor")
         assert await up.stop() == 0
+    async with installed.up("--processes") as up_in_processes:
+        await up_in_processes.ready()
+        status_in_processes = await installed.run("ask", "/status")
+        assert await up_in_processes.stop() == 0
 
     left_out = [line for line in up.lines if line.startswith("left out")]
     assert [line.split()[2] for line in left_out] == ["rag@localhost:", "gateway@localhost:"]
     assert (answer.status, "144" in answer.output) == (0, True)
     assert "Everything is reachable." in status.output
+    # Nor does an assistant in a process of its own ask the agent that is left out.
+    assert "Everything is reachable." in status_in_processes.output
     assert doctor.status == 0, doctor.output
     assert len(up.lines) < 20
