@@ -266,7 +266,7 @@ class XmppClient(ClientXMPP):
         """Ping a JID (XEP-0199); return the condition of an error response, empty for a result, and
         None if no response came in time."""
         try:
-            await self["xep_0199"].send_ping(jid, timeout_s)
+            await self["xep_0199"].send_ping(jid, timeout=timeout_s)
         except IqError as error:
             return str(error.condition)
         except IqTimeout:
