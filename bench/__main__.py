@@ -33,6 +33,7 @@ from bench import (
     memory_local,
     month,
     recall,
+    replicas,
     simulation,
     start,
     streaming,
@@ -78,9 +79,10 @@ BENCHMARKS: dict[str, Callable[[Stage, Scale], Awaitable[list[Row]]]] = {
     "gateway": gateway.measure,
     "simulation": simulation.measure,
     "chaos": chaos.measure,
+    "replicas": replicas.measure,
 }
-BY_NAME_ONLY = frozenset({"chaos"})
-"""Ten minutes of it measure whether promises are kept, not how fast."""
+BY_NAME_ONLY = frozenset({"chaos", "replicas"})
+"""Ten minutes of these measure whether promises are kept, not how fast."""
 QUALITY = {
     "--locomo": "SPADE_LLM_BENCH_LOCOMO",
     "--longmemeval": "SPADE_LLM_BENCH_LONGMEMEVAL",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from spade_llm.agents import AgentOptions, ConnectionSettings
+from spade_llm.core.database import DatabaseUrl
 
 DOMAIN = "localhost"
 MEMORY, RAG, TOOLS = f"memory@{DOMAIN}", f"rag@{DOMAIN}", f"tools@{DOMAIN}"
@@ -52,6 +54,10 @@ class Part(BaseModel):
     model_url: str = ""
     most_calls: int = 0
     """Of the model that may run at once; 0: as many as usual."""
+    database_url: str = ""
+    """PostgreSQL of an assistant's small databases; empty: files."""
+    is_replica: bool = False
+    """The assistant is one of several processes of its account."""
     has_services: bool = False
     """The assistant uses memory@, rag@ and tools@."""
     http_port: int = 0
@@ -60,3 +66,9 @@ class Part(BaseModel):
     """Bare JID of the one that a gateway asks."""
     person: str = ""
     """Bare JID that a gateway asks it for."""
+
+    @property
+    def options(self) -> AgentOptions:
+        """The account's, with the database."""
+        database = DatabaseUrl(self.database_url) if self.database_url else None
+        return replace(self.account.options, database=database, is_replica=self.is_replica)

@@ -171,7 +171,7 @@ async def assistant(part: Part) -> AsyncIterator[None]:
             WindowSizeContext(max_messages=20),
             services=services if part.has_services else None,
             embedder=embedder,
-            options=account.options,
+            options=part.options,
         )
         async with running(agent):
             yield

@@ -27,6 +27,7 @@ MAX_PEERS = 20
 NAMES = (
     *("echo", "asker", "raw-echo", "raw-asker", "raw-bot", "assistant", "alone", "slow", "small"),
     *("guarded", "limited", "gateway", "raw-http", "audience", "audience-full"),
+    "replicated",
     *("memory", "rag", "tools", "keeper", "sample-tools", "librarian"),
     *(f"peer{number}" for number in range(MAX_PEERS)),
 )

@@ -81,3 +81,21 @@ async def test_a_request_that_timed_out_is_forgotten(
         assert not connection.client.remove_handler(f"IqCallback_{question['id']}")
     finally:
         await connection.close()
+
+
+async def test_a_ping_has_no_sender_of_its_own_and_keeps_to_its_timeout(xmpp: Provisioner) -> None:
+    """ejabberd closes the stream of a client that names another sender (`invalid-from`)."""
+    connection = await connect(xmpp, "pinging")
+    sent: list[Any] = []
+    try:
+        connection.client.add_filter("out", lambda one: sent.append(one) or one)
+        began_s = asyncio.get_running_loop().time()
+
+        assert await connection.client.ping(connection.client.boundjid.host, WAIT_S) == ""
+        # A name that no server of the test's has: its answer does not come at once.
+        await connection.client.ping("silent.invalid", 0.2)
+
+        assert [one.xml.get("from") for one in sent] == [None, None]
+        assert asyncio.get_running_loop().time() - began_s < WAIT_S
+    finally:
+        await connection.close()
