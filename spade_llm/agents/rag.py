@@ -31,7 +31,9 @@ class RagOptions:
     namespaces: tuple[str, ...] = ()
     """The only names that documents are taken for; empty: any."""
     chroma_url: str | None = None
-    """URL of a Chroma server started with `chroma run`; None: files in the agent's directory."""
+    """URL of a Chroma server started with `chroma run`, for the vectors; None: there is none."""
+    uses_files: bool = False
+    """Documents are in the agent's directory although `options.database` is set."""
     upload_hosts: tuple[str, ...] = ()
     """`HOST:PORT` of what documents are fetched from; empty: our own server's uploads."""
     max_upload_bytes: int = MAX_BINARY_BYTES
@@ -56,11 +58,19 @@ class RAGAgent(XmppAgent):
         if options.data is None:
             raise ConfigurationError("options.data: the RAG agent needs a data directory")
         rag = rag or RagOptions()
+        server = None if rag.uses_files else self._database
         self._library = DocumentLibrary(
-            options.data / "rag", embedder=embedder, roots=roots, chroma_url=rag.chroma_url
+            options.data / "rag",
+            embedder=embedder,
+            roots=roots,
+            chroma_url=rag.chroma_url,
+            server=server,
         )
         self._embeddings = embedder.name if embedder else "none (keywords only)"
-        self._vectors = f"Chroma at {rag.chroma_url}" if rag.chroma_url else "Chroma"
+        chroma = f"Chroma at {rag.chroma_url}" if rag.chroma_url else "Chroma"
+        self._storage = chroma
+        if server is not None:
+            self._storage = f"PostgreSQL, {chroma}" if rag.chroma_url else "PostgreSQL"
         self._answers = f"with {rag.model.name}" if rag.model else "by passages"
         self._upload_hosts = frozenset(rag.upload_hosts)
         self._fetched = FetchedDocuments(
@@ -76,7 +86,8 @@ class RAGAgent(XmppAgent):
         )
         service.attach(self.node.dispatcher)
         self.announce(kind="rag")
-        facts = {"storage": "Chroma", "embeddings": embedder.name if embedder else ""}
+        vectors = "PostgreSQL" if self._storage == "PostgreSQL" else "Chroma"
+        facts = {"storage": vectors, "embeddings": embedder.name if embedder else ""}
         agent_status.serve_status(
             self.node.dispatcher, kind="rag", summary=self._summary, facts=facts.copy
         )
@@ -94,4 +105,4 @@ class RAGAgent(XmppAgent):
         return await allowed_upload_hosts(self)
 
     async def _summary(self) -> str:
-        return f"{self._vectors}, embeddings {self._embeddings}, answers {self._answers}"
+        return f"{self._storage}, embeddings {self._embeddings}, answers {self._answers}"

@@ -90,7 +90,7 @@ async def check_databases(
     checks = []
     for spec in specs:
         if (address := database_of(spec, default)) is not None:
-            checks.append(await _database(spec.jid, address))
+            checks.append(await _database(spec, address))
         elif spec.settings.storage.replicas:
             mend = "set [storage] database_url or SPADE_LLM_DATABASE"
             text = f"{spec.path}: replicas share their state in PostgreSQL, and there is none"
@@ -98,11 +98,13 @@ async def check_databases(
     return checks
 
 
-async def _database(jid: str, address: DatabaseUrl) -> Check:
-    name = f"database {jid.partition('@')[0]}"
+async def _database(spec: DeploymentSpec, address: DatabaseUrl) -> Check:
+    name = f"database {spec.jid.partition('@')[0]}"
     try:
-        async with PostgresServer(address, agent=jid) as server:
+        async with PostgresServer(address, agent=spec.jid) as server:
             state = "its tables" if await server.find_schema() else "no tables yet"
+            if spec.settings.storage.documents == "files":
+                state += ", documents in files"
             return Check(name, CheckState.OK, f"{server.version}: {state}")
     except ConfigurationError as error:
         return Check(name, CheckState.FAILED, str(error))

@@ -24,15 +24,19 @@ from spade_llm.gateway.database import GATEWAY_TABLES
 from spade_llm.memory import PostgresMemoryBackend, SQLiteMemoryBackend
 from spade_llm.memory.sqlite.schema import MEMORY_TABLES
 from spade_llm.messaging.answer_log import ANSWER_TABLES
+from spade_llm.rag.store.library_file import DATABASE_FILE
+from spade_llm.rag.store.schema import DOCUMENT_TABLES
+from spade_llm.rag.store.transfer import copy_library
 from spade_llm.xmpp.features.room_membership import ROOM_TABLES
 from spade_llm.xmpp.invitations import INVITATION_TABLES
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from spade_llm.core.database import DatabasePlace, DatabaseUrl, StoreTables
+    from spade_llm.core.database_copy import CopiedTable
 
 STORES = (
     ANSWER_TABLES,
@@ -114,6 +118,7 @@ async def _move_agent(home: Path, address: DatabaseUrl, options: argparse.Namesp
                         server if is_changed["database"] else None,
                     )
                 are_verified += await _copy(home.name, store, places, source, options)
+            are_verified += await _copy_documents(home, server, options, is_stopped=is_stopped)
     if not are_verified:
         note(options, f"{home.name}: no small databases to copy")
     elif not options.dry_run:
@@ -147,6 +152,37 @@ async def _copy(
             may_replace=options.replace,
             progress=progress,
         )
+    return _show(agent, store.name, tables, options)
+
+
+async def _copy_documents(
+    home: Path, server: PostgresServer, options: argparse.Namespace, *, is_stopped: bool
+) -> list[bool]:
+    """Copy the documents of a RAG agent to the database, and show their tables."""
+    if options.to == "files":
+        if DOCUMENT_TABLES.what in await server.stores():
+            note(options, f"{home.name}: documents are not copied to files")
+        return []
+    if not (home / "rag" / DATABASE_FILE).exists():
+        return []
+    if not is_stopped:
+        note(options, f"{home.name}: documents are copied when the agent is stopped")
+        return [False]
+    with progress_bar(DOCUMENT_TABLES.name) as progress:
+        tables = await copy_library(
+            home / "rag",
+            server,
+            is_dry_run=options.dry_run,
+            may_replace=options.replace,
+            progress=progress,
+        )
+    return _show(home.name, DOCUMENT_TABLES.name, tables, options)
+
+
+def _show(
+    agent: str, store: str, tables: Sequence[CopiedTable], options: argparse.Namespace
+) -> list[bool]:
+    """Show copied tables; return for each if it was verified."""
     for table in tables:
         if not (table.rows or table.written or options.json):
             continue  # Most are empty.
@@ -154,8 +190,8 @@ async def _copy(
             state = f"{table.written} to copy"
         else:
             state = f"{table.written} copied, {'verified' if table.is_verified else 'DIFFERENT'}"
-        record = {"agent": agent, "store": store.name, "is_dry_run": options.dry_run}
-        text = f"{agent}  {store.name}/{table.name}: {table.rows} rows, {state}"
+        record = {"agent": agent, "store": store, "is_dry_run": options.dry_run}
+        text = f"{agent}  {store}/{table.name}: {table.rows} rows, {state}"
         show(options, record | asdict(table), text)
     return [table.is_verified for table in tables]
 

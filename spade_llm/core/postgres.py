@@ -63,7 +63,8 @@ _CONFIGURE = """SELECT set_config('search_path', %s, false),
     set_config('statement_timeout', %s, false),
     set_config('idle_in_transaction_session_timeout', %s, false)"""
 _TIMEOUT = "SELECT set_config('statement_timeout', %s, false)"
-_LONG_TIMEOUT = "SELECT set_config('statement_timeout', ?, true)"
+_LONG_TRANSACTION = """SELECT set_config('statement_timeout', ?, true),
+    set_config('synchronous_commit', 'on', true)"""
 _HAS_VERSIONS = "SELECT to_regclass('store_versions') IS NOT NULL"
 _STORES = "SELECT store FROM store_versions"
 _VERSION = "SELECT version FROM store_versions WHERE store = %s"
@@ -472,7 +473,7 @@ class PostgresDatabase:
         """Context manager for statements that take effect together, or not at all.
 
         `timeout_s`: deadline of all of them; a connection is waited for no longer than
-        STATEMENT_TIMEOUT_S.
+        STATEMENT_TIMEOUT_S. The commit of a longer one waits for the disk of the server.
 
         Raises:
             StorageFailed: the server refuses, or does not answer within the deadline.
@@ -487,7 +488,7 @@ class PostgresDatabase:
             try:
                 await execute("BEGIN")
                 if timeout_s > STATEMENT_TIMEOUT_S:
-                    await execute(_LONG_TIMEOUT, f"{timeout_s}s")
+                    await execute(_LONG_TRANSACTION, f"{timeout_s}s")
                 yield execute
                 await execute("COMMIT")
             finally:

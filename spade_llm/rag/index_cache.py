@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.concurrency import BackgroundTask
 from spade_llm.core.errors import StorageFailed
-from spade_llm.rag.store.chroma_index import current_collection
 from spade_llm.rag.store.index_records import PAGE_CHUNKS
+from spade_llm.rag.store.vector_index import current_collection
 from spade_llm.search.passage_index import PassageIndex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.rag.store.chroma_index import ChromaIndex
     from spade_llm.rag.store.index_records import KeywordStore
     from spade_llm.rag.store.registry import Registry
     from spade_llm.rag.store.rows import Namespace
+    from spade_llm.rag.store.vector_index import VectorStorage
 
 _log = logging.getLogger(__name__)
 
@@ -216,7 +216,12 @@ class CacheWarmup:
     open, `close` before it is closed."""
 
     def __init__(
-        self, registry: Registry, words: PassageIndexCache, index: ChromaIndex, *, model: str | None
+        self,
+        registry: Registry,
+        words: PassageIndexCache,
+        index: VectorStorage,
+        *,
+        model: str | None,
     ) -> None:
         """`model`: embedder of the queries; vectors of other models are not loaded."""
         self._registry, self._words, self._index = registry, words, index

@@ -1,14 +1,15 @@
-"""DocumentLibrary: documents of all owners in one directory, and the view of one owner."""
+"""DocumentLibrary: documents of all owners, and the view of one owner."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spade_llm.core.errors import InvalidArguments, NotFound
+from spade_llm.core.errors import ConfigurationError, InvalidArguments, NotFound
 from spade_llm.core.imports import require_extra
 from spade_llm.rag.contract import (
     DEFAULT_NAMESPACE,
@@ -29,12 +30,14 @@ from spade_llm.rag.names import parse_address
 from spade_llm.rag.reindexing import Reindexing
 from spade_llm.rag.search import MIN_SCORE, HybridSearch
 from spade_llm.rag.store.chroma_client import check_url
-from spade_llm.rag.store.chroma_index import ChromaIndex, current_collection
+from spade_llm.rag.store.chroma_index import ChromaIndex
 from spade_llm.rag.store.grants import NamespaceGrants
 from spade_llm.rag.store.index_records import KeywordStore, VectorCopyStore
-from spade_llm.rag.store.library_file import LibraryFile
+from spade_llm.rag.store.library_file import DATABASE_FILE, LibraryFile, count_documents
+from spade_llm.rag.store.postgres_library import PostgresLibrary, PostgresVectors
 from spade_llm.rag.store.registry import Registry
 from spade_llm.rag.store.schema import MIGRATIONS
+from spade_llm.rag.store.vector_index import current_collection
 from spade_llm.rag.store.writer import DocumentRemoval, DocumentWriter, OrphanCollector
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from spade_llm.core.postgres import PostgresServer
     from spade_llm.providers.embedder import Embedder
     from spade_llm.rag.contract import (
         DocumentPage,
@@ -55,7 +59,12 @@ if TYPE_CHECKING:
         SourceDocument,
     )
     from spade_llm.rag.loading.loader import LoadLimits
+    from spade_llm.rag.store.database import LibraryDatabase
     from spade_llm.rag.store.rows import Namespace
+    from spade_llm.rag.store.vector_index import VectorStorage
+
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +74,7 @@ class LibraryParts:
     embedder: Embedder | None
     registry: Registry
     grants: NamespaceGrants
-    index: ChromaIndex
+    index: VectorStorage
     sweeping: OrphanCollector
     batches: SharedBatches | None
     storing: DocumentWriter
@@ -226,8 +235,8 @@ class OwnedLibrary:
 
 
 class DocumentLibrary:
-    """Documents of all owners in one directory. Open it with `async with`, in one process at a
-    time."""
+    """Documents of all owners in one directory or database. Open it with `async with`, in one
+    process at a time."""
 
     def __init__(
         self,
@@ -239,9 +248,11 @@ class DocumentLibrary:
         limits: LoadLimits | None = None,
         min_score: float = MIN_SCORE,
         chroma_url: str | None = None,
+        server: PostgresServer | None = None,
     ) -> None:
         """`embedder=None`: keywords only. `roots`: where files may be read; none, no files.
-        `chroma_url`: a Chroma server that keeps the vectors; without, they are in the directory.
+        `chroma_url`: a Chroma server that keeps the vectors. `server`: PostgreSQL for the
+        documents, opened by the caller. Without them, both are in the directory.
 
         Raises:
             ConfigurationError: `chroma_url` is no server's URL; the extra `documents` is missing.
@@ -250,9 +261,21 @@ class DocumentLibrary:
         if chroma_url is not None:
             check_url(chroma_url)
         self._directory = directory
-        self._database = LibraryFile(directory / "documents.sqlite3", migrations=MIGRATIONS)
-        copies = VectorCopyStore(self._database)
-        index = ChromaIndex(directory / "chroma", url=chroma_url, copies=copies)
+        self._server = server
+        self._file = directory / DATABASE_FILE
+        self._database: LibraryDatabase
+        index: VectorStorage
+        if server is None:
+            self._database = LibraryFile(self._file, migrations=MIGRATIONS)
+            copies = VectorCopyStore(self._database)
+            index = ChromaIndex(directory / "chroma", url=chroma_url, copies=copies)
+        else:
+            self._database = PostgresLibrary(server)
+            index = (
+                ChromaIndex(directory / "chroma", url=chroma_url)
+                if chroma_url
+                else PostgresVectors(self._database)
+            )
         registry = Registry(self._database)
         grants = NamespaceGrants(self._database, registry)
         sweeping = OrphanCollector(registry, index)
@@ -296,10 +319,13 @@ class DocumentLibrary:
         self._opened = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        self._directory.mkdir(parents=True, exist_ok=True)
+        if self._server is None:
+            self._directory.mkdir(parents=True, exist_ok=True)
         # Closed in reverse: batches, warm-up and writer end before the index and the database.
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._database)
+            if self._server is not None:
+                await self._refuse_to_lose_sight()
             stack.push_async_callback(self._parts.index.close)
             stack.push_async_callback(asyncio.to_thread, self._parts.loader.close)
             # Before the first use of the index: the names of collections depend on it.
@@ -314,6 +340,21 @@ class DocumentLibrary:
                 stack.push_async_callback(self._parts.batches.close)
             self._opened = stack.pop_all()
         return self
+
+    async def _refuse_to_lose_sight(self) -> None:
+        """Raise ConfigurationError if the documents are still in the file."""
+        count = await asyncio.to_thread(count_documents, self._file)
+        if not count:
+            return
+        if await self._parts.registry.is_empty():
+            raise ConfigurationError(
+                f"{str(self._file)!r} has {count} documents, and the database none: copy them with"
+                " `spade-llm storage move --to database`, or keep the files with"
+                ' documents = "files" in [storage], or rename the file to begin without them'
+            )
+        _log.warning(
+            "%s is not used: the documents are in the database; remove or rename it", self._file
+        )
 
     async def __aexit__(
         self,

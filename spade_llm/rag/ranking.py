@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spade_llm.rag.contract import Chunk
-    from spade_llm.rag.store.chroma_index import VectorCollection
+    from spade_llm.rag.store.vector_index import VectorCollection
     from spade_llm.search.bm25 import KeywordScores
     from spade_llm.search.passage_index import PassageIndex
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.errors import Busy, InvalidArguments, NotFound
 from spade_llm.rag.contract import Progress
 from spade_llm.rag.embedding import BATCH, text_to_embed
-from spade_llm.rag.store.chroma_index import CollectionKey, collection_for_model
+from spade_llm.rag.store.vector_index import CollectionKey, collection_for_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from spade_llm.providers.embedder import Embedder
     from spade_llm.rag.contract import OnProgress
     from spade_llm.rag.embedding import SharedBatches
-    from spade_llm.rag.store.chroma_index import ChromaIndex
     from spade_llm.rag.store.registry import Registry
     from spade_llm.rag.store.rows import EmbeddableChunk, Namespace
+    from spade_llm.rag.store.vector_index import VectorStorage
     from spade_llm.rag.store.writer import OrphanCollector
 
 PAGE_CHUNKS = 4 * BATCH
@@ -82,7 +82,7 @@ class Reindexing:
     def __init__(
         self,
         registry: Registry,
-        index: ChromaIndex,
+        index: VectorStorage,
         sweeping: OrphanCollector,
         *,
         embedder: Embedder | None,

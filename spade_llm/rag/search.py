@@ -20,7 +20,7 @@ from spade_llm.rag.ranking import (
     group_chunks,
     scored_passages,
 )
-from spade_llm.rag.store.chroma_index import current_collection
+from spade_llm.rag.store.vector_index import current_collection
 from spade_llm.search.bm25 import keyword_scores
 
 if TYPE_CHECKING:

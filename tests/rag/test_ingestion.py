@@ -12,10 +12,11 @@ import pytest
 
 from spade_llm.core.errors import InvalidArguments, NotFound
 from spade_llm.rag import Document, DocumentLibrary, Splitting
-from spade_llm.rag.store.chroma_index import ChromaIndex, CollectionKey, VectorCollection
+from spade_llm.rag.store.chroma_index import ChromaIndex
 from spade_llm.rag.store.library_file import LibraryFile
 from spade_llm.rag.store.registry import Registry
 from spade_llm.rag.store.schema import MIGRATIONS
+from spade_llm.rag.store.vector_index import CollectionKey, VectorCollection
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:

@@ -1,4 +1,5 @@
-"""The local library keeps what every Library promises, with vectors and without."""
+"""The local library keeps what every Library promises, with vectors and without, in files and in
+PostgreSQL."""
 
 from __future__ import annotations
 
@@ -6,22 +7,26 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.rag import DocumentLibrary
 from tests.rag.bag_of_words import BagOfWords
 from tests.rag.contract import PROMISES, LibraryCase
 from tests.rag.contract_catalogue import CATALOGUE_PROMISES, CatalogueCase
+from tests.rag.places import library_at
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
+    from tests.conftest import PlaceOf
+
 
 @pytest.fixture(params=["hybrid", "keywords"])
-async def case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[LibraryCase]:
+async def case(
+    request: pytest.FixtureRequest, tmp_path: Path, place_of: PlaceOf
+) -> AsyncIterator[LibraryCase]:
     root = tmp_path / "documents"
     root.mkdir()
     embedder = BagOfWords() if request.param == "hybrid" else None
-    async with DocumentLibrary(tmp_path / "data", embedder=embedder, roots=[root]) as library:
+    async with library_at(place_of, embedder=embedder, roots=[root]) as library:
         yield LibraryCase(
             mine=library.for_owner("ann@localhost"),
             others=library.for_owner("bob@localhost"),
@@ -37,9 +42,11 @@ async def test_the_local_library_keeps(
 
 
 @pytest.fixture(params=["hybrid", "keywords"])
-async def whole(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[CatalogueCase]:
+async def whole(
+    request: pytest.FixtureRequest, tmp_path: Path, place_of: PlaceOf
+) -> AsyncIterator[CatalogueCase]:
     embedder = BagOfWords() if request.param == "hybrid" else None
-    async with DocumentLibrary(tmp_path / "data", embedder=embedder, roots=[tmp_path]) as library:
+    async with library_at(place_of, embedder=embedder, roots=[tmp_path]) as library:
         yield CatalogueCase(
             mine=library.for_owner("ann@localhost"),
             others=library.for_owner("bob@localhost"),

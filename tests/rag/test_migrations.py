@@ -11,13 +11,9 @@ import pytest
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.rag import Document, DocumentLibrary, RetrievalOptions
 from spade_llm.rag.names import document_id
-from spade_llm.rag.store.chroma_index import (
-    ChromaIndex,
-    CollectionKey,
-    VectorCollection,
-    collection_name,
-)
+from spade_llm.rag.store.chroma_index import ChromaIndex
 from spade_llm.rag.store.schema import MIGRATIONS
+from spade_llm.rag.store.vector_index import CollectionKey, VectorCollection, collection_name
 from tests.rag.bag_of_words import BagOfWords
 
 VERSION_1 = Path(__file__).parent / "version_1.sql"

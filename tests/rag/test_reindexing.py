@@ -10,7 +10,8 @@ import pytest
 
 from spade_llm.core.errors import Busy, InvalidArguments, ModelUnavailable, NotFound
 from spade_llm.rag import Document, DocumentLibrary, RetrievalOptions
-from spade_llm.rag.store.chroma_index import ChromaIndex, CollectionKey
+from spade_llm.rag.store.chroma_index import ChromaIndex
+from spade_llm.rag.store.vector_index import CollectionKey
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:

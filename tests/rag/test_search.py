@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.embedder import Embedder
     from spade_llm.rag import OwnedLibrary, Retrieval
     from spade_llm.rag.contract import Scalar
-    from spade_llm.rag.store.chroma_index import VectorCollection
+    from spade_llm.rag.store.vector_index import VectorCollection
 
 ANN, BOB = "ann@localhost", "bob@localhost"
 SMALL = Splitting(size=100, overlap=20)

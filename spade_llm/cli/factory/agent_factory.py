@@ -303,6 +303,7 @@ async def _rag(
         rag=RagOptions(
             namespaces=tuple(settings.namespaces),
             chroma_url=settings.storage.chroma_url,
+            uses_files=settings.storage.documents == "files",
             upload_hosts=tuple(settings.upload.hosts),
             max_upload_bytes=settings.upload.max_mb * 1_000_000,
             model=None if choice.kind == "offline" else _open_model(choice, stack),

@@ -171,8 +171,8 @@ class StorageTable(Table):
     """`[storage]`: servers that keep an agent's data, instead of files below --data."""
 
     database_url: Name | None = Field(default=None, repr=False)
-    """`postgresql://USER:PASSWORD@HOST:PORT/DATABASE`: PostgreSQL for the small databases, and for
-    memories. Default: --database."""
+    """`postgresql://USER:PASSWORD@HOST:PORT/DATABASE`: PostgreSQL for the small databases,
+    memories and documents. Default: --database."""
     memories: Literal["database", "file"] = "database"
     """memory: `file` keeps the memories in memory.db although there is a database."""
     replicas: int | None = Field(default=None, ge=1, le=MAX_REPLICAS)
@@ -180,6 +180,8 @@ class StorageTable(Table):
     they share the database. Default: --replicas, else one process that is none."""
     chroma_url: Name | None = None
     """rag: address of a server that `chroma run` started, for the vectors."""
+    documents: Literal["database", "files"] = "database"
+    """rag: `files` keeps documents and their vectors in files although there is a database."""
 
 
 class UploadTable(Table):
@@ -403,8 +405,9 @@ class AgentSettings(Table):
         idle = self.model_fields_set - _KEYS_OF_ALL - _KEYS_OF_KIND.get(self.kind, set())
         if idle:
             raise ValueError(f'kind = "{self.kind}" takes no {", ".join(sorted(idle))}')
-        if self.storage.chroma_url and self.kind != "rag":
-            raise ValueError(f'kind = "{self.kind}" takes no storage.chroma_url')
+        for key in ("chroma_url", "documents"):
+            if key in self.storage.model_fields_set and self.kind != "rag":
+                raise ValueError(f'kind = "{self.kind}" takes no storage.{key}')
         if self.storage.replicas and self.kind != "assistant":
             raise ValueError(
                 f'kind = "{self.kind}" takes no storage.replicas: its data is in files'

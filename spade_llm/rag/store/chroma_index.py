@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spade_llm.rag.store.index_records import VectorCopyStore
-    from spade_llm.rag.store.rows import Namespace
+    from spade_llm.rag.store.vector_index import CollectionKey, VectorCollection
 
 YIELD_SHARE = 2.0
 """Ratio of pause to working time: queries have priority."""
@@ -80,43 +78,8 @@ COPIES_TIMEOUT_S = 2.0
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CollectionKey:
-    """Key of a collection: one per namespace and edition; each reindexing makes a new edition."""
-
-    namespace_id: int
-    edition: int = 0
-
-    @property
-    def collection(self) -> str:
-        return collection_name(self.namespace_id, self.edition)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VectorCollection:
-    """Vector collection of a namespace, with its model and dimension."""
-
-    namespace_id: int
-    owner: str
-    namespace: str
-    model: str
-    dimension: int
-    edition: int = 0
-
-    @property
-    def place(self) -> CollectionKey:
-        return CollectionKey(namespace_id=self.namespace_id, edition=self.edition)
-
-
-def collection_name(namespace_id: int, edition: int = 0) -> str:
-    """Name of a collection, unique and independent of the namespace's name."""
-    digest = hashlib.sha256(f"spade-llm namespace {namespace_id}".encode()).hexdigest()
-    name = f"ns-{namespace_id}-{digest[:16]}"
-    return f"{name}-{edition}" if edition else name
-
-
 class ChromaIndex:
-    """Vector index in a directory, or on a Chroma server at `url`. Call `close` at the end."""
+    """Vector index in a directory, or on a Chroma server at `url` (`VectorStorage`)."""
 
     def __init__(
         self,
@@ -221,6 +184,12 @@ class ChromaIndex:
         if held is not None:
             return held.cosines(vector, ids)
         return await self._run(self._readers, partial(self._cosines, shelf, vector, ids))
+
+    async def stored(
+        self, shelf: VectorCollection, ids: Sequence[int]
+    ) -> Mapping[int, NDArray[np.float32]]:
+        """Read vectors by id; ids without a vector are left out."""
+        return await self._run(self._readers, partial(self._read_some, shelf, ids))
 
     async def _held(self, shelf: VectorCollection) -> PassageVectors | None:
         return await self._cache.of(shelf.place, partial(self._read, shelf))
@@ -422,29 +391,3 @@ def _deletion_groups(chunks: Mapping[int, Sequence[int]]) -> Iterator[Mapping[in
 
 def _slices(count: int, size: int = BATCH) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, count, size))
-
-
-def current_collection_key(namespace: Namespace) -> CollectionKey:
-    """Return the key of the collection of the current edition."""
-    return CollectionKey(namespace_id=namespace.id, edition=namespace.edition)
-
-
-def current_collection(namespace: Namespace) -> VectorCollection | None:
-    """Return the current vector collection; None if the namespace has no vectors."""
-    if namespace.model is None or namespace.dimension is None:
-        return None
-    return collection_for_model(namespace, model=namespace.model, dimension=namespace.dimension)
-
-
-def collection_for_model(
-    namespace: Namespace, *, model: str, dimension: int, edition: int | None = None
-) -> VectorCollection:
-    """Return the collection for vectors of this model; the edition defaults to the current one."""
-    return VectorCollection(
-        namespace_id=namespace.id,
-        owner=namespace.owner,
-        namespace=namespace.name,
-        model=model,
-        dimension=dimension,
-        edition=namespace.edition if edition is None else edition,
-    )

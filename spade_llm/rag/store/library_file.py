@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Migration = Callable[[sqlite3.Connection], None]
 """Function that changes the tables to the next version, within a transaction of its caller."""
 
+DATABASE_FILE = "documents.sqlite3"
 _TRUNCATE_WAL = "PRAGMA wal_checkpoint (TRUNCATE)"
 
 
@@ -187,6 +188,21 @@ def _migrate(path: Path, migrations: Sequence[Migration]) -> None:
             # A PRAGMA takes no bound values.
             connection.execute(f"PRAGMA user_version = {number}")
             connection.execute("COMMIT")
+
+
+def count_documents(path: Path) -> int:
+    """Number of documents in the file of a library; 0 if there is no such file."""
+    if not path.exists():
+        return 0
+    with (
+        translate_sqlite_errors(),
+        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection,
+    ):
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE name = 'documents'")
+        if not tables.fetchall():
+            return 0
+        ((count,),) = connection.execute("SELECT count(*) FROM documents").fetchall()
+        return int(count)
 
 
 def make_database_private(path: Path) -> None:

@@ -62,8 +62,9 @@ GLANCED_CHUNKS = 32
 
 _NAMESPACES = f"""
     SELECT {NAMESPACE_COLUMNS} FROM namespaces n
-    WHERE n.owner = ?1 AND (?2 IS NULL OR n.name = ?2) ORDER BY n.name LIMIT ?3
+    WHERE n.owner = ?1 AND (n.name = ?2 OR ?2 IS NULL) ORDER BY n.name LIMIT ?3
 """
+_ALL_NAMESPACES = f"SELECT {NAMESPACE_COLUMNS} FROM namespaces n ORDER BY n.id"
 _SELECT_COMMON = DialectSql(
     *(
         f"""
@@ -191,10 +192,19 @@ class Registry:
             await writer.execute(_SET_LIBRARY_ID, (new,))
         return new
 
+    async def is_empty(self) -> bool:
+        """True if there is no document of any owner."""
+        return not await self._database.read("SELECT 1 FROM documents LIMIT 1")
+
     async def namespaces(self, owner: str, name: str | None = None) -> tuple[Namespace, ...]:
         """Namespaces of an owner by name, or only the one with this name."""
         limit = MAX_NAMESPACES + MAX_PERSONAL_NAMESPACES
         rows = await self._database.read_often(_NAMESPACES, (owner, name, limit))
+        return tuple(namespace_from(row) for row in rows)
+
+    async def all_namespaces(self) -> tuple[Namespace, ...]:
+        """Namespaces of all owners, by id."""
+        rows = await self._database.read(_ALL_NAMESPACES)
         return tuple(namespace_from(row) for row in rows)
 
     async def common(self, owner: str) -> tuple[Namespace, ...]:

@@ -66,7 +66,7 @@ class VectorCache:
         if place in self._held:
             self._held.move_to_end(place)
             return self._held[place]
-        if place in self._too_large or self._max_bytes <= 0:
+        if self.is_too_large(place):
             return None
         if place not in self._reading:
             task = asyncio.create_task(self._read(place, read), name="vectors-read")
@@ -103,6 +103,9 @@ class VectorCache:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._held.clear()
+
+    def is_too_large(self, place: Hashable) -> bool:
+        return place in self._too_large or self._max_bytes <= 0
 
     def fits(self, size_bytes: int) -> bool:
         return size_bytes <= self._max_bytes

@@ -16,13 +16,13 @@ from spade_llm.core.errors import NotFound, Refusal, StorageFailed, Unauthorised
 from spade_llm.rag.contract import Access, Ingested
 from spade_llm.rag.embedding import check_model
 from spade_llm.rag.names import check_source, document_id, parse_address
-from spade_llm.rag.store.chroma_index import (
+from spade_llm.rag.store.index_records import quantize_document
+from spade_llm.rag.store.registry import DocumentRecord
+from spade_llm.rag.store.vector_index import (
     CollectionKey,
     collection_for_model,
     current_collection_key,
 )
-from spade_llm.rag.store.index_records import quantize_document
-from spade_llm.rag.store.registry import DocumentRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from spade_llm.rag.contract import SourceDocument
     from spade_llm.rag.loading.chunking import Passage
     from spade_llm.rag.names import NamespaceAddress
-    from spade_llm.rag.store.chroma_index import ChromaIndex
     from spade_llm.rag.store.grants import NamespaceGrants
     from spade_llm.rag.store.registry import Namespace, Registry
+    from spade_llm.rag.store.vector_index import VectorStorage
     from spade_llm.search.passage_index import KeywordRecord
 
 MAX_GROUP_CHUNKS = 1000
@@ -92,7 +92,7 @@ class DocumentWriter:
     def __init__(
         self,
         registry: Registry,
-        index: ChromaIndex,
+        index: VectorStorage,
         grants: NamespaceGrants,
         sweeping: OrphanCollector,
         *,
@@ -265,7 +265,7 @@ _log = logging.getLogger(__name__)
 class OrphanCollector:
     """Garbage collection of orphaned vectors and collections."""
 
-    def __init__(self, registry: Registry, index: ChromaIndex) -> None:
+    def __init__(self, registry: Registry, index: VectorStorage) -> None:
         self._registry = registry
         self._index = index
         self._in_making: set[CollectionKey] = set()

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from spade_llm.rag.store.chroma_index import ChromaIndex, VectorCollection
+from spade_llm.rag.store.chroma_index import ChromaIndex
 from spade_llm.rag.store.vector_cache import MAX_CACHE_BYTES
+from spade_llm.rag.store.vector_index import VectorCollection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -1,0 +1,299 @@
+"""Library in PostgreSQL: the tables of documents, and the vectors of their passages."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spade_llm.core.database import StoreTables
+from spade_llm.core.errors import StorageFailed
+from spade_llm.rag.store.database import ReadCache
+from spade_llm.rag.store.schema import DOCUMENT_TABLES
+from spade_llm.rag.store.vector_cache import MAX_CACHE_BYTES, VectorCache
+from spade_llm.search.passage_index import PassageVectors
+from spade_llm.search.vectors import quantize_vectors
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from numpy.typing import NDArray
+
+    from spade_llm.core.database import DialectSql
+    from spade_llm.core.postgres import PostgresServer, PostgresTransaction
+    from spade_llm.rag.store.database import LibraryDatabase, Row, SqlValue
+    from spade_llm.rag.store.vector_index import CollectionKey, VectorCollection
+
+WRITE_TIMEOUT_S = 60.0
+"""Deadline of a transaction: a document of 20 MB has some 25 000 passages, which take seconds."""
+CONCURRENT_READS = 4
+"""Number of reads at once, half of the agent's connections. Further ones wait, without a deadline
+of their own: the ingestion of a folder looks up 512 documents together."""
+LOAD_TIMEOUT_S = 2.0
+"""Maximum wait in seconds of a query for vectors to be loaded into RAM."""
+ADD_BATCH = 1000
+"""Number of vectors of one transaction."""
+PAGE_VECTORS = 8192
+"""Number of vectors that are read at once: 3 MB of 384 dimensions."""
+BYTES_BESIDE = 100
+"""Overhead of a vector in RAM in bytes, in addition to one byte per dimension."""
+
+VECTOR_TABLES = StoreTables(
+    name="vectors",
+    what="the vectors of documents",
+    is_named_by_agent=False,
+    schema="""CREATE TABLE IF NOT EXISTS passage_vectors (
+    namespace_id INTEGER NOT NULL,
+    edition INTEGER NOT NULL,
+    chunk_id INTEGER NOT NULL,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (namespace_id, edition, chunk_id)
+) WITHOUT ROWID;""",
+)
+_ADD = """
+    INSERT INTO passage_vectors (namespace_id, edition, chunk_id, vector) VALUES (?, ?, ?, ?)
+    ON CONFLICT (namespace_id, edition, chunk_id) DO UPDATE SET vector = excluded.vector
+"""
+_OF_COLLECTION = "namespace_id = ? AND edition = ?"
+_AMONG = "chunk_id IN (SELECT value FROM json_each(?))"
+_REMOVE = f"DELETE FROM passage_vectors WHERE {_OF_COLLECTION} AND {_AMONG}"
+_DROP = f"DELETE FROM passage_vectors WHERE {_OF_COLLECTION}"
+_COUNT = f"SELECT count(*) FROM passage_vectors WHERE {_OF_COLLECTION}"
+# As two long values instead of rows: the client would make objects of each row.
+_JOINED = """
+    SELECT string_agg(int8send(chunk_id), '' ORDER BY chunk_id),
+        string_agg(vector, '' ORDER BY chunk_id)
+"""
+_PAGE = f"""
+    {_JOINED} FROM (SELECT chunk_id, vector FROM passage_vectors
+        WHERE {_OF_COLLECTION} AND chunk_id > ? ORDER BY chunk_id LIMIT ?) AS page
+"""
+_SOME = f"{_JOINED} FROM passage_vectors WHERE {_OF_COLLECTION} AND {_AMONG}"
+
+_log = logging.getLogger(__name__)
+
+
+class PostgresLibrary:
+    """Tables of a library in PostgreSQL (`LibraryDatabase`). The server is opened before."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._documents = server.database(DOCUMENT_TABLES)
+        self._vectors = server.database(VECTOR_TABLES)
+        self._one_writer = asyncio.Lock()
+        self._readers = asyncio.Semaphore(CONCURRENT_READS)
+        self._cache = ReadCache()
+
+    async def __aenter__(self) -> Self:
+        """Create missing tables. Raises ConfigurationError."""
+        await self._documents.open()
+        await self._vectors.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._vectors.close()
+        await self._documents.close()
+
+    async def read(self, sql: str | DialectSql, values: Sequence[SqlValue] = ()) -> list[Row]:
+        async with self._readers:
+            return await self._documents.execute(sql, *values)
+
+    async def glance(self, sql: str, values: Sequence[SqlValue] = ()) -> list[Row]:
+        """Read a few rows by key, without waiting for other reads: queries have priority."""
+        return await self._documents.execute(sql, *values)
+
+    async def read_often(self, sql: str | DialectSql, values: Sequence[SqlValue] = ()) -> list[Row]:
+        """Read with a cache (`ReadCache`)."""
+        return await self._cache.read(sql, values, self.read)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[_PostgresWriter]:
+        """Run a write transaction, one at a time: changes are then committed in the order of their
+        numbers."""
+        async with self._one_writer:
+            with self._cache.changing():
+                async with self._documents.transaction(timeout_s=WRITE_TIMEOUT_S) as execute:
+                    yield _PostgresWriter(execute)
+                    self._cache.commits()
+
+    async def erase_deleted(self) -> bool:
+        """Remove dead rows (`PostgresDatabase.erase_deleted`). False: autovacuum will do it."""
+        try:
+            await self._documents.erase_deleted()
+        except StorageFailed as error:
+            _log.warning("deleted documents will be vacuumed later: %s", error)
+            return False
+        return True
+
+
+class _PostgresWriter:
+    """Statements of one transaction (`LibraryWriter`)."""
+
+    def __init__(self, execute: PostgresTransaction) -> None:
+        self._execute = execute
+
+    async def execute(self, sql: str, values: Sequence[SqlValue] = ()) -> list[Row]:
+        return await self._execute(sql, *values)
+
+    async def execute_many(self, sql: str, rows: Sequence[Sequence[SqlValue]]) -> None:
+        await self._execute.many(sql, rows)
+
+
+class PostgresVectors:
+    """Vectors in the library's PostgreSQL tables, one byte per dimension (`VectorStorage`).
+
+    Searches are exact and in RAM; collections that do not fit there are read for each query.
+    """
+
+    has_copies = False
+
+    def __init__(self, database: LibraryDatabase, *, held_bytes: int = MAX_CACHE_BYTES) -> None:
+        self._database = database
+        self._cache = VectorCache(max_bytes=held_bytes, patience_s=LOAD_TIMEOUT_S)
+
+    async def close(self) -> None:
+        await self._cache.close()
+
+    def belong_to(self, library: str) -> None:
+        """Nothing: the tables are of one library."""
+
+    async def add(
+        self, shelf: VectorCollection, ids: Sequence[int], vectors: NDArray[np.float32]
+    ) -> None:
+        """Store one row per id; the same id again replaces it."""
+        await self.add_values(shelf, ids, quantize_vectors(vectors)[0])
+        self._cache.added(shelf.place, ids, vectors)
+
+    async def add_values(
+        self, shelf: VectorCollection, ids: Sequence[int], values: NDArray[np.int8]
+    ) -> None:
+        """Store quantized vectors, without those in RAM."""
+        for start in range(0, len(ids), ADD_BATCH):
+            part = slice(start, start + ADD_BATCH)
+            pairs = zip(ids[part], values[part], strict=True)
+            rows = [(shelf.namespace_id, shelf.edition, one, row.tobytes()) for one, row in pairs]
+            async with self._database.transaction() as writer:
+                await writer.execute_many(_ADD, rows)
+
+    def committed(
+        self, place: CollectionKey, ids: Sequence[int], vectors: NDArray[np.float32]
+    ) -> None:
+        """Nothing: vectors are stored before their passages, so that a load finds them."""
+
+    async def warm(self, shelf: VectorCollection) -> None:
+        """Begin to load a collection into RAM, if it fits."""
+        await self._held(shelf)
+
+    async def remove(self, place: CollectionKey, ids: Sequence[int]) -> None:
+        """Remove vectors. Unknown ids are ignored."""
+        if ids:
+            async with self._database.transaction() as writer:
+                await writer.execute(_REMOVE, (*_values(place), list(ids)))
+            # Not before: a load that begins in between would read them again.
+            self._cache.removed(place, ids)
+
+    async def drop(self, place: CollectionKey) -> None:
+        """Remove a collection. An unknown collection is ignored."""
+        async with self._database.transaction() as writer:
+            await writer.execute(_DROP, _values(place))
+        self._cache.dropped(place)
+
+    async def count(self, place: CollectionKey) -> int:
+        """Return the number of vectors in the collection."""
+        ((count,),) = await self._database.read(_COUNT, _values(place))
+        return int(count)
+
+    async def nearest(
+        self,
+        shelf: VectorCollection,
+        vector: NDArray[np.float32],
+        limit: int,
+        *,
+        among: Sequence[int] | None = None,
+    ) -> Mapping[int, float]:
+        """The ids nearest to the vector, of `among` if given, with their cosine, nearest first."""
+        held = await self._held(shelf)
+        if held is not None:
+            return held.nearest(vector, limit, among)
+        if among is not None:
+            return (await self._some(shelf, among)).nearest(vector, limit)
+        found: dict[int, float] = {}
+        async for page in self._pages(shelf):
+            found |= await asyncio.to_thread(page.nearest, vector, limit)
+            best = sorted(found.items(), key=lambda one: (-one[1], one[0]))
+            found = dict(best[:limit])
+        return found
+
+    async def cosines(
+        self, shelf: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
+    ) -> Mapping[int, float]:
+        """Compute the cosine of each id with the vector; ids without a vector are left out."""
+        held = await self._held(shelf) or await self._some(shelf, ids)
+        return held.cosines(vector, ids)
+
+    async def _held(self, shelf: VectorCollection) -> PassageVectors | None:
+        """Collection in RAM; None: it does not fit. Raises StorageFailed: it is not loaded yet."""
+
+        async def read() -> PassageVectors | None:
+            return await self._read(shelf)
+
+        held = await self._cache.of(shelf.place, read)
+        if held is None and not self._cache.is_too_large(shelf.place):
+            raise StorageFailed(f"the vectors of {shelf.namespace!r} are still being loaded")
+        return held
+
+    async def _read(self, shelf: VectorCollection) -> PassageVectors | None:
+        size = await self.count(shelf.place) * (shelf.dimension + BYTES_BESIDE)
+        if not self._cache.fits(size):
+            return None
+        held = PassageVectors()
+        async for ids, values in self._stored(shelf):
+            await asyncio.to_thread(held.put_values, ids, values)
+        return held
+
+    async def _pages(self, shelf: VectorCollection) -> AsyncIterator[PassageVectors]:
+        async for ids, values in self._stored(shelf):
+            page = PassageVectors()
+            page.put_values(ids, values)
+            yield page
+
+    async def _stored(
+        self, shelf: VectorCollection
+    ) -> AsyncIterator[tuple[NDArray[np.int64], NDArray[np.int8]]]:
+        last = 0
+        while True:
+            rows = await self._database.read(_PAGE, (*_values(shelf.place), last, PAGE_VECTORS))
+            ids, values = _unpacked(rows, shelf.dimension)
+            if len(ids):
+                yield ids, values
+                last = int(ids[-1])
+            if len(ids) < PAGE_VECTORS:
+                return
+
+    async def _some(self, shelf: VectorCollection, ids: Sequence[int]) -> PassageVectors:
+        rows = await self._database.read(_SOME, (*_values(shelf.place), list(ids)))
+        some = PassageVectors()
+        some.put_values(*_unpacked(rows, shelf.dimension))
+        return some
+
+
+def _values(place: CollectionKey) -> tuple[int, int]:
+    return place.namespace_id, place.edition
+
+
+def _unpacked(rows: Sequence[Row], dimension: int) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """Ids and vectors of a statement that begins with _JOINED."""
+    ((ids, vectors),) = rows
+    return (
+        np.frombuffer(ids or b"", ">i8").astype(np.int64),
+        np.frombuffer(vectors or b"", np.int8).reshape(-1, dimension),
+    )

@@ -1,0 +1,27 @@
+"""Library at the place of an agent's store: a directory, or PostgreSQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spade_llm.core.postgres import PostgresServer
+from spade_llm.rag import DocumentLibrary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.providers.embedder import Embedder
+    from tests.conftest import PlaceOf
+
+
+def library_at(
+    place_of: PlaceOf, *, embedder: Embedder | None, roots: Sequence[Path] = ()
+) -> DocumentLibrary:
+    """Library that is not opened yet."""
+    place = place_of("data")
+    if isinstance(place, Path):
+        return DocumentLibrary(place, embedder=embedder, roots=roots)
+    assert isinstance(place, PostgresServer)
+    # Nothing is written here.
+    return DocumentLibrary(Path("/nowhere"), embedder=embedder, roots=roots, server=place)
