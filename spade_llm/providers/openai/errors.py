@@ -1,15 +1,15 @@
-"""Error translation: exceptions of the HTTP client and status codes to model errors."""
+"""Error translation: exceptions of the OpenAI SDK and HTTP status codes to model errors."""
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import aiohttp
 import httpx2
+import openai
 
 from spade_llm.core.errors import (
     ContextTooLong,
@@ -23,51 +23,18 @@ from spade_llm.core.errors import (
 from spade_llm.providers.retry import retry_after_s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
 
-
-class HttpStatusError(Exception):
-    """Response with an error status (4xx, 5xx)."""
-
-    def __init__(self, status: int, headers: Mapping[str, str], *, message: str, code: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.headers = headers
-        self.message = message
-        """The server's own words."""
-        self.code = code
-        """The protocol's name of the error; empty if the server gives none."""
-
-    @classmethod
-    def of(cls, response: httpx2.Response, body: bytes) -> Self:
-        """Read an error object of the OpenAI protocol; other bodies are the message."""
-        text = body.decode(errors="replace").strip()
-        try:
-            said = json.loads(text)
-        except ValueError:
-            said = None
-        error = said.get("error", said) if isinstance(said, dict) else None
-        if not isinstance(error, dict):
-            return cls(response.status_code, response.headers, message=text, code="")
-        message, code = error.get("message"), error.get("code")
-        return cls(
-            response.status_code,
-            response.headers,
-            message=message if isinstance(message, str) else text,
-            code="" if code is None else str(code),
-        )
-
-
-CLIENT_ERRORS = (
-    HttpStatusError,
+SDK_ERRORS = (
+    openai.OpenAIError,
     httpx2.HTTPError,
     httpx2.StreamError,
     httpx2.InvalidURL,
     aiohttp.ClientError,
 )
-"""Exceptions of a call: error statuses, and those of the HTTP client, which runs on aiohttp."""
+"""Exceptions of a call through the SDK: its own, and those of its aiohttp client."""
 
 SERVER_MESSAGE_CHARS = 300
 
@@ -104,7 +71,7 @@ class RequestInfo:
 
 
 def translate(error: Exception, request: RequestInfo) -> ModelError:
-    """Our exception for one of CLIENT_ERRORS; the server's own words go to the DEBUG log.
+    """Our exception for one of FOREIGN_ERRORS; the server's own words go to the DEBUG log.
 
     Its message is for the operator: it names the server, and tells a wrong key, an unknown model, a
     refused connection, an unknown host and a rate limit apart. It never has the key.
@@ -132,11 +99,11 @@ def not_json(server: str, content_type: str) -> InvalidModelOutput:
 
 def is_bad_request(error: BaseException | None) -> bool:
     """True if the server disliked the form of the request, rather than being in trouble."""
-    return isinstance(error, HttpStatusError) and error.status in {400, 422}
+    return isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError)
 
 
 def _timed_out(error: Exception, request: RequestInfo) -> ModelError:
-    """Translate a timeout. The SDK's HTTP client (3.54) also reports an unreachable server as
+    """Translate a timeout. The SDK's aiohttp client (3.54) also reports an unreachable server as
     one."""
     cause = _first_cause(error)
     if isinstance(cause, aiohttp.ClientError) and not isinstance(cause, TimeoutError):
@@ -193,8 +160,8 @@ def _undecodable(_: Exception, request: RequestInfo) -> ModelError:
 
 
 def _status(error: Exception, request: RequestInfo) -> ModelError:
-    assert isinstance(error, HttpStatusError)
-    status, pause = error.status, retry_after_s(error.headers)
+    assert isinstance(error, openai.APIStatusError)
+    status, pause = error.status_code, retry_after_s(error.response.headers)
     # OpenAI also answers 429 when the quota is used up, which no pause helps.
     is_limit = status == 429 and error.code != "insufficient_quota"
     if is_limit or (status == 503 and pause is not None):
@@ -206,14 +173,13 @@ def _status(error: Exception, request: RequestInfo) -> ModelError:
         return ModelUnavailable(
             f"{request.server} is in trouble (HTTP {status}).", cause=ModelFailure.SERVER_ERROR
         )
-    return _refused(error, request)
+    return _refused(error, status, request)
 
 
-def _refused(error: HttpStatusError, request: RequestInfo) -> ModelError:
-    status = error.status
+def _refused(error: openai.APIStatusError, status: int, request: RequestInfo) -> ModelError:
     if error.code == "context_length_exceeded" or status == 413 or TOO_LONG.search(error.message):
         return ContextTooLong(f"The prompt does not fit into the model (HTTP {status}).")
-    content_type = error.headers.get("content-type", "")
+    content_type = error.response.headers.get("content-type", "")
     # A web server, or the API's server at another path; an unknown model is answered with JSON.
     is_foreign = status == 404 and "json" not in content_type
     if is_foreign or status == 405 or ("html" in content_type and status not in {401, 403}):
@@ -228,7 +194,10 @@ def _refused(error: HttpStatusError, request: RequestInfo) -> ModelError:
 
 
 TRANSLATIONS: tuple[tuple[type[Exception], Callable[[Exception, RequestInfo], ModelError]], ...] = (
-    (HttpStatusError, _status),
+    # A subclass of APIConnectionError, so it comes first.
+    (openai.APITimeoutError, _timed_out),
+    (openai.APIConnectionError, _disconnected),
+    (openai.APIStatusError, _status),
     (httpx2.TimeoutException, _timed_out),
     (httpx2.DecodingError, _undecodable),
     (httpx2.HTTPError, _disconnected),
