@@ -99,6 +99,7 @@ def test_which_is_asked_with_both_names() -> None:
     assert not fault(asked, "Which one: garage or office?", Group.DELETIONS)
 
 
+@pytest.mark.thorough
 async def test_five_cases_are_played() -> None:
     exchanges = await play(parse(FIVE, Group.STATEMENTS), by_meaning=False)
 

@@ -157,6 +157,7 @@ def test_an_unclear_model_is_refused_with_the_fix(text: str, url: str | None, wh
         (Raw(b"<html>login</html>", "text/html"), ModelFailure.INCOMPATIBLE, "usually /v1"),
     ],
 )
+@pytest.mark.thorough
 async def test_the_causes_of_a_failure_are_told_apart(
     program: Program, answer: Answer, cause: ModelFailure, said: str
 ) -> None:
@@ -180,6 +181,7 @@ async def test_the_causes_of_a_failure_are_told_apart(
         ("http://127.0.0.1:9/v1", ModelFailure.CONNECTION_REFUSED),
     ],
 )
+@pytest.mark.thorough
 async def test_unreachable_servers_are_told_apart(
     program: Program, url: str, cause: ModelFailure
 ) -> None:
@@ -216,6 +218,7 @@ async def test_a_key_file_is_closed_to_others_and_never_shown(program: Program) 
     assert not [text for text in seen if KEY in text]
 
 
+@pytest.mark.thorough
 async def test_a_key_is_named_by_its_variable(program: Program) -> None:
     with_key = replace(program, variables={"MY_KEY": KEY})
     async with running_server(OpenAIServer(api_key=KEY)) as server:
@@ -284,6 +287,7 @@ def test_the_variable_of_a_network_s_key_is_for_the_agents_that_call_the_model(
     assert names == {"assistant": True, "rag": True, "tools": False}
 
 
+@pytest.mark.thorough
 async def test_of_several_assistants_one_is_named(program: Program) -> None:
     second = program.agents / "second"
     second.mkdir()

@@ -101,6 +101,7 @@ async def test_a_model_that_is_missing_is_offered_in_a_terminal(tmp_path: Path) 
     assert server.pulled == [NAME]
 
 
+@pytest.mark.thorough
 async def test_a_refused_offer_and_a_script_change_nothing(tmp_path: Path) -> None:
     server = OllamaServer("llama3:latest", library=[NAME])
     async with running_server(server):
