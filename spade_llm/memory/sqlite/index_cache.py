@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 from spade_llm.core.errors import ModelUnavailable, StorageFailed
 from spade_llm.core.limits import LruDict
 from spade_llm.memory.contract import SearchOutcome
-from spade_llm.memory.sqlite.index_rows import PAGE_ROWS, all_index_rows, index_rows_by_key
+from spade_llm.memory.sqlite.index_rows import all_index_rows, index_rows_by_key
 from spade_llm.memory.sqlite.owner_versions import changes_since, owner_version
 from spade_llm.memory.sqlite.rows import to_microseconds
 from spade_llm.search.memory_index import OwnerIndex
@@ -508,7 +508,8 @@ def _load_index(
     index = OwnerIndex()
     for rows in all_index_rows(transaction, owner, model=model, now=now):
         put_rows(index, rows)
-    if len(index) > PAGE_ROWS:
+    # A few segments, one for each page, are searched as fast as a single one.
+    if index.needs_merge:
         # Made, run and put in place at once: the index is not shared yet.
         index.merge_job()()()
     return index, version
