@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -152,7 +152,6 @@ async def rag(part: Part) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def assistant(part: Part) -> AsyncIterator[None]:
-    from bench.embedder import local_embedder
     from spade_llm.agents import LLMAgent, Services
     from spade_llm.context import WindowSizeContext
     from spade_llm.providers import LLMProvider
@@ -162,15 +161,14 @@ async def assistant(part: Part) -> AsyncIterator[None]:
     services = Services(memory=MEMORY, rag=RAG, tools=(TOOLS,))
     limits = ModelLimits(max_concurrency=part.most_calls) if part.most_calls else None
     model = LLMProvider.create_vllm(MODEL, base_url=part.model_url, limits=limits)
-    vectors = local_embedder(account.data) if part.has_services else nullcontext()
-    async with model as provider, vectors as embedder:
+    async with model as provider:
+        # No embedder: `[context] vectors` is off by default.
         agent = LLMAgent(
             account.jid,
             account.password,
             provider,
             WindowSizeContext(max_messages=20),
             services=services if part.has_services else None,
-            embedder=embedder,
             options=part.options,
         )
         async with running(agent):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.account import Account
 from bench.row import check
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ READY_S = 60.0
 STOP_S = 20.0
 OWN = ("SPADE_LLM_", "OPENAI_", "PYTHONDONTWRITEBYTECODE")
 """What a variable of ours begins with; an installed package has its bytecode."""
+PROSODY = "/bin/prosody"
+LOGIN = re.compile(r"your login +(\S+), password (\S+), host \S+, port (\d+), CA (.+)")
 AGENT = re.compile(r"/(\w+)/agent\.toml")
 
 
@@ -34,25 +37,44 @@ class Up:
     lines: tuple[str, ...]
     data: Path
 
-    def resident_mb(self) -> Mapping[str, float]:
-        """Of `up` itself, and by its name of each agent that is a process of its own."""
-        found = {"up": _resident_mb(self.pid)}
+    @property
+    def pids(self) -> Mapping[str, int]:
+        """`up` itself, Prosody, and by its name each agent that is a process of its own."""
+        found = {"up": self.pid}
         for entry in Path("/proc").iterdir():
             command = _command_of(entry)
-            if str(self.data) in command and (agent := AGENT.search(command)):
-                found[agent[1]] = _resident_mb(int(entry.name))
+            if str(self.data) not in command or entry.name == str(self.pid):
+                continue
+            if agent := AGENT.search(command):
+                found[agent[1]] = int(entry.name)
+            elif PROSODY in command:
+                found["prosody"] = int(entry.name)
         return found
+
+    def resident_mb(self) -> Mapping[str, float]:
+        """Of `up` itself, and by its name of each agent that is a process of its own."""
+        return {name: _resident_mb(pid) for name, pid in self.pids.items() if name != "prosody"}
+
+    def person(self) -> Account:
+        """The login that it prints for its person."""
+        (login,) = (found for line in self.lines if (found := LOGIN.match(line)))
+        jid, password, port, ca_path = login.groups()
+        return Account(
+            jid=jid, password=password, port=int(port), ca_path=Path(ca_path), data=self.data
+        )
 
 
 @asynccontextmanager
-async def up(folder: Path, *arguments: str) -> AsyncIterator[Up]:
+async def up(
+    folder: Path, *arguments: str, variables: Mapping[str, str] | None = None
+) -> AsyncIterator[Up]:
     """From its start to its ready line, and to its end in order. Raises WrongAnswer."""
     data, began = folder / "data", time.perf_counter()
     process = await asyncio.create_subprocess_exec(
         *_command("up", data, "--no-chat", "--no-download", *arguments),
         stdin=DEVNULL,
         stdout=PIPE,
-        env={**person_environment(), "HOME": str(folder)},
+        env={**person_environment(), "HOME": str(folder), **(variables or {})},
     )
     try:
         assert process.stdout is not None
@@ -70,13 +92,18 @@ async def up(folder: Path, *arguments: str) -> AsyncIterator[Up]:
 
 async def ask(folder: Path, text: str) -> str:
     """What the assistant of the `up` in this folder says."""
+    return await command(folder, "ask", text)
+
+
+async def command(folder: Path, *words: str) -> str:
+    """What another command prints while this `up` runs. Raises WrongAnswer."""
     process = await asyncio.create_subprocess_exec(
-        *_command("ask", folder / "data", text),
+        *_command(words[0], folder / "data", *words[1:]),
         stdout=PIPE,
         env={**person_environment(), "HOME": str(folder)},
     )
     said, _ = await process.communicate()
-    check(process.returncode == 0, f"`ask` ended with {process.returncode}")
+    check(process.returncode == 0, f"`{words[0]}` ended with {process.returncode}")
     return said.decode()
 
 
@@ -96,8 +123,8 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-def _command(command: str, data: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "spade_llm.cli", command, "--data", str(data), *arguments]
+def _command(word: str, data: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "spade_llm.cli", word, *arguments, "--data", str(data)]
 
 
 def _resident_mb(pid: int) -> float:
