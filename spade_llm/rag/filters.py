@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.rag.store.schema import fact_text
+from spade_llm.rag.store.schema import MAX_KEY_CHARS, fact_text
 from spade_llm.search.terms import content_hash
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Where = Mapping[str, Scalar]
 
 MAX_CONDITIONS = 16
-MAX_KEY_CHARS, MAX_VALUE_CHARS = 256, 1024
+MAX_VALUE_CHARS = 1024
 
 _DOCUMENT_CONDITIONS = {"source": "source = ?", "document": "uid = ?"}
 _CHUNK_KEYS = ("heading", "page")

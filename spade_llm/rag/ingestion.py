@@ -24,14 +24,14 @@ from spade_llm.rag.store.writer import PreparedDocument
 from spade_llm.search.passage_index import make_keyword_record
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from typing import TypeVar
 
     import numpy as np
     from numpy.typing import NDArray
 
     from spade_llm.providers.embedder import Embedder
-    from spade_llm.rag.contract import OnProgress, SourceDocument
+    from spade_llm.rag.contract import OnProgress, Scalar, SourceDocument
     from spade_llm.rag.embedding import SharedBatches
     from spade_llm.rag.loading.chunking import Passage, Splitting
     from spade_llm.rag.loading.loader import FoundFile, Loader
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 MAX_METADATA_CHARS = 10_000
+MAX_SOURCE_BYTES = 2000
+"""Longer ones do not fit into an index of PostgreSQL (2704 bytes)."""
 INLINE_CHARS = 20_000
 """Maximum length of a text that is split in the thread of the event loop, in a millisecond."""
 
@@ -138,22 +140,30 @@ def _check_document(document: SourceDocument) -> None:
     if len(document.text) > MAX_FILE_BYTES:
         raise InvalidArguments(f"text is longer than {MAX_FILE_BYTES} characters")
     try:
-        size = len(document.text.encode()) + len(document.source.encode())
+        source_bytes = len(document.source.encode())
+        size = len(document.text.encode()) + source_bytes
+        json.dumps(dict(document.metadata), ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise InvalidArguments("text or source contains a lone surrogate") from error
+        raise InvalidArguments("text, source or metadata contains a lone surrogate") from error
+    if source_bytes > MAX_SOURCE_BYTES:
+        raise InvalidArguments(f"source is larger than {MAX_SOURCE_BYTES} bytes")
     if size > MAX_FILE_BYTES:
         raise InvalidArguments(f"text is larger than {MAX_FILE_BYTES} bytes")
     # Pages are looked up by bisection, which needs sorted offsets.
     bounds = (0, *document.page_starts, len(document.text))
     if any(start > following for start, following in pairwise(bounds)):
         raise InvalidArguments("page_starts must rise, from 0 up to the length of text")
-    for key, value in document.metadata.items():
+    _check_metadata(document.metadata)
+
+
+def _check_metadata(metadata: Mapping[str, Scalar]) -> None:
+    for key, value in metadata.items():
         # JSON has neither NaN nor infinity, and SQLite's integers have 64 bits.
         is_bad_float = isinstance(value, float) and not math.isfinite(value)
         is_bad_int = isinstance(value, int) and not -(2**63) <= value < 2**63
         if is_bad_float or is_bad_int:
             raise InvalidArguments(f"metadata {key[:80]!r} must be a finite number of 64 bits")
-    if len(json.dumps(dict(document.metadata))) > MAX_METADATA_CHARS:
+    if len(json.dumps(dict(metadata))) > MAX_METADATA_CHARS:
         raise InvalidArguments(f"metadata is larger than {MAX_METADATA_CHARS} characters")
 
 

@@ -133,6 +133,8 @@ SELECT_TEXTS = """
 
 
 INSERT_METADATA = "INSERT INTO document_facts (document_id, key, value) VALUES (?, ?, ?)"
+MAX_KEY_CHARS = 256
+"""Maximum length of a key that filters can name."""
 MAX_FACT_CHARS = 200
 """Longer values are stored as their hash: an index of PostgreSQL takes 2700 bytes."""
 
@@ -268,8 +270,12 @@ _VERSION_2_INDEXES = """
 
 
 def metadata_rows(document: int, metadata: Mapping[str, Scalar]) -> Sequence[tuple[int, str, str]]:
-    """Build the rows for INSERT_METADATA."""
-    return [(document, key, fact_text(value)) for key, value in metadata.items()]
+    """Build the rows for INSERT_METADATA, without keys that no filter can name."""
+    return [
+        (document, key, fact_text(value))
+        for key, value in metadata.items()
+        if len(key) <= MAX_KEY_CHARS
+    ]
 
 
 def fact_text(value: Scalar) -> str:
