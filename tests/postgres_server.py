@@ -152,6 +152,17 @@ class PostgresProcess:
             else:
                 return
 
+    def processor_s(self) -> float:
+        """Processor time of the server's living processes."""
+        processes = [Path(f"/proc/{one}/schedstat") for one in self._processes()]
+        return sum(int(one.read_text().split()[0]) for one in processes if one.exists()) / 1e9
+
+    def _processes(self) -> list[int]:
+        assert self._process is not None
+        pid = self._process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [pid, *map(int, children)]
+
     def kill(self) -> None:
         """Kill the server and its backends at once (kill -9), as a power cut would."""
         assert self._process is not None
@@ -162,11 +173,8 @@ class PostgresProcess:
 
     def signal(self, number: signal.Signals) -> None:
         """Signal the server and its backends."""
-        assert self._process is not None
-        pid = self._process.pid
         # Backends have sessions of their own: a signal to the process group does not reach them.
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        for one in (pid, *map(int, children)):
+        for one in self._processes():
             with suppress(ProcessLookupError):
                 os.kill(one, number)
 
