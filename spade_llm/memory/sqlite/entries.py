@@ -45,10 +45,13 @@ SELECT_LAST_SEQ = "SELECT coalesce(max(seq), 0) FROM entry"
 # The plus: by number, not by what leads to all rows of the owner.
 SELECT_ADDED = "SELECT seq FROM entry WHERE seq > :last AND +owner = :owner"
 
+# In one statement: each is a round trip to a server.
 SELECT_EXISTING = """
-    SELECT seq FROM entry WHERE owner = :owner AND id = :id
-    UNION ALL SELECT seq FROM entry_key JOIN entry ON seq = entry
-    WHERE owner = :owner AND key_id = :id
+    SELECT number, coalesce(
+        (SELECT seq FROM entry WHERE entry.owner = number AND entry.id = :id),
+        (SELECT seq FROM entry_key JOIN entry ON seq = entry
+            WHERE entry.owner = number AND key_id = :id))
+    FROM owner WHERE jid = :jid
 """
 
 # The hash finds candidates by an index; it ignores spaces and may collide, so content is compared.
@@ -132,9 +135,9 @@ def add_entry(
 
     An id that was written before returns the entry that it led to.
     """
-    owned = {**row, "owner": owner_number(transaction, owner)}
     # First of all: a request that comes twice must not strengthen what it stored itself.
-    seq = _existing_entry(transaction, owned)
+    number, seq = _existing_entry(transaction, owner, row["id"])
+    owned = {**row, "owner": number}
     if seq is None:
         seq = _reinforce_entry(transaction, owned) if merge else None
         if seq is None and merge:
@@ -157,7 +160,7 @@ def existing_row(
     transaction: Transaction, owner: str, row: Mapping[str, SqlValue]
 ) -> SqlRow | None:
     """ENTRY_COLUMNS of the entry that this id led to, if it was written before."""
-    seq = _existing_entry(transaction, {**row, "owner": owner_number(transaction, owner)})
+    _, seq = _existing_entry(transaction, owner, row["id"])
     return None if seq is None else transaction.first(SELECT_BY_SEQ, {"owner": owner, "seq": seq})
 
 
@@ -174,10 +177,10 @@ def add_entries(
     transaction.mark_changed(owner, [entry_key(seq) for (seq,) in added])
 
 
-def _existing_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> int | None:
-    """Number of the entry that this id led to, if it was written before."""
-    found = transaction.first(SELECT_EXISTING, owned)
-    return None if found is None else int(found[0])
+def _existing_entry(transaction: Transaction, owner: str, id: SqlValue) -> tuple[int, int | None]:
+    """Number of the owner, and of the entry that this id led to, if it was written before."""
+    found = transaction.first(SELECT_EXISTING, {"jid": owner, "id": id})
+    return (owner_number(transaction, owner), None) if found is None else (found[0], found[1])
 
 
 def _reinforce_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> int | None:

@@ -25,7 +25,9 @@ _REWRITES = (
     # Hints for SQLite's planner.
     (r" INDEXED BY \w+", ""),
     (r"\bCROSS JOIN\b", "JOIN"),
-    (r"(?<=[\s(])\+(?=[a-z])", ""),
+    # Conditions that lead to too many rows: no index is used for an expression.
+    (r"(?<=[\s(])\+((?:\w+\.)?owner)\b", r"(\1 + 0)"),
+    (r"(?<=[\s(])\+((?:\w+\.)?subject)\b", r"(\1 || '')"),
     (r"\bIS (:\w+)", r"IS NOT DISTINCT FROM \1"),
     (r"\bmax\(([^(),]+),", r"greatest(\1,"),
     (r"\binstr\(", "strpos("),

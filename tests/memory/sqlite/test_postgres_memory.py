@@ -17,7 +17,7 @@ from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.memory import MemoryDraft, PostgresMemoryBackend, SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryChange, SearchResult
-from spade_llm.memory.sqlite import owner_versions, postgres_connection
+from spade_llm.memory.sqlite import owner_versions, postgres_connection, queries
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode, SortBy
 from tests.memory.contract import NOON, hits, said
 from tests.rag.bag_of_words import BagOfWords
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.memory import OwnedMemory
-    from spade_llm.memory.sqlite.connection import SqlRow, Transaction
+    from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
     from tests.postgres_server import PostgresProcess
 
 OWNER, OTHER = "assistant@localhost", "someone.else@localhost"
@@ -300,6 +300,19 @@ async def test_two_processes_that_write_the_same_at_once_store_it_once(
         )
 
         assert (await stores[0].list()).total == 20
+
+
+@pytest.mark.thorough
+async def test_rows_of_a_search_are_read_by_their_numbers_and_not_by_their_owner(
+    postgres: PostgresProcess,
+) -> None:
+    which: dict[str, SqlValue] = {"owner": OWNER, "now": 0, "entries": "[1, 2]"}
+    async with process(postgres, "memory-plans@example.org") as backend:
+        drafts = [MemoryDraft(content=f"apple {number}") for number in range(1000)]
+        await backend.for_owner(OWNER).add_many(drafts)
+        plan = await backend.read(lambda tx: tx.all(f"EXPLAIN {queries.SELECT_BY_KEYS}", which))
+
+    assert "entry_pkey" in str(plan)
 
 
 @pytest.mark.thorough
