@@ -88,8 +88,8 @@ def _check_replicas(spec: DeploymentSpec, cli_context: CliContext, count: int) -
         raise ConfigurationError(f"--replicas: {count} is not 1 to {MAX_REPLICAS}")
     if spec.settings.kind != "assistant":
         raise ConfigurationError(
-            f"{spec.path}: replicas: only assistants can share their state; that of"
-            f' kind = "{spec.settings.kind}" is in files of one process'
+            f"{spec.path}: replicas: only assistants run as several processes, and not"
+            f' kind = "{spec.settings.kind}": remove the option'
         )
     if spec.settings.human:
         raise ConfigurationError(

@@ -205,7 +205,7 @@ class ProcessSupervisor:
         finally:
             failing.cancel()
             starting.cancel()
-            await asyncio.wait((starting, failing))
+            await asyncio.gather(starting, failing, return_exceptions=True)
         self.finish_startup()
 
     async def wait_failed(self) -> str:

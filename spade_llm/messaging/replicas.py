@@ -338,8 +338,20 @@ class ReplicaSet:
         assert self.work is not None
         members = tuple(sorted(one.name for one in living if not one.is_leaving))
 
+        # Processes that were restarted before this one saw that they were gone: what came in
+        # between they have not received, and the others distribute it among themselves.
+        tokens = {one.name: one.token for one in self._known}
+        restarted = {one.name for one in living if tokens.get(one.name, one.token) != one.token}
+        heirs = [name for name in members if name not in restarted]
+
         def will_own(key: str) -> bool:
             return rendezvous_owner(key, members) == self.name
+
+        def will_take(key: str) -> bool:
+            owner = rendezvous_owner(key, members)
+            if owner in restarted and heirs:
+                owner = rendezvous_owner(key, heirs)
+            return owner == self.name
 
         if living != self._known:
             names = ", ".join(
@@ -350,11 +362,21 @@ class ReplicaSet:
         orphans = [one for one in await self.log.orphans() if will_own(one.message.owner)]
         await self.log.take_unsent(will_own)
         busy = {key for key in await self.log.busy_elsewhere() if will_own(key)}
-        served = await self._served(will_own)
+        served = await self._served(will_take)
         # Without a wait until the end: what comes next must stand behind what is taken here.
         changed, self._known, self._members = members != self._members, living, members
         self._busy = busy
-        held = self._pop_held(lambda one: will_own(one.key) and one.key not in busy, served)
+        held = self._pop_held(lambda one: will_take(one.key) and one.key not in busy, served)
+        self._take_over(orphans, held)
+        if changed:
+            for tell in self.on_change:
+                tell()
+        self._has_joined.set()
+        await self.work.resend()
+
+    def _take_over(self, orphans: list[OrphanedRequest], held: list[_Held]) -> None:
+        """Serve what others left, in the order of arrival."""
+        assert self.work is not None
         known = {one.request for one in held}
         left: list[tuple[float, OrphanedRequest | _Held]] = [(one.at, one) for one in held]
         left += [
@@ -368,11 +390,6 @@ class ReplicaSet:
                 self.work.take_held(one.item)
             else:
                 self.work.take_up(one)
-        if changed:
-            for tell in self.on_change:
-                tell()
-        self._has_joined.set()
-        await self.work.resend()
 
     async def _release(self, still_busy: set[str]) -> None:
         """Answer what waited for a request at another replica."""

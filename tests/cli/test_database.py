@@ -105,7 +105,7 @@ async def test_usage_and_doctor_read_the_database(
     ("arguments", "kind", "more", "reason"),
     [
         (["--replicas", "2"], "assistant", "", "set [storage] database_url"),
-        (["--replicas", "2"], "memory", "", 'that of kind = "memory" is in files'),
+        (["--replicas", "2"], "memory", "", 'not kind = "memory"'),
         (["--replicas", "99"], "assistant", "", "99 is not 1 to 16"),
         ([], "memory", "[storage]\nreplicas = 2\n", "takes no storage.replicas"),
         ([], "assistant", "[storage]\nreplicas = 2\n", "set [storage] database_url"),

@@ -202,6 +202,26 @@ async def test_what_a_dead_replica_left_is_taken_over_in_its_order(
 
 
 @pytest.mark.thorough
+async def test_messages_to_a_replica_that_is_back_before_others_miss_it_are_answered(
+    postgres: PostgresProcess,
+) -> None:
+    async with replicas(postgres, "restarted", "a", "b") as (a, b):
+        person = person_of(a)
+        b.replica.hold(person, (f"{person}/phone", "1"), "while it was away")
+        assert b.replica._beating is not None
+        b.replica._beating.cancel()
+        await a.crash()
+        again = await start(postgres, "restarted", "a")
+        try:
+            b.replica._beating = asyncio.create_task(b.replica._beat_for_ever())
+            await until(lambda: b.work.taken == ["while it was away"])
+
+            assert again.work.taken == []
+        finally:
+            await again.stack.aclose()
+
+
+@pytest.mark.thorough
 async def test_a_replica_that_was_taken_for_dead_sends_nothing(postgres: PostgresProcess) -> None:
     async with replicas(postgres, "fence", "a", "b") as (a, b):
         asked = chat("hi", sender=person_of(a), id="1")

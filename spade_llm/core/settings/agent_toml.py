@@ -410,7 +410,7 @@ class AgentSettings(Table):
                 raise ValueError(f'kind = "{self.kind}" takes no storage.{key}')
         if self.storage.replicas and self.kind != "assistant":
             raise ValueError(
-                f'kind = "{self.kind}" takes no storage.replicas: its data is in files'
+                f'kind = "{self.kind}" takes no storage.replicas: only assistants are replicas'
             )
         if self.storage.replicas and self.human:
             raise ValueError("storage.replicas: questions to people ([human]) are of one process")
