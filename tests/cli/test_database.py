@@ -64,6 +64,14 @@ def test_only_a_rag_agent_has_a_vector_server(tmp_path: Path) -> None:
         load_agent(path)
 
 
+def test_only_a_memory_agent_has_memories(tmp_path: Path) -> None:
+    path = tmp_path / "agent.toml"
+    path.write_text('kind = "tools"\njid = "t"\n[storage]\nmemories = "files"\n')
+
+    with pytest.raises(ConfigurationError, match=r"takes no storage\.memories"):
+        load_agent(path)
+
+
 async def test_a_database_that_does_not_answer_is_a_failure_that_names_the_setting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

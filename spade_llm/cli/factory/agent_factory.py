@@ -271,7 +271,7 @@ async def _memory(
         learns=spec.settings.learning.enabled,
         learning_model=_open_model(choice, stack) if choice else None,
         reflection=_reflection_limits(spec) if choice else None,
-        uses_file=spec.settings.storage.memories == "file",
+        uses_file=spec.settings.storage.memories == "files",
         options=_options(spec, factory),
     )
 

@@ -173,8 +173,8 @@ class StorageTable(Table):
     database_url: Name | None = Field(default=None, repr=False)
     """`postgresql://USER:PASSWORD@HOST:PORT/DATABASE`: PostgreSQL for the small databases,
     memories and documents. Default: --database."""
-    memories: Literal["database", "file"] = "database"
-    """memory: `file` keeps the memories in memory.db although there is a database."""
+    memories: Literal["database", "files"] = "database"
+    """memory: `files` keeps the memories in memory.db although there is a database."""
     replicas: int | None = Field(default=None, ge=1, le=MAX_REPLICAS)
     """assistant: every process of this agent is a replica, of which `spade-llm run` starts so many;
     they share the database. Default: --replicas, else one process that is none."""
@@ -405,8 +405,9 @@ class AgentSettings(Table):
         idle = self.model_fields_set - _KEYS_OF_ALL - _KEYS_OF_KIND.get(self.kind, set())
         if idle:
             raise ValueError(f'kind = "{self.kind}" takes no {", ".join(sorted(idle))}')
-        for key in ("chroma_url", "documents"):
-            if key in self.storage.model_fields_set and self.kind != "rag":
+        kinds = {"chroma_url": "rag", "documents": "rag", "memories": "memory"}
+        for key, kind in kinds.items():
+            if key in self.storage.model_fields_set and self.kind != kind:
                 raise ValueError(f'kind = "{self.kind}" takes no storage.{key}')
         if self.storage.replicas and self.kind != "assistant":
             raise ValueError(

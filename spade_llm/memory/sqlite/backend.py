@@ -317,7 +317,7 @@ class PostgresMemoryBackend(DatabaseMemoryBackend):
             raise ConfigurationError(
                 f"{str(path)!r} holds memories, and {self._place.name} none: copy them with"
                 " `spade-llm storage move --to database`, or keep using the file with"
-                ' `memories = "file"` in [storage] of its agent.toml, or rename the file to begin'
+                ' `memories = "files"` in [storage] of its agent.toml, or rename the file to begin'
                 " without them"
             )
         logger.warning(
