@@ -174,6 +174,13 @@ _MOVES = LazyPattern(
     _I,
 )
 """Another value is chosen."""
+_INSTEAD = LazyPattern(r"\b(?:instead|in the end|al final|en su lugar)\b", _I)
+_DONE_TO = LazyPattern(
+    r"^they(?:['’]ve| have)? \w+ (?:me|us)\b|^(?:i|we)(?:['’]ve| have| was| were)? (?:been|got) \w+ed\b"
+    r"|^(?:me|nos) (?:han\b|\w+ron\b)",
+    _I,
+)
+"""Something is done to the speaker by others."""
 _GROWS = LazyPattern(
     r"\b(?:turned|(?:went|gone|go|dropped|been) (?:up|down)|(?:up|down) to|cumpl\w+|subid\w+"
     r"|bajad\w+)\b",
@@ -493,7 +500,7 @@ def restated(
             return found
     is_short = len(text.split()) <= MAX_FRAGMENT_WORDS
     is_bare = is_short and (not said - general() or bool(_BY_SPEAKER.match(text)))
-    if not is_change or not (_PRONOUN.match(text) or is_bare):
+    if not (is_change or _DONE_TO.search(text)) or not (_PRONOUN.match(text) or is_bare):
         return None
     for one in reversed(known[-MAX_BACK:]):
         if types.keys() & values_in_place_of(bare, types, one).keys() and _may_restate(
@@ -509,7 +516,10 @@ def _may_restate(text: str, types: Spans, earlier: str) -> bool:
     if not _BY_SPEAKER.match(text):
         return True
     relations = features(text).topic & EXCLUSIVE
-    moves, is_by_speaker = bool(_MOVES.search(text)), bool(_BY_SPEAKER.match(earlier))
+    moves, is_by_speaker = (
+        bool(_MOVES.search(text) or _INSTEAD.search(text)),
+        bool(_BY_SPEAKER.match(earlier)),
+    )
     if types and not types.keys() & {ValueType.NAME, ValueType.HANDLE}:
         return moves or (is_by_speaker and bool(_GROWS.search(text)))
     if features(earlier).beings or not (is_by_speaker or _OWNED.match(earlier)):

@@ -337,7 +337,7 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     elif pronoun:
         noun = antecedent(pronoun["pronoun"], known, text)[0]
     elif _THIRD_VERB.match(text) and not _IMPERSONAL.match(text):
-        latest = reversed(known[-MAX_BACK:])
+        latest = sorted(reversed(known[-MAX_BACK:]), key=lambda one: _likeness(text, one))[::-1]
         first = ((one, told) for told in latest for one in noun_phrases(told)[:1])
         noun = next((_with_name(one.text, told) for one, told in first if one.is_being), "")
     else:

@@ -195,7 +195,9 @@ def replaces(new: Statement, old: str) -> bool:
         subjects = (said.subject & said.beings - COUPLE for said in (one, other))
         # What was mended need not be what was broken.
         shared = one.topic & other.topic - {"break", "breakdown", "lose", "steal", "lend", "owe"}
-        is_about_it = bool(other.concepts & _OF_SUBJECT or shared)
+        names = (said.values_of(ValueType.NAME) or frozenset() for said in (one, other))
+        is_named = bool(frozenset.intersection(*names))
+        is_about_it = is_named or bool(other.concepts & _OF_SUBJECT or shared)
         return len(set(subjects)) == 1 and not is_of_job and is_about_it
     if one.is_ended and is_end_of_another(new.text, old):
         return False

@@ -50,6 +50,12 @@ _PLACE = LazyPattern(
     r"|encima|sobre|al lado|junto al?|cerca) (?:del? |al? )?(?:the|my|our|an?|el|la|los|las|mi)\b",
     _I,
 )
+_IS_THERE = LazyPattern(
+    r"(?:['’]s| is| are| lives?| hangs?| es| son| est[aá]n?| la \w+)(?: now| still)? "
+    r"(?:in|at|on|under|behind|inside|next|by|above|below|en|debajo|detr[aá]s|dentro|encima|junto)\b",
+    _I,
+)
+"""Tells where a thing is: it is at one place at a time."""
 _CLASSES = frozenset({
     "drink", "instrument", "pet", "profession", "religion", "school", "sport", "subject",
     "transport",
@@ -100,7 +106,8 @@ def in_same_slot(
 def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
     """`Choir's at mine from this month` after `the choir meets at Ann's`: both tell the same kind
     of thing of one subject, and the clause has a mark of change."""
-    subject = leading_noun(text) if is_changed(text) or _FROM_NOW.search(text) else None
+    is_change = is_changed(text) or bool(_FROM_NOW.search(text))
+    subject = leading_noun(text) if is_change or _IS_THERE.search(text) else None
     named = concepts_of(subject.text) - light() if subject else frozenset()
     if not subject or not named:
         return None
@@ -109,13 +116,19 @@ def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
         other = next((each for each in noun_phrases(one) if named <= concepts_of(each.text)), None)
         if not other or is_denial(one) or features(one).beings != features(text).beings:
             continue
-        if found := _with_types_of(said, one):
+        if is_change and (found := _with_types_of(said, one)):
             return found
         before = one[other.start + len(other.text) :]
+        if not is_change and (subject.is_being or _names(said) != _names(before)):
+            continue
         if _complement(said) & _complement(before):
             text = one[: len(one) - len(before)] + said if other.start == 0 else text
             return Statement(text=text[:1].upper() + text[1:], is_change=True, replaced=one)
     return None
+
+
+def _names(text: str) -> bool:
+    return ValueType.NAME in typed_values(text)
 
 
 def _complement(text: str) -> frozenset[str]:

@@ -109,9 +109,9 @@ _IS_SO = LazyPattern(
 _OF_PLACE = LazyPattern(r"\s(?:at|from|of|del?|en) (?-i:[A-Z])")
 _SUCCEEDS = LazyPattern(
     rf"{_NOW_WORDS}|^(?:(?:i|we)(?:['’]ve)? )?(?:bought|got|joined|started|signed|took"
-    rf"|taken|found|am|use"
+    rf"|taken|found|am|use|booked|chose|went with"
     r"|drive|have"
-    r"|(?:me |nos )?(?:he|hemos) (?:comprado|pillado|apuntado|cogido|empezado)|compr[eé]|compramos"
+    r"|(?:me |nos )?(?:he|hemos) (?:comprado|pillado|apuntado|cogido|empezado|reservado)|compr[eé]|compramos|cogimos|me fui"
     r"|estoy|voy|uso|tengo)\b|^(?:it|they|i|we)['’](?:s|re|m)\b|^(?:es|son)\b",
     _I,
 )
@@ -275,7 +275,8 @@ def named_before(text: str, before: str, every: Sequence[str]) -> Statement | No
 
 def _of_two_parts(first: str, rest: str, earlier: str, is_instead: bool) -> Statement | None:
     bare = _SUCCEEDS.sub(" ", rest)
-    if is_instead and (found := with_typed_value(earlier, first, bare)):
+    gone = _gone(first, earlier) if _SUCCEEDS.search(rest) else ""
+    if (is_instead or gone) and (found := with_typed_value(earlier, f"{first} {gone}", bare)):
         return found
     named = concepts_of(first) & features(earlier).concepts - general() - light()
     is_of_other = features(earlier).beings - features(first).beings
@@ -286,6 +287,14 @@ def _of_two_parts(first: str, rest: str, earlier: str, is_instead: bool) -> Stat
         own = concepts_of(outside(bare, types)) - general() - light() - features(earlier).concepts
         return None if own else with_types(earlier, bare, types)
     return _with_new(rest, earlier, first)
+
+
+def _gone(text: str, earlier: str) -> str:
+    """The name in an earlier statement with which a clause begins: `the Jazz failed its test` after
+    `I drive a Honda Jazz`."""
+    begin = value_key(" ".join(text.split()[:2]))
+    names = (earlier[slice(*one)] for one in typed_values(earlier).get(ValueType.NAME, ()))
+    return next((one for one in names if value_key(one) & begin), "")
 
 
 def substituted(

@@ -310,8 +310,8 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
     ValueType.TIME: re.compile(
         rf"\b(?:\d{{1,2}}[:.]\d\d(?: ?[ap]\.?m\b\.?| ?h)?|\d{{1,2}} ?(?:[ap]\.?m\b\.?|h\b"
         rf"|o['’]clock)"
-        rf"|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?!\w)|half past \w+|noon|midnight"
-        rf"|a las? (?:\d{{1,2}}|{_NUMBER_WORDS})(?: y media| y cuarto)?)",
+        rf"|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?!\w)|half (?:past )?(?:\d{{1,2}}|{_NUMBER_WORDS})\b|noon|midnight"
+        rf"|a la (?:1\b|una)|a las (?:\d{{1,2}}|{_NUMBER_WORDS})(?: y media| y cuarto)?)",
         re.IGNORECASE,
     ),
     ValueType.COLOUR: re.compile(rf"\b(?:(?:dark|light) )?(?:{_COLOURS})\b", re.IGNORECASE),
