@@ -11,6 +11,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import ClauseKind, is_statement
 from spade_llm.understanding.features import features, is_changed, is_denial
+from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import COPULA, EXCLUSIVE, STEM_CHARS, Statement, replaces
 from spade_llm.understanding.vocabulary import (
     MONTHS,
@@ -20,6 +21,7 @@ from spade_llm.understanding.vocabulary import (
     is_concept,
     is_function_word,
     kin,
+    light,
     typed_values,
     values_of_part,
 )
@@ -130,7 +132,7 @@ _CHANGE_WORDS = LazyPattern(
     r"(?:(?:had|have|need|want) to )?(?:mov(?:e|ed|ing)|chang\w+|switch\w*|reschedul\w+|postpon\w+"
     r"|push\w*|swapp\w*|brought|put|shift\w*|delay\w*|rais\w+|increas\w+|reduc\w+|dropp?\w*|bump\w*|gone"
     r"|went"
-    r"|goes|turn\w+|made|cut)\b"
+    r"|goes|turn\w+|made|cut|started|began)\b"
     r"(?: (?:back|forward|up|down|over|on))*"
     r"|\b(?:now|actually|instead|ahora|ya|up|down|new|nuev[oa]s?|already|resulta|turns out)\b"
     r"|\b(?:(?:ha|han|he|hemos|haya|acaban? de|acabamos de|tuve que|tuvimos que) )?"
@@ -150,7 +152,8 @@ _VERB = LazyPattern(
     r"\b(?:i|we|they|he|she|has|have|had|can|could|will|was|were|been|['’]ve) "
     r"(?:(?:only|just|now|been|got|already|be) )*(?P<en>[a-z]{3,})"
     r"|\b(?P<past>\w{3,}(?:ed|é|ó|aron|ieron|amos|imos))\b"
-    r"|\b(?:he|ha|han|hemos|me|nos|se) (?P<es>[a-záéíóúñ]{3,})(?=\s)",
+    r"|\b(?:(?:me|nos|se) )?(?:he|ha|han|hemos) (?P<es>[a-záéíóúñ]{3,})(?=\s)"
+    r"|\b(?:me|nos|se) (?P<es2>[a-záéíóúñ]{3,})(?=\s)",
     _I,
 )
 """Verb of a clause, which says less of its topic than its nouns."""
@@ -174,10 +177,10 @@ _MOVES = LazyPattern(
     _I,
 )
 """Another value is chosen."""
-_INSTEAD = LazyPattern(r"\b(?:instead|in the end|al final|en su lugar)\b", _I)
+INSTEAD = LazyPattern(r"\b(?:instead|in the end|al final|en su lugar)\b", _I)
 _DONE_TO = LazyPattern(
     r"^they(?:['’]ve| have)? \w+ (?:me|us)\b|^(?:i|we)(?:['’]ve| have| was| were)? (?:been|got) \w+ed\b"
-    r"|^(?:me|nos) (?:han\b|\w+ron\b)",
+    r"|^(?:me|nos) (?:han\b|\w+ron\b)|\bcan only\b|\bs[oó]lo pued\w+",
     _I,
 )
 """Something is done to the speaker by others."""
@@ -492,14 +495,19 @@ def restated(
     said = concepts_of(outside(bare, types))
     verbs = concepts_of(" ".join(one[0] for one in _VERB.finditer(bare)))
     if said - general() - verbs:
-        return _restated_noun(text, bare, said, types, every, is_change=is_change)
+        found = _restated_noun(text, bare, said, types, every, is_change=is_change)
+        if found or said - general() - verbs - light():
+            return found
     if ValueType.NAME in types and len(types) > 1:
         # "Maisie is 7 now": the name says which statement is meant.
         named = [one for one in every if without_known(bare, types, one).keys() < types.keys()]
         if found := _restated_noun(text, bare, said, types, named, is_change=is_change):
             return found
+        if (subject := leading_noun(text)) and subject.is_named:
+            return None
     is_short = len(text.split()) <= MAX_FRAGMENT_WORDS
-    is_bare = is_short and (not said - general() or bool(_BY_SPEAKER.match(text)))
+    own = said - general() - (frozenset() if ValueType.NAME in types else light())
+    is_bare = is_short and (not own or bool(_BY_SPEAKER.match(text)))
     if not (is_change or _DONE_TO.search(text)) or not (_PRONOUN.match(text) or is_bare):
         return None
     for one in reversed(known[-MAX_BACK:]):
@@ -517,7 +525,7 @@ def _may_restate(text: str, types: Spans, earlier: str) -> bool:
         return True
     relations = features(text).topic & EXCLUSIVE
     moves, is_by_speaker = (
-        bool(_MOVES.search(text) or _INSTEAD.search(text)),
+        bool(_MOVES.search(text) or INSTEAD.search(text)),
         bool(_BY_SPEAKER.match(earlier)),
     )
     if types and not types.keys() & {ValueType.NAME, ValueType.HANDLE}:

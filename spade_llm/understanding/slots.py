@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import strip_accents
 from spade_llm.understanding.corrections import (
+    INSTEAD,
     MAX_BACK,
     outside,
     values_in_place_of,
@@ -43,9 +44,10 @@ _FROM_NOW = LazyPattern(
     _I,
 )
 """Says since when something is so, which it was not before."""
-_FIRST_PART = LazyPattern(r"\s*[,;:–—]\s+|(?<=\w)\s+(?:since|from|as of|starting)\s", _I)
+_FIRST_PART = LazyPattern(r"\s*[,;:–—]\s+", _I)
+_SINCE = LazyPattern(r"(?<=\w)\s+(?:since|from|as of|starting)\s.*$", _I)
 _PLACE = LazyPattern(
-    r"\b(?:in|at|en|where|donde)\s+(?=\w)(?!(?:the )?(?:morning|evening|afternoon|night|\d))"
+    r"\b(?:(?:mov|relocat|transferr|traslad)\w+ (?:to|al?)|in|at|en|where|donde)\s+(?=\w)(?!(?:the )?(?:morning|evening|afternoon|night|\d))"
     r"|\b(?:on|under|behind|inside|next to|near|by|above|below|beside|over|debajo|detr[aá]s|dentro"
     r"|encima|sobre|al lado|junto al?|cerca) (?:del? |al? )?(?:the|my|our|an?|el|la|los|las|mi)\b",
     _I,
@@ -100,18 +102,20 @@ def in_same_slot(
     """
     if is_denial(text) or ADDITION.search(text):
         return None
-    return _with_same_subject(named, every) or _of_pronoun(text, known) or _swapped(text, known)
+    part = _FIRST_PART.split(named)[-1]
+    of_subject = _with_same_subject(named, every) or _with_same_subject(part, every)
+    return of_subject or _of_pronoun(text, known) or _swapped(text, known)
 
 
 def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
     """`Choir's at mine from this month` after `the choir meets at Ann's`: both tell the same kind
     of thing of one subject, and the clause has a mark of change."""
-    is_change = is_changed(text) or bool(_FROM_NOW.search(text))
+    is_change = is_changed(text) or bool(_FROM_NOW.search(text) or INSTEAD.search(text))
     subject = leading_noun(text) if is_change or _IS_THERE.search(text) else None
     named = concepts_of(subject.text) - light() if subject else frozenset()
     if not subject or not named:
         return None
-    said = _FIRST_PART.split(text[subject.start + len(subject.text) :])[0]
+    said = _SINCE.sub("", _FIRST_PART.split(text[subject.start + len(subject.text) :])[0])
     for one in reversed(every):
         other = next((each for each in noun_phrases(one) if named <= concepts_of(each.text)), None)
         if not other or is_denial(one) or features(one).beings != features(text).beings:

@@ -97,7 +97,7 @@ _TAKES_OVER = LazyPattern(
     r"|cover(?:s|ing)?|replac\w+|in (?:his|her|their) place|till|until|for the time being"
     r"|(?:gave|given|put|assigned|moved|switched|swapped) (?:me|us)|sustitu\w+|reemplaz\w+"
     r"|en su (?:lugar|puesto|sitio)|de momento|hasta"
-    r"|(?:me|nos) (?:han|pus\w+|asign\w+|toc\w+|pas(?:ó|aron)|dieron))\b",
+    r"|(?:me|nos) (?:han|asign\w+|toc\w+|pasó|\w+ron))\b",
     _I,
 )
 """The clause says that somebody has the place of another."""
@@ -275,8 +275,9 @@ def named_before(text: str, before: str, every: Sequence[str]) -> Statement | No
 
 def _of_two_parts(first: str, rest: str, earlier: str, is_instead: bool) -> Statement | None:
     bare = _SUCCEEDS.sub(" ", rest)
-    gone = _gone(first, earlier) if _SUCCEEDS.search(rest) else ""
-    if (is_instead or gone) and (found := with_typed_value(earlier, f"{first} {gone}", bare)):
+    gone = _gone(first, earlier)
+    is_instead = is_instead or bool(gone and _SUCCEEDS.search(rest))
+    if is_instead and (found := with_typed_value(earlier, f"{first} {gone}", bare)):
         return found
     named = concepts_of(first) & features(earlier).concepts - general() - light()
     is_of_other = features(earlier).beings - features(first).beings
