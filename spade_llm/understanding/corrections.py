@@ -166,7 +166,8 @@ _PRONOUN = LazyPattern(
 _BY_SPEAKER = LazyPattern(
     r"^(?:and |so |now |y |ahora |ya |por fin )*(?:(?:i|we)\b|(?:yo|nosotr[oa]s|he|hemos|tengo|soy"
     r"|somos|estoy|estamos|vivo|vivimos|trabajo|trabajamos|uso|usamos|peso|mido)\b"
-    r"|(?:me|nos) (?:he|hemos|mud|cambi|traslad|pas[éa]))(?!.*\b(?:it|that|them|this)\b)",
+    r"|(?:me|nos) (?:he|hemos|mud|cambi|traslad|pas[éa]|\w+(?:é|í|amos|imos)\b))"
+    r"(?!.*\b(?:it|that|them|this)\b)",
     _I,
 )
 """The speaker is the subject, and there is no pronoun for another thing."""
@@ -179,7 +180,8 @@ _MOVES = LazyPattern(
 """Another value is chosen."""
 INSTEAD = LazyPattern(r"\b(?:instead|in the end|al final|en su lugar)\b", _I)
 _DONE_TO = LazyPattern(
-    r"^they(?:['’]ve| have)? \w+ (?:me|us)\b|^(?:i|we)(?:['’]ve| have| was| were)? (?:been|got) \w+ed\b"
+    r"^they(?:['’]ve| have)? \w+ (?:me|us)\b"
+    r"|^(?:i|we)(?:['’]ve| have| was| were)? (?:been|got) \w+ed\b"
     r"|^(?:me|nos) (?:han\b|\w+ron\b)|\bcan only\b|\bs[oó]lo pued\w+",
     _I,
 )
@@ -505,6 +507,19 @@ def restated(
             return found
         if (subject := leading_noun(text)) and subject.is_named:
             return None
+    return _restated_recently(text, bare, said, types, known, is_change=is_change)
+
+
+def _restated_recently(
+    text: str,
+    bare: str,
+    said: frozenset[str],
+    types: Spans,
+    known: Sequence[str],
+    *,
+    is_change: bool,
+) -> Statement | None:
+    """The latest statement with a value of the type of those of a clause without a noun."""
     is_short = len(text.split()) <= MAX_FRAGMENT_WORDS
     own = said - general() - (frozenset() if ValueType.NAME in types else light())
     is_bare = is_short and (not own or bool(_BY_SPEAKER.match(text)))
@@ -524,10 +539,10 @@ def _may_restate(text: str, types: Spans, earlier: str) -> bool:
     if not _BY_SPEAKER.match(text):
         return True
     relations = features(text).topic & EXCLUSIVE
-    moves, is_by_speaker = (
-        bool(_MOVES.search(text) or INSTEAD.search(text)),
-        bool(_BY_SPEAKER.match(earlier)),
-    )
+    is_by_speaker = bool(_BY_SPEAKER.match(earlier))
+    own = concepts_of(outside(text, values_of_part(text))) - general() - light()
+    is_instead = bool(INSTEAD.search(text)) and own <= features(earlier).concepts
+    moves = is_instead or bool(_MOVES.search(text))
     if types and not types.keys() & {ValueType.NAME, ValueType.HANDLE}:
         return moves or (is_by_speaker and bool(_GROWS.search(text)))
     if features(earlier).beings or not (is_by_speaker or _OWNED.match(earlier)):

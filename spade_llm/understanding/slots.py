@@ -44,10 +44,11 @@ _FROM_NOW = LazyPattern(
     _I,
 )
 """Says since when something is so, which it was not before."""
-_FIRST_PART = LazyPattern(r"\s*[,;:–—]\s+", _I)
+_FIRST_PART = LazyPattern(r"\s*[,;:–—]\s+")
 _SINCE = LazyPattern(r"(?<=\w)\s+(?:since|from|as of|starting)\s.*$", _I)
 _PLACE = LazyPattern(
-    r"\b(?:(?:mov|relocat|transferr|traslad)\w+ (?:to|al?)|in|at|en|where|donde)\s+(?=\w)(?!(?:the )?(?:morning|evening|afternoon|night|\d))"
+    r"\b(?:(?:mov|relocat|transferr|traslad)\w+ (?:to|al?)|in|at|en|where|donde)\s+(?=\w)"
+    r"(?!(?:the )?(?:morning|evening|afternoon|night|\d))"
     r"|\b(?:on|under|behind|inside|next to|near|by|above|below|beside|over|debajo|detr[aá]s|dentro"
     r"|encima|sobre|al lado|junto al?|cerca) (?:del? |al? )?(?:the|my|our|an?|el|la|los|las|mi)\b",
     _I,
@@ -64,7 +65,8 @@ _CLASSES = frozenset({
 })  # fmt: skip
 """Concepts of words of which one takes the place of another."""
 _BROUGHT = LazyPattern(
-    r"\b(?:it|them)\b(?! (?:is|was)\b),?(?: \w+){0,3}? (?:to|till|until|into|in|for|at)\s"
+    r"\b(?:it|them)\b(?! (?:is|was)\b),?(?: \w+){0,3}? "
+    r"(?:to|till|until|into|in(?= (?-i:[a-z])\w* ?[a-z]*$)|for)\s"
     r"|^(?:(?:ya|ahora|me|nos|se|[eé]l|ella|el \w+|la \w+) )*l[ao]s? (?:he |hemos |han |ha )?"
     r"[^\W\d_]+(?: \w+){0,2}? (?:hasta|al?|de|para|en)\s",
     _I,
@@ -103,7 +105,9 @@ def in_same_slot(
     if is_denial(text) or ADDITION.search(text):
         return None
     part = _FIRST_PART.split(named)[-1]
-    of_subject = _with_same_subject(named, every) or _with_same_subject(part, every)
+    of_subject = _with_same_subject(named, every)
+    if part != named:
+        of_subject = of_subject or _with_same_subject(part, every)
     return of_subject or _of_pronoun(text, known) or _swapped(text, known)
 
 
@@ -164,7 +168,11 @@ def _swapped(text: str, known: Sequence[str]) -> Statement | None:
         return None
     new = found["new"]
     classes = concepts_of(new) & _CLASSES
-    is_name = ValueType.NAME in values_of_part(new)
+    types = values_of_part(new)
+    names = types.get(ValueType.NAME, ())
+    is_name = (
+        any(not start for start, _ in names) and not concepts_of(outside(new, types)) - light()
+    )
     recent = (
         one
         for one in known[-MAX_BACK:]

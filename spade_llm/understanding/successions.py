@@ -111,7 +111,8 @@ _SUCCEEDS = LazyPattern(
     rf"{_NOW_WORDS}|^(?:(?:i|we)(?:['’]ve)? )?(?:bought|got|joined|started|signed|took"
     rf"|taken|found|am|use|booked|chose|went with"
     r"|drive|have"
-    r"|(?:me |nos )?(?:he|hemos) (?:comprado|pillado|apuntado|cogido|empezado|reservado)|compr[eé]|compramos|cogimos|me fui"
+    r"|(?:me |nos )?(?:he|hemos) (?:comprado|pillado|apuntado|cogido|empezado|reservado)"
+    r"|compr[eé]|compramos|cogimos|me fui"
     r"|estoy|voy|uso|tengo)\b|^(?:it|they|i|we)['’](?:s|re|m)\b|^(?:es|son)\b",
     _I,
 )
@@ -265,6 +266,8 @@ def named_before(text: str, before: str, every: Sequence[str]) -> Statement | No
     for first, rest, is_result in [*parts, *([(before, text, False)] if before else [])]:
         is_now = bool(_SUCCEEDS_NOW.search(rest))
         is_instead = is_now or is_result or bool(_TAKES_OVER.search(rest))
+        if not (is_instead or _SUCCEEDS.search(rest) or _IT_IS_ONLY.match(rest)):
+            continue
         for one in reversed(others):
             # Nobody takes the place of a sister.
             is_other = is_instead and (is_now or not features(one).beings & relatives())

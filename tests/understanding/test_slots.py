@@ -12,6 +12,13 @@ from spade_llm.understanding.statements import read_message, statements_of
         ("The chess club meets at Olga's", "chess club's at mine from this week", "at mine"),
         ("Our canary lives in the hall", "the canary is in the attic since March", "in the attic"),
         ("Mi hermana es enfermera", "mi hermana ahora es panadera", "panadera"),
+        # A thing is at one place at a time.
+        ("I keep the ladder in the shed", "the ladder's in the garage", "the garage"),
+        ("El cubo está en el patio", "el cubo está en el balcón", "el balcón"),
+        # What others do to the speaker, and what the speaker does instead.
+        ("I'm in berth 14A", "they upgraded us to 3C", "berth 3C"),
+        ("My bus is the 16:20", "I'm getting the 17:05 instead", "17:05"),
+        ("El informe se entrega el viernes", "nos han dado hasta el lunes", "el lunes"),
         # What a pronoun means, with a value of the same type.
         ("My visa expires in 2027", "I extended it until 2030", "2030"),
         ("Our gate is painted green", "we did it over in blue", "blue"),
@@ -43,6 +50,10 @@ def test_the_statement_of_the_same_slot_is_replaced(earlier: str, message: str, 
         ("Our canary lives in the hall", "we moved it on Tuesday"),
         ("My milk comes from a farmer", "sorry, I meant Thursday"),
         ("We rent a hall", "the hall is cold in winter"),
+        ("The ladder is in the shed", "my uncle's ladder is in his garage"),
+        ("I support Betis", "I went to see Levante with Nuria"),
+        ("My bus is the 16:20", "I got up at 6:30 instead"),
+        ("Mi autobús es el de las 9:15", "al final me levanté a las 6:30"),
     ],
 )
 def test_a_value_of_another_kind_replaces_nothing(earlier: str, message: str) -> None:
@@ -56,6 +67,9 @@ def test_a_value_of_another_kind_replaces_nothing(earlier: str, message: str) ->
         (["The safe's code is 8812"], "they reset the safe, it's 4471", "code is 4471"),
         (["Our wifi key is bluegoose"], "I changed the wifi, it's tealduck now", "is tealduck"),
         (["I park in bay B14", "We have a boiler"], "B14 got taken so I use D02", "bay D02"),
+        # The old value is what the first part is about.
+        (["I drive a Ford Puma"], "the Puma failed its test so we got a Corsa", "I drive a Corsa"),
+        (["We eat at Chez Rita"], "Chez Rita has shut, I booked Aldea", "We eat at Aldea"),
         # Of two beings, the one that has more in common with the clause.
         (["My son is in Year 4", "My neighbour sings"], "he's gone up to Year 5", "My son"),
     ],
