@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from bench.row import Scale
     from bench.stage import Stage
-    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
-    from spade_llm.memory.sqlite.connection import Transaction
+    from spade_llm.memory.database.backend import DatabaseMemoryBackend
+    from spade_llm.memory.database.connection import Transaction
 
 IN_FLIGHT = 32
 BATCH = 100

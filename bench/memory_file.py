@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.corpus import Corpus
-from spade_llm.memory.sqlite.rows import (
+from spade_llm.memory.database.rows import (
     CONTENT_TYPE_CODES,
     ORIGIN_CODES,
     TIER_CODES,
     TYPE_CODES,
     text_columns,
 )
-from spade_llm.memory.sqlite.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
+from spade_llm.memory.database.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
 from spade_llm.search.memory_query import ContentType, MemoryType, Origin, Tier
 from spade_llm.search.vectors import pack_vectors
 

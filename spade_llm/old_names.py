@@ -124,7 +124,7 @@ RENAMED = {
             "HttpServer=HttpEndpoint McpServer=McpServerSettings StdioServer=StdioEndpoint"
         )
     },
-    "memory": {"memory.sqlite.store": "SqliteMemoryStore=SQLiteMemoryStore"},
+    "memory": {"memory.database.store": "SqliteMemoryStore=SQLiteMemoryStore"},
 }
 """Renamed public names of packages that still exist."""
 

@@ -410,7 +410,7 @@ def test_the_context_is_quick_to_import_and_light() -> None:
 
 
 def test_an_assistant_is_imported_without_what_a_memory_agent_needs() -> None:
-    unneeded = {"fsrs", "numpy", "spade_llm.memory.sqlite", "spade_llm.core.settings"}
+    unneeded = {"fsrs", "numpy", "spade_llm.memory.database", "spade_llm.core.settings"}
     code = (
         "import sys, spade_llm.agents.llm, spade_llm.context; "
         f"print(sorted({unneeded!r} & set(sys.modules)))"

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TypedDict
 from spade_llm.core.text import single_line
 from spade_llm.memory.agent_memory import DATA_OF_SPADE_LLM
 from spade_llm.memory.contract import MemoryDraft, MemoryEntry
-from spade_llm.memory.sqlite import entries, relations, removal
-from spade_llm.memory.sqlite.rows import entry_row, to_microseconds
-from spade_llm.memory.sqlite.sqlite_connection import BlockingMemory
+from spade_llm.memory.database import entries, relations, removal
+from spade_llm.memory.database.rows import entry_row, to_microseconds
+from spade_llm.memory.database.sqlite_connection import BlockingMemory
 from spade_llm.memory.transfer.legacy_files import INTERACTION, MIGRATED_SUFFIX, migrate_legacy_file
 from spade_llm.memory.validation import check_draft
 from spade_llm.search.memory_query import Category, MemoryFilter

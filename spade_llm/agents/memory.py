@@ -17,14 +17,14 @@ from spade_llm.assistant.commands.personal_memory import (
 )
 from spade_llm.assistant.presentation.reply_presenter import LongAnswerSender, export_name
 from spade_llm.memory import PostgresMemoryBackend, SQLiteMemoryBackend
-from spade_llm.memory.learning.learner import Learner
-from spade_llm.memory.remote import MemoryService
-from spade_llm.memory.remote_endpoint import ENTRY_SUBJECT
-from spade_llm.memory.sqlite.maintenance import DailyPurge
-from spade_llm.memory.sqlite.sqlite_connection import (
+from spade_llm.memory.database.maintenance import DailyPurge
+from spade_llm.memory.database.sqlite_connection import (
     IN_MEMORY,
     MEMORY_FILE,
 )
+from spade_llm.memory.learning.learner import Learner
+from spade_llm.memory.remote import MemoryService
+from spade_llm.memory.remote_endpoint import ENTRY_SUBJECT
 from spade_llm.memory.transfer.passport import KEY_NODE, MAX_PASSPORT_BYTES, PassportKey
 from spade_llm.memory.transfer.passport_store import PassportStore
 from spade_llm.messaging import agent_status
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from spade_llm.assistant.chat.service import ChatTurnInput
+    from spade_llm.memory.database.backend import BackendOptions, DatabaseMemoryBackend
     from spade_llm.memory.learning.learner import ReflectionLimits
-    from spade_llm.memory.sqlite.backend import BackendOptions, DatabaseMemoryBackend
     from spade_llm.providers.embedder import Embedder
     from spade_llm.providers.model import ChatModel
 

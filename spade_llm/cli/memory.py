@@ -25,7 +25,7 @@ from spade_llm.cli.terminal import progress_bar
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
 from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.memory.sqlite.sqlite_connection import MEMORY_FILE
+from spade_llm.memory.database.sqlite_connection import MEMORY_FILE
 from spade_llm.memory.transfer import memory_file
 from spade_llm.memory.transfer.memory_file import verify_memory_file
 

@@ -17,8 +17,8 @@ from spade_llm.core import directory_lock
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.core.text import pluralize
 from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.memory.sqlite.connection import Transaction
-from spade_llm.memory.sqlite.sqlite_connection import MEMORY_FILE
+from spade_llm.memory.database.connection import Transaction
+from spade_llm.memory.database.sqlite_connection import MEMORY_FILE
 from spade_llm.memory.transfer import memory_file, passport_store
 from spade_llm.memory.transfer.export_formats import (
     letta_agent_file,

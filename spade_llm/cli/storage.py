@@ -22,7 +22,7 @@ from spade_llm.core.postgres import PostgresServer
 from spade_llm.core.settings import DATABASE_VARIABLE
 from spade_llm.gateway.database import GATEWAY_TABLES
 from spade_llm.memory import PostgresMemoryBackend, SQLiteMemoryBackend
-from spade_llm.memory.sqlite.schema import MEMORY_TABLES
+from spade_llm.memory.database.schema import MEMORY_TABLES
 from spade_llm.messaging.answer_log import ANSWER_TABLES
 from spade_llm.rag.store.library_file import DATABASE_FILE
 from spade_llm.rag.store.schema import DOCUMENT_TABLES

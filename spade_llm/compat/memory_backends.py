@@ -20,8 +20,8 @@ from spade_llm.memory.contract import (
     SearchOutcome,
     SearchResult,
 )
-from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend as SqliteBackend
-from spade_llm.memory.sqlite.sqlite_connection import IN_MEMORY
+from spade_llm.memory.database.backend import SQLiteMemoryBackend as SqliteBackend
+from spade_llm.memory.database.sqlite_connection import IN_MEMORY
 from spade_llm.memory.tools.category_tools import parse_category
 from spade_llm.memory.transfer.legacy_files import migrated_path
 from spade_llm.search.memory_query import ANY_MEMORY, Category

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
         OwnedMemory,
         ScoredMemory,
     )
+    from spade_llm.memory.database.backend import PostgresMemoryBackend, SQLiteMemoryBackend
+    from spade_llm.memory.database.store import SQLiteMemoryStore
     from spade_llm.memory.learning.learner import Learner
     from spade_llm.memory.retrieval import retrieve_memory
-    from spade_llm.memory.sqlite.backend import PostgresMemoryBackend, SQLiteMemoryBackend
-    from spade_llm.memory.sqlite.store import SQLiteMemoryStore
     from spade_llm.memory.tools.category_tools import (
         AgentBaseMemoryListTool,
         AgentBaseMemorySearchTool,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TypedDict, runtime_checkable
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.core.text import single_line
-from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
+from spade_llm.memory.database.backend import SQLiteMemoryBackend
 from spade_llm.memory.tools.category_tools import (
     LIST_DEFAULT,
     LIST_MAX,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.core.database import DatabasePlace
-    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
+    from spade_llm.memory.database.backend import DatabaseMemoryBackend
     from tests.postgres_server import PostgresProcess
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from spade_llm.memory import OwnedMemory
-    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
+    from spade_llm.memory.database.backend import DatabaseMemoryBackend
     from tests.conftest import PlaceOf
 
 

@@ -1,4 +1,4 @@
-"""A program of tests/memory/sqlite/test_crash.py.
+"""A program of tests/memory/database/test_crash.py.
 
 Writes to a memory of every kind, and says what was
 acknowledged, one line each, until somebody kills it. Arguments: the file, and the run's number."""

@@ -12,7 +12,7 @@ from spade_llm.memory import PostgresMemoryBackend, SQLiteMemoryBackend
 
 if TYPE_CHECKING:
     from spade_llm.core.database import DatabasePlace
-    from spade_llm.memory.sqlite.backend import BackendOptions, DatabaseMemoryBackend
+    from spade_llm.memory.database.backend import BackendOptions, DatabaseMemoryBackend
 
 file_only = pytest.mark.parametrize("place_of", ["sqlite"], indirect=True)
 """Mark of a test that looks into the file."""

@@ -12,7 +12,7 @@ import spade_llm.memory
 
 if TYPE_CHECKING:
     from spade_llm.memory import MemoryBackend, OwnedMemory
-    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
+    from spade_llm.memory.database.backend import DatabaseMemoryBackend
 
 NAMES = [
     "AgentBaseMemory",

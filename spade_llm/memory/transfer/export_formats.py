@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.memory.sqlite.rows import (
+from spade_llm.memory.database.rows import (
     CATEGORY_CODES,
     ORIGIN_CODES,
     from_microseconds,

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.memory.sqlite.rows import ID_BYTES
+from spade_llm.memory.database.rows import ID_BYTES
 from spade_llm.memory.transfer import json_lines
 from spade_llm.memory.transfer.memory_file import (
     MAX_FAULTS,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from spade_llm.memory.sqlite.connection import SqlValue
+    from spade_llm.memory.database.connection import SqlValue
     from spade_llm.memory.transfer.records import ImportedRecord
 
 # A correction made here is newer than the text of the other program, and stays.

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory.contract import MemoryAccess
-from spade_llm.memory.sqlite.connection import SqlValue
-from spade_llm.memory.sqlite.rows import (
+from spade_llm.memory.database.connection import SqlValue
+from spade_llm.memory.database.rows import (
     ACCESS_CODES,
     CATEGORY_CODES,
     CONTENT_TYPE_CODES,

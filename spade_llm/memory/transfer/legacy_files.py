@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.memory import validation
 from spade_llm.memory.contract import MemoryDraft
-from spade_llm.memory.sqlite.sqlite_connection import BlockingMemory
+from spade_llm.memory.database.sqlite_connection import BlockingMemory
 from spade_llm.memory.transfer.import_file import read_database, read_parts
 from spade_llm.memory.transfer.importer import import_records
 from spade_llm.memory.transfer.records import (

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments, StorageFailed
-from spade_llm.memory.sqlite.schema import SCHEMA_VERSION
-from spade_llm.memory.sqlite.sqlite_connection import SqliteConnection, explain_error
+from spade_llm.memory.database.schema import SCHEMA_VERSION
+from spade_llm.memory.database.sqlite_connection import SqliteConnection, explain_error
 from spade_llm.memory.transfer import json_lines
 from spade_llm.search.terms import content_hash, encode_terms
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from spade_llm.memory.sqlite.connection import SqlValue
+    from spade_llm.memory.database.connection import SqlValue
 
 ENTRY_COLUMNS = [name for name in json_lines.RECORD_FIELDS["entry"] if name != "owner"]
 

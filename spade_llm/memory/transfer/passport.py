@@ -33,7 +33,7 @@ from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.core.text import validation_problems
 from spade_llm.memory import validation
 from spade_llm.memory.contract import MemoryDraft, ObservedMessage
-from spade_llm.memory.sqlite.rows import ROLE_CODES, from_microseconds
+from spade_llm.memory.database.rows import ROLE_CODES, from_microseconds
 from spade_llm.memory.transfer import json_lines
 from spade_llm.memory.validation import normalize_subject
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from spade_llm.memory.sqlite.connection import SqlValue
+    from spade_llm.memory.database.connection import SqlValue
 
 FORMAT = "spade-llm memory passport"
 VERSION = 1

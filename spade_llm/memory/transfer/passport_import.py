@@ -11,10 +11,10 @@ import json
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from spade_llm.memory.sqlite.conversations import DELETE_EMPTY_CONVERSATIONS, DELETE_MESSAGE
-from spade_llm.memory.sqlite.entries import DELETE_ENTRY, record_action, record_count
-from spade_llm.memory.sqlite.queries import OWNED_ENTRY
-from spade_llm.memory.sqlite.rows import (
+from spade_llm.memory.database.conversations import DELETE_EMPTY_CONVERSATIONS, DELETE_MESSAGE
+from spade_llm.memory.database.entries import DELETE_ENTRY, record_action, record_count
+from spade_llm.memory.database.queries import OWNED_ENTRY
+from spade_llm.memory.database.rows import (
     ORIGIN_CODES,
     entry_key,
     message_key,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from spade_llm.memory.sqlite.connection import SqlValue, Transaction
+    from spade_llm.memory.database.connection import SqlValue, Transaction
     from spade_llm.memory.transfer.passport import Record
 
 MAX_IMPORTED = 20_000

@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.memory.sqlite.queries import VISIBLE
-from spade_llm.memory.sqlite.rows import to_microseconds
-from spade_llm.memory.sqlite.subject_store import ABOUT_SUBJECT, SELECT_OWNERS
+from spade_llm.memory.database.queries import VISIBLE
+from spade_llm.memory.database.rows import to_microseconds
+from spade_llm.memory.database.subject_store import ABOUT_SUBJECT, SELECT_OWNERS
 from spade_llm.memory.transfer import json_lines
 from spade_llm.memory.transfer.memory_file import ImportSummary
 from spade_llm.memory.transfer.passport import (
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
-    from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
+    from spade_llm.memory.database.backend import DatabaseMemoryBackend
+    from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
     from spade_llm.memory.transfer.passport import Passport, PassportKey
 
 BATCH = 200

@@ -17,7 +17,7 @@ from spade_llm.core.errors import InvalidArguments
 from spade_llm.core.text import validation_problems
 from spade_llm.memory import validation
 from spade_llm.memory.contract import MemoryDraft, ObservedMessage
-from spade_llm.memory.sqlite.rows import new_id
+from spade_llm.memory.database.rows import new_id
 from spade_llm.memory.validation import normalize_subject
 from spade_llm.search.memory_query import Category, Tier
 

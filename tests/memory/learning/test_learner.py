@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from spade_llm.memory import OwnedMemory
     from spade_llm.memory.contract import MemoryEntry
-    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
+    from spade_llm.memory.database.backend import DatabaseMemoryBackend
 
 START = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
 OWNER, ANA = "assistant@localhost", "ana@localhost"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.memory.contract import MemoryChange, MemoryDraft, ObservedMessage
+from spade_llm.memory.database import learning_exclusion
+from spade_llm.memory.database.backend import SQLiteMemoryBackend
 from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.learning.repeated_facts import says_same
-from spade_llm.memory.sqlite import learning_exclusion
-from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
 from spade_llm.search.memory_query import Category, MemoryFilter, MemoryType, Origin
 from tests.memory.clock import Clock
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.memory import MemoryEntry, MemoryPage, MemoryTool
-    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
+    from spade_llm.memory.database.backend import DatabaseMemoryBackend
 
 STORE_SCHEMA = """{
   "type": "object",

@@ -28,7 +28,7 @@ from tests.memory.tools.fixtures import OWNER, tools_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spade_llm.memory.sqlite.backend import DatabaseMemoryBackend
+    from spade_llm.memory.database.backend import DatabaseMemoryBackend
     from spade_llm.memory.tools.entry_tool import ToolAnswer
 
 PEER = "memory@10.0.0.7/secret"

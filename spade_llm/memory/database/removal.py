@@ -1,0 +1,348 @@
+"""Removal of entries and messages: soft delete, erasure of all traces, purge."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.core.database import NO_LIMIT
+from spade_llm.memory.contract import RemovedCounts
+from spade_llm.memory.database import consent, reflection
+from spade_llm.memory.database.consent import reject_patterns, remove_patterns_of_episodes
+from spade_llm.memory.database.conversations import DELETE_EMPTY_CONVERSATIONS, DELETE_MESSAGE
+from spade_llm.memory.database.entries import DELETE_ENTRY, record_action, record_count
+from spade_llm.memory.database.learning_exclusion import exclude_from_learning
+from spade_llm.memory.database.queries import (
+    OWNED_ENTRY,
+    VISIBLE,
+    SqlCondition,
+    column_condition,
+    filter_conditions,
+    join_conditions,
+    message_scope_condition,
+    scope_condition,
+)
+from spade_llm.memory.database.rows import ORIGIN_CODES, TYPE_CODES, entry_key, message_key
+from spade_llm.memory.validation import room_subject_range
+from spade_llm.search.memory_query import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence, Set
+
+    from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
+    from spade_llm.search.memory_query import GrantScope, MemoryFilter
+
+HIDE_ENTRIES = f"""
+    UPDATE entry SET deleted_at = :now WHERE seq IN (
+        SELECT seq FROM entry WHERE {OWNED_ENTRY} AND {VISIBLE} AND {{condition}} LIMIT :limit)
+    RETURNING seq, id
+"""
+
+SELECT_ENTRIES = f"SELECT seq, id, origin, type FROM entry WHERE {OWNED_ENTRY} AND {{condition}}"
+
+IN_EPISODE = "episode = :episode AND episode > 0"
+
+SAME_CONTENT = f"""
+    (content_hash, content) =
+        (SELECT content_hash, content FROM entry WHERE {OWNED_ENTRY} AND seq = :seq)
+"""
+
+FEWEST_CHARS = 8
+"""Minimum length of a text that is looked for in messages; shorter ones match by accident."""
+
+CONTAINING_CONTENT = f"""
+    subject = (SELECT subject FROM entry WHERE {OWNED_ENTRY} AND seq = :seq)
+    AND instr(lower(content), (
+        SELECT lower(rtrim(content, ' .!')) FROM entry
+        WHERE {OWNED_ENTRY} AND seq = :seq AND length(rtrim(content, ' .!')) >= {FEWEST_CHARS})) > 0
+"""
+"""Condition for entries about the same person that contain the memory's text."""
+
+SELECT_MESSAGES = """
+    SELECT seq, seq > (SELECT cleared_at_seq FROM conversation WHERE number = conversation)
+    FROM message
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND {condition}
+"""
+
+SELECT_ROOM_SUBJECTS = """
+    SELECT subject FROM entry WHERE subject >= :first AND subject < :end
+        AND +owner = (SELECT number FROM owner WHERE jid = :owner)
+    UNION SELECT subject FROM message WHERE subject >= :first AND subject < :end
+        AND +owner = (SELECT number FROM owner WHERE jid = :owner)
+"""
+"""Subjects of one person in rooms. The query uses the index of subjects: an owner has many
+subjects, a person few."""
+
+ABOUT_SUBJECT = "subject = :subject"
+
+IN_CONVERSATION = """
+    conversation = (SELECT number FROM conversation
+        WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND name = :session)
+"""
+
+WITH_MESSAGE_IDS = f"{IN_CONVERSATION} AND id IN (SELECT value FROM json_each(:ids))"
+
+RELEASE_MESSAGES = f"UPDATE message SET episode = 0 WHERE {IN_EPISODE}"
+
+SELECT_EPISODES_WITH = f"""
+    SELECT DISTINCT entry.seq, entry.id FROM message JOIN entry ON entry.seq = message.episode
+    WHERE {OWNED_ENTRY} AND message.seq IN (SELECT value FROM json_each(:seqs))
+"""
+
+SELECT_PATTERNS = f"""
+    SELECT subject, id FROM entry WHERE {OWNED_ENTRY} AND origin IN (5, 6)
+        AND seq IN (SELECT value FROM json_each(:seqs))
+"""
+
+SELECT_DUE = """
+    SELECT jid, seq, id FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE deleted_at <= :deleted_before OR expires_at <= :now
+    LIMIT :limit
+"""
+
+ALL_MESSAGES = message_scope_condition(None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryToDelete:
+    """An entry that is to be removed."""
+
+    seq: int
+    id: bytes
+    origin: Origin
+    type: int
+
+
+def hide_entries(
+    transaction: Transaction,
+    owner: str,
+    which: MemoryFilter,
+    ids: Sequence[bytes] | None,
+    *,
+    scopes: Sequence[GrantScope] | None,
+    now: int,
+    limit: int | None = None,
+) -> Sequence[bytes]:
+    """Delete entries softly and return their ids; `limit` applies only without ids."""
+    common = join_conditions([filter_conditions(which), scope_condition(scopes)])
+    conditions = [common]
+    if ids is not None:
+        conditions = [join_conditions([common, column_condition("id", id)]) for id in ids]
+    most = NO_LIMIT if limit is None else limit
+    rows: list[SqlRow] = []
+    for one in conditions:
+        values = {**one.parameters, "owner": owner, "now": now, "limit": most}
+        rows += transaction.all(HIDE_ENTRIES.format(condition=one.sql), values)
+    transaction.mark_changed(owner, [entry_key(seq) for seq, _ in rows])
+    hidden = [id for _, id in rows]
+    if hidden:
+        exclude_from_learning(transaction, owner, [seq for seq, _ in rows], now=now)
+        _reject_patterns(transaction, owner, [seq for seq, _ in rows])
+        remove_patterns_of_episodes(transaction, owner, set(hidden), now=now)
+        record_action(transaction, owner, "delete", hidden, now=now)
+    return hidden
+
+
+def forget_entries(
+    transaction: Transaction,
+    owner: str,
+    ids: Sequence[bytes],
+    *,
+    subject: str | None,
+    scopes: Sequence[GrantScope] | None,
+    now: int,
+) -> int:
+    """Erase entries, hidden and expired ones too; return their number.
+
+    With `scopes`, only entries and messages in one of them are erased.
+    """
+    about = [] if subject is None else [column_condition("subject", subject)]
+    # What was hidden because it says the same goes along.
+    ids = [*ids, *reflection.merged_into(transaction, owner, ids)]
+    conditions = [
+        join_conditions([column_condition("id", id), scope_condition(scopes), *about])
+        for id in dict.fromkeys(ids)
+    ]
+    rows_to_delete = [
+        one for condition in conditions for one in _entries_to_delete(transaction, owner, condition)
+    ]
+    # While the rows are there: ids and subjects of patterns are read from them.
+    seqs = [one.seq for one in rows_to_delete]
+    _reject_patterns(transaction, owner, seqs)
+    exclude_from_learning(transaction, owner, seqs, now=now)
+    return _erase_entries(
+        transaction, owner, rows_to_delete, message_scope_condition(scopes), now=now
+    )
+
+
+def forget_subject(
+    transaction: Transaction, owner: str, subject: str, *, now: int
+) -> RemovedCounts:
+    """Erase memories and messages about a person, also in rooms; return their counts."""
+    first, end = room_subject_range(subject)
+    which: dict[str, SqlValue] = {"owner": owner, "first": first, "end": end}
+    in_rooms = [seat for (seat,) in transaction.all(SELECT_ROOM_SUBJECTS, which)]
+    removed = []
+    for known_as in (subject, *in_rooms):
+        about = column_condition("subject", known_as)
+        removed.append(_forget_where(transaction, owner, about, ABOUT_SUBJECT, now=now))
+        consent.withdraw_consent(transaction, owner, known_as, now=now)
+    return RemovedCounts(
+        messages=sum(one.messages for one in removed),
+        by_type=sum((Counter(one.by_type) for one in removed), Counter()),
+    )
+
+
+def forget_session(
+    transaction: Transaction, owner: str, session: str, *, now: int
+) -> RemovedCounts:
+    of_session = column_condition("session", session)
+    return _forget_where(transaction, owner, of_session, IN_CONVERSATION, now=now)
+
+
+def retract_messages(
+    transaction: Transaction, owner: str, session: str, ids: Sequence[str], *, now: int
+) -> int:
+    """Erase messages of one conversation, and the episodes that quote them; return their number."""
+    which = {"session": session, "ids": json.dumps(list(ids))}
+    count = _erase_messages(transaction, owner, WITH_MESSAGE_IDS, which, rows_to_delete=(), now=now)
+    transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
+    return count
+
+
+def purge_entries(transaction: Transaction, *, deleted_before: int, now: int, limit: int) -> int:
+    """Remove entries that are expired or were hidden long enough ago; return their number."""
+    rows = transaction.all(
+        SELECT_DUE, {"deleted_before": deleted_before, "now": now, "limit": limit}
+    )
+    for owner, seq, _ in rows:
+        # Its messages stay; 0 keeps them from being cut into an episode again.
+        transaction.count(RELEASE_MESSAGES, {"episode": seq})
+        transaction.count(DELETE_ENTRY, {"owner": owner, "seq": seq})
+        transaction.mark_changed(owner, [entry_key(seq)])
+    for owner in {row[0] for row in rows}:
+        ids = [id for o, _, id in rows if o == owner]
+        remove_patterns_of_episodes(transaction, owner, set(ids), now=now)
+        record_action(transaction, owner, "purge", ids, now=now)
+    transaction.is_erasing = transaction.is_erasing or bool(rows)
+    return len(rows)
+
+
+def _forget_where(
+    transaction: Transaction, owner: str, condition: SqlCondition, messages_sql: str, *, now: int
+) -> RemovedCounts:
+    """Erase entries that meet the condition, and messages; `messages_sql` has its parameters."""
+    rows_to_delete = _entries_to_delete(transaction, owner, condition)
+    # Before the entries: erasing an episode removes its messages, too, and they would not be
+    # counted.
+    messages = _erase_messages(
+        transaction,
+        owner,
+        messages_sql,
+        condition.parameters,
+        rows_to_delete=rows_to_delete,
+        now=now,
+    )
+    transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
+    _erase_entries(transaction, owner, rows_to_delete, ALL_MESSAGES, now=now)
+    by_type = Counter(TYPE_CODES.value(one.type) for one in rows_to_delete)
+    return RemovedCounts(messages=messages, by_type=by_type)
+
+
+def _entries_to_delete(
+    transaction: Transaction, owner: str, condition: SqlCondition
+) -> Sequence[EntryToDelete]:
+    values = {**condition.parameters, "owner": owner}
+    return [
+        EntryToDelete(seq=seq, id=id, origin=ORIGIN_CODES.value(origin), type=type)
+        for seq, id, origin, type in transaction.all(
+            SELECT_ENTRIES.format(condition=condition.sql), values
+        )
+    ]
+
+
+def _erase_entries(
+    transaction: Transaction,
+    owner: str,
+    rows_to_delete: Sequence[EntryToDelete],
+    messages: SqlCondition,
+    *,
+    now: int,
+) -> int:
+    """Erase entries with their links and vectors, and messages that repeat their text.
+
+    Of `messages` those are erased that have the same text, that are the person's and contain it, or
+    that an episode was cut from.
+    """
+    for one in rows_to_delete:
+        which = {**messages.parameters, "owner": owner, "seq": one.seq, "episode": one.seq}
+        if one.origin is Origin.EPISODE:
+            condition = f"{IN_EPISODE} AND {messages.sql}"
+            _erase_messages(
+                transaction, owner, condition, which, rows_to_delete=rows_to_delete, now=now
+            )
+            transaction.count(RELEASE_MESSAGES, which)
+        # Before the row goes: both conditions read its content.
+        for saying in (SAME_CONTENT, CONTAINING_CONTENT):
+            condition = f"{saying} AND {messages.sql}"
+            _erase_messages(
+                transaction, owner, condition, which, rows_to_delete=rows_to_delete, now=now
+            )
+        reflection.show_merged(transaction, owner, one.seq)
+        transaction.count(DELETE_ENTRY, which)
+    if rows_to_delete:
+        remove_patterns_of_episodes(transaction, owner, {one.id for one in rows_to_delete}, now=now)
+        transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
+        transaction.mark_changed(owner, [entry_key(one.seq) for one in rows_to_delete])
+        record_action(transaction, owner, "forget", [one.id for one in rows_to_delete], now=now)
+        transaction.is_erasing = True
+    return len(rows_to_delete)
+
+
+def _erase_messages(
+    transaction: Transaction,
+    owner: str,
+    condition: str,
+    values: Mapping[str, SqlValue],
+    *,
+    rows_to_delete: Sequence[EntryToDelete],
+    now: int,
+) -> int:
+    """Erase messages; return their number, without those that were cleared before.
+
+    Episodes with these messages quote them and are erased too. The other messages of an episode
+    stay, unless the episode itself is in `rows_to_delete`.
+    """
+    found = transaction.all(SELECT_MESSAGES.format(condition=condition), {**values, "owner": owner})
+    seqs = [seq for seq, _ in found]
+    if seqs:
+        _erase_episodes(transaction, owner, seqs, but={one.seq for one in rows_to_delete}, now=now)
+        transaction.each(DELETE_MESSAGE, [{"owner": owner, "seq": seq} for seq in seqs])
+        transaction.mark_changed(owner, [message_key(seq) for seq in seqs])
+        record_count(transaction, owner, "forget_messages", len(seqs), now=now)
+        transaction.is_erasing = True
+    return sum(is_shown for _, is_shown in found)
+
+
+def _erase_episodes(
+    transaction: Transaction, owner: str, messages: Sequence[int], *, but: Set[int], now: int
+) -> None:
+    """Erase episodes that were cut from one of these messages."""
+    found = transaction.all(SELECT_EPISODES_WITH, {"owner": owner, "seqs": json.dumps(messages)})
+    rows = [(seq, id) for seq, id in found if seq not in but]
+    for seq, _ in rows:
+        transaction.count(RELEASE_MESSAGES, {"episode": seq})
+        transaction.count(DELETE_ENTRY, {"owner": owner, "seq": seq})
+    if rows:
+        remove_patterns_of_episodes(transaction, owner, {id for _, id in rows}, now=now)
+        transaction.mark_changed(owner, [entry_key(seq) for seq, _ in rows])
+        record_action(transaction, owner, "forget", [id for _, id in rows], now=now)
+
+
+def _reject_patterns(transaction: Transaction, owner: str, seqs: Sequence[int]) -> None:
+    """Reject the patterns among these entries: they are not learned again."""
+    which: dict[str, SqlValue] = {"owner": owner, "seqs": json.dumps(seqs)}
+    for subject, id in transaction.all(SELECT_PATTERNS, which):
+        reject_patterns(transaction, owner, subject, [id])

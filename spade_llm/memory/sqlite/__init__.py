@@ -1,1 +1,0 @@
-"""Memory in one SQLite file, with a search index in RAM for each owner."""
