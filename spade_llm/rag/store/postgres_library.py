@@ -241,14 +241,15 @@ class PostgresVectors:
         return held.cosines(vector, ids)
 
     async def _held(self, shelf: VectorCollection) -> PassageVectors | None:
-        """Collection in RAM; None: it does not fit. Raises StorageFailed: it is not loaded yet."""
+        """Collection in RAM; None: it does not fit. Raises StorageFailed: it is not loaded yet, or
+        the database cannot be read."""
 
         async def read() -> PassageVectors | None:
             return await self._read(shelf)
 
         held = await self._cache.of(shelf.place, read)
         if held is None and not self._cache.is_too_large(shelf.place):
-            raise StorageFailed(f"the vectors of {shelf.namespace!r} are still being loaded")
+            raise StorageFailed(f"the vectors of {shelf.namespace!r} could not be loaded in time")
         return held
 
     async def _read(self, shelf: VectorCollection) -> PassageVectors | None:
