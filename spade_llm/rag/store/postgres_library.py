@@ -191,7 +191,7 @@ class PostgresVectors:
 
     async def warm(self, shelf: VectorCollection) -> None:
         """Begin to load a collection into RAM, if it fits."""
-        await self._held(shelf)
+        await self._cache.of(shelf.place, lambda: self._read(shelf))
 
     async def remove(self, place: CollectionKey, ids: Sequence[int]) -> None:
         """Remove vectors. Unknown ids are ignored."""
@@ -243,11 +243,7 @@ class PostgresVectors:
     async def _held(self, shelf: VectorCollection) -> PassageVectors | None:
         """Collection in RAM; None: it does not fit. Raises StorageFailed: it is not loaded yet, or
         the database cannot be read."""
-
-        async def read() -> PassageVectors | None:
-            return await self._read(shelf)
-
-        held = await self._cache.of(shelf.place, read)
+        held = await self._cache.of(shelf.place, lambda: self._read(shelf))
         if held is None and not self._cache.is_too_large(shelf.place):
             raise StorageFailed(f"the vectors of {shelf.namespace!r} could not be loaded in time")
         return held
