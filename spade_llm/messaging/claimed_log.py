@@ -9,6 +9,7 @@ statement renews for all claims of a process.
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
     from spade_llm.core.database import DatabaseServer
     from spade_llm.messaging.answer_log import RequestKey
     from spade_llm.messaging.message import AclMessage
+
+ELSEWHERE_TIMEOUT_S = 30.0
+"""Maximum wait for the answer of another replica, so that the next message of its conversation,
+which this one claimed while the conversation moved, is answered behind it."""
+ELSEWHERE_POLL_S = 0.1
 
 # The database's clock alone decides whether a lease is over: those of machines differ.
 _LIVING = """EXISTS (SELECT 1 FROM replicas WHERE replicas.token = requests.owner
@@ -102,14 +108,25 @@ class ClaimedAnswerLog(SqliteAnswerLog):
             await asyncio.wait({claim})
             if claim.exception() is None and claim.result():
                 return LoggedRequest(None, reply_by=request.reply_by)
+        give_up_s = time.monotonic() + ELSEWHERE_TIMEOUT_S
+        row = await self._found(request, key)
+        # What follows in the conversation waits behind it, and its owner may die.
+        while row is not None and row.is_elsewhere and not (row.answer or row.is_erased):
+            self._on_busy(request.owner)
+            if time.monotonic() >= give_up_s:
+                break
+            await asyncio.sleep(ELSEWHERE_POLL_S)
+            row = await self._found(request, key)
+        return row
+
+    async def _found(self, request: AclMessage, key: RequestKey) -> LoggedRequest | None:
+        """The row of a request, which is taken over if its owner is gone."""
         for answer, reply_by, owner, is_living in await self._db.execute(_FIND, *key):
             if owner != self._token:
                 is_living = is_living or not await self._db.execute(_TAKE, self._token, *key)
             is_ours = owner == self._token or not is_living
             # The owner sends its answer to a person; a program that asks again gets the logged one.
             is_elsewhere = not is_ours and (answer is None or request.encoding is Encoding.PLAIN)
-            if not is_ours and answer is None:
-                self._on_busy(request.owner)
             return LoggedRequest(
                 load_message(str(answer)) if answer else None,
                 is_erased=answer == "",

@@ -13,7 +13,7 @@ import pytest
 from spade_llm.core.database import DatabaseUrl
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.postgres import PostgresServer
-from spade_llm.messaging import CHAT_TEXT, Encoding, Performative
+from spade_llm.messaging import CHAT_TEXT, Encoding, Performative, claimed_log
 from spade_llm.messaging import replicas as replicas_module
 from spade_llm.messaging.replicas import ReplicaSet, rendezvous_owner
 from tests.messaging.node_harness import request
@@ -155,8 +155,9 @@ async def test_each_conversation_is_answered_by_one_replica_and_moves_when_that_
 
 
 async def test_one_of_two_replicas_gets_a_request_and_the_other_leaves_it(
-    postgres: PostgresProcess,
+    postgres: PostgresProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(claimed_log, "ELSEWHERE_TIMEOUT_S", 0.0)
     asked = chat("hi", sender="ada@home", id="1")
     async with replicas(postgres, "claims", "a", "b") as (a, b):
         await asyncio.gather(a.replica.log.note(asked), b.replica.log.note(asked))
@@ -171,6 +172,23 @@ async def test_one_of_two_replicas_gets_a_request_and_the_other_leaves_it(
         assert await winner.replica.log.finish(asked, answer)
         assert await loser.replica.log.unsent() == []
         assert await winner.replica.log.unsent() == [answer]
+
+
+@pytest.mark.thorough
+async def test_a_replica_waits_for_the_answer_of_another_before_the_next_message(
+    postgres: PostgresProcess,
+) -> None:
+    asked = chat("hi", sender="ada@home", id="1")
+    async with replicas(postgres, "waits", "a", "b") as (a, b):
+        await a.replica.log.note(asked)
+        await a.replica.log.find(asked)
+        waiting = asyncio.create_task(b.replica.log.find(asked))
+        await until(lambda: "ada@home" in b.replica._busy)
+        assert not waiting.done()
+        await a.replica.log.finish(asked, asked.reply(Performative.INFORM, "hello"))
+        row = await asyncio.wait_for(waiting, PATIENCE_S)
+
+    assert row is not None and row.is_elsewhere
 
 
 async def test_what_a_dead_replica_left_is_taken_over_in_its_order(
