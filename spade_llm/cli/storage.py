@@ -1,4 +1,4 @@
-"""`spade-llm storage move`: agents' small databases from files to PostgreSQL, and back."""
+"""`spade-llm storage move`: databases of agents from files to PostgreSQL, and back."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ async def _move_agent(home: Path, address: DatabaseUrl, options: argparse.Namesp
                 are_verified += await _copy(home.name, store, places, source, options)
             are_verified += await _copy_documents(home, server, options, is_stopped=is_stopped)
     if not are_verified:
-        note(options, f"{home.name}: no small databases to copy")
+        note(options, f"{home.name}: nothing to copy")
     elif not options.dry_run:
         note(options, f"{home.name}: {sum(are_verified)} of {len(are_verified)} tables verified")
     return is_stopped and all(are_verified)
