@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.timeout(240),
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc"),
 ]
-MANY = 4000
+MANY = 9000
 
 
 async def test_an_assistant_answers_from_what_was_added(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ async def test_ctrl_c_stops_a_long_ingest_at_the_agent_and_what_is_done_stays(
     folder = program.data / "documents" / "many"
     folder.mkdir(parents=True)
     for number in range(MANY):
-        (folder / f"{number}.md").write_text(f"Heron {number} fishes.", encoding="utf-8")
+        (folder / f"{number}.md").write_text(f"Heron {number} fishes. " * 100, encoding="utf-8")
     async with program.up() as up:
         await up.ready()
         add = program.command("rag", "add", str(folder))
