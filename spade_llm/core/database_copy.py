@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from spade_llm.core.database import DialectSql, StoreTables
 from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.sqlite_file import add_missing_column
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -53,7 +54,7 @@ class TableLayout:
     """With `rowid`, if the table has one besides its key: the order of its rows may matter."""
     key: tuple[str, ...]
     number: str
-    """Column whose values the database assigns; empty: there is none."""
+    """Column with values that the database assigns; empty: there is none."""
     has_references: bool = False
     """Its rows name rows of other tables, which come before it."""
 
@@ -101,10 +102,7 @@ def tables_of(store: StoreTables) -> list[TableLayout]:
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(store.schema)
         for column in store.added_columns:
-            table, name, kind = column.split(maxsplit=2)
-            known = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
-            if name not in known:
-                database.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
+            add_missing_column(database, column)
         names = database.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
             " ORDER BY rowid"
@@ -211,10 +209,7 @@ async def _clear(
     is_all = bool(ranges) and any(table.has_references for table in tables)
     if is_all:
         ranges = [
-            (table, _KeyRange(after=None, until=_key(table, page[-1])))
-            for table in reversed(tables)
-            async for page in _pages(target, table)
-            if page
+            (table, one) for table in reversed(tables) async for one, _ in _pages(target, table)
         ]
     for table, one in ranges:
         where, values = one.condition(table)
@@ -260,20 +255,13 @@ async def _verified(
 async def _different_ranges(
     table: TableLayout, source: Database, target: Database
 ) -> list[_KeyRange]:
-    """Ranges of keys, a page of the source each, whose rows are not the same in both."""
-    found: list[_KeyRange] = []
-    after: Row | None = None
-    while True:
-        page = await _page(source, table, _KeyRange(after=after))
-        is_last = len(page) < PAGE_ROWS
-        until = None if is_last else _key(table, page[-1])
-        one = _KeyRange(after=after, until=until, rows=len(page))
+    """Ranges of keys, a page of the source each, with other rows in the target."""
+    found = []
+    async for one, page in _pages(source, table):
         there = await _page(target, table, one)
         if there != page:
             found.append(replace(one, is_new=not there))
-        if is_last:
-            return found
-        after = until
+    return found
 
 
 async def _count(database: Database, table: TableLayout) -> int:
@@ -284,21 +272,26 @@ async def _count(database: Database, table: TableLayout) -> int:
 async def table_state(database: Database, table: TableLayout) -> TableState:
     """Number and digest of a table's rows. Raises StorageFailed."""
     digest, rows = hashlib.sha256(), 0
-    async for page in _pages(database, table):
+    async for _, page in _pages(database, table):
         rows += len(page)
         for row in page:
             digest.update(repr(row).encode())
     return TableState(rows=rows, digest=digest.hexdigest())
 
 
-async def _pages(database: Database, table: TableLayout) -> AsyncIterator[list[Row]]:
+async def _pages(
+    database: Database, table: TableLayout
+) -> AsyncIterator[tuple[_KeyRange, list[Row]]]:
+    """Rows of a table, PAGE_ROWS at once, with their ranges of keys; the last one has no end."""
     after: Row | None = None
     while True:
         page = await _page(database, table, _KeyRange(after=after))
-        yield page
-        if len(page) < PAGE_ROWS:
+        is_last = len(page) < PAGE_ROWS
+        until = None if is_last else _key(table, page[-1])
+        yield _KeyRange(after=after, until=until, rows=len(page)), page
+        if is_last:
             return
-        after = _key(table, page[-1])
+        after = until
 
 
 async def _page(database: Database, table: TableLayout, which: _KeyRange) -> list[Row]:

@@ -90,7 +90,7 @@ class SqliteFile:
             self._check_version(self._db, path)
             self._db.executescript(_PRAGMAS + self._tables.schema)
             for column in self._tables.added_columns:
-                self._add_column(self._db, *column.split(maxsplit=2))
+                add_missing_column(self._db, column)
             # At the end: opening may wait for a lock, statements on the event loop must not.
             self._db.execute("PRAGMA busy_timeout=0")
         except sqlite3.Error as error:
@@ -113,11 +113,6 @@ class SqliteFile:
             )
         if version < known:
             db.execute(f"PRAGMA user_version={known}")
-
-    @staticmethod
-    def _add_column(db: sqlite3.Connection, table: str, column: str, kind: str) -> None:
-        if not db.execute(_HAS_COLUMN, (table, column)).fetchall():
-            db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
 
     async def close(self) -> None:
         """Wait for submitted statements, and close."""
@@ -263,9 +258,9 @@ class SqliteFile:
             raise StorageFailed(f"{self._what} is not open")
         sql = statement if isinstance(statement, str) else statement.sqlite
         if values and isinstance(values[0], dict):
-            named = {name: _bound(value) for name, value in values[0].items()}
+            named = {name: bindable(value) for name, value in values[0].items()}
             return self._db.execute(sql, named).fetchall()
-        return self._db.execute(sql, tuple(map(_bound, values))).fetchall()
+        return self._db.execute(sql, tuple(map(bindable, values))).fetchall()
 
     def _checkpoint(self, path: Path, how: str) -> bool:
         """Checkpoint over a separate connection of this thread. False: another connection held the
@@ -288,7 +283,14 @@ class SqliteFile:
         return StorageFailed(f"{self._what} cannot be used")
 
 
-def _bound(value: object) -> object:
+def add_missing_column(db: sqlite3.Connection, column: str) -> None:
+    """Add a column, `TABLE COLUMN TYPE`, unless the table has it."""
+    table, name, kind = column.split(maxsplit=2)
+    if not db.execute(_HAS_COLUMN, (table, name)).fetchall():
+        db.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
+
+
+def bindable(value: object) -> object:
     """Value as SQLite takes it: a list as JSON text, for json_each."""
     return json.dumps(value) if type(value) is list else value
 
