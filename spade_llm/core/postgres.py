@@ -48,6 +48,13 @@ MIN_VERSION = 150000
 MAX_SCHEMA_BYTES = 63
 """PostgreSQL cuts longer names (NAMEDATALEN - 1)."""
 
+ROLLED_BACK = frozenset({"40001", "40P01"})
+"""serialization_failure, deadlock_detected."""
+_REJECTED_CLASSES = frozenset({"28", "3D", "42"})
+"""SQLSTATE classes of a connection that no later attempt would get: role, database, rights."""
+_NO_PASSWORD = ("no password supplied", "password authentication failed", "does not exist")
+"""Connection failures for which libpq gives no SQLSTATE."""
+
 # A dead peer is noticed by keep-alives; a value in the URL has precedence.
 _CONNECTION_DEFAULTS = {
     "connect_timeout": "5",
@@ -251,16 +258,19 @@ class PostgresServer:
             pause_s = min(2 * pause_s, longest_s)
 
     async def _configured(self, connection: psycopg.AsyncConnection) -> psycopg.AsyncConnection:
-        from psycopg import sql
-
-        path = sql.Identifier(self.schema).as_string(connection)
-        timeout_ms = str(round(STATEMENT_TIMEOUT_S * 1000))
         try:
-            await connection.execute(_CONFIGURE, (path, timeout_ms, timeout_ms))
+            await connection.execute(_CONFIGURE, self._configuration())
         except BaseException:
             connection.pgconn.finish()
             raise
         return connection
+
+    def _configuration(self) -> tuple[str, str, str]:
+        """Values of _CONFIGURE."""
+        from psycopg import sql
+
+        timeout_ms = str(round(STATEMENT_TIMEOUT_S * 1000))
+        return sql.Identifier(self.schema).as_string(), timeout_ms, timeout_ms
 
     def connect_blocking(
         self, kind: type[psycopg.Connection], *, give_up_s: float
@@ -269,17 +279,18 @@ class PostgresServer:
         (`time.monotonic`), except where the server rejects the role or the database. Raises
         psycopg.OperationalError."""
         import psycopg
-        from psycopg import sql
 
         pause_s, longest_s = CONNECT_RETRY_S
         while True:
+            connection = None
             try:
                 connection = kind.connect(self._conninfo, autocommit=True, prepare_threshold=2)
-                path = sql.Identifier(self.schema).as_string(connection)
-                timeout_ms = str(round(STATEMENT_TIMEOUT_S * 1000))
-                connection.execute(_CONFIGURE, (path, timeout_ms, timeout_ms))
-            except psycopg.OperationalError as error:
-                if not is_away(error) or time.monotonic() + pause_s > give_up_s:
+                connection.execute(_CONFIGURE, self._configuration())
+            except BaseException as error:
+                if connection is not None:
+                    connection.pgconn.finish()
+                is_worth_it = isinstance(error, psycopg.OperationalError) and is_away(error)
+                if not is_worth_it or time.monotonic() + pause_s > give_up_s:
                     raise
             else:
                 return connection
@@ -408,8 +419,7 @@ class PostgresServer:
 
     def _reason(self, error: Exception) -> str:
         """Reason for logs and configuration errors."""
-        is_away = isinstance(error, TimeoutError) and self._away is not None
-        return _reason(self._away if is_away and self._away else error)
+        return _reason(self._away or error if isinstance(error, TimeoutError) else error)
 
     def _unusable(self, reason: str) -> ConfigurationError:
         return ConfigurationError(
@@ -558,7 +568,7 @@ class PostgresDatabase:
                 return await work(connection)
             except psycopg.OperationalError as error:
                 # Rolled back for certain, or lost on the way: a write may have happened.
-                is_undone = error.sqlstate in _ROLLED_BACK
+                is_undone = error.sqlstate in ROLLED_BACK
                 if not (is_undone or (is_read and connection.closed)):
                     raise
             finally:
@@ -595,14 +605,6 @@ class PostgresTransaction:
             self._server.release(self._connection)
         else:
             self._task.add_done_callback(lambda _: self._server.release(self._connection))
-
-
-_ROLLED_BACK = frozenset({"40001", "40P01"})
-"""serialization_failure, deadlock_detected."""
-_REJECTED_CLASSES = frozenset({"28", "3D", "42"})
-"""SQLSTATE classes of a connection that no later attempt would get: role, database, rights."""
-_NO_PASSWORD = ("no password supplied", "password authentication failed", "does not exist")
-"""Connection failures for which libpq gives no SQLSTATE."""
 
 
 def database_server(address: DatabaseUrl | None, *, agent: str) -> PostgresServer | None:

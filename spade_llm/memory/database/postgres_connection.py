@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import psycopg
 
 from spade_llm.core.errors import StorageFailed
-from spade_llm.core.postgres import STATEMENT_TIMEOUT_S, has_input
+from spade_llm.core.postgres import ROLLED_BACK, STATEMENT_TIMEOUT_S, has_input
 from spade_llm.memory.database.connection import (
     DatabaseThread,
     OpenedDatabase,
@@ -40,7 +40,7 @@ MAX_LOGGED_KEYS = 4096
 """Maximum number of changed rows of an owner that a commit names; above it, other processes read
 the index of this owner again."""
 KEPT_VERSIONS = 1000
-"""Number of versions of an owner whose changes are kept for other processes."""
+"""Number of versions of an owner with their changes, kept for other processes."""
 
 # Writers of all processes one after the other, as with a file: what one has read before it writes
 # still holds when it commits.
@@ -61,15 +61,13 @@ PRUNE_VERSIONS = "DELETE FROM owner_version WHERE owner = %s AND version <= %s"
 
 VACUUM = "VACUUM (SKIP_LOCKED) entry, message, vector, conversation, link, consent, reflection"
 
-_RETRIED = frozenset({"40001", "40P01"})
-"""serialization_failure, deadlock_detected."""
 _OF_ALL = ("08", "28", "3D", "53", "55", "57", "58")
 """SQLSTATE classes of failures that other statements would meet as well: connection, rights,
 resources, locks, shutdown, timeouts, the server's disk."""
 
 
 class BoundedConnection(psycopg.Connection[tuple[object, ...]]):
-    """Connection whose waits for the server end at ANSWER_TIMEOUT_S."""
+    """Connection that waits at most ANSWER_TIMEOUT_S for an answer of the server."""
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         """Wait for what a generator of psycopg does. Raises psycopg.OperationalError."""
@@ -216,7 +214,7 @@ class PostgresConnection:
                 return work(self._connected(give_up_s))
             except psycopg.Error as error:
                 is_lost = self._connection is None or self._connection.closed
-                is_undone = error.sqlstate in _RETRIED or (is_lost and not self._is_committing)
+                is_undone = error.sqlstate in ROLLED_BACK or (is_lost and not self._is_committing)
                 self._roll_back()
                 if not is_undone or self._connection is None or time.monotonic() > give_up_s:
                     raise self._storage_failed(error) from error
