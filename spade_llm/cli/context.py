@@ -20,7 +20,7 @@ from spade_llm.xmpp.servers.data_directory import AccountPasswords, read_run_rec
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from spade_llm.agents import ChatAgent
     from spade_llm.core.database import DatabasePlace, StoreTables
@@ -52,17 +52,24 @@ def agent_file(agent: str, name: str, data: Path, *, what: str, hint: str = "") 
         ConfigurationError: no such agent has it, or several.
     """
     found = sorted((data / "agents").glob(f"*/{name}"))
-    named = [path for path in found if is_named(path.parent.name, agent)]
-    if len(named) == 1:
-        return named[0]
-    if not named:
+    home = named_agent([path.parent for path in found], agent)
+    if home is None:
         known = ", ".join(path.parent.name for path in found) or "none"
         raise ConfigurationError(
             f"there is no {what} of {agent!r} below {str(data / 'agents')!r} (known: {known});"
             f" name the data directory with --data, or the agent with --agent{hint}"
         )
-    names = ", ".join(path.parent.name for path in named)
-    raise ConfigurationError(f"several agents match ({names}): give the full JID")
+    return next(path for path in found if path.parent == home)
+
+
+def named_agent(homes: Sequence[Path], agent: str) -> Path | None:
+    """Folder of the agent with this JID or local part; None: it is not among these. Raises
+    ConfigurationError: several are."""
+    named = [home for home in homes if is_named(home.name, agent)]
+    if len(named) > 1:
+        names = ", ".join(home.name for home in named)
+        raise ConfigurationError(f"several agents match ({names}): give the full JID")
+    return named[0] if named else None
 
 
 def is_named(jid: str, name: str) -> bool:

@@ -12,7 +12,7 @@ from spade_llm.assistant.feedback import FEEDBACK_TABLES
 from spade_llm.assistant.history.memory_outbox import OUTBOX_TABLES
 from spade_llm.assistant.middleware.usage import USAGE_TABLES
 from spade_llm.assistant.presentation.message_correction import SHOWN_TABLES
-from spade_llm.cli.context import agent_directories, data_directory, default_database, is_named
+from spade_llm.cli.context import agent_directories, data_directory, default_database, named_agent
 from spade_llm.cli.output import note, show
 from spade_llm.cli.terminal import progress_bar
 from spade_llm.core import directory_lock
@@ -80,19 +80,16 @@ def _agent_homes(options: argparse.Namespace) -> list[Path]:
         if not homes:
             raise ConfigurationError(f"no agent has run with the data directory {str(data)!r}")
         return homes
-    named = [home for home in homes if is_named(home.name, options.agent)]
-    if len(named) > 1:
-        names = ", ".join(home.name for home in named)
-        raise ConfigurationError(f"several agents match ({names}): give the full JID")
-    if not named and options.to == "files" and "@" in options.agent:
-        return [data / "agents" / options.agent]
-    if not named:
+    home = named_agent(homes, options.agent)
+    if home is None and options.to == "files" and "@" in options.agent:
+        home = data / "agents" / options.agent
+    if home is None:
         known = ", ".join(home.name for home in homes) or "none"
         raise ConfigurationError(
             f"no agent {options.agent!r} has run with the data directory {str(data)!r} (known:"
             f" {known}): name it with --data"
         )
-    return named
+    return [home]
 
 
 async def _move_agent(home: Path, address: DatabaseUrl, options: argparse.Namespace) -> bool:
