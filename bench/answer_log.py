@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.row import Goal, Row, check
+from bench.servers import start_postgres
 from spade_llm.core.database import DatabaseUrl
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, Performative, SqliteAnswerLog
-from tests.postgres_server import PostgresProcess, postgres_binaries
 
 if TYPE_CHECKING:
     from bench.row import Scale
@@ -28,17 +28,12 @@ MAX_WALL_MS = 3.0
 
 async def measure(_stage: Stage, scale: Scale) -> list[Row]:
     turns = scale.of(4000, quick=200)
-    binaries = postgres_binaries()
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         in_file = await _cost_ms(folder / "answers.db", turns)
-        if binaries is None:
+        process = start_postgres(stack)
+        if process is None:
             return _rows("a file", in_file)
-        process = PostgresProcess(binaries, settings="fsync = on\nshared_buffers = 128MB\n")
-        stack.callback(process.stop)
-        process.create()
-        process.start()
-        process.wait_until_ready()
         server = PostgresServer(DatabaseUrl(process.url()), agent="bench@localhost")
         served = await _cost_ms(await stack.enter_async_context(server), turns)
     return [*_rows("a file", in_file), *_rows("PostgreSQL", served, is_served=True)]

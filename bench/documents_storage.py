@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from bench.corpus import Corpus
 from bench.documents import WORDS, RandomVectors
 from bench.row import Row, check
+from bench.servers import start_postgres
 from bench.timing import Samples
 from spade_llm.core.database import DatabaseUrl
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.rag import Document, DocumentLibrary
-from tests.postgres_server import PostgresProcess, postgres_binaries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -54,13 +54,8 @@ async def measure(_stage: Stage, scale: Scale) -> list[Row]:
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         places = [_Place(name="files", folder=folder, server=None)]
-        binaries = postgres_binaries()
-        if binaries is not None:
-            process = PostgresProcess(binaries, settings="fsync = on\nshared_buffers = 128MB\n")
-            stack.callback(process.stop)
-            process.create()
-            process.start()
-            process.wait_until_ready()
+        process = start_postgres(stack)
+        if process is not None:
             server = PostgresServer(DatabaseUrl(process.url()), agent="bench@localhost")
             served = await stack.enter_async_context(server)
             places.append(_Place(name="PostgreSQL", folder=folder / "unused", server=served))

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from bench.corpus import Corpus
 from bench.row import Goal, Row, check
+from bench.servers import start_postgres
 from bench.timing import Samples
 from spade_llm.core.database import DatabaseUrl
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.memory import MemoryDraft, PostgresMemoryBackend, SQLiteMemoryBackend
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode
-from tests.postgres_server import PostgresProcess, postgres_binaries
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bench.stage import Stage
     from spade_llm.memory.database.backend import DatabaseMemoryBackend
     from spade_llm.memory.database.connection import Transaction
+    from tests.postgres_server import PostgresProcess
 
 IN_FLIGHT = 32
 BATCH = 100
@@ -67,13 +68,8 @@ async def measure(_stage: Stage, scale: Scale) -> list[Row]:
         rows += await _fill("a file", file, scale)
         opened = await stack.enter_async_context(file(embedder=embedder))
         memories = [_Memory("a file", opened, None, Samples())]
-        binaries = postgres_binaries()
-        if binaries is not None:
-            process = PostgresProcess(binaries, settings="fsync = on\nshared_buffers = 128MB\n")
-            stack.callback(process.stop)
-            process.create()
-            process.start()
-            process.wait_until_ready()
+        process = start_postgres(stack)
+        if process is not None:
             server = PostgresServer(DatabaseUrl(process.url()), agent="bench@localhost")
             await stack.enter_async_context(server)
             served = partial(PostgresMemoryBackend, server)

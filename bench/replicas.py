@@ -24,7 +24,7 @@ from bench.row import Goal, Row, check
 from bench.servers import ejabberd, has_ejabberd
 from bench.stage import Stage
 from spade_llm.xmpp.connection.settings import tls_context
-from tests.postgres_server import PostgresProcess, postgres_binaries
+from tests.postgres_server import postgres_binaries, started_postgres
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bench.account import Account
     from bench.row import Scale
     from bench.stage import Child
+    from tests.postgres_server import PostgresProcess
 
 MODEL_S = 0.2
 PEOPLE = 20
@@ -137,10 +138,12 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
     binaries = postgres_binaries()
     check(binaries is not None, "no PostgreSQL is installed")
     assert binaries is not None
-    rows = await _on_server("Prosody", stage, PostgresProcess(binaries), scale)
+    with started_postgres(binaries) as postgres:
+        rows = await _on_server("Prosody", stage, postgres, scale)
     if has_ejabberd():
         async with Stage(ejabberd) as other:
-            rows += await _on_server("ejabberd", other, PostgresProcess(binaries), scale)
+            with started_postgres(binaries) as postgres:
+                rows += await _on_server("ejabberd", other, postgres, scale)
     return rows
 
 
@@ -148,10 +151,6 @@ async def _on_server(
     server: str, stage: Stage, postgres: PostgresProcess, scale: Scale
 ) -> list[Row]:
     async with AsyncExitStack() as stack:
-        stack.callback(postgres.stop)
-        postgres.create()
-        postgres.start()
-        postgres.wait_until_ready()
         model = await stack.enter_async_context(stage.audience_model(delay_s=MODEL_S))
         account = await stage.account("replicated")
         part = Part(account=account, model_url=model.said, database_url=postgres.url())

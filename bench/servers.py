@@ -17,9 +17,13 @@ from spade_llm.xmpp.servers.embedded.launcher import EmbeddedServer
 from spade_llm.xmpp.servers.managed_server import Endpoint, ManagedServer
 from spade_llm.xmpp.servers.prosody import ProsodyServer
 from spade_llm.xmpp.servers.server_process import ServerProcess, usable_port, wait_ready
+from tests.postgres_server import postgres_binaries, started_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AsyncExitStack
+
+    from tests.postgres_server import PostgresProcess
 
     Launch = Callable[[Path, Sequence[str]], "Server"]
     """Takes a folder, and the bare JIDs whose rate is not to be limited."""
@@ -49,6 +53,16 @@ modules: {{mod_carboncopy: {{}}, mod_disco: {{}}, mod_offline: {{}}, mod_ping: {
 class Server(ManagedServer, Protocol):
     @property
     def pid(self) -> int | None: ...
+
+
+def start_postgres(stack: AsyncExitStack) -> PostgresProcess | None:
+    """A new PostgreSQL until the stack ends, which waits for its disk as in use; None: there is
+    none on this machine."""
+    binaries = postgres_binaries()
+    if binaries is None:
+        return None
+    settings = "fsync = on\nshared_buffers = 128MB\n"
+    return stack.enter_context(started_postgres(binaries, settings=settings))
 
 
 def prosody(folder: Path, unlimited: Sequence[str]) -> Server:

