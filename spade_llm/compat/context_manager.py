@@ -70,7 +70,7 @@ def create_system_message(content: str) -> SystemMessage:
 
 
 def create_user_message(content: str, name: str | None = None) -> UserMessage:
-    """User message; `name`: JID of its sender, whose unsafe characters become `_`."""
+    """User message; `name`: JID of its sender, with `_` for unsafe characters."""
     return user_message(content, peer=name) if name else {"role": "user", "content": content}
 
 

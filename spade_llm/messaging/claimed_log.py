@@ -69,7 +69,7 @@ _SERVED = f"""SELECT sender, id FROM requests
 
 @dataclass(frozen=True, slots=True)
 class OrphanedRequest:
-    """Unanswered request whose owner is gone."""
+    """Unanswered request without a living owner."""
 
     at: float
     """Arrival, Unix time."""
@@ -88,7 +88,7 @@ class ClaimedAnswerLog(SqliteAnswerLog):
         self._token = token
         self._on_busy = on_busy
         self._claiming: dict[RequestKey, asyncio.Task[bool]] = {}
-        """Claims at arrival whose outcome `find` has not asked for yet."""
+        """Claims at arrival that `find` has not asked for yet."""
 
     async def note(self, request: AclMessage) -> None:
         """Claim the request at its arrival."""
@@ -172,7 +172,7 @@ class ClaimedAnswerLog(SqliteAnswerLog):
         ]
 
     async def take_unsent(self, is_ours: Callable[[str], bool]) -> None:
-        """Take the unsent answers without a living owner whose conversation owner is ours."""
+        """Take the unsent answers without a living owner, of conversation owners that are ours."""
         after = self._clock() - self._keep_s
         for sender, id, fingerprint, asker in await self._db.execute(_UNSENT_ORPHANS, after):
             if is_ours(conversation_owner(str(asker or bare(str(sender))))):

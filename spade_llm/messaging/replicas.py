@@ -326,7 +326,7 @@ class ReplicaSet:
         await self._db.execute(_WITHDRAW, self.token)
 
     async def _follow(self, living: frozenset[Replica]) -> None:
-        """Adopt a change of membership, and look after requests whose owner is gone."""
+        """Adopt a change of membership, and look after requests without a living owner."""
         now_s = time.monotonic()
         if not self._members or living != self._known or now_s >= self._scan_at_s:
             await self._adopt(living)

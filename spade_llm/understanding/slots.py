@@ -148,8 +148,8 @@ def _complement(text: str) -> frozenset[str]:
 
 
 def _of_pronoun(text: str, known: Sequence[str]) -> Statement | None:
-    """`I renewed it until 2036` after `my passport expires in 2027`: the statement to whose noun
-    the pronoun refers has a value of the same type."""
+    """`I renewed it until 2036` after `my passport expires in 2027`: the statement with the noun of
+    the pronoun has a value of the same type."""
     noun, earlier = antecedent(text, known) if _BROUGHT.search(text) else ("", "")
     if not noun or features(text).beings - features(earlier).beings:
         return None

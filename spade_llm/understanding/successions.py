@@ -269,7 +269,7 @@ def named_before(text: str, before: str, every: Sequence[str]) -> Statement | No
         if not (is_instead or _SUCCEEDS.search(rest) or _IT_IS_ONLY.match(rest)):
             continue
         for one in reversed(others):
-            # Nobody takes the place of a sister.
+            # A sister has no successor.
             is_other = is_instead and (is_now or not features(one).beings & relatives())
             if found := _of_two_parts(ASIDE_PLACE.sub(" ", first), rest, one, is_other):
                 return found
@@ -412,7 +412,7 @@ def is_successor(text: str, earlier: str, announcement: str) -> bool:
     has_type = bool(types.keys() & typed_values(earlier).keys())
     own = concepts_of(outside(text, types)) - general() - light()
     if has_type and own and not own & features(earlier).concepts:
-        # "Ann moved, so Eve waters the plants" names nobody anew.
+        # "Ann moved, so Eve waters the plants" names no new person.
         has_type = False
     if has_type or _SUCCEEDS_NOW.search(text):
         return True

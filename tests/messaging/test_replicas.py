@@ -124,7 +124,7 @@ def chat(text: str, *, sender: str, id: str) -> AclMessage:
 
 
 def person_of(member: Member) -> str:
-    """A person in whose conversations this replica answers."""
+    """A person that this replica answers."""
     return next(one for one in PEOPLE if member.replica.owns(one))
 
 

@@ -254,8 +254,7 @@ async def ada_hears_until(ada: Guest, text: str) -> list[str]:
 
 
 async def ada_is_answered(ada: Guest, text: str) -> None:
-    """Return once a line is answered: those that nobody hears while a replica is replaced are
-    not."""
+    """Return once a line is answered: those that come while a replica is replaced are not."""
     async with asyncio.timeout(READY_S):
         while True:
             ada.say(f"assistant: {text}")

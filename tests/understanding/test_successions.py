@@ -139,11 +139,11 @@ def test_one_being_takes_the_place_of_another(
 @pytest.mark.parametrize(
     "messages",
     [
-        # Nobody has the place of a sister.
+        # A sister has no successor.
         ["My sister is called Ana", "Ana moved to Bonn, so Pedro waters the plants"],
         ["Gus walks our dog", "Gus broke his leg, so Iris is sad"],
         ["Gus walks our dog", "Gus is away and Iris walks it too"],
-        # What is over for somebody else.
+        # What is over for another person.
         ["The clinic is in Oak Street", "Ines left the clinic"],
         ["My brother is in hospital", "I'm home already"],
     ],

@@ -196,8 +196,8 @@ class ConversationCache:
             self.drop(key)
 
     def hand_over(self, is_ours: Callable[[str], bool], is_used: Callable[[str], bool]) -> None:
-        """Drop the conversations whose peer another replica answers: when they come back, they are
-        loaded again. `is_used`: true while a request of this peer is served."""
+        """Drop the conversations with peers of other replicas: when they come back, they are loaded
+        again. `is_used`: true while a request of this peer is served."""
         others = {key for key, one in self._by_key.items() if not is_ours(one.peer)}
         left = {key for key in others | self._handed_over if key in self._by_key}
         self._handed_over = {key for key in left if is_used(self._by_key[key].peer)}

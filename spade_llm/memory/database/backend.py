@@ -304,7 +304,7 @@ class PostgresMemoryBackend(DatabaseMemoryBackend):
 
     async def check_unused_file(self, path: Path) -> None:
         """Check that no memories are lost from sight because they are in a file that is not used.
-        One whose memories were copied here is only named in the log.
+        A file with memories that were copied here is only named in the log.
 
         Raises:
             ConfigurationError: the file has memories, and this memory has none; or the file cannot
