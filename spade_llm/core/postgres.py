@@ -282,20 +282,22 @@ class PostgresServer:
 
         pause_s, longest_s = CONNECT_RETRY_S
         while True:
-            connection = None
             try:
-                connection = kind.connect(self._conninfo, autocommit=True, prepare_threshold=2)
-                connection.execute(_CONFIGURE, self._configuration())
-            except BaseException as error:
-                if connection is not None:
-                    connection.pgconn.finish()
-                is_worth_it = isinstance(error, psycopg.OperationalError) and is_away(error)
-                if not is_worth_it or time.monotonic() + pause_s > give_up_s:
+                return self._connect_once(kind)
+            except psycopg.OperationalError as error:
+                if not is_away(error) or time.monotonic() + pause_s > give_up_s:
                     raise
-            else:
-                return connection
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, longest_s)
+
+    def _connect_once(self, kind: type[psycopg.Connection]) -> psycopg.Connection:
+        connection = kind.connect(self._conninfo, autocommit=True, prepare_threshold=2)
+        try:
+            connection.execute(_CONFIGURE, self._configuration())
+        except BaseException:
+            connection.pgconn.finish()
+            raise
+        return connection
 
     def submit(self, write: Coroutine[object, object, object]) -> None:
         """Execute a statement in the background, after those that were submitted before it. A
