@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sqlite3
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import aiosqlite
 
 from spade_llm.core.errors import ConfigurationError, StorageFailed
+from spade_llm.core.sqlite_file import bindable
 from spade_llm.rag.store.database import ReadCache
 
 if TYPE_CHECKING:
@@ -147,9 +147,8 @@ def _text(sql: str | DialectSql) -> str:
     return sql if isinstance(sql, str) else sql.sqlite
 
 
-def _bound(values: Sequence[SqlValue]) -> Sequence[str | int | float | bytes | None]:
-    """Values as SQLite takes them: a list as JSON text, for json_each."""
-    return [json.dumps(one) if isinstance(one, list) else one for one in values]
+def _bound(values: Sequence[SqlValue]) -> Sequence[Any]:
+    return [bindable(one) for one in values]
 
 
 @asynccontextmanager
