@@ -112,12 +112,13 @@ async def test_everything_can_be_done_with_keys(console: Console) -> None:
     await page.keyboard.type("more")
     await expect(prompt).to_have_value("hi? n\nmore")
 
+    # The switches are drawn once the conversation's configuration has arrived.
+    memory = page.get_by_role("button", name="Memory", exact=True)
+    await expect(memory).to_be_visible()
     await page.keyboard.press("Tab")
-    await expect(page.get_by_role("button", name="Memory", exact=True)).to_be_focused()
+    await expect(memory).to_be_focused()
     await page.keyboard.press("Space")
-    await expect(page.get_by_role("button", name="Memory", exact=True)).to_have_attribute(
-        "aria-pressed", "false"
-    )
+    await expect(memory).to_have_attribute("aria-pressed", "false")
     for _ in range(3):
         await page.keyboard.press("Tab")
     await expect(page.get_by_role("button", name="Send")).to_be_focused()
