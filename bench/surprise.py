@@ -22,7 +22,7 @@ from bench.row import Goal, Row, Scale
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryDraft, ObservedMessage
 from spade_llm.memory.learning.learner import Learner
-from spade_llm.memory.surprise import KEY_MOMENT_SCORE
+from spade_llm.memory.learning.novelty import KEY_MOMENT_SCORE
 from spade_llm.search.memory_query import Category, MemoryFilter, Origin
 from spade_llm.understanding.statements import read_message
 

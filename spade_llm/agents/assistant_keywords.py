@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
-from spade_llm.agents.keyword_checks import check_keywords
+from spade_llm.agents.constructor_arguments import check_keywords
 from spade_llm.agents.local_memory import LocalMemory, MemoryOption, open_local_memory
 from spade_llm.assistant.config import AssistantConfig
 from spade_llm.context import ContextManagement

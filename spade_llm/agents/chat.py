@@ -8,8 +8,11 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
-from spade_llm.agents.default_connection import default_connection
-from spade_llm.agents.keyword_checks import check_keywords, warn_about_verify_security
+from spade_llm.agents.constructor_arguments import (
+    check_keywords,
+    default_connection,
+    warn_about_verify_security,
+)
 from spade_llm.assistant.chat.service import ChatClient
 from spade_llm.assistant.turn.options import DEFAULT_TOOL_OPTIONS
 from spade_llm.core.errors import ConfigurationError
@@ -144,7 +147,7 @@ STATUS_TIMEOUT_S = 5.0
 
 
 class ChatAgent(XmppAgent):
-    """`options=None`: it logs in where the environment says (agents/default_connection.py)."""
+    """`options=None`: it logs in where the environment says (agents/constructor_arguments.py)."""
 
     def __init__(
         self,

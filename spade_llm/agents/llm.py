@@ -14,8 +14,7 @@ from spade_llm.agents.assistant_keywords import (
     memory_from_keywords,
 )
 from spade_llm.agents.bound_tools import bind_tools
-from spade_llm.agents.default_connection import default_connection
-from spade_llm.agents.keyword_checks import warn_about_verify_security
+from spade_llm.agents.constructor_arguments import default_connection, warn_about_verify_security
 from spade_llm.assistant.chat.service import ChatService
 from spade_llm.assistant.commands.adhoc_menus import offer_assistant_menu
 from spade_llm.assistant.commands.registry import RoomNotices
@@ -101,7 +100,7 @@ class LLMAgent(AssistantControls):
     The first five parameters are those of specs/5; what spade_llm 0.2/0.3 takes by keyword is taken
     too (agents/assistant_keywords.py). `embedder`: computes the vector of a question once for
     memory and documents, if their agents use the same model; None: each computes its own.
-    `options=None`: it logs in where the environment says (agents/default_connection.py).
+    `options=None`: it logs in where the environment says (agents/constructor_arguments.py).
     """
 
     _goes_on_after_marker: ClassVar[bool] = False

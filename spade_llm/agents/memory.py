@@ -32,7 +32,7 @@ from spade_llm.rag.loading.fetcher import Fetcher, FetchLimits
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 from spade_llm.xmpp.connection.settings import tls_context
 from spade_llm.xmpp.features.encryption_hint import EncryptionHint
-from spade_llm.xmpp.features.public_key import PublicKeyNode
+from spade_llm.xmpp.features.pep import PublicKeyNode
 from spade_llm.xmpp.features.uploads import allowed_upload_hosts, send_file
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import agent_directories, agent_place, data_directory
-from spade_llm.cli.output import note, show
-from spade_llm.cli.terminal import sanitize_line
+from spade_llm.cli.terminal import note, sanitize_line, show
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.connection.jids import bare_jid
 from spade_llm.xmpp.connection.settings import full_jid

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import find_context, login, person_jid
 from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
-from spade_llm.cli.output import show
 from spade_llm.cli.signals import run_until_stopped
-from spade_llm.cli.terminal import sanitize_line
+from spade_llm.cli.terminal import sanitize_line, show
 from spade_llm.core.errors import RequestError
 from spade_llm.messaging.agent_status import REPLICA_FACT
 

@@ -14,9 +14,8 @@ from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.cli.answers import QUIT_COMMANDS, PlainOutput, describe_waiting, write_answer
 from spade_llm.cli.command_line import EXIT_RULES, EXIT_SIGINT
 from spade_llm.cli.context import assistant_jid, find_context, login, person_jid
-from spade_llm.cli.output import show
 from spade_llm.cli.signals import STDIN, run_until_stopped
-from spade_llm.cli.terminal import sanitize_line, sanitize_text, style
+from spade_llm.cli.terminal import sanitize_line, sanitize_text, show, style
 from spade_llm.core.errors import RequestTimeout, SpadeLLMError
 from spade_llm.providers.offline.provider import OFFLINE
 

@@ -229,7 +229,7 @@ def _add(
     commands: Commands[argparse.ArgumentParser], name: str, help: str, *, has_json: bool = True
 ) -> argparse.ArgumentParser:
     """Add a command that works on a data directory. `has_json`: its results are shown with
-    cli/output.py, also as JSON."""
+    cli/terminal.py, also as JSON."""
     parser = commands.add_parser(name, help=help, description=help, allow_abbrev=False)
     parser.add_argument("--data", metavar="DIR", help=DATA_HELP)
     if has_json:

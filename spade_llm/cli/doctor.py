@@ -34,9 +34,8 @@ from spade_llm.cli.factory.model_choice import (
     choose_model,
     read_model_record,
 )
-from spade_llm.cli.output import show
 from spade_llm.cli.signals import run_until_stopped
-from spade_llm.cli.terminal import sanitize_line, style
+from spade_llm.cli.terminal import sanitize_line, show, style
 from spade_llm.core.errors import ConfigurationError, ModelError, RequestError
 from spade_llm.providers import OfflineProvider
 from spade_llm.xmpp.servers.data_directory import read_run_record, saved_ca

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from spade_llm.cli.context import agent_directories, data_directory
-from spade_llm.cli.output import show
-from spade_llm.cli.terminal import style
+from spade_llm.cli.terminal import show, style
 from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.servers.data_directory import read_run_record

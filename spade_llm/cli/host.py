@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
-from spade_llm.cli.output import note, show
+from spade_llm.cli.terminal import note, show
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.connection.jids import bare_jid, local_part
 from spade_llm.xmpp.connection.settings import full_jid

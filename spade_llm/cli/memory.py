@@ -19,9 +19,8 @@ from spade_llm.cli.memory_transfer import (
     import_memories,
     new_file,
 )
-from spade_llm.cli.output import note, show
 from spade_llm.cli.signals import run_until_stopped
-from spade_llm.cli.terminal import progress_bar
+from spade_llm.cli.terminal import note, progress_bar, show
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
 from spade_llm.memory import SQLiteMemoryBackend

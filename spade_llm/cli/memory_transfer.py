@@ -11,8 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.output import note, show
-from spade_llm.cli.terminal import progress_bar, sanitize_line
+from spade_llm.cli.terminal import note, progress_bar, sanitize_line, show
 from spade_llm.core import directory_lock
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.core.text import pluralize

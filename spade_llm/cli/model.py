@@ -33,8 +33,7 @@ from spade_llm.cli.factory.model_file import (
     key_path,
     write_provider,
 )
-from spade_llm.cli.output import note, show
-from spade_llm.cli.terminal import sanitize_line
+from spade_llm.cli.terminal import note, sanitize_line, show
 from spade_llm.core.concurrency import run_event_loop
 from spade_llm.core.errors import ConfigurationError, ModelError, ModelFailure, RateLimited
 from spade_llm.core.settings import ProviderTable, get_variable

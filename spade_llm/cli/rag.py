@@ -11,10 +11,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import find_context
-from spade_llm.cli.output import note, show
 from spade_llm.cli.rag_add import add_documents
 from spade_llm.cli.signals import run_until_stopped, shield_from_stop
-from spade_llm.cli.terminal import progress_bar, sanitize_line, sanitize_lines
+from spade_llm.cli.terminal import note, progress_bar, sanitize_line, sanitize_lines, show
 from spade_llm.core.text import pluralize
 from spade_llm.rag.answers import citation_label
 from spade_llm.rag.contract import Access, RetrievalOptions

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.output import note, show
-from spade_llm.cli.terminal import progress_bar, sanitize_line, warn
+from spade_llm.cli.terminal import note, progress_bar, sanitize_line, show, warn
 from spade_llm.core.concurrency import for_each
 from spade_llm.core.errors import InvalidArguments, RequestFailed, RequestRefused
 from spade_llm.core.text import pluralize

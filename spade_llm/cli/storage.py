@@ -13,8 +13,7 @@ from spade_llm.assistant.history.memory_outbox import OUTBOX_TABLES
 from spade_llm.assistant.middleware.usage import USAGE_TABLES
 from spade_llm.assistant.presentation.message_correction import SHOWN_TABLES
 from spade_llm.cli.context import agent_directories, data_directory, default_database, named_agent
-from spade_llm.cli.output import note, show
-from spade_llm.cli.terminal import progress_bar
+from spade_llm.cli.terminal import note, progress_bar, show
 from spade_llm.core import directory_lock
 from spade_llm.core.database_copy import copy_store
 from spade_llm.core.errors import ConfigurationError

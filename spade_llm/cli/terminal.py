@@ -1,7 +1,8 @@
-"""Terminal output: sanitizes text of other agents (control characters), styles, progress bar."""
+"""Terminal output: results as text or JSON, sanitizing of control characters, styles, progress."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -10,11 +11,15 @@ import unicodedata
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pydantic_core import to_jsonable_python
+
 from spade_llm.core.redaction import is_invisible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    import argparse
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TextIO
+
 
 WIDTH = 30
 PROGRESS_AFTER_S = 2.0
@@ -96,3 +101,20 @@ def progress_bar(what: str, *, is_bytes: bool = False) -> Iterator[Callable[[int
     finally:
         if width:
             print(f"\r{' ' * width}\r", end="", file=sys.stderr, flush=True)
+
+
+def show(options: argparse.Namespace, record: object, text: str | Iterable[str]) -> None:
+    """Print one result: with `--json` the record (dataclass, pydantic model or mapping) on one
+    line, otherwise its text, a line or several."""
+    if options.json:
+        # ASCII only: text of other agents cannot steer the terminal.
+        print(json.dumps(to_jsonable_python(record)))
+        return
+    for line in (text,) if isinstance(text, str) else text:
+        print(line)
+
+
+def note(options: argparse.Namespace, text: str) -> None:
+    """Print a line that is no result: nothing was found, or what to do next. Not with `--json`."""
+    if not options.json:
+        print(text)

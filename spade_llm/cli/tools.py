@@ -8,9 +8,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import agent_file, data_directory, find_context
-from spade_llm.cli.output import note, show
 from spade_llm.cli.signals import run_until_stopped
-from spade_llm.cli.terminal import sanitize_line
+from spade_llm.cli.terminal import note, sanitize_line, show
 from spade_llm.core.errors import ConfigurationError, RequestError, SpadeLLMError
 from spade_llm.mcp.client.definitions import offered_name, side_by_side
 from spade_llm.mcp.client.pins import PINS_FILE, PendingDefinition, Pins

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.middleware.usage import USAGE_TABLES, UsageLedger
 from spade_llm.cli.context import agent_place
-from spade_llm.cli.output import note, show
-from spade_llm.cli.terminal import sanitize_line
+from spade_llm.cli.terminal import note, sanitize_line, show
 
 if TYPE_CHECKING:
     import argparse

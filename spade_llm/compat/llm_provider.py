@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypedDict, Unpack
 from urllib.parse import urlsplit
 
-from spade_llm.agents.keyword_checks import check_keywords
+from spade_llm.agents.constructor_arguments import check_keywords
 from spade_llm.compat.own_provider import BaseLLMProvider, ProviderAnswers
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.providers.openai.model import (

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from spade_llm.agents.default_connection import default_connection
-from spade_llm.agents.keyword_checks import warn_about_verify_security
+from spade_llm.agents.constructor_arguments import default_connection, warn_about_verify_security
 from spade_llm.core.errors import InvalidArguments, RequestError, ToolFailed
 from spade_llm.messaging import MESSAGE_TYPE, new_id
 from spade_llm.messaging.body import MAX_BODY_BYTES

@@ -16,8 +16,12 @@ from spade_llm.context.retention import (
     repair_history,
     with_system_prompt,
 )
-from spade_llm.context.stable_context import fill_stable_context, walk_history
-from spade_llm.context.stable_prefix import MIN_MESSAGES, MIN_TOKENS
+from spade_llm.context.stable_prefix import (
+    MIN_MESSAGES,
+    MIN_TOKENS,
+    fill_stable_context,
+    walk_history,
+)
 from spade_llm.context.strategy import ContextManagement, ContextStats
 from spade_llm.context.token_counter import Truncator
 from spade_llm.providers.model import SystemMessage
@@ -89,7 +93,7 @@ class Composable(ContextManagement):
     keeps_fitting_history: bool = True
     """False: drops messages even if the whole history fits, to keep contexts short."""
     allows_stable_prefix: bool = False
-    """True: within a token limit, a selection may be kept for several turns (stable_context.py);
+    """True: within a token limit, a selection may be kept for several turns (stable_prefix.py);
     only `reserve`, `earliest_tool_index` and `add_summary` are called for it."""
     quotes: bool = False
     """True: `relevant_blocks` finds what is quoted before a question, if the rest is stable."""

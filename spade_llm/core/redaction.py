@@ -1,4 +1,4 @@
-"""Redaction of secrets in logged values, and detection of invisible characters (sanitize).
+"""Redaction of secrets in logged values; sanitizing of text: invisible characters, length.
 
 Values whose key names a secret are masked at any depth, and so are values that look like secrets.
 In doubt a value is masked.
@@ -136,3 +136,45 @@ class _Masker:
 def _mask_match(match: re.Match[str]) -> str:
     kept = match["scheme"] or match["name"] or match["user"] or ""
     return f"{kept}{MASK}"
+
+
+_KEPT_CONTROLS = "\n\t"
+_JOINER = "\u200d"
+
+
+def sanitize_text(text: str, max_chars: int) -> str:
+    """Remove hidden characters except line breaks and tabs, and truncate with an ellipsis."""
+    shown = "".join(char for char in text[: 4 * max_chars] if not _is_hidden(char))
+    return shown if len(shown) <= max_chars else f"{shown[: max_chars - 1]}…"
+
+
+def sanitize_line(text: str, max_chars: int) -> str:
+    return " ".join(sanitize_text(text, max_chars).split())
+
+
+def escape_hidden(text: str) -> str:
+    """Escape hidden characters, for an operator that reviews the text."""
+    return "".join(
+        char.encode("unicode_escape").decode() if _is_hidden(char) else char for char in text
+    )
+
+
+def sanitize_json(value: object) -> object:
+    """The same JSON value, every text and key in it cleaned."""
+    if isinstance(value, str):
+        return sanitize_text(value, max(len(value), 1))
+    if isinstance(value, dict):
+        return {sanitize_text(str(key), 200): sanitize_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [sanitize_json(item) for item in value]
+    return value
+
+
+def mask_secrets(text: str, secrets: frozenset[str]) -> str:
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
+
+
+def _is_hidden(char: str) -> bool:
+    return char not in _KEPT_CONTROLS and char != _JOINER and is_invisible(char)

@@ -60,7 +60,7 @@ class MemoryDraft:
     """0…1, set by hand. None: computed from its use."""
     surprise: float | None = None
     """0…1, from 0.7 on a key moment. None: the store computes it, as the rank of its novelty and
-    importance within the person's own history (memory/surprise.py)."""
+    importance within the person's own history (memory/learning/novelty.py)."""
     valid_at: datetime | None = None
     """Time (UTC) from which the memory is true in the world. None: the time of storage."""
     origin: Origin = Origin.TOLD

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from spade_llm.core.errors import NotFound, RequestRefused
 from spade_llm.core.text import single_line
 from spade_llm.memory.learning.episodes import EPISODE_DATES
-from spade_llm.memory.surprise import KEY_MOMENT_SCORE
+from spade_llm.memory.learning.novelty import KEY_MOMENT_SCORE
 from spade_llm.memory.validation import check_number
 from spade_llm.search.memory_query import ANY_MEMORY, MemoryQuery, Origin, SearchMode
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.search.memory_filters import scope_mask
 from spade_llm.search.memory_query import IndexHit, ScoreExplanation, SearchMode, SortBy
 from spade_llm.search.memory_search import SCORE_DECIMALS, recency, retrievability
-from spade_llm.search.memory_table import MAX_GAP_S
+from spade_llm.search.memory_table import MAX_GAP_S, scope_mask
 from spade_llm.search.query_analysis import asks_for_things
 
 if TYPE_CHECKING:

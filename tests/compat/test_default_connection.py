@@ -12,7 +12,7 @@ import pytest_asyncio
 from spade.agent import Agent, AuthenticationFailure
 
 from spade_llm import ChatAgent, LLMAgent, ScriptedProvider
-from spade_llm.agents.default_connection import default_connection
+from spade_llm.agents.constructor_arguments import default_connection
 from spade_llm.core import directory_lock
 from spade_llm.core.errors import AuthenticationRejected, ConfigurationError
 from spade_llm.xmpp.servers.data_directory import AccountPasswords, RunRecord, create_account

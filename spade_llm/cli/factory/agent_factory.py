@@ -313,7 +313,7 @@ async def _rag(
 
 def _tools(spec: DeploymentSpec, password: str, factory: AgentFactory) -> XmppAgent:
     from spade_llm.agents.tools import ToolAgent
-    from spade_llm.cli.factory.mcp_servers import mcp_tool_groups
+    from spade_llm.cli.factory.agent_options import mcp_tool_groups
     from spade_llm.tools.toolbox import ToolRules
 
     settings = spec.settings

@@ -22,7 +22,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from spade_llm.mcp.client.sanitize import sanitize_line, sanitize_text
+from spade_llm.core.redaction import sanitize_line, sanitize_text
 from spade_llm.tools.toolbox import ToolResult
 
 if TYPE_CHECKING:

@@ -26,9 +26,9 @@ from mcp_types import (
 )
 from pydantic import TypeAdapter, ValidationError
 
+from spade_llm.core.redaction import sanitize_line
 from spade_llm.mcp.client.definitions import ToolDefinition, parse_definition
 from spade_llm.mcp.client.flow_control import FlowControl, TrafficBudget
-from spade_llm.mcp.client.sanitize import sanitize_line
 from spade_llm.mcp.client.tool_listing import ConnectionLost, ToolListings
 from spade_llm.mcp.client.transports import http_streams, stdio_streams
 from spade_llm.mcp.server_configs import StdioEndpoint

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import TYPE_CHECKING, cast
 
-from spade_llm.mcp.client.sanitize import escape_hidden, sanitize_json, sanitize_text
+from spade_llm.core.redaction import escape_hidden, sanitize_json, sanitize_text
 from spade_llm.providers.model import MAX_NAME_CHARS, ToolSpec, safe_name
 
 if TYPE_CHECKING:

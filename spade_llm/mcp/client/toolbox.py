@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Self
 
 from spade_llm.core.errors import Busy, StorageFailed, UnknownTool
 from spade_llm.core.imports import require_extra
+from spade_llm.core.redaction import mask_secrets
 from spade_llm.core.text import pluralize
-from spade_llm.mcp.client.sanitize import mask_secrets
 from spade_llm.mcp.client.tool_listing import ConnectionLost, ListingReview
 from spade_llm.mcp.server_configs import ServerTimeouts
 from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult

@@ -24,9 +24,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from spade_llm.core.redaction import mask_secrets, sanitize_line
 from spade_llm.mcp.client import guard
 from spade_llm.mcp.client.flow_control import MAX_LINE_BYTES, LineTooLong, bounded_lines
-from spade_llm.mcp.client.sanitize import mask_secrets, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

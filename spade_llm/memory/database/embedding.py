@@ -485,7 +485,7 @@ def _ranked_surprise(
 ) -> Mapping[str, SqlValue]:
     """Salience of an entry, and its surprise in the history of its person."""
     # Here, so that a start does not load the rules.
-    from spade_llm.memory.surprise import MAX_HISTORY, salience, surprise
+    from spade_llm.memory.learning.novelty import MAX_HISTORY, salience, surprise
 
     which: Mapping[str, SqlValue] = {
         "owner": row.owner,

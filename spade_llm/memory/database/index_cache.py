@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 from spade_llm.core.errors import ModelUnavailable, StorageFailed
 from spade_llm.core.limits import LruDict
 from spade_llm.memory.contract import SearchOutcome
-from spade_llm.memory.database.index_rows import all_index_rows, index_rows_by_key
-from spade_llm.memory.database.owner_versions import changes_since, owner_version
+from spade_llm.memory.database.index_rows import (
+    all_index_rows,
+    changes_since,
+    index_rows_by_key,
+    owner_version,
+)
 from spade_llm.memory.database.rows import to_microseconds
 from spade_llm.search.memory_index import OwnerIndex
 from spade_llm.search.memory_query import ANY_MEMORY, MemoryQuery, SearchMode, SortBy

@@ -186,7 +186,7 @@ TO_7: Sequence[str] = (REFLECTION, REFLECTION_RUN, *REFLECTION_INDEXES)
 def rank_surprises(connection: sqlite3.Connection) -> None:
     # Here, so that only a start that migrates compiles the rules.
     from spade_llm.memory.learning.episodes import EPISODE_DATES
-    from spade_llm.memory.surprise import MAX_HISTORY, salience, surprise
+    from spade_llm.memory.learning.novelty import MAX_HISTORY, salience, surprise
 
     histories: dict[tuple[int, str | None, bool], list[float]] = {}
     rows = connection.execute(SELECT_NOVELTIES, {"limit": MAX_RANKED}).fetchall()

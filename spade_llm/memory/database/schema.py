@@ -21,7 +21,7 @@ OWNER = """
 
 # AUTOINCREMENT, here and in `message`: a number that was forgotten never means another row, so
 # that a vector computed meanwhile, or a mark in `conversation`, meets nothing of somebody else's.
-# salience: what a surprise was computed from (memory/surprise.py), NULL if the writer gave it.
+# salience: what a surprise was computed from (learning/novelty.py), NULL if the writer gave it.
 # NULL: tags and metadata that are empty, importance that is computed from use, terms that are not
 # encoded yet; valid_at: since it was stored.
 ENTRY = """

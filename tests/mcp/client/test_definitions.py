@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spade_llm.core.redaction import escape_hidden, mask_secrets, sanitize_text
 from spade_llm.mcp.client.definitions import (
     ToolDefinition,
     offered_name,
@@ -23,7 +24,6 @@ from spade_llm.mcp.client.flow_control import (
     TrafficBudget,
 )
 from spade_llm.mcp.client.pins import MAX_TOOLS, Pins, PinVerdict
-from spade_llm.mcp.client.sanitize import escape_hidden, mask_secrets, sanitize_text
 
 if TYPE_CHECKING:
     from pathlib import Path

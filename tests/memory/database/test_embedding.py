@@ -15,7 +15,7 @@ from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryChange, ObservedMessage, SearchOutcome
 from spade_llm.memory.database import embedding
 from spade_llm.memory.learning.learner import Learner
-from spade_llm.memory.surprise import KEY_MOMENT_SCORE
+from spade_llm.memory.learning.novelty import KEY_MOMENT_SCORE
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
 from tests.rag.bag_of_words import BagOfWords
 

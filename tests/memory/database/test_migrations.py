@@ -15,7 +15,7 @@ from spade_llm.memory import Category, MemoryDraft, SQLiteMemoryBackend, Tier
 from spade_llm.memory.database.rows import KEY_NAMESPACE
 from spade_llm.memory.database.schema import APPLICATION_ID, SCHEMA_VERSION
 from spade_llm.memory.learning.learner import Learner
-from spade_llm.memory.surprise import KEY_MOMENT_SCORE
+from spade_llm.memory.learning.novelty import KEY_MOMENT_SCORE
 from spade_llm.memory.transfer.memory_file import verify_memory_file
 from spade_llm.search.memory_query import Origin
 from tests.memory.contract import NOON, contents, said

@@ -17,7 +17,7 @@ from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.memory import MemoryDraft, PostgresMemoryBackend, SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryChange, SearchResult
-from spade_llm.memory.database import owner_versions, postgres_connection, queries
+from spade_llm.memory.database import index_rows, postgres_connection, queries
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode, SortBy
 from tests.memory.contract import NOON, hits, said
 from tests.rag.bag_of_words import BagOfWords
@@ -108,7 +108,7 @@ async def test_an_index_that_is_behind_by_more_than_is_kept_is_read_anew(
 
         monkeypatch.setattr(postgres_connection, "MAX_LOGGED_KEYS", 1)
         await theirs.add_many([MemoryDraft(content=f"apple {n}") for n in (10, 11)])
-        changes = await one.read(lambda tx: owner_versions.changes_since(tx, OWNER, 9))
+        changes = await one.read(lambda tx: index_rows.changes_since(tx, OWNER, 9))
 
         assert changes is not None and changes.keys is None
         assert len(await found(ours, "apple")) == 10  # The most that one search returns.

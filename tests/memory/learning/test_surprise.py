@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.memory.surprise import (
+from spade_llm.memory.learning.novelty import (
     IMPORTANCE_WEIGHT,
     KEY_MOMENT_SCORE,
     MAX_HISTORY,
