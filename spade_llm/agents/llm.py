@@ -309,6 +309,7 @@ class LLMAgent(AssistantControls):
             notes=behaviour.status_notes,
             facts=self._status_facts,
             operator_notes=self._operator_notes,
+            replicas=self.replicas.loads if self.replicas else tuple,
         )
         for one in (self.memory_behaviour, behaviour, behaviour.preparing):
             self.add_behaviour(one)
@@ -385,7 +386,8 @@ class LLMAgent(AssistantControls):
 
     def _status_facts(self) -> dict[str, str]:
         facts = {"provider": provider_kind(self.provider), "model": self.llm_behaviour.model.name}
-        return facts if self.replicas is None else {**facts, **self.replicas.status_facts()}
+        name = {} if self.replicas is None else {"answered_by": self.replicas.members.name}
+        return facts | name
 
     async def _summary(self) -> str:
         model = self.llm_behaviour.model.name

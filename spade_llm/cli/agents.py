@@ -16,12 +16,13 @@ from spade_llm.cli.factory.deployment_spec import read_deployment, standard_depl
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.terminal import sanitize_line, show
 from spade_llm.core.errors import RequestError
-from spade_llm.messaging.agent_status import REPLICA_FACT
+from spade_llm.core.text import pluralize
 
 if TYPE_CHECKING:
     import argparse
 
     from spade_llm.agents import ChatAgent
+    from spade_llm.messaging.agent_status import AgentStatus
     from spade_llm.providers.model import ToolSpec
 
 TIMEOUT_S = 5.0
@@ -34,14 +35,29 @@ MAX_LINE_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FoundReplica:
+    name: str
+    conversations: int
+    share: float
+    """Share (0…1) of the agent's conversations."""
+    takeovers: int
+    is_leaving: bool
+
+    def __str__(self) -> str:
+        held = f"{pluralize(self.conversations, 'conversation')} ({self.share:.0%})"
+        load = f"{self.name}: {held}, {pluralize(self.takeovers, 'takeover')}"
+        return f"{load}, leaving" if self.is_leaving else load
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FoundAgent:
     jid: str
     kind: str
     summary: str
     features: tuple[str, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
-    replicas: tuple[str, ...] = ()
-    """Each replica with its load; none: it is one process."""
+    replicas: tuple[FoundReplica, ...] = ()
+    """None: it is one process."""
 
 
 def main(options: argparse.Namespace) -> int:
@@ -74,11 +90,20 @@ async def _ask_agent(client: ChatAgent, jid: str) -> FoundAgent:
         summary=status.summary,
         features=await _features(client, address, status.ontologies),
         tools=await _tools(client, jid, status.ontologies),
-        replicas=tuple(
-            f"{name.removeprefix(REPLICA_FACT)}: {load}"
-            for name, load in sorted(status.facts.items())
-            if name.startswith(REPLICA_FACT)
-        ),
+        replicas=_replicas(status),
+    )
+
+
+def _replicas(status: AgentStatus) -> tuple[FoundReplica, ...]:
+    return tuple(
+        FoundReplica(
+            name=one.name,
+            conversations=one.conversations,
+            share=round(status.share_of(one), 3),
+            takeovers=one.takeovers,
+            is_leaving=one.is_leaving,
+        )
+        for one in status.replicas
     )
 
 
@@ -109,7 +134,7 @@ async def _tools(client: ChatAgent, jid: str, ontologies: tuple[str, ...]) -> tu
 
 def _lines(found: FoundAgent) -> list[str]:
     lines = [f"{found.jid:32} {_shortened(found.kind):10} {_shortened(found.summary)}"]
-    lines += [f"    replica   {_shortened(one)}" for one in found.replicas]
+    lines += [f"    replica   {_shortened(str(one))}" for one in found.replicas]
     if found.features:
         lines.append(f"    features  {' '.join(map(_shortened, found.features))}")
     for spec in found.tools:

@@ -135,9 +135,7 @@ class Gateway:
         )
         self.metrics = Metrics()
         self.metrics.watch(streams=lambda: self.stream_quota.held, is_connected=is_connected)
-        self.availability = AgentAvailability(
-            requester, addresses, self.metrics, is_connected=is_connected
-        )
+        self.availability = AgentAvailability(requester, addresses, is_connected=is_connected)
         self.uploads = UploadSpool(data / "uploads" if data else None, upload_file)
         self._db = GATEWAY_TABLES.at(place)
         self.sessions = GatewaySessions(self._db)

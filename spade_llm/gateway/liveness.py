@@ -18,7 +18,6 @@ from spade_llm.messaging.agent_status import AgentStatus, ask_status
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 
-    from spade_llm.gateway.metrics import Metrics
     from spade_llm.gateway.network import AgentAddresses
     from spade_llm.messaging import AclMessage, RequestSender
     from spade_llm.messaging.requester import OutgoingRequest
@@ -155,13 +154,11 @@ class AgentAvailability:
         self,
         requester: RequestSender,
         addresses: AgentAddresses,
-        metrics: Metrics,
         *,
         is_connected: Callable[[], bool],
     ) -> None:
         self._requester = requester
         self._addresses = addresses
-        self._metrics = metrics
         self._is_connected = is_connected
         self._statuses: StatusByJid = {}
         # Not 0: time.monotonic() may be less than STATUS_TTL_S soon after the machine's start.
@@ -183,8 +180,6 @@ class AgentAvailability:
         jids = tuple(dict.fromkeys(self._addresses.all))
         self._statuses = dict(zip(jids, await asyncio.gather(*map(self._ask, jids)), strict=True))
         self._refreshed_at = time.monotonic()
-        for jid, status in self._statuses.items():
-            self._metrics.agents.labels(jid.partition("@")[0]).set(status is not None)
 
     async def _ask(self, jid: str) -> AgentStatus | None:
         try:

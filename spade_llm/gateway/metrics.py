@@ -1,13 +1,18 @@
-"""Prometheus metrics of /metrics: requests, streams, tokens, agents."""
+"""Prometheus metrics of /metrics: requests, streams, tokens, agents, replicas."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
+
+    from prometheus_client.core import Metric
+
+    from spade_llm.messaging.agent_status import AgentStatus
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -47,12 +52,8 @@ class Metrics:
         self._connected = Gauge(
             "spade_llm_xmpp_connected", "1 if connected to the XMPP server.", registry=registry
         )
-        self.agents = Gauge(
-            "spade_llm_agent_available",
-            "1 if the agent answered the latest status request.",
-            ("agent",),
-            registry=registry,
-        )
+        self._agents = _AgentCollector()
+        registry.register(self._agents)
 
     def watch(self, *, streams: Callable[[], int], is_connected: Callable[[], bool]) -> None:
         """Register the callbacks that give the gauges their values at each scrape."""
@@ -64,5 +65,48 @@ class Metrics:
         self.tokens.labels("prompt").inc(prompt)
         self.tokens.labels("completion").inc(completion)
 
-    def text(self) -> bytes:
+    def text(self, statuses: Mapping[str, AgentStatus | None]) -> bytes:
+        """Metrics in Prometheus' text format. `statuses`: latest status of each agent, by bare JID;
+        None: it did not answer."""
+        self._agents.statuses = statuses
         return generate_latest(self._registry)
+
+
+class _AgentCollector:
+    """Collector of the agents' states; a replica that has left has no series any more."""
+
+    def __init__(self) -> None:
+        self.statuses: Mapping[str, AgentStatus | None] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        available = GaugeMetricFamily(
+            "spade_llm_agent_available",
+            "1 if the agent answered the latest status request.",
+            labels=("agent",),
+        )
+        replicas = GaugeMetricFamily(
+            "spade_llm_agent_replicas",
+            "Living replicas of the agent; none for an agent that is one process.",
+            labels=("agent",),
+        )
+        conversations = GaugeMetricFamily(
+            "spade_llm_replica_conversations",
+            "Conversations that the replica holds.",
+            labels=("agent", "replica"),
+        )
+        takeovers = CounterMetricFamily(
+            "spade_llm_replica_takeovers",
+            "Requests that the replica took over from others since its start.",
+            labels=("agent", "replica"),
+        )
+        # By name: a series must not stand twice.
+        states = {jid.partition("@")[0]: status for jid, status in self.statuses.items()}
+        for agent, status in states.items():
+            available.add_metric((agent,), status is not None)
+            if status is None or not status.replicas:
+                continue
+            replicas.add_metric((agent,), len(status.replicas))
+            for one in status.replicas:
+                conversations.add_metric((agent, one.name), one.conversations)
+                takeovers.add_metric((agent, one.name), one.takeovers)
+        yield from (available, replicas, conversations, takeovers)

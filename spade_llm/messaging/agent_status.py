@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
@@ -20,12 +21,24 @@ if TYPE_CHECKING:
 
 ONTOLOGY = "spade-llm.agent/1"
 MAX_RECENT = 100
-REPLICA_FACT = "replica "
-"""Prefix of the facts that describe a replica; its name follows."""
 
 
 class StatusRequest(Body):
     op: ClassVar[str] = "status"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaLoad:
+    """Load of one process of an agent that runs as replicas, as of its last heartbeat."""
+
+    name: str
+    """Resource of its full JID."""
+    conversations: int = 0
+    """Conversations that it holds in RAM."""
+    takeovers: int = 0
+    """Requests that it took over from other replicas since its start."""
+    is_leaving: bool = False
+    """True if it finishes its requests, and takes no new ones."""
 
 
 class AgentStatus(Body):
@@ -49,8 +62,14 @@ class AgentStatus(Body):
     """A request failed within the last minute because the disk or a database refused."""
     facts: Mapping[str, str] = Field(default_factory=dict)
     """Machine-readable properties. assistant: `provider` and `model`; memory and rag: `storage`,
-    and `embeddings` (empty: keyword search only). Replicas: `answered_by`, and the load of each
-    under REPLICA_FACT and its name."""
+    and `embeddings` (empty: keyword search only). A replica: `answered_by`, its name."""
+    replicas: tuple[ReplicaLoad, ...] = ()
+    """Living replicas, by name; empty: the agent is one process."""
+
+    def share_of(self, replica: ReplicaLoad) -> float:
+        """Share (0…1) of the agent's conversations that this replica holds; 0 if there are none."""
+        total = sum(one.conversations for one in self.replicas)
+        return replica.conversations / total if total else 0.0
 
 
 class RecentRequestsQuery(Body):
@@ -74,6 +93,7 @@ def serve_status(
     notes: Callable[[], Sequence[str]] = tuple,
     facts: Callable[[], Mapping[str, str]] = dict,
     operator_notes: Callable[[], Sequence[str]] = tuple,
+    replicas: Callable[[], Sequence[ReplicaLoad]] = tuple,
 ) -> None:
     """`operator_notes`: added for a gateway of ours that asks for itself; it shows them to
     administrators. They may name servers."""
@@ -95,6 +115,7 @@ def serve_status(
             per_minute=dispatcher.recent.per_minute,
             storage_failing=dispatcher.recent.is_storage_failing,
             facts=facts(),
+            replicas=tuple(replicas()),
         )
 
     async def recent(request: Request, body: RecentRequestsQuery) -> Body:

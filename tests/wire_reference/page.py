@@ -236,7 +236,7 @@ def _types_by_name() -> Mapping[str, type]:
     from spade_llm.assistant.turn import options, turn_recorder
     from spade_llm.memory import contract as memory_contract
     from spade_llm.memory import sessions
-    from spade_llm.messaging import request
+    from spade_llm.messaging import agent_status, request
     from spade_llm.providers import model
     from spade_llm.rag import answers
     from spade_llm.rag import contract as rag_contract
@@ -246,7 +246,7 @@ def _types_by_name() -> Mapping[str, type]:
 
     modules = (
         *(quota, turn_recorder, options, sessions, memory_contract, memory_query),
-        *(model, answers, rag_contract, chunking, request, messages, toolbox),
+        *(model, answers, rag_contract, chunking, request, agent_status, messages, toolbox),
     )
     return {
         name: value

@@ -35,6 +35,14 @@ MAX_REQUESTS = 200
 TIMEOUT_S = 2.0
 
 
+class ReplicaLine(HttpBody):
+    name: str
+    conversations: int = Field(description="Number of conversations that it holds.")
+    share: float = Field(description="Share (0…1) of the agent's conversations.")
+    takeovers: int = Field(description="Requests taken over from other replicas since its start.")
+    leaving: bool
+
+
 class AgentLine(HttpBody):
     jid: str
     kind: str
@@ -45,6 +53,9 @@ class AgentLine(HttpBody):
     answered: int = 0
     per_minute: float = 0.0
     notes: list[str] = []
+    replicas: list[ReplicaLine] = Field(
+        default=[], description="Empty for an agent that is one process."
+    )
 
     @classmethod
     def of(cls, jid: str, kind: str, status: AgentStatus | None, *, whole: bool) -> AgentLine:
@@ -60,6 +71,16 @@ class AgentLine(HttpBody):
             answered=status.answered,
             per_minute=float(status.per_minute),
             notes=list(status.notes),
+            replicas=[
+                ReplicaLine(
+                    name=one.name,
+                    conversations=one.conversations,
+                    share=round(status.share_of(one), 3),
+                    takeovers=one.takeovers,
+                    leaving=one.is_leaving,
+                )
+                for one in status.replicas
+            ],
         )
 
 

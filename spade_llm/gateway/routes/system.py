@@ -159,7 +159,8 @@ async def metrics(request: Request) -> Response:
     if not (principal.is_admin if principal else is_local_request(request.scope, request.headers)):
         raise HttpError(403, "Metrics need a request from this machine, or an admin token")
     gateway: Gateway = request.app.state.gateway
-    return Response(gateway.metrics.text(), media_type=CONTENT_TYPE)
+    statuses = await gateway.availability.statuses()
+    return Response(gateway.metrics.text(statuses), media_type=CONTENT_TYPE)
 
 
 def _name(jid: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.messaging import PRINCIPAL, Performative, bare
-from spade_llm.messaging.agent_status import REPLICA_FACT
+from spade_llm.messaging.agent_status import ReplicaLoad
 from spade_llm.messaging.message import parse_principal
 from spade_llm.messaging.replicas import ReplicaSet
 from spade_llm.xmpp.stanzas import message as codec
@@ -71,13 +71,17 @@ class ReplicaRouting:
             self.members.hold(key, (full, id), stanza)
         return True
 
-    def status_facts(self) -> dict[str, str]:
-        """Facts for the agent's status: each replica with its load, and which of them says it."""
-        facts = {"answered_by": self.members.name}
-        for one in self.members.members:
-            load = f"{one.conversations} conversations, {one.takeovers} takeovers"
-            facts[REPLICA_FACT + one.name] = f"{load}, leaving" if one.is_leaving else load
-        return facts
+    def loads(self) -> list[ReplicaLoad]:
+        """Load of each living replica, for the agent's status."""
+        return [
+            ReplicaLoad(
+                name=one.name,
+                conversations=one.conversations,
+                takeovers=one.takeovers,
+                is_leaving=one.is_leaving,
+            )
+            for one in self.members.members
+        ]
 
     def take_up(self, orphan: OrphanedRequest) -> None:
         self._agent.node.dispatcher.take_up(orphan.message)

@@ -14,7 +14,7 @@ from tests.gateway.console.browser import WAIT_MS
 from tests.integration.network import jid_of
 
 if TYPE_CHECKING:
-    from playwright.async_api import FilePayload, Page
+    from playwright.async_api import FilePayload, Page, Route
 
     from tests.gateway.console.browser import Console
     from tests.gateway.web import Web
@@ -221,6 +221,27 @@ async def test_the_network_view_is_updated_only_while_visible(
     assert looks == []
     async with page.expect_request(re.compile("/agents")):
         await page.evaluate(show, False)
+
+
+async def test_the_network_view_shows_the_share_of_each_replica(console: Console) -> None:
+    page = console.page
+    one = {"name": "llm-1", "conversations": 3, "share": 0.75, "takeovers": 2, "leaving": False}
+    two = {"name": "llm-2", "conversations": 1, "share": 0.25, "takeovers": 0, "leaving": True}
+
+    async def with_replicas(route: Route) -> None:
+        answer = await route.fetch()
+        agents = (await answer.json())["agents"]
+        agents[0]["replicas"] = [one, two]
+        await route.fulfill(json={"agents": agents})
+
+    await console.open("agents")
+    await expect(page.get_by_text("4 of 4 online")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Replicas")).to_be_hidden()
+
+    await page.route(re.compile("/api/v0/agents$"), with_replicas)
+
+    await expect(page.get_by_role("row", name=re.compile("llm-1"))).to_contain_text("75 %")
+    await expect(page.get_by_role("row", name="llm-2 (leaving)")).to_be_visible()
 
 
 async def test_the_network_view_shows_online_agents_requests_and_departures(

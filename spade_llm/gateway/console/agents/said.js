@@ -40,6 +40,20 @@ export function everyAgent(agents) {
   return table({ caption: t("all"), columns, rows: agents });
 }
 
+/** The replicas of all agents, with the share of conversations that each holds. */
+export function everyReplica(agents) {
+  const rows = agents.flatMap((agent) => (agent.replicas ?? []).map((replica) => ({ ...replica, agent })));
+  const percent = (share) => `${number(100 * share, 0)} %`;
+  const columns = [
+    { title: t("agent"), cell: (one) => short(one.agent.jid) },
+    { title: t("replica"), cell: (one) => (one.leaving ? `${one.name} (${t("leaving")})` : one.name) },
+    { title: t("conversations"), isNumber: true, cell: (one) => number(one.conversations) },
+    { title: t("share"), isNumber: true, cell: (one) => percent(one.share) },
+    { title: t("takeovers"), isNumber: true, cell: (one) => number(one.takeovers) },
+  ];
+  return rows.length ? table({ caption: t("replicas"), columns, rows }) : null;
+}
+
 const KINDS = { gateway: 1, assistant: 1, memory: 1, rag: 1, tools: 1 };
 
 function stateMark(agent) {

@@ -2,7 +2,7 @@
 
 import { picture, short } from "../agents/picture.js";
 import { polling } from "../agents/polling.js";
-import { details, everyAgent, totals } from "../agents/said.js";
+import { details, everyAgent, everyReplica, totals } from "../agents/said.js";
 import { t } from "../agents/texts.js";
 import { grouped, traceList } from "../agents/traces.js";
 import { get } from "../api.js";
@@ -35,12 +35,15 @@ class AgentsPage {
   #traces = traceList();
   #none = empty({ icon: "agents", title: t("noTrace"), text: t("noTraceText") });
   #all = el("div", null);
+  #replicas = el("div", null);
+  #replicasCard = el("section", { class: "card", hidden: true }, el("h2", null, t("replicas")), this.#replicas);
   #content = el(
     "div",
     { class: "agents-content", hidden: true },
     el("section", { class: "card net-card" }, this.#totals, this.#picture.node, this.#details),
     el("section", { class: "card" }, this.#heading, this.#traces.node, this.#none),
     el("section", { class: "card" }, el("h2", null, t("all")), this.#all),
+    this.#replicasCard,
   );
 
   constructor() {
@@ -76,14 +79,17 @@ class AgentsPage {
     fill(this.#heading, seen.chosen ? t("traceOf", short(seen.chosen)) : t("trace"));
     fill(this.#totals, totals(seen.agents));
     fill(this.#details, details(seen.agents.find((agent) => agent.jid === seen.chosen)));
-    this.#showAll(everyAgent(seen.agents));
+    this.#showRows(this.#all, everyAgent(seen.agents));
+    const replicas = everyReplica(seen.agents);
+    this.#replicasCard.hidden = !replicas;
+    if (replicas) this.#showRows(this.#replicas, replicas);
   }
 
-  /** Its frame stays: it may have the focus, or have been scrolled. */
-  #showAll(table) {
-    const rows = this.#all.querySelector("tbody");
+  /** The table's frame stays: it may have the focus, or have been scrolled. */
+  #showRows(place, table) {
+    const rows = place.querySelector("tbody");
     if (rows) rows.replaceWith(table.querySelector("tbody"));
-    else fill(this.#all, table);
+    else fill(place, table);
   }
 }
 
