@@ -14,7 +14,7 @@ from bench.row import Goal, Row, check
 from bench.servers import start_postgres
 from spade_llm.core.database import DatabaseUrl
 from spade_llm.core.postgres import PostgresServer
-from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, Performative, SqliteAnswerLog
+from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, Performative, PersistentAnswerLog
 
 if TYPE_CHECKING:
     from bench.row import Scale
@@ -41,7 +41,7 @@ async def measure(_stage: Stage, scale: Scale) -> list[Row]:
 
 async def _cost_ms(place: DatabasePlace, turns: int) -> tuple[float, float]:
     """Wall and processor time of this process for a turn, in ms, with IN_FLIGHT at once."""
-    async with SqliteAnswerLog(place) as log:
+    async with PersistentAnswerLog(place) as log:
         await asyncio.gather(*(_turn(log, f"warm-{number}") for number in range(IN_FLIGHT)))
         numbers = iter(range(turns))
 
@@ -56,7 +56,7 @@ async def _cost_ms(place: DatabasePlace, turns: int) -> tuple[float, float]:
     return wall_s * 1000 / turns, cpu_s * 1000 / turns
 
 
-async def _turn(log: SqliteAnswerLog, id: str) -> None:
+async def _turn(log: PersistentAnswerLog, id: str) -> None:
     asked = AclMessage(
         performative=Performative.REQUEST,
         sender=f"ada{id}@localhost/phone",

@@ -76,7 +76,9 @@ MOVED_PACKAGES = {
         ),
     },
     "runtime": {
-        "messaging.answer_log": "AnswerLog SqliteAnswerLog VolatileAnswerLog fingerprint",
+        "messaging.answer_log": (
+            "AnswerLog SqliteAnswerLog=PersistentAnswerLog VolatileAnswerLog fingerprint"
+        ),
         "messaging.dispatcher": "Dispatcher Limits=DispatcherLimits Load=DispatcherLoad",
         "messaging.node": "Asker=ReplyListener Node",
         "messaging.request": (
@@ -124,6 +126,7 @@ RENAMED = {
             "HttpServer=HttpEndpoint McpServer=McpServerSettings StdioServer=StdioEndpoint"
         )
     },
+    "messaging": {"messaging.answer_log": "SqliteAnswerLog=PersistentAnswerLog"},
     "memory": {"memory.database.store": "SqliteMemoryStore=SQLiteMemoryStore"},
 }
 """Renamed public names of packages that still exist."""

@@ -9,7 +9,7 @@ from spade_llm.core.imports import lazy_exports
 if TYPE_CHECKING:
     from spade_llm.messaging.answer_log import (
         AnswerLog,
-        SqliteAnswerLog,
+        PersistentAnswerLog,
         VolatileAnswerLog,
         fingerprint,
     )
@@ -94,6 +94,7 @@ __all__ = [
     "Node",
     "OutgoingRequest",
     "Performative",
+    "PersistentAnswerLog",
     "PrincipalRequester",
     "Receiver",
     "ReplyListener",
@@ -103,7 +104,6 @@ __all__ = [
     "Requester",
     "Route",
     "Send",
-    "SqliteAnswerLog",
     "StoppedRequests",
     "Transport",
     "VolatileAnswerLog",

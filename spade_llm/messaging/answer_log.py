@@ -1,4 +1,4 @@
-"""Answer log (SQLite, TTL): idempotent answers by request id, replay of unfinished requests.
+"""Answer log (TTL): idempotent answers by request id, replay of unfinished requests.
 
 A request that changes something is logged before it is started, and its answer before it is sent. A
 repeated request gets the logged answer, also after a kill −9.
@@ -284,7 +284,7 @@ class VolatileAnswerLog:
         return [row.answer for _, row in self._rows.values() if row.answer]
 
 
-class SqliteAnswerLog:
+class PersistentAnswerLog:
     """Log that survives kill −9: each step is committed before the next one begins. It is an SQLite
     file, or a table in PostgreSQL."""
 

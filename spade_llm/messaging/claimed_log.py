@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.messaging.answer_log import (
     LoggedRequest,
-    SqliteAnswerLog,
+    PersistentAnswerLog,
     dump_message,
     load_message,
     request_key,
@@ -76,7 +76,7 @@ class OrphanedRequest:
     message: AclMessage
 
 
-class ClaimedAnswerLog(SqliteAnswerLog):
+class ClaimedAnswerLog(PersistentAnswerLog):
     """Answer log that several replicas share; each works on the requests that it claimed."""
 
     def __init__(

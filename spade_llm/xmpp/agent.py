@@ -23,7 +23,7 @@ from spade_llm.messaging import (
     AclMessage,
     Encoding,
     Node,
-    SqliteAnswerLog,
+    PersistentAnswerLog,
     VolatileAnswerLog,
     bare,
 )
@@ -261,7 +261,7 @@ class XmppAgent(Agent):
             if self._database is not None:
                 await self._resources.enter_async_context(self._database)
             await self._resources.enter_async_context(self.admission)
-            if isinstance(self._log, SqliteAnswerLog):
+            if isinstance(self._log, PersistentAnswerLog):
                 self._resources.push_async_exit(self._log)
                 # Only begun: a new SQLite file waits for the disk twice (6 to 10 ms); we connect
                 # meanwhile.
@@ -278,7 +278,7 @@ class XmppAgent(Agent):
 
     async def _until_log(self) -> None:
         """Wait for the answer log. Raises ConfigurationError: it cannot be used."""
-        if isinstance(self._log, SqliteAnswerLog):
+        if isinstance(self._log, PersistentAnswerLog):
             await self._log.until_open()
 
     async def _written_down(self) -> None:
@@ -571,8 +571,8 @@ class XmppAgent(Agent):
         task.add_done_callback(self._background.discard)
 
 
-def _answer_log(place: DatabasePlace) -> SqliteAnswerLog | VolatileAnswerLog:
-    return VolatileAnswerLog() if place is None else SqliteAnswerLog(place)
+def _answer_log(place: DatabasePlace) -> PersistentAnswerLog | VolatileAnswerLog:
+    return VolatileAnswerLog() if place is None else PersistentAnswerLog(place)
 
 
 async def _split(message: AclMessage) -> Iterable[AclMessage]:

@@ -19,7 +19,7 @@ from spade_llm.core import postgres as postgres_module
 from spade_llm.core.database import DatabaseUrl, DialectSql, StoreTables
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.core.postgres import PostgresServer, schema_name
-from spade_llm.messaging import Performative, SqliteAnswerLog
+from spade_llm.messaging import Performative, PersistentAnswerLog
 from tests.conftest import PASSWORD
 from tests.messaging.node_harness import request
 
@@ -43,7 +43,7 @@ async def test_an_answer_log_and_a_ledger_work_in_postgresql(postgres: PostgresP
     asked = request("hello", id="1")
     async with (
         PostgresServer(DatabaseUrl(postgres.url()), agent="smoke@example.org") as server,
-        SqliteAnswerLog(server) as log,
+        PersistentAnswerLog(server) as log,
         UsageLedger(server) as ledger,
     ):
         await log.start(asked)

@@ -9,7 +9,14 @@ import asyncio
 import sys
 from pathlib import Path
 
-from spade_llm.messaging import CHAT_TEXT, Dispatcher, Idempotency, Request, Route, SqliteAnswerLog
+from spade_llm.messaging import (
+    CHAT_TEXT,
+    Dispatcher,
+    Idempotency,
+    PersistentAnswerLog,
+    Request,
+    Route,
+)
 from tests.messaging.node_harness import Outbox, request
 
 
@@ -21,7 +28,7 @@ async def main(path: Path, effect: Idempotency) -> None:
         await asyncio.Event().wait()
         return ""
 
-    async with SqliteAnswerLog(path) as log:
+    async with PersistentAnswerLog(path) as log:
         dispatcher = Dispatcher(Outbox(), log)
         dispatcher.route(CHAT_TEXT, Route(handler=handler, effect_of=lambda _: effect))
         dispatcher.receive(request("first", id="1", ontology=CHAT_TEXT))

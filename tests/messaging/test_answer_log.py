@@ -21,8 +21,8 @@ from spade_llm.messaging import (
     Dispatcher,
     Idempotency,
     Performative,
+    PersistentAnswerLog,
     Route,
-    SqliteAnswerLog,
     VolatileAnswerLog,
 )
 from spade_llm.messaging.answer_log import PURGE_EVERY, UNFINISHED_RETENTION_S
@@ -46,7 +46,7 @@ async def log(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[A
         return
     async with (
         places_of(request.param, request, tmp_path) as places,
-        SqliteAnswerLog(places("answers.db")) as opened,
+        PersistentAnswerLog(places("answers.db")) as opened,
     ):
         yield opened
 
@@ -57,7 +57,7 @@ async def agent(
 ) -> AsyncIterator[tuple[Dispatcher, Outbox]]:
     """One life of an agent on this file; it ends like a kill: nothing more is written."""
     outbox = Outbox()
-    async with SqliteAnswerLog(path) as log:
+    async with PersistentAnswerLog(path) as log:
         dispatcher = Dispatcher(outbox, log)
         for ontology in (TEST, CHAT_TEXT):
             dispatcher.route(ontology, Route(handler=handler, effect_of=lambda _: effect))
@@ -138,7 +138,7 @@ async def test_a_note_does_not_undo_what_is_known(log: AnswerLog) -> None:
 async def test_any_message_comes_back_from_the_file_as_it_was(
     place_of: PlaceOf, message: AclMessage
 ) -> None:
-    async with SqliteAnswerLog(place_of("answers.db")) as log:
+    async with PersistentAnswerLog(place_of("answers.db")) as log:
         await log.start(message)
         (asked,) = await log.unfinished()
         await log.finish(message, message)
@@ -153,11 +153,11 @@ async def test_any_message_comes_back_from_the_file_as_it_was(
 
 async def test_a_reopened_file_still_knows_its_answers(place_of: PlaceOf) -> None:
     asked = request("1")
-    async with SqliteAnswerLog(place_of("answers.db")) as log:
+    async with PersistentAnswerLog(place_of("answers.db")) as log:
         answer = await answered(log, asked)
         await log.start(request("2", id="2"))
 
-    async with SqliteAnswerLog(place_of("answers.db")) as log:
+    async with PersistentAnswerLog(place_of("answers.db")) as log:
         row = await log.find(asked)
 
         assert row is not None and row.answer == answer
@@ -166,7 +166,7 @@ async def test_a_reopened_file_still_knows_its_answers(place_of: PlaceOf) -> Non
 
 async def test_old_rows_go_by_age_and_by_number(place_of: PlaceOf) -> None:
     now = [0.0]
-    async with SqliteAnswerLog(
+    async with PersistentAnswerLog(
         place_of("answers.db"), keep_s=100, max_remembered=10, clock=lambda: now[0]
     ) as log:
         old = request("old")
@@ -184,7 +184,7 @@ async def test_old_rows_go_by_age_and_by_number(place_of: PlaceOf) -> None:
 
 async def test_long_running_requests_are_not_purged(place_of: PlaceOf) -> None:
     now = [0.0]
-    async with SqliteAnswerLog(
+    async with PersistentAnswerLog(
         place_of("answers.db"), keep_s=100, max_remembered=600, clock=lambda: now[0]
     ) as log:
         long, lost = request("long"), request("lost")
@@ -219,31 +219,31 @@ async def test_a_file_that_cannot_be_used_is_said_at_the_start(
     path.write_bytes(content) if content else path.mkdir()
 
     with pytest.raises(ConfigurationError, match=r"answers\.db"):
-        async with SqliteAnswerLog(path):
+        async with PersistentAnswerLog(path):
             pass
 
 
 async def test_a_folder_that_is_not_there_is_said_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="nowhere"):
-        async with SqliteAnswerLog(tmp_path / "nowhere" / "answers.db"):
+        async with PersistentAnswerLog(tmp_path / "nowhere" / "answers.db"):
             pass
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
 async def test_a_read_only_file_is_said_at_the_start(tmp_path: Path) -> None:
     path = tmp_path / "answers.db"
-    async with SqliteAnswerLog(path):
+    async with PersistentAnswerLog(path):
         pass
     path.chmod(0o400)
 
     with pytest.raises(ConfigurationError, match="permissions"):
-        async with SqliteAnswerLog(path):
+        async with PersistentAnswerLog(path):
             pass
 
 
 async def test_a_log_that_is_not_open_refuses(tmp_path: Path) -> None:
     with pytest.raises(StorageFailed, match="not open"):
-        await SqliteAnswerLog(tmp_path / "a.db").find(request())
+        await PersistentAnswerLog(tmp_path / "a.db").find(request())
 
 
 async def test_a_broken_log_fails_the_request_and_the_conversation_goes_on(
@@ -267,7 +267,7 @@ async def test_a_broken_log_fails_the_request_and_the_conversation_goes_on(
 async def test_a_request_waits_for_another_one_that_holds_the_file_and_the_loop_goes_on(
     tmp_path: Path,
 ) -> None:
-    async with SqliteAnswerLog(tmp_path / "a.db") as log:
+    async with PersistentAnswerLog(tmp_path / "a.db") as log:
         with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             starting = [asyncio.create_task(log.start(request(id=id))) for id in ("1", "2")]
@@ -283,7 +283,7 @@ async def test_a_request_waits_for_another_one_that_holds_the_file_and_the_loop_
 
 @pytest.mark.thorough
 async def test_writers_and_scrubs_at_the_same_time_are_all_served(place_of: PlaceOf) -> None:
-    async def write(writer: int, log: SqliteAnswerLog) -> None:
+    async def write(writer: int, log: PersistentAnswerLog) -> None:
         for number in range(40):
             asked = request(id=f"{writer}-{number}")
             await log.note(asked)
@@ -291,11 +291,11 @@ async def test_writers_and_scrubs_at_the_same_time_are_all_served(place_of: Plac
             await asyncio.sleep(0)
             await log.finish(asked, asked.reply(Performative.INFORM, "x" * 5000))
 
-    async def scrub(log: SqliteAnswerLog) -> None:
+    async def scrub(log: PersistentAnswerLog) -> None:
         for _ in range(5):
             await log.scrub("$.entry.id", ["1"], peer=None)
 
-    async with SqliteAnswerLog(place_of("answers.db")) as log:
+    async with PersistentAnswerLog(place_of("answers.db")) as log:
         await asyncio.gather(*(write(writer, log) for writer in range(9)), scrub(log), scrub(log))
 
         assert len(await log.unsent()) == 360
@@ -306,7 +306,7 @@ async def test_scrubbing_leaves_no_bytes_even_with_a_concurrent_reader(
 ) -> None:
     monkeypatch.setattr(sqlite_file, "TRUNCATE_TIMEOUT_S", 0.0)
     path, asked = tmp_path / "a.db", request(id="1")
-    async with SqliteAnswerLog(path) as log:
+    async with PersistentAnswerLog(path) as log:
         await log.start(asked)
         await log.finish(asked, asked.reply(Performative.INFORM, '{"entry":{"id":"secret"}}'))
         with closing(sqlite3.connect(path, isolation_level=None)) as reader:
@@ -326,7 +326,7 @@ async def test_a_log_that_stays_locked_fails_the_request_and_names_the_error_onc
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(sqlite_file, "LOCK_TIMEOUT_S", 0.05)
-    async with SqliteAnswerLog(tmp_path / "a.db") as log:
+    async with PersistentAnswerLog(tmp_path / "a.db") as log:
         with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             for _ in range(2):
@@ -444,7 +444,7 @@ async def test_scrubbed_values_are_in_no_answer_and_leave_no_bytes(
 ) -> None:
     shown = '{"entry":{"id":"7","content":"swordfish"}}'
     kept = '{"entry":{"id":"8","content":"herring"}}'
-    async with SqliteAnswerLog(place_of("answers.db")) as log:
+    async with PersistentAnswerLog(place_of("answers.db")) as log:
         asked = [request("swordfish", id=str(n)) for n in range(3)]
         for one, answer in zip(asked, (shown, kept, "no JSON"), strict=True):
             await log.start(one)
@@ -493,13 +493,13 @@ async def test_scrubbed_answers_of_one_asker_leave_no_bytes(log: AnswerLog, tmp_
 
 async def test_a_log_of_an_older_version_goes_on(tmp_path: Path) -> None:
     asked = request(id="1")
-    async with SqliteAnswerLog(tmp_path / "log.db") as log:
+    async with PersistentAnswerLog(tmp_path / "log.db") as log:
         await log.start(asked)
         await log.finish(asked, asked.reply(Performative.INFORM, "done"))
     with closing(sqlite3.connect(tmp_path / "log.db")) as file:
         file.execute("ALTER TABLE requests DROP COLUMN asker")
 
-    async with SqliteAnswerLog(tmp_path / "log.db") as log:
+    async with PersistentAnswerLog(tmp_path / "log.db") as log:
         await log.scrub_asked("ana@home", None)
         row = await log.find(asked)
 

@@ -14,8 +14,8 @@ from spade_llm.messaging import (
     InMemoryNetwork,
     OutgoingRequest,
     Performative,
+    PersistentAnswerLog,
     PrincipalRequester,
-    SqliteAnswerLog,
 )
 from spade_llm.rag import Document, DocumentLibrary
 from spade_llm.rag.remote import RagClient, RagService
@@ -38,7 +38,7 @@ async def remembering(folder: Path) -> AsyncIterator[Member]:
     network = InMemoryNetwork()
     async with (
         SQLiteMemoryBackend(folder / "memory.db") as backend,
-        SqliteAnswerLog(folder / "answers.db") as log,
+        PersistentAnswerLog(folder / "answers.db") as log,
     ):
         memory = Member(network=network, jid=SERVICE, log=log)
         gateway = Member(network=network, jid=GATEWAY)

@@ -16,9 +16,9 @@ from spade_llm.messaging import (
     Encoding,
     Idempotency,
     Performative,
+    PersistentAnswerLog,
     PrincipalRequester,
     Route,
-    SqliteAnswerLog,
     VolatileAnswerLog,
     from_metadata,
     to_metadata,
@@ -244,12 +244,12 @@ async def test_an_answer_that_claims_to_be_for_others_is_no_answer() -> None:
 
 async def test_requests_for_a_principal_are_resumed_for_that_principal(tmp_path: Path) -> None:
     path, gate, owners = tmp_path / "a.db", Gate(), Owners()
-    async with SqliteAnswerLog(path) as log, serving(gate, log=log) as (dispatcher, _):
+    async with PersistentAnswerLog(path) as log, serving(gate, log=log) as (dispatcher, _):
         receive(dispatcher, asked_for(ANA), asked_for(BOB))
         await gate.is_entered(2)
     owners.open()
 
-    async with SqliteAnswerLog(path) as log, serving(owners, log=log) as (dispatcher, outbox):
+    async with PersistentAnswerLog(path) as log, serving(owners, log=log) as (dispatcher, outbox):
         await dispatcher.resume()
         await outbox.has(2)
 
@@ -258,13 +258,13 @@ async def test_requests_for_a_principal_are_resumed_for_that_principal(tmp_path:
 
 async def test_a_removed_gateway_is_refused_after_a_kill(tmp_path: Path) -> None:
     path, gate = tmp_path / "a.db", Gate()
-    async with SqliteAnswerLog(path) as log, serving(gate, log=log) as (dispatcher, _):
+    async with PersistentAnswerLog(path) as log, serving(gate, log=log) as (dispatcher, _):
         receive(dispatcher, asked_for(ANA))
         await gate.is_entered()
     gate.open()
 
     async with (
-        SqliteAnswerLog(path) as log,
+        PersistentAnswerLog(path) as log,
         serving(gate, log=log, gateways=()) as (dispatcher, outbox),
     ):
         await dispatcher.resume()
@@ -278,7 +278,7 @@ async def test_data_that_a_principal_deleted_is_scrubbed_from_its_own_answers_on
     tmp_path: Path,
 ) -> None:
     shown, gateways = '{"entry":{"subject":"ana"}}', {"gateway@home"}
-    async with SqliteAnswerLog(tmp_path / "a.db") as log:
+    async with PersistentAnswerLog(tmp_path / "a.db") as log:
         rows = [
             with_checked_principal(asked_for(one), gateways) for one in (ANA, BOB, "ana@home.evil")
         ]

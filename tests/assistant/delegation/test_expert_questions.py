@@ -16,7 +16,13 @@ from spade_llm.assistant.delegation.expert_questions import (
     ExpertQuestions,
 )
 from spade_llm.core.errors import PeerUnavailable, RequestRefused, RequestTimeout
-from spade_llm.messaging import AclMessage, Encoding, InMemoryNetwork, Performative, SqliteAnswerLog
+from spade_llm.messaging import (
+    AclMessage,
+    Encoding,
+    InMemoryNetwork,
+    Performative,
+    PersistentAnswerLog,
+)
 from spade_llm.messaging.outgoing_messages import OutgoingMessages, chat_message
 from spade_llm.tools.toolbox import CallContext
 from tests.messaging.node_harness import Member
@@ -46,7 +52,7 @@ class Office:
     async def begin(self, *, is_alone: bool = False) -> None:
         """A process begins; the one before it was killed."""
         self.network.leave("agent@net/1")
-        self.log = await SqliteAnswerLog(self.directory / "answers.db").__aenter__()
+        self.log = await PersistentAnswerLog(self.directory / "answers.db").__aenter__()
         self.agent = Member(network=self.network, jid="agent@net/1", log=self.log)
         letters = OutgoingMessages(self.agent.node)
         self.experts = await ExpertQuestions(
