@@ -138,7 +138,7 @@ class SqliteFile:
         Raises:
             StorageFailed: the disk refuses, or another process held the file for too long.
         """
-        rows = self._execute_at_once(statement, values)
+        rows = None if self._must_wait else self._attempt(statement, values)
         if rows is not None:
             return rows
         async with self._turn():
@@ -148,7 +148,7 @@ class SqliteFile:
         """Execute a statement from a callback that cannot wait, in the order of these calls: at
         once, or in the background while the file is locked. A failure is logged."""
         with suppress(StorageFailed):
-            if self._execute_at_once(statement, values) is None:
+            if self._must_wait or self._attempt(statement, values) is None:
                 task = asyncio.create_task(self._execute_later(statement, values))
                 self._submitted.add(task)
                 task.add_done_callback(self._submitted.discard)
@@ -158,19 +158,10 @@ class SqliteFile:
             async with self._turn():
                 await self._retried(statement, values)
 
-    def _execute_at_once(
-        self, statement: str | DialectSql, values: tuple[object, ...]
-    ) -> list[Row] | None:
-        """Rows of a statement; None: the file is locked, or other statements wait."""
-        # Without the lock's cost, where nothing waits for it.
-        if self._queued or self._submitted or self._writing.locked():
-            return None
-        try:
-            return self._attempt(statement, values)
-        except sqlite3.Error as error:
-            if _is_busy(error):
-                return None
-            raise self._storage_error(error) from error
+    @property
+    def _must_wait(self) -> bool:
+        """True if other statements wait. Otherwise the lock's cost is saved."""
+        return bool(self._queued or self._submitted or self._writing.locked())
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Execute]:
@@ -191,7 +182,8 @@ class SqliteFile:
                 await self._retried("COMMIT", ())
             except BaseException:
                 with suppress(sqlite3.Error):  # The error that ended the block is reported.
-                    self._attempt("ROLLBACK", ())
+                    if self._db is not None:
+                        self._db.execute("ROLLBACK")
                 raise
 
     @asynccontextmanager
@@ -210,11 +202,9 @@ class SqliteFile:
     async def _retried(self, statement: str | DialectSql, values: tuple[object, ...]) -> list[Row]:
         """Execute the statement, again and again while another connection holds the file."""
         while True:
-            try:
-                return self._attempt(statement, values)
-            except sqlite3.Error as error:
-                if not _is_busy(error):
-                    raise self._storage_error(error) from error
+            rows = self._attempt(statement, values)
+            if rows is not None:
+                return rows
             await asyncio.sleep(RETRY_S)
 
     async def prune_periodically(self, sql: str, *values: object) -> None:
@@ -252,15 +242,23 @@ class SqliteFile:
                 raise self._storage_error(None)
             await asyncio.sleep(TRUNCATE_RETRY_S)
 
-    def _attempt(self, statement: str | DialectSql, values: tuple[object, ...]) -> list[Row]:
-        """Execute the statement once, without waiting. Raises sqlite3.Error."""
+    def _attempt(self, statement: str | DialectSql, values: tuple[object, ...]) -> list[Row] | None:
+        """Execute the statement once, without waiting; None: another connection holds the file.
+        Raises StorageFailed."""
         if self._db is None:
             raise StorageFailed(f"{self._what} is not open")
         sql = statement if isinstance(statement, str) else statement.sqlite
+        bound: tuple[object, ...] | dict[str, object] = values
         if values and isinstance(values[0], dict):
-            named = {name: bindable(value) for name, value in values[0].items()}
-            return self._db.execute(sql, named).fetchall()
-        return self._db.execute(sql, tuple(map(bindable, values))).fetchall()
+            bound = {name: bindable(value) for name, value in values[0].items()}
+        elif list in map(type, values):
+            bound = tuple(map(bindable, values))
+        try:
+            return self._db.execute(sql, bound).fetchall()
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+                return None
+            raise self._storage_error(error) from error
 
     def _checkpoint(self, path: Path, how: str) -> bool:
         """Checkpoint over a separate connection of this thread. False: another connection held the
@@ -293,8 +291,3 @@ def add_missing_column(db: sqlite3.Connection, column: str) -> None:
 def bindable(value: object) -> object:
     """Value as SQLite takes it: a list as JSON text, for json_each."""
     return json.dumps(value) if type(value) is list else value
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
-    """Check whether another connection holds the file."""
-    return getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
