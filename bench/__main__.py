@@ -87,11 +87,15 @@ BENCHMARKS: dict[str, Callable[[Stage, Scale], Awaitable[list[Row]]]] = {
 }
 BY_NAME_ONLY = frozenset({"chaos", "replicas"})
 """Ten minutes of these measure whether promises are kept, not how fast."""
-QUALITY = {
-    "--locomo": "SPADE_LLM_BENCH_LOCOMO",
-    "--longmemeval": "SPADE_LLM_BENCH_LONGMEMEVAL",
+OPTIONS = {
+    # Conversations that are not ours to hand on: read from where they lie.
+    "--locomo": ("SPADE_LLM_BENCH_LOCOMO", "PATH", "recall"),
+    "--longmemeval": ("SPADE_LLM_BENCH_LONGMEMEVAL", "PATH", "recall"),
+    "--server": ("SPADE_LLM_BENCH_SERVER", "NAME", "replicas"),
+    "--faults": ("SPADE_LLM_BENCH_FAULTS", "N", "replicas"),
+    "--other": ("SPADE_LLM_BENCH_OTHER", "PATH", "replicas"),
 }
-"""Conversations that are not ours to hand on: read from where they lie."""
+"""Environment variable, metavar and benchmark of each."""
 
 
 async def run(names: list[str], scale: Scale, parts: list[Part]) -> None:
@@ -130,16 +134,17 @@ def _arguments() -> argparse.Namespace:
         "--quick", action="store_true", help="two minutes in all; times mean little"
     )
     parser.add_argument("--into", type=Path, default=FOLDER, help="where the run is kept")
-    for option, variable in QUALITY.items():
-        parser.add_argument(option, metavar="PATH", help=f"for recall; {variable} says the same")
+    for option, (variable, metavar, name) in OPTIONS.items():
+        help = f"for {name}; {variable} says the same"
+        parser.add_argument(option, metavar=metavar, help=help)
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(BENCHMARKS)
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
     arguments.names = arguments.names or [one for one in BENCHMARKS if one not in BY_NAME_ONLY]
-    for option, variable in QUALITY.items():
-        if path := getattr(arguments, option[2:]):
-            os.environ[variable] = path
+    for option, (variable, _, _) in OPTIONS.items():
+        if value := getattr(arguments, option[2:]):
+            os.environ[variable] = value
     return arguments
 
 

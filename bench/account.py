@@ -23,13 +23,18 @@ class Account(BaseModel):
     jid: str
     password: str
     port: int
+    other_ports: tuple[int, ...] = ()
+    """Of further nodes of the server."""
     ca_path: Path
     data: Path
     """A directory of its own."""
 
     @property
     def connection(self) -> ConnectionSettings:
-        return ConnectionSettings(host="127.0.0.1", port=self.port, ca_path=self.ca_path)
+        others = tuple(("127.0.0.1", port) for port in self.other_ports)
+        return ConnectionSettings(
+            host="127.0.0.1", port=self.port, others=others, ca_path=self.ca_path
+        )
 
     @property
     def options(self) -> AgentOptions:

@@ -31,8 +31,10 @@ _UNKNOWN = (
 
 
 class LeanClient(asyncio.Protocol):
-    def __init__(self, jid: str, password: str, tls: ssl.SSLContext) -> None:
-        """`tls`: shared by all, for to read the CAs takes longer than to log in."""
+    def __init__(self, jid: str, password: str, tls: ssl.SSLContext, *, resource: str = "") -> None:
+        """`tls`: shared by all, for to read the CAs takes longer than to log in. `resource`: empty,
+        the server chooses it."""
+        self._resource = f"<resource>{resource}</resource>" if resource else ""
         name, _, self._domain = jid.partition("@")
         self._jid, self._login = jid, f"\0{name}\0{password}"
         self._tls = tls
@@ -108,7 +110,8 @@ class LeanClient(asyncio.Protocol):
             login = base64.b64encode(self._login.encode()).decode()
             self._write(f"<auth xmlns='{_SASL}' mechanism='PLAIN'>{login}</auth>")
         else:
-            self._write(f"<iq type='set' id='bind'><bind xmlns='{_BIND}'/></iq>")
+            bind = f"<bind xmlns='{_BIND}'>{self._resource}</bind>"
+            self._write(f"<iq type='set' id='bind'>{bind}</iq>")
 
     def _secure(self, _: Element) -> None:
         self._securing = asyncio.create_task(self._start_tls())

@@ -1,185 +1,115 @@
-"""Replicas of an assistant: processor time of a chat at 1, 2 and 4, and what is lost, doubled or
-answered with an error while replicas are killed, join and leave.
+"""Replicas of an assistant: processor time of a chat at 1, 2 and 4, and what is lost, doubled, out
+of order or answered with an error while replicas, the database and nodes of the server are killed.
 
 People write two messages at a time, one right behind the other, at a fixed pace, so that the load
-is the same for each number of replicas. On Prosody, and on ejabberd if it is installed.
+is the same for each number of replicas. On Prosody, and, if it is installed, on ejabberd and on two
+of its nodes. `--server NAME` chooses one of them; `--faults N` measures nothing but so many faults;
+`--other PATH` a rolling upgrade from the version in another checkout, and back.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import statistics
+import sys
 import time
-from collections import Counter
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.account import Part
-from bench.lean_client import LeanClient
 from bench.processor import cpu_of
+from bench.replica_faults import ROUND_S, Group, faults, talking, upgrade
+from bench.report import print_row
 from bench.row import Goal, Row, check
-from bench.servers import ejabberd, has_ejabberd
+from bench.servers import (
+    SESSION_TIMEOUT_S,
+    ejabberd,
+    ejabberd_cluster,
+    has_ejabberd,
+    prosody,
+    start_postgres,
+)
 from bench.stage import Stage
-from spade_llm.xmpp.connection.settings import tls_context
-from tests.postgres_server import postgres_binaries, started_postgres
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from xml.etree.ElementTree import Element
+    from collections.abc import Iterable
 
-    from bench.account import Account
+    from bench.replica_faults import Suffered
+    from bench.replica_people import Person
     from bench.row import Scale
-    from bench.stage import Child
-    from tests.postgres_server import PostgresProcess
+    from bench.servers import Launch
 
 MODEL_S = 0.2
-PEOPLE = 20
-PACE_S = 1.0
-"""Interval between two pairs of messages of one person."""
-PATIENCE_S = 20.0
-ROUND_S = 6.0
-"""Interval between two faults."""
+SERVERS: dict[str, Launch] = {
+    "Prosody": prosody,
+    "ejabberd": ejabberd,
+    "ejabberd-cluster": ejabberd_cluster,
+}
+WATCH_S = SESSION_TIMEOUT_S + 60
+"""Time after the last fault, in which the server may still return messages to killed sessions."""
+BOUND_S = 900
+"""Maximum time on one server, in addition to that of faults."""
 NONE = Goal(limit=0)
 SLOWEST = Goal(limit=5.0)
 COSTS = {2: Goal(limit=1.1, is_ratio=True), 4: Goal(limit=1.2, is_ratio=True)}
 
 
-class Person(LeanClient):
-    """One person, and what came of the messages."""
-
-    def __init__(self, account: Account) -> None:
-        super().__init__(account.jid, account.password, tls_context(account.ca_path))
-        self.name = account.jid.partition("@")[0]
-        self.answers: Counter[str] = Counter()
-        self.order: list[int] = []
-        self.errors = 0
-        self.sent: dict[int, float] = {}
-        self.took_s: dict[int, float] = {}
-        self._came = asyncio.Event()
-
-    async def talk(self, to: str, is_over: asyncio.Event) -> None:
-        while not is_over.is_set():
-            began = time.monotonic()
-            pair = (len(self.sent), len(self.sent) + 1)
-            for number in pair:
-                self.sent[number] = time.monotonic()
-                self.say(to, f"{self.name} {number}", id=f"{self.name}.{number}.{began:.3f}")
-            async with asyncio.timeout(None) as scope:
-                scope.reschedule(asyncio.get_running_loop().time() + PATIENCE_S)
-                try:
-                    while not all(one in self.took_s for one in pair):
-                        self._came.clear()
-                        await self._came.wait()
-                except asyncio.CancelledError:
-                    if not scope.expired():
-                        raise
-            await asyncio.sleep(max(0.0, PACE_S - (time.monotonic() - began)))
-
-    @property
-    def lost(self) -> int:
-        return len(self.sent) - len(self.took_s)
-
-    @property
-    def doubled(self) -> int:
-        return sum(count - 1 for count in self.answers.values())
-
-    @property
-    def disordered(self) -> int:
-        return sum(one > other for one, other in zip(self.order, self.order[1:], strict=False))
-
-    def _told(self, message: Element) -> None:
-        if message.get("type") == "error":
-            self.errors += 1
-            return
-        text = message.findtext("{jabber:client}body") or ""
-        words = text.partition("\n")[0].removeprefix("You said: ")
-        if not words.startswith(f"{self.name} "):
-            return
-        number = int(words.rpartition(" ")[2])
-        self.answers[words] += 1
-        if number not in self.took_s:
-            self.order.append(number)
-            self.took_s[number] = time.monotonic() - self.sent[number]
-        self._came.set()
-
-
-@dataclass
-class Group:
-    """Replicas that run, by number."""
-
-    stage: Stage
-    part: Part
-    running: dict[int, Child] = field(default_factory=dict)
-    stacks: dict[int, AsyncExitStack] = field(default_factory=dict)
-
-    async def start(self, number: int) -> None:
-        data = self.part.account.data / str(number)
-        data.mkdir(exist_ok=True)
-        account = self.part.account.model_copy(update={"data": data})
-        stack = self.stacks[number] = AsyncExitStack()
-        process = self.stage.process("assistant", self.part.model_copy(update={"account": account}))
-        self.running[number] = await stack.enter_async_context(process)
-
-    async def end(self, number: int, *, is_killed: bool) -> None:
-        child = self.running.pop(number)
-        if is_killed:
-            os.kill(child.pid, signal.SIGKILL)
-        await self.stacks.pop(number).aclose()
-
-    async def close(self) -> None:
-        for number in [*self.running]:
-            await self.end(number, is_killed=False)
-
-
-async def measure(stage: Stage, scale: Scale) -> list[Row]:
-    binaries = postgres_binaries()
-    check(binaries is not None, "no PostgreSQL is installed")
-    assert binaries is not None
-    with started_postgres(binaries) as postgres:
-        rows = await _on_server("Prosody", stage, postgres, scale)
-    if has_ejabberd():
-        async with Stage(ejabberd) as other:
-            with started_postgres(binaries) as postgres:
-                rows += await _on_server("ejabberd", other, postgres, scale)
+async def measure(_stage: Stage, scale: Scale) -> list[Row]:
+    chosen = os.environ.get("SPADE_LLM_BENCH_SERVER", "")
+    check(chosen in ("", *SERVERS), f"--server: {chosen!r} is none of {', '.join(SERVERS)}")
+    names = [chosen] if chosen else [*SERVERS] if has_ejabberd() else ["Prosody"]
+    rounds = int(os.environ.get("SPADE_LLM_BENCH_FAULTS", scale.of(20, quick=2)))
+    bound_s = BOUND_S + rounds * 3 * ROUND_S
+    rows = []
+    for name in names:
+        print(f"replicas on {name}: at most {bound_s / 60:.0f} minutes", file=sys.stderr)
+        async with asyncio.timeout(bound_s):
+            rows += await _on_server(name, rounds, scale)
     return rows
 
 
-async def _on_server(
-    server: str, stage: Stage, postgres: PostgresProcess, scale: Scale
-) -> list[Row]:
+async def _on_server(name: str, rounds: int, scale: Scale) -> list[Row]:
+    other = os.environ.get("SPADE_LLM_BENCH_OTHER", "")
+    has_costs = "SPADE_LLM_BENCH_FAULTS" not in os.environ and name != "ejabberd-cluster"
     async with AsyncExitStack() as stack:
+        stage = await stack.enter_async_context(Stage(SERVERS[name]))
+        postgres = start_postgres(stack)
+        check(postgres is not None, "no PostgreSQL is installed")
+        assert postgres is not None
         model = await stack.enter_async_context(stage.audience_model(delay_s=MODEL_S))
-        account = await stage.account("replicated")
-        part = Part(account=account, model_url=model.said, database_url=postgres.url())
-        costs = {
-            count: await _cost(
-                stage, part.model_copy(update={"is_replica": count > 0}), count, scale
-            )
-            for count in (0, 1, 2, 4)
-        }
-        faults = await _faults(stage, part.model_copy(update={"is_replica": True}), scale)
-    return [*_cost_rows(server, costs), *_fault_rows(server, faults)]
+        part = Part(
+            account=await stage.account("replicated"),
+            model_url=model.said,
+            database_url=postgres.url(),
+            is_replica=True,
+        )
+        title = f"replicas on {name}"
+        if other:
+            came = await upgrade(title, stage, part, Path(other))
+            return _said(_count_rows(came, f"to this version and back, {came.sent} messages"))
+        rows = []
+        if has_costs:
+            costs = {
+                count: await _cost(
+                    stage, part.model_copy(update={"is_replica": count > 0}), count, scale
+                )
+                for count in (0, 1, 2, 4)
+            }
+            rows += _said(_cost_rows(title, costs))
+        watch_s = scale.of(WATCH_S, quick=1)
+        came = await faults(title, stage, part, postgres, rounds=rounds, watch_s=watch_s)
+        note = f"{rounds} faults, {came.sent} messages, {came.sent_unserved} while no replica lived"
+        return rows + _said([*_count_rows(came, note), _slowest_row(came)])
 
 
-@asynccontextmanager
-async def _talking(stage: Stage, to: str) -> AsyncIterator[list[Person]]:
-    """People that write until the block ends, and then wait for their last answers."""
-    people = [Person(one) for one in await stage.people(PEOPLE)]
-    for one in people:
-        await one.log_in("127.0.0.1", (await stage.account("replicated")).port)
-    is_over = asyncio.Event()
-    talking = asyncio.gather(*(one.talk(to, is_over) for one in people))
-    try:
-        yield people
-    finally:
-        is_over.set()
-        await talking
-        for one in people:
-            one.failed = lambda _: None
-            one.close()
+def _said(rows: Iterable[Row]) -> list[Row]:
+    """Print rows as soon as they are measured."""
+    for row in (found := [*rows]):
+        print_row(row, file=sys.stderr)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +135,7 @@ async def _cost(stage: Stage, part: Part, count: int, scale: Scale) -> Cost:
         idle = sum(map(cpu_of, pids))
         await asyncio.sleep(seconds / 3)
         idle_per_s = (sum(map(cpu_of, pids)) - idle) / (seconds / 3)
-        async with _talking(stage, part.account.jid) as people:
+        async with talking(stage, part.account.jid) as people:
             await asyncio.sleep(2.0)  # Each conversation begins, and connections are opened.
             began, chats = time.monotonic(), _answered(people)
             before, server_before = sum(map(cpu_of, pids)), sum(map(cpu_of, server))
@@ -227,36 +157,11 @@ def _answered(people: list[Person]) -> int:
     return sum(len(one.took_s) for one in people)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Faults:
-    rounds: int
-    people: list[Person]
-
-
-async def _faults(stage: Stage, part: Part, scale: Scale) -> Faults:
-    """In turn, a replica of three is killed, or leaves; it joins again half a round later."""
-    rounds = scale.of(20, quick=2)
-    group = Group(stage, part)
-    for number in range(3):
-        await group.start(number)
-    try:
-        async with _talking(stage, part.account.jid) as people:
-            await asyncio.sleep(ROUND_S / 2)
-            for fault in range(rounds):
-                await group.end(fault % 3, is_killed=fault % 2 == 0)
-                await asyncio.sleep(ROUND_S / 2)
-                await group.start(fault % 3)
-                await asyncio.sleep(ROUND_S / 2)
-    finally:
-        await group.close()
-    return Faults(rounds=rounds, people=people)
-
-
-def _cost_rows(server: str, costs: dict[int, Cost]) -> list[Row]:
+def _cost_rows(title: str, costs: dict[int, Cost]) -> list[Row]:
     one = costs[1].agent_ms
     rows = [
         Row(
-            name=f"replicas on {server}: processor of a chat, {_counted(count)}",
+            name=f"{title}: processor of a chat, {_counted(count)}",
             unit="ms",
             ours=cost.agent_ms,
             baseline=one if count else None,
@@ -271,7 +176,7 @@ def _cost_rows(server: str, costs: dict[int, Cost]) -> list[Row]:
     return [
         *rows,
         Row(
-            name=f"replicas on {server}: a message that another replica answers",
+            name=f"{title}: a message that another replica answers",
             unit="ms",
             ours=foreign_ms,
             goal=Goal(limit=0.2),
@@ -284,29 +189,20 @@ def _counted(count: int) -> str:
     return f"{count} replicas" if count else "one process that is no replica"
 
 
-def _fault_rows(server: str, faults: Faults) -> list[Row]:
-    people = faults.people
-    sent = sum(len(one.sent) for one in people)
-    note = f"{faults.rounds} faults, {sent} messages"
-    counts = {
-        "without an answer": sum(one.lost for one in people),
-        "answered twice": sum(one.doubled for one in people),
-        "error stanzas": sum(one.errors for one in people),
-        "answers out of order": sum(one.disordered for one in people),
-    }
-    rows = [
-        Row(name=f"replicas on {server}: {name}", unit="", ours=count, goal=NONE, note=note)
-        for name, count in counts.items()
-    ]
-    times = sorted(took for one in people for took in one.took_s.values())
+def _count_rows(came: Suffered, note: str) -> list[Row]:
     return [
-        *rows,
-        Row(
-            name=f"replicas on {server}: slowest answer",
-            unit="s",
-            ours=times[-1],
-            goal=SLOWEST,
-            note=f"median {statistics.median(times):.2f} s,"
-            f" p95 {times[int(len(times) * 0.95)]:.2f}",
-        ),
+        Row(name=f"{came.name}: {name}", unit="", ours=count, goal=NONE, note=note)
+        for name, count in came.counts().items()
     ]
+
+
+def _slowest_row(came: Suffered) -> Row:
+    times = came.times()
+    p95 = times[int(len(times) * 0.95)]
+    return Row(
+        name=f"{came.name}: slowest answer",
+        unit="s",
+        ours=times[-1],
+        goal=SLOWEST,
+        note=f"median {statistics.median(times):.2f} s, p95 {p95:.2f}",
+    )

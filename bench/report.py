@@ -8,6 +8,7 @@ from bench.row import figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import TextIO
 
     from bench.results import Part, Run
     from bench.row import Row
@@ -23,6 +24,10 @@ def print_table(parts: Iterable[Part]) -> None:
         lines += [(f"-- {part.name} (load {part.load:.1f})", *[""] * (len(HEAD) - 1))]
         lines += map(_cells, part.rows)
     print_aligned(lines, texts=TEXT_COLUMNS)
+
+
+def print_row(row: Row, *, file: TextIO) -> None:
+    print("  ".join(filter(None, _cells(row))), file=file, flush=True)
 
 
 def print_aligned(lines: Sequence[Sequence[str]], *, texts: set[int]) -> None:

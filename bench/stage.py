@@ -121,8 +121,12 @@ class Stage:
             yield child
 
     @asynccontextmanager
-    async def process(self, kind: str, part: Part) -> AsyncIterator[Child]:
-        async with started("bench.process", kind, told=part.model_dump_json()) as child:
+    async def process(
+        self, kind: str, part: Part, *, checkout: Path | None = None
+    ) -> AsyncIterator[Child]:
+        """`checkout`: another version of the project, with a .venv."""
+        told = part.model_dump_json()
+        async with started("bench.process", kind, told=told, checkout=checkout) as child:
             yield child
 
     @asynccontextmanager
@@ -151,6 +155,13 @@ class Stage:
                 self._services[kind] = child
 
     @property
+    def server(self) -> Server:
+        """Raises RuntimeError: it does not run."""
+        if self._server is None:
+            raise RuntimeError("use `async with Stage() as stage:` first")
+        return self._server
+
+    @property
     def service_pids(self) -> dict[str, int]:
         """The server's, and those of the services that run."""
         pid = self._server.pid if self._server else None
@@ -158,10 +169,8 @@ class Stage:
         return pids | {name: child.pid for name, child in self._services.items()}
 
     async def _new_account(self, name: str) -> Account:
-        if self._server is None:
-            raise RuntimeError("use `async with Stage() as stage:` first")
         jid, password = f"{name}@{DOMAIN}", secrets.token_urlsafe(12)
-        await self._server.create_account(jid, password)
+        await self.server.create_account(jid, password)
         return self._account(jid, password)
 
     def _account(self, jid: str, password: str) -> Account:
@@ -179,10 +188,13 @@ class Stage:
 
 
 @asynccontextmanager
-async def started(module: str, *arguments: str, told: str = "") -> AsyncIterator[Child]:
+async def started(
+    module: str, *arguments: str, told: str = "", checkout: Path | None = None
+) -> AsyncIterator[Child]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
+        sys.executable if checkout is None else checkout / ".venv/bin/python",
         *("-m", module, *arguments),
+        cwd=checkout,
         stdin=PIPE,
         stdout=PIPE,
         env=os.environ,

@@ -1,0 +1,185 @@
+"""People that write to replicas and count the answers, with acknowledgements (XEP-0198).
+
+A client whose server was killed logs in at another node, and sends again what the server had not
+acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from bench.lean_client import LeanClient
+from spade_llm.xmpp.connection.settings import tls_context
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from xml.etree.ElementTree import Element
+
+    from bench.account import Account
+
+PACE_S = 1.0
+"""Interval between two pairs of messages of one person."""
+PATIENCE_S = 20.0
+LOGIN_S = 10.0
+RETRY_S = 0.2
+RECONNECT_S = 30.0
+_MANAGEMENT = "urn:xmpp:sm:3"
+
+Period = tuple[float, float]
+"""Beginning and end, by time.monotonic."""
+
+
+class Session(LeanClient):
+    """One connection of a person."""
+
+    def __init__(self, account: Account, person: Person) -> None:
+        tls = tls_context(account.ca_path)
+        # With the same resource the repetition of a message is one for the agent, too.
+        super().__init__(account.jid, account.password, tls, resource="phone")
+        self._person = person
+        self._stanzas: deque[bool] = deque()
+        """Those that are not acknowledged; true for messages."""
+        self._acknowledged = 0
+        self._acts[f"{{{_MANAGEMENT}}}a"] = self._note_acknowledged
+
+    async def log_in(self, host: str, port: int) -> None:
+        async with asyncio.timeout(LOGIN_S):
+            await super().log_in(host, port)
+        self._write(f"<enable xmlns='{_MANAGEMENT}'/>")
+        self._stanzas.clear()  # The server counts what follows.
+
+    def say(self, to: str, text: str, *, id: str) -> None:
+        super().say(to, text, id=id)
+        self._write(f"<r xmlns='{_MANAGEMENT}'/>")
+
+    def _write(self, text: str) -> None:
+        super()._write(text)
+        if text.startswith(("<message", "<iq", "<presence")):
+            self._stanzas.append(text.startswith("<message"))
+
+    def _note_acknowledged(self, acknowledgement: Element) -> None:
+        count = int(acknowledgement.get("h", "0"))
+        new = [self._stanzas.popleft() for _ in range(count - self._acknowledged)]
+        self._acknowledged = count
+        self._person.acknowledged(new.count(True))
+
+    def _told(self, message: Element) -> None:
+        self._person.told(message)
+
+
+class Person:
+    """One person, and what came of the messages."""
+
+    def __init__(self, account: Account) -> None:
+        self.name = account.jid.partition("@")[0]
+        self.answers: Counter[str] = Counter()
+        self.repeated = 0
+        """Answers that came again under their ids, by which a client knows them."""
+        self.order: list[int] = []
+        self.errors = 0
+        self.ids: dict[int, str] = {}
+        self.sent: dict[int, float] = {}
+        self.took_s: dict[int, float] = {}
+        self._account = account
+        self._answer_ids: set[str] = set()
+        self._came = asyncio.Event()
+        self._unacknowledged: deque[tuple[str, str, str]] = deque()
+        """Recipient, text and id of each."""
+        self._session: Session | None = None
+        self._reconnecting: asyncio.Task[None] | None = None
+        self._has_ended = False
+
+    async def log_in(self) -> None:
+        """Raises OSError, TimeoutError: no node of the server answers in time."""
+        async with asyncio.timeout(RECONNECT_S):
+            while True:
+                for port in (self._account.port, *self._account.other_ports):
+                    session = Session(self._account, self)
+                    with suppress(OSError):
+                        await session.log_in("127.0.0.1", port)
+                        session.failed = self._reconnect
+                        self._session = session
+                        for to, text, id in self._unacknowledged:
+                            session.say(to, text, id=id)
+                        return
+                await asyncio.sleep(RETRY_S)
+
+    def _reconnect(self, _: Exception) -> None:
+        self._session = None
+        if not self._has_ended:
+            self._reconnecting = asyncio.create_task(self.log_in())
+
+    async def log_out(self) -> None:
+        self._has_ended = True
+        if self._reconnecting is not None:
+            await self._reconnecting
+        if self._session is not None:
+            self._session.close()
+
+    async def talk(self, to: str, is_over: asyncio.Event) -> None:
+        while not is_over.is_set():
+            began = time.monotonic()
+            pair = (len(self.sent), len(self.sent) + 1)
+            for number in pair:
+                self.sent[number] = time.monotonic()
+                self.ids[number] = f"{self.name}.{number}.{began:.3f}"
+                self.say(to, number)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE_S):
+                    while not all(one in self.took_s for one in pair):
+                        self._came.clear()
+                        await self._came.wait()
+            await asyncio.sleep(max(0.0, PACE_S - (time.monotonic() - began)))
+
+    def say(self, to: str, number: int) -> None:
+        """Send a message, also once more, under its id."""
+        words = (to, f"{self.name} {number}", self.ids[number])
+        self._unacknowledged.append(words)
+        if self._session is not None:
+            self._session.say(*words[:2], id=words[2])
+
+    def acknowledged(self, count: int) -> None:
+        for _ in range(count):
+            self._unacknowledged.popleft()
+
+    def told(self, message: Element) -> None:
+        if message.get("type") == "error":
+            self.errors += 1
+            return
+        text = message.findtext("{jabber:client}body") or ""
+        words = text.partition("\n")[0].removeprefix("You said: ")
+        if not words.startswith(f"{self.name} "):
+            return
+        id = message.get("id", "")
+        if id in self._answer_ids:
+            self.repeated += 1
+            return
+        self._answer_ids.add(id)
+        number = int(words.rpartition(" ")[2])
+        self.answers[words] += 1
+        if number not in self.took_s:
+            self.order.append(number)
+            self.took_s[number] = time.monotonic() - self.sent[number]
+        self._came.set()
+
+    @property
+    def lost(self) -> list[int]:
+        return [number for number in self.sent if number not in self.took_s]
+
+    @property
+    def doubled(self) -> int:
+        return sum(count - 1 for count in self.answers.values())
+
+    @property
+    def disordered(self) -> int:
+        return sum(one > other for one, other in zip(self.order, self.order[1:], strict=False))
+
+    def overlaps(self, number: int, periods: Iterable[Period]) -> bool:
+        """True if a message was sent, or waited for its answer, in one of these periods."""
+        since = self.sent[number]
+        until = since + self.took_s.get(number, PATIENCE_S)
+        return any(since < end and until > begin for begin, end in periods)
