@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from spade_llm.core.concurrency import run_in_task, run_in_thread
 from spade_llm.core.limits import ConcurrencyLimiter
-from spade_llm.core.text import is_encodable
-from spade_llm.providers.offline.language import language_of
+from spade_llm.core.text import is_encodable, language_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -267,13 +267,6 @@ def room_subject_range(subject: str) -> tuple[str, str]:
     return subject + ROOM_SEPARATOR, subject + ROOM_SEPARATOR[:-1] + "!"
 
 
-def subject_jid(subject: str) -> str:
-    """JID that stands for a subject: the person's own, or the room's if the person's JID is
-    unknown."""
-    person, _, room = subject.partition(ROOM_SEPARATOR)
-    return person if JID_PATTERN.fullmatch(person) else room or person
-
-
 def _check_tags(tags: Sequence[str]) -> None:
     check_number("tags", len(tags), 0, MAX_TAGS)
     for tag in tags:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spade_llm.core.text import language_of
 from spade_llm.providers import OfflineProvider
 from spade_llm.providers.model import Completion, TextDelta, ToolSpec
 from spade_llm.providers.offline.intents import read_turn, recognise_intent
-from spade_llm.providers.offline.language import language_of
 from spade_llm.providers.quoted_context import (
     CONTEXT_NAME,
     QuotedMemory,

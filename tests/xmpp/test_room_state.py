@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.memory.validation import normalize_subject, room_subject_range, subject_jid
+from spade_llm.assistant.middleware.quota import subject_jid
+from spade_llm.memory.validation import normalize_subject, room_subject_range
 from spade_llm.messaging import AclMessage, ChatMetadata, Encoding, Performative
 from spade_llm.xmpp.features.room_state import MAX_LINE_CHARS, MAX_LINES, RoomState
 from spade_llm.xmpp.stanzas import message as codec

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.turn.recall import find_related
 from spade_llm.core.limits import LruDict
+from spade_llm.core.text import language_of
 from spade_llm.memory.contract import MemoryChange, MemoryDraft
-from spade_llm.providers.offline.language import language_of
 from spade_llm.search.memory_query import FACT_TYPES, MemoryFilter, MemoryType, Origin
 from spade_llm.understanding.clauses import is_question
 from spade_llm.understanding.forgetting import (

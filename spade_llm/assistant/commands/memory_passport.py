@@ -24,7 +24,7 @@ from spade_llm.core.errors import (
     TooLarge,
 )
 from spade_llm.core.limits import LruDict
-from spade_llm.core.text import pluralize, single_line
+from spade_llm.core.text import fold_accents, pluralize, single_line
 from spade_llm.memory.transfer.passport import (
     InvalidPassport,
     PassportFault,
@@ -33,7 +33,6 @@ from spade_llm.memory.transfer.passport import (
 )
 from spade_llm.memory.transfer.passport_import import MAX_IMPORTED
 from spade_llm.messaging import Encoding
-from spade_llm.providers.offline.language import fold_accents
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

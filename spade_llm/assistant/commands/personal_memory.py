@@ -18,8 +18,7 @@ from spade_llm.assistant.commands.memory import (
     plain_item,
 )
 from spade_llm.assistant.commands.registry import is_confirmed, means_all
-from spade_llm.core.text import pluralize
-from spade_llm.providers.offline.language import fold_accents, language_of
+from spade_llm.core.text import fold_accents, language_of, pluralize
 
 if TYPE_CHECKING:
     from spade_llm.memory.contract import MemoryEntry, SubjectStore

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import RequestError, ServiceError
+from spade_llm.core.text import language_of
 from spade_llm.messaging import CHAT_TEXT, Encoding, bare
-from spade_llm.providers.offline.language import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

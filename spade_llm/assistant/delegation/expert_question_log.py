@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from spade_llm.core.database import StoreTables
 from spade_llm.core.redaction import is_invisible
-from spade_llm.providers.offline.language import language_of
+from spade_llm.core.text import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

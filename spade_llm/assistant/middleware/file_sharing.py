@@ -20,9 +20,8 @@ from spade_llm.assistant.turn.prompt import render_prompt
 from spade_llm.assistant.turn.tool_loop import TurnResult
 from spade_llm.assistant.turn.turn import TurnOutcome
 from spade_llm.core.errors import ModelError, NotFound, PeerUnavailable, RequestError
-from spade_llm.core.text import replace_lone_surrogates
+from spade_llm.core.text import language_of, replace_lone_surrogates
 from spade_llm.messaging import Encoding
-from spade_llm.providers.offline.language import language_of
 from spade_llm.providers.quoted_context import CONTEXT_NAME, QuotedPassage, quote_context
 from spade_llm.rag.names import personal_namespace
 from spade_llm.xmpp.features.uploads import send_file, upload_host

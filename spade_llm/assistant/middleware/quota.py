@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import QuotaExceeded
-from spade_llm.memory.validation import subject_jid
-from spade_llm.providers.offline.language import language_of
+from spade_llm.core.text import language_of
+from spade_llm.memory.validation import JID_PATTERN, ROOM_SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -43,9 +43,17 @@ class QuotaGroups:
 
     def of(self, peer: str) -> tuple[str, ...]:
         """The groups of its domain, if it is another one, and of all guests, if it is a guest."""
-        domain = subject_jid(peer).rpartition("@")[2]
+        jid = subject_jid(peer)
+        domain = jid.rpartition("@")[2]
         together = (f"@{domain}",) if self.own_domain and domain != self.own_domain else ()
-        return (*together, ALL_GUESTS) if self.is_guest(subject_jid(peer)) else together
+        return (*together, ALL_GUESTS) if self.is_guest(jid) else together
+
+
+def subject_jid(subject: str) -> str:
+    """JID that stands for a subject: the person's own, or the room's if the person's JID is
+    unknown."""
+    person, _, room = subject.partition(ROOM_SEPARATOR)
+    return person if JID_PATTERN.fullmatch(person) else room or person
 
 
 def no_quota_groups(_peer: str) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ from spade_llm.assistant.presentation.message_correction import (
 from spade_llm.assistant.presentation.streaming_message import StreamingMessage, TypingIndicator
 from spade_llm.core.errors import RequestError
 from spade_llm.core.limits import LruDict
+from spade_llm.core.text import language_of
 from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, Performative, bare, new_id
-from spade_llm.providers.offline.language import language_of
 from spade_llm.xmpp.features.encryption_hint import EncryptionHint
 from spade_llm.xmpp.stanzas.message import (
     CORRECTION,

@@ -6,10 +6,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.turn.prompt import is_message
-from spade_llm.core.text import estimate_tokens
+from spade_llm.core.text import estimate_tokens, key_words
 from spade_llm.memory.learning.novelty import REPETITION_OVERLAP, topic_stems
 from spade_llm.memory.validity import spoken_lines
-from spade_llm.providers.offline.language import key_words
 from spade_llm.search.memory_query import Origin
 from spade_llm.understanding.features import is_denial
 

@@ -20,9 +20,9 @@ from spade_llm.assistant.turn.memory_selection import (
 )
 from spade_llm.core.errors import InvalidArguments, ModelUnavailable, RequestError, ServiceError
 from spade_llm.core.limits import ConcurrencyLimiter
+from spade_llm.core.text import key_words
 from spade_llm.memory.contract import ScoredMemory, SearchOutcome
 from spade_llm.memory.validity import apply_validity, successors
-from spade_llm.providers.offline.language import key_words
 from spade_llm.rag.contract import RetrievalOptions
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
 from spade_llm.search.query_vector import QueryVector

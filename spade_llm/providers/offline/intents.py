@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.providers.offline.language import key_words, language_of
+from spade_llm.core.text import key_words, language_of
 from spade_llm.providers.quoted_context import (
     CONTEXT_NAME,
     QuotedContext,

@@ -15,6 +15,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from spade_llm.core.text import key_words
 from spade_llm.providers.model import (
     Completion,
     NonStreamingModel,
@@ -32,7 +33,6 @@ from spade_llm.providers.offline.intents import (
     recognise_intent,
     relevant_passages,
 )
-from spade_llm.providers.offline.language import key_words
 from spade_llm.providers.offline.time_zones import time_zone_of
 from spade_llm.providers.quoted_context import MESSAGE
 from spade_llm.understanding.answers import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from zoneinfo import available_timezones
 
-from spade_llm.providers.offline.language import fold_accents
+from spade_llm.core.text import fold_accents
 
 AREAS = frozenset(
     ["Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe"]
