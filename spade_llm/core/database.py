@@ -17,14 +17,18 @@ awaited.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
+
+logger = logging.getLogger(__name__)
 
 Row: TypeAlias = "tuple[object, ...]"
 NO_LIMIT = 1_000_000_000
@@ -149,3 +153,30 @@ class StoreTables:
         if place is None or isinstance(place, Path):
             return SqliteFile(place, tables)
         return place.database(tables)
+
+
+def check_unused_file(path: Path, *, what: str, place: str, has_copy: bool) -> None:
+    """Check that nothing is lost from sight because it is in a file that a database has replaced.
+
+    Args:
+        path: the file, which holds something.
+        what: plural of what it holds; also the key of [storage] that keeps it in use.
+        place: name of the database.
+        has_copy: the database holds some, too: the file is only named in the log.
+
+    Raises:
+        ConfigurationError: the database holds none.
+    """
+    if not has_copy:
+        raise ConfigurationError(
+            f"{str(path)!r} holds {what}, and {place} none: copy them with"
+            " `spade-llm storage move --to database`, or keep using the file with"
+            f' `{what} = "files"` in [storage] of its agent.toml, or rename the file to begin'
+            " without them"
+        )
+    logger.warning(
+        "%s holds %s, and is not used: they are in %s. Remove the file if they were copied",
+        path,
+        what,
+        place,
+    )

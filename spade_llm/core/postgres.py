@@ -171,6 +171,11 @@ class PostgresServer:
             await self._idle.pop().close()
 
     @property
+    def name(self) -> str:
+        """Name of the agent's schema in messages."""
+        return f"the PostgreSQL schema {self.schema!r}"
+
+    @property
     def is_failing(self) -> bool:
         """True if a statement failed within the last FAILING_S."""
         return self._failures.is_failing

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spade_llm.core.errors import ConfigurationError, InvalidArguments, NotFound
+from spade_llm.core.database import check_unused_file
+from spade_llm.core.errors import InvalidArguments, NotFound
 from spade_llm.core.imports import require_extra
 from spade_llm.rag.contract import (
     DEFAULT_NAMESPACE,
@@ -33,7 +33,7 @@ from spade_llm.rag.store.chroma_client import check_url
 from spade_llm.rag.store.chroma_index import ChromaIndex
 from spade_llm.rag.store.grants import NamespaceGrants
 from spade_llm.rag.store.index_records import KeywordStore, VectorCopyStore
-from spade_llm.rag.store.library_file import DATABASE_FILE, LibraryFile, count_documents
+from spade_llm.rag.store.library_file import DATABASE_FILE, LibraryFile, has_documents
 from spade_llm.rag.store.postgres_library import PostgresLibrary, PostgresVectors
 from spade_llm.rag.store.registry import Registry
 from spade_llm.rag.store.schema import MIGRATIONS
@@ -62,9 +62,6 @@ if TYPE_CHECKING:
     from spade_llm.rag.store.database import LibraryDatabase
     from spade_llm.rag.store.rows import Namespace
     from spade_llm.rag.store.vector_index import VectorStorage
-
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,8 +321,11 @@ class DocumentLibrary:
         # Closed in reverse: batches, warm-up and writer end before the index and the database.
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._database)
-            if self._server is not None:
-                await self._refuse_to_lose_sight()
+            if self._server is not None and await asyncio.to_thread(has_documents, self._file):
+                has_copy = not await self._parts.registry.is_empty()
+                check_unused_file(
+                    self._file, what="documents", place=self._server.name, has_copy=has_copy
+                )
             stack.push_async_callback(self._parts.index.close)
             stack.push_async_callback(asyncio.to_thread, self._parts.loader.close)
             # Before the first use of the index: the names of collections depend on it.
@@ -340,21 +340,6 @@ class DocumentLibrary:
                 stack.push_async_callback(self._parts.batches.close)
             self._opened = stack.pop_all()
         return self
-
-    async def _refuse_to_lose_sight(self) -> None:
-        """Raise ConfigurationError if the documents are still in the file."""
-        count = await asyncio.to_thread(count_documents, self._file)
-        if not count:
-            return
-        if await self._parts.registry.is_empty():
-            raise ConfigurationError(
-                f"{str(self._file)!r} has {count} documents, and the database none: copy them with"
-                " `spade-llm storage move --to database`, or keep the files with"
-                ' documents = "files" in [storage], or rename the file to begin without them'
-            )
-        _log.warning(
-            "%s is not used: the documents are in the database; remove or rename it", self._file
-        )
 
     async def __aexit__(
         self,

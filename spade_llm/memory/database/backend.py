@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
 
+from spade_llm.core.database import check_unused_file
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.memory import validation
 from spade_llm.memory.database import embedding, maintenance, queries
@@ -313,16 +314,5 @@ class PostgresMemoryBackend(DatabaseMemoryBackend):
         """
         if not await asyncio.to_thread(has_memories, path):
             return
-        if not await self.read(lambda tx: bool(tx.all(queries.HAS_CONTENT)[0][0])):
-            raise ConfigurationError(
-                f"{str(path)!r} holds memories, and {self._place.name} none: copy them with"
-                " `spade-llm storage move --to database`, or keep using the file with"
-                ' `memories = "files"` in [storage] of its agent.toml, or rename the file to begin'
-                " without them"
-            )
-        logger.warning(
-            "%s holds memories, and is not used: the memories are in %s. Remove the file if they"
-            " were copied",
-            path,
-            self._place.name,
-        )
+        has_copy = await self.read(lambda tx: bool(tx.all(queries.HAS_CONTENT)[0][0]))
+        check_unused_file(path, what="memories", place=self._place.name, has_copy=has_copy)

@@ -265,7 +265,7 @@ class MemorySchema:
 
     @property
     def name(self) -> str:
-        return f"the PostgreSQL schema {self._server.schema!r}"
+        return self._server.name
 
     @property
     def has_other_writers(self) -> bool:

@@ -189,19 +189,19 @@ def _migrate(path: Path, migrations: Sequence[Migration]) -> None:
             connection.execute("COMMIT")
 
 
-def count_documents(path: Path) -> int:
-    """Number of documents in the file of a library; 0 if there is no such file."""
+def has_documents(path: Path) -> bool:
+    """True if this is the file of a library, and has documents."""
     if not path.exists():
-        return 0
+        return False
     with (
         translate_sqlite_errors(),
         closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection,
     ):
         tables = connection.execute("SELECT name FROM sqlite_master WHERE name = 'documents'")
         if not tables.fetchall():
-            return 0
-        ((count,),) = connection.execute("SELECT count(*) FROM documents").fetchall()
-        return int(count)
+            return False
+        ((is_filled,),) = connection.execute("SELECT EXISTS (SELECT 1 FROM documents)").fetchall()
+        return bool(is_filled)
 
 
 def make_database_private(path: Path) -> None:

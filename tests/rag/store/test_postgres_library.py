@@ -180,7 +180,7 @@ async def test_documents_in_files_are_not_lost_sight_of(
     async with DocumentLibrary(tmp_path, embedder=BagOfWords()) as library:
         await library.for_owner(ANN).ingest(Document(text="The tide turns.", source="a"))
 
-    with pytest.raises(ConfigurationError, match=r"has 1 documents, and .*storage move"):
+    with pytest.raises(ConfigurationError, match=r"holds documents, and .*storage move"):
         async with library_in(postgres, tmp_path, agent="rag-files@example.org"):
             pass
 
