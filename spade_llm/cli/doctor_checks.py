@@ -23,6 +23,7 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.imports import PACKAGES, install_command, missing_packages
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.gateway.database import GATEWAY_TABLES
+from spade_llm.messaging.replicas import require_shared_database
 from spade_llm.providers import find_weights
 
 if TYPE_CHECKING:
@@ -89,19 +90,17 @@ async def check_databases(
     agents' schemas."""
     checks = []
     for spec in specs:
-        if (address := database_of(spec, default)) is not None:
+        address = database_of(spec, default)
+        if address is not None or spec.settings.storage.replicas:
             checks.append(await _database(spec, address))
-        elif spec.settings.storage.replicas:
-            mend = "set [storage] database_url or SPADE_LLM_DATABASE"
-            text = f"{spec.path}: replicas share their state in PostgreSQL, and there is none"
-            checks.append(Check(f"database {spec.name}", CheckState.FAILED, text, mend))
     return checks
 
 
-async def _database(spec: DeploymentSpec, address: DatabaseUrl) -> Check:
+async def _database(spec: DeploymentSpec, address: DatabaseUrl | None) -> Check:
     name = f"database {spec.jid.partition('@')[0]}"
     try:
-        async with PostgresServer(address, agent=spec.jid) as server:
+        shared = require_shared_database(address, agent=spec.path)
+        async with PostgresServer(shared, agent=spec.jid) as server:
             state = "its tables" if await server.find_schema() else "no tables yet"
             if spec.settings.storage.documents == "files":
                 state += ", documents in files"

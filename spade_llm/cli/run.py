@@ -23,8 +23,9 @@ from spade_llm.cli.terminal import say
 from spade_llm.core import directory_lock
 from spade_llm.core.concurrency import freeze_gc, gc_paused
 from spade_llm.core.errors import ConfigurationError, SpadeLLMError
-from spade_llm.core.settings import DATABASE_VARIABLE, MAX_REPLICAS, load_agent
+from spade_llm.core.settings import MAX_REPLICAS, load_agent
 from spade_llm.core.text import pluralize
+from spade_llm.messaging.replicas import require_shared_database
 
 if TYPE_CHECKING:
     import argparse
@@ -96,11 +97,7 @@ def _check_replicas(spec: DeploymentSpec, cli_context: CliContext, count: int) -
             f"{spec.path}: replicas: questions to people ([human]) are of one process: remove the"
             " table, or ask them from a tool agent"
         )
-    if database_of(spec, cli_context.database) is None:
-        raise ConfigurationError(
-            f"{spec.path}: replicas share their state in PostgreSQL: set [storage] database_url,"
-            f" --database or {DATABASE_VARIABLE}"
-        )
+    require_shared_database(database_of(spec, cli_context.database), agent=spec.path)
 
 
 async def _run_replicas(spec: DeploymentSpec, factory: AgentFactory, count: int) -> int:

@@ -19,7 +19,7 @@ import secrets
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from spade_llm.core.database import StoreTables
 from spade_llm.core.errors import ConfigurationError, StorageFailed
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from spade_llm.messaging.claimed_log import OrphanedRequest
 
 logger = logging.getLogger(__name__)
+
+_Database = TypeVar("_Database")
 
 LEASE_S = 2.0
 """A replica that has not renewed its row for so long counts as dead."""
@@ -95,6 +97,20 @@ class Replica:
     """Number of conversations that it holds in RAM, as of its last heartbeat."""
     takeovers: int = field(default=0, compare=False)
     """Number of requests that it took over from other replicas since its start."""
+
+
+def require_shared_database(database: _Database | None, *, agent: object) -> _Database:
+    """Database that the replicas of an agent share. `agent`: its name in the error.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    if database is None:
+        raise ConfigurationError(
+            f"{agent}: replicas share their state in PostgreSQL: set [storage] database_url,"
+            " --database or SPADE_LLM_DATABASE"
+        )
+    return database
 
 
 def rendezvous_owner(key: str, names: Iterable[str]) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from spade_llm.core.errors import ConfigurationError, StorageFailed
+from spade_llm.core.errors import StorageFailed
 from spade_llm.messaging import PRINCIPAL, Performative, bare
 from spade_llm.messaging.agent_status import ReplicaLoad
 from spade_llm.messaging.message import parse_principal
-from spade_llm.messaging.replicas import ReplicaSet
+from spade_llm.messaging.replicas import ReplicaSet, require_shared_database
 from spade_llm.xmpp.stanzas import message as codec
 from spade_llm.xmpp.stanzas.namespaces import DELAY
 
@@ -38,13 +38,9 @@ class ReplicaRouting:
 
     def __init__(self, agent: XmppAgent, database: DatabaseServer | None) -> None:
         """Raises ConfigurationError: there is no database."""
-        if database is None:
-            raise ConfigurationError(
-                f"{agent.jid}: replicas share their state in PostgreSQL: set [storage]"
-                " database_url, --database or SPADE_LLM_DATABASE"
-            )
+        shared = require_shared_database(database, agent=agent.jid)
         self._agent = agent
-        self.members = ReplicaSet(database, is_connected=self._is_connected)
+        self.members = ReplicaSet(shared, is_connected=self._is_connected)
         self.members.work = self
 
     def is_held(self, stanza: Element) -> bool:
