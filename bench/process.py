@@ -248,7 +248,7 @@ async def guarded(part: Part) -> AsyncIterator[None]:
 @asynccontextmanager
 async def gateway(part: Part) -> AsyncIterator[None]:
     from spade_llm.agents.gateway import GatewayAgent
-    from spade_llm.gateway.network import AgentAddresses
+    from spade_llm.gateway.agent_clients import AgentAddresses
     from spade_llm.gateway.options import HttpOptions
 
     account = part.account

@@ -35,7 +35,7 @@ from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryDraft
 from spade_llm.messaging import AclMessage, Performative
 from spade_llm.providers import Completion, ToolCall
-from spade_llm.providers.openai.request import build_request
+from spade_llm.providers.openai.request_body import build_request
 from spade_llm.rag.contract import Chunk, Retrieval, ScoredChunk
 from spade_llm.tools import tool
 from spade_llm.tools.builtin import builtin_tools

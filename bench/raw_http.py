@@ -10,7 +10,7 @@ from openai import AsyncOpenAI
 
 from bench.account import Part
 from bench.web import Chat
-from spade_llm.gateway.server import GatewayHttpServer
+from spade_llm.gateway.http_server import GatewayHttpServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -108,7 +108,7 @@ MOVED_PACKAGES = {
         "mcp.server_configs": (
             "HttpServer=HttpEndpoint McpServer=McpServerSettings StdioServer=StdioEndpoint"
         ),
-        "mcp.client.toolbox": "McpToolbox",
+        "mcp.client.mcp_toolbox": "McpToolbox",
     },
     "utils": {
         "compat.context_manager": "generate_conversation_id generate_unique_id",

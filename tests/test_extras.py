@@ -40,7 +40,7 @@ NEEDS_AN_EXTRA = [
     (
         "gateway",
         "from spade_llm.agents import GatewayAgent;"
-        " from spade_llm.gateway.network import AgentAddresses;"
+        " from spade_llm.gateway.agent_clients import AgentAddresses;"
         " from spade_llm.gateway.options import HttpOptions;"
         " addresses = AgentAddresses(assistants=());"
         " GatewayAgent('a@localhost', 'a', addresses=addresses, http=HttpOptions())",

@@ -121,13 +121,13 @@ def test_spade_changes_the_event_loop_policy_of_the_whole_process() -> None:
 
 
 def test_slixmpp_accepts_subscriptions_from_anyone(client: ClientXMPP) -> None:
-    # XmppClient in xmpp/client.py sets both to None.
+    # XmppClient in xmpp_client.py sets both to None.
     assert client.roster.auto_authorize is True
     assert client.roster.auto_subscribe is True
 
 
 def test_slixmpp_reads_messages_with_handlers_of_these_names(client: ClientXMPP) -> None:
-    # XmppClient in xmpp/client.py removes them; our inbox reads every <message/> itself.
+    # XmppClient in xmpp_client.py removes them; our inbox reads every <message/> itself.
     assert client.remove_handler("IM")
     assert client.remove_handler("IMError")
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from spade_llm.agents.interaction_memory import AgentInteractionMemory
     from spade_llm.agents.local_memory import LocalMemory
     from spade_llm.assistant.delegation.expert_questions import ExpertQuestions
-    from spade_llm.assistant.history.conversations import ConversationCache
+    from spade_llm.assistant.history.conversation_cache import ConversationCache
     from spade_llm.assistant.middleware.guardrails import GuardrailMiddleware
     from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
     from spade_llm.context import ContextManagement, ContextStats

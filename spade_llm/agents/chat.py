@@ -14,7 +14,7 @@ from spade_llm.agents.constructor_arguments import (
     warn_about_verify_security,
 )
 from spade_llm.assistant.chat.service import ChatClient
-from spade_llm.assistant.turn.options import DEFAULT_TOOL_OPTIONS
+from spade_llm.assistant.turn.turn_options import DEFAULT_TOOL_OPTIONS
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.messaging import FOR_MODELS_METADATA
 from spade_llm.messaging.agent_status import AgentStatus, ask_status, locate_agent
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from spade_llm.assistant.chat.service import AnswerDelta, ApprovalPrompt, ChatReply
-    from spade_llm.assistant.turn.options import ToolOptions
+    from spade_llm.assistant.turn.turn_options import ToolOptions
     from spade_llm.messaging import AclMessage
     from spade_llm.xmpp.agent import AgentOptions
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import socket
     from pathlib import Path
 
-    from spade_llm.gateway.network import AgentAddresses
+    from spade_llm.gateway.agent_clients import AgentAddresses
     from spade_llm.gateway.options import HttpOptions
 
 
@@ -39,9 +39,9 @@ class GatewayAgent(XmppAgent):
         """
         require_extra("gateway")
         from spade_llm.gateway.app import build_server_app
-        from spade_llm.gateway.database import GATEWAY_TABLES
         from spade_llm.gateway.gateway import Gateway
-        from spade_llm.gateway.server import GatewayHttpServer
+        from spade_llm.gateway.gateway_database import GATEWAY_TABLES
+        from spade_llm.gateway.http_server import GatewayHttpServer
 
         super().__init__(jid, password, options=options)
         self._http = http

@@ -17,7 +17,7 @@ from spade_llm.agents.bound_tools import bind_tools
 from spade_llm.agents.constructor_arguments import default_connection, warn_about_verify_security
 from spade_llm.assistant.chat.service import ChatService
 from spade_llm.assistant.commands.adhoc_menus import offer_assistant_menu
-from spade_llm.assistant.commands.registry import RoomNotices
+from spade_llm.assistant.commands.command_registry import RoomNotices
 from spade_llm.assistant.commands.reports import add_resource_commands
 from spade_llm.assistant.config import TurnLimits
 from spade_llm.assistant.delegation.expert_questions import expert_questions_of, expert_tools
@@ -34,10 +34,10 @@ from spade_llm.assistant.middleware.file_sharing import FileSharing
 from spade_llm.assistant.middleware.guardrails import GuardrailMiddleware
 from spade_llm.assistant.middleware.quota import QuotaGroups
 from spade_llm.assistant.middleware.routing import routing_middleware
-from spade_llm.assistant.middleware.usage import USAGE_TABLES, UsageTracking
+from spade_llm.assistant.middleware.usage_ledger import USAGE_TABLES, UsageTracking
 from spade_llm.assistant.presentation.reply_presenter import ReplyPresenter
 from spade_llm.assistant.tool_discovery import ToolAgentDiscovery
-from spade_llm.assistant.turn.documents import TrustedDocumentRetriever, documents_toolbox
+from spade_llm.assistant.turn.document_tools import TrustedDocumentRetriever, documents_toolbox
 from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
 from spade_llm.assistant.turn.memory_toolbox import MemoryOffer, MemoryToolSet
 from spade_llm.assistant.turn.prompt import DEFAULT_SYSTEM_PROMPT
@@ -47,7 +47,7 @@ from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
-from spade_llm.mcp.sessions import AgentMcpToolbox
+from spade_llm.mcp.mcp_sessions import AgentMcpToolbox
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.memory.tools.toolset import MAX_BATCH
 from spade_llm.messaging import Encoding, agent_status, bare

@@ -118,7 +118,7 @@ async def _list_invitations(invitations: Invitations, options: argparse.Namespac
 
 
 async def _token(options: argparse.Namespace) -> int:
-    from spade_llm.gateway.database import GATEWAY_TABLES
+    from spade_llm.gateway.gateway_database import GATEWAY_TABLES
     from spade_llm.gateway.tokens import TokenStore
 
     hint = ". A gateway has one after its first start"

@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError as FutureCancelledError
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat.client import ChatClient
-from spade_llm.cli.answers import QUIT_COMMANDS, PlainOutput, describe_waiting, write_answer
+from spade_llm.cli.answer_output import QUIT_COMMANDS, PlainOutput, describe_waiting, write_answer
 from spade_llm.cli.command_line import EXIT_RULES, EXIT_SIGINT
 from spade_llm.cli.context import assistant_jid, find_context, login, person_jid
 from spade_llm.cli.signals import STDIN, run_until_stopped

@@ -22,7 +22,7 @@ from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.imports import PACKAGES, install_command, missing_packages
 from spade_llm.core.postgres import PostgresServer
-from spade_llm.gateway.database import GATEWAY_TABLES
+from spade_llm.gateway.gateway_database import GATEWAY_TABLES
 from spade_llm.messaging.replicas import require_shared_database
 from spade_llm.providers import find_weights
 

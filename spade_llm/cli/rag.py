@@ -15,7 +15,7 @@ from spade_llm.cli.rag_add import add_documents
 from spade_llm.cli.signals import run_until_stopped, shield_from_stop
 from spade_llm.cli.terminal import note, progress_bar, sanitize_line, sanitize_lines, show
 from spade_llm.core.text import pluralize
-from spade_llm.rag.answers import citation_label
+from spade_llm.rag.cited_answers import citation_label
 from spade_llm.rag.contract import Access, RetrievalOptions
 from spade_llm.rag.remote import RagClient
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent

@@ -14,7 +14,7 @@ from spade_llm.core.text import pluralize
 from spade_llm.rag.contract import Ingested
 from spade_llm.rag.loading.chunking import Splitting
 from spade_llm.rag.loading.loader import Loader, SkippedFile
-from spade_llm.rag.loading.text import file_kind
+from spade_llm.rag.loading.text_files import file_kind
 from spade_llm.xmpp.features.uploads import upload
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from spade_llm.assistant.delegation.expert_question_log import EXPERT_TABLES
 from spade_llm.assistant.feedback import FEEDBACK_TABLES
 from spade_llm.assistant.history.memory_outbox import OUTBOX_TABLES
-from spade_llm.assistant.middleware.usage import USAGE_TABLES
+from spade_llm.assistant.middleware.usage_ledger import USAGE_TABLES
 from spade_llm.assistant.presentation.message_correction import SHOWN_TABLES
 from spade_llm.cli.context import agent_directories, data_directory, default_database, named_agent
 from spade_llm.cli.terminal import note, progress_bar, show
@@ -19,7 +19,7 @@ from spade_llm.core.database_copy import copy_store
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.core.settings import DATABASE_VARIABLE
-from spade_llm.gateway.database import GATEWAY_TABLES
+from spade_llm.gateway.gateway_database import GATEWAY_TABLES
 from spade_llm.memory import PostgresMemoryBackend, SQLiteMemoryBackend
 from spade_llm.memory.database.schema import MEMORY_TABLES
 from spade_llm.messaging.answer_log import ANSWER_TABLES

@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.middleware.usage import USAGE_TABLES, UsageLedger
+from spade_llm.assistant.middleware.usage_ledger import USAGE_TABLES, UsageLedger
 from spade_llm.cli.context import agent_place
 from spade_llm.cli.terminal import note, sanitize_line, show
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict
 from uuid import uuid4
 
-from spade_llm.assistant.history.conversations import ConversationCache
+from spade_llm.assistant.history.conversation_cache import ConversationCache
 from spade_llm.assistant.turn.prompt import user_message
 from spade_llm.context import NoContextManagement
 from spade_llm.context.retention import ensure_system_prompt
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.middleware.routing import RoutedMessage
     from spade_llm.context import ContextManagement, ContextStats
     from spade_llm.providers.model import (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypedDict, Unpack
 from uuid import uuid4
 
 from spade_llm.rag.contract import SourceDocument as Record
-from spade_llm.rag.loading.text import MAX_TEXT_BYTES
+from spade_llm.rag.loading.text_files import MAX_TEXT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Sequence

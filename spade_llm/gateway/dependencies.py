@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from spade_llm.assistant.chat.messages import ChatReply
+    from spade_llm.gateway.agent_clients import AgentClients
     from spade_llm.gateway.gateway import Gateway
-    from spade_llm.gateway.network import AgentClients
     from spade_llm.gateway.tokens import Principal
 
 T = TypeVar("T")

@@ -23,7 +23,7 @@ from spade_llm.core.errors import (
 from spade_llm.core.limits import ConcurrencyQuota
 from spade_llm.messaging import new_id
 from spade_llm.rag.contract import SourceDocument
-from spade_llm.rag.loading.text import file_kind
+from spade_llm.rag.loading.text_files import file_kind
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

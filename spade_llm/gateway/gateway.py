@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.limits import ConcurrencyQuota, Rate, TokenBuckets
 from spade_llm.core.tracing import Tracer
-from spade_llm.gateway.database import GATEWAY_TABLES
+from spade_llm.gateway.agent_clients import Network
 from spade_llm.gateway.document_uploads import UploadSpool
+from spade_llm.gateway.gateway_database import GATEWAY_TABLES
 from spade_llm.gateway.liveness import AgentAvailability, LivenessRequester
 from spade_llm.gateway.metrics import Metrics
 from spade_llm.gateway.middleware.idempotency import AnswerStore
-from spade_llm.gateway.network import Network
 from spade_llm.gateway.options import OriginPolicy
-from spade_llm.gateway.sessions import ConversationIndex, GatewaySessions
+from spade_llm.gateway.session_store import ConversationIndex, GatewaySessions
 from spade_llm.gateway.tokens import TokenStore
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from spade_llm.core.database import DatabasePlace
+    from spade_llm.gateway.agent_clients import AgentAddresses
     from spade_llm.gateway.document_uploads import PutFile
-    from spade_llm.gateway.network import AgentAddresses
     from spade_llm.gateway.options import HttpOptions
     from spade_llm.messaging import RequestSender
 

@@ -18,7 +18,7 @@ from spade_llm.messaging.agent_status import AgentStatus, ask_status
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 
-    from spade_llm.gateway.network import AgentAddresses
+    from spade_llm.gateway.agent_clients import AgentAddresses
     from spade_llm.messaging import AclMessage, RequestSender
     from spade_llm.messaging.requester import OutgoingRequest
 

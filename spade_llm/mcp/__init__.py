@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from spade_llm.core.imports import lazy_exports
 
 if TYPE_CHECKING:
-    from spade_llm.mcp.server_configs import (
-        MCPServerConfig,
-        SseServerConfig,
-        StdioServerConfig,
-        StreamableHttpServerConfig,
-    )
-    from spade_llm.mcp.sessions import (
+    from spade_llm.mcp.mcp_sessions import (
         MCPSession,
         MCPToolAdapter,
         get_all_mcp_tools,
         get_mcp_server_tools,
         get_mcp_tool,
+    )
+    from spade_llm.mcp.server_configs import (
+        MCPServerConfig,
+        SseServerConfig,
+        StdioServerConfig,
+        StreamableHttpServerConfig,
     )
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)

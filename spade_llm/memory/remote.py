@@ -1,9 +1,9 @@
 """Remote memory (`spade-llm.memory/1`): service of the memory agent, and its client.
 
 An operation is added in three steps: the method in a Protocol of `contract.py` with its
-implementation in `sqlite/store.py`, and a line in `MemoryClient`, from which both ends of the wire
-are derived (`messaging/operation.py`). Only where the wire differs from the method (a paged answer,
-an effect on cached answers) it also has a method in `MemoryEndpoint`.
+implementation in `database/store.py`, and a line in `MemoryClient`, from which both ends of the
+wire are derived (`messaging/operation.py`). Only where the wire differs from the method (a paged
+answer, an effect on cached answers) it also has a method in `MemoryEndpoint`.
 """
 
 from __future__ import annotations

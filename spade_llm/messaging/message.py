@@ -48,7 +48,7 @@ _METADATA_FIELDS = {
 _KEYS = tuple(_METADATA_FIELDS.values())
 _BARE_JID = re.compile(r"[^@/\s]{1,1023}@[^@/\s#]{1,1023}")
 """RFC 7622. No `#`: it ends a JID in names of conversations
-(assistant/history/conversations.py)."""
+(assistant/history/conversation_cache.py)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

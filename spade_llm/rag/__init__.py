@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         TextSplitter,
     )
     from spade_llm.compat.vector_store import BaseRetriever, VectorStore, VectorStoreRetriever
-    from spade_llm.rag.answers import Answerer, Citation, SourcedAnswer
+    from spade_llm.rag.cited_answers import Answerer, Citation, SourcedAnswer
     from spade_llm.rag.contract import (
         DEFAULT_NAMESPACE,
         Access,

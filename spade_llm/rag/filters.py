@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spade_llm.rag.contract import RetrievalOptions, Scalar
-    from spade_llm.rag.store.database import LibraryDatabase, SqlValue
+    from spade_llm.rag.store.library_database import LibraryDatabase, SqlValue
     from spade_llm.search.passage_index import PassageIndex
 
     Mask = NDArray[np.bool_]

@@ -16,10 +16,10 @@ from spade_llm.core.concurrency import for_each
 from spade_llm.core.errors import InvalidArguments, ModelUnavailable
 from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.rag.contract import Access, Ingested, Progress
-from spade_llm.rag.embedding import check_model, text_to_embed
 from spade_llm.rag.loading.chunking import heading_markup, split
 from spade_llm.rag.loading.loader import MAX_FILE_BYTES, SkippedFile
 from spade_llm.rag.names import check_source, document_id, parse_address
+from spade_llm.rag.passage_embedding import check_model, text_to_embed
 from spade_llm.rag.store.writer import PreparedDocument
 from spade_llm.search.passage_index import make_keyword_record
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
     from spade_llm.providers.embedder import Embedder
     from spade_llm.rag.contract import OnProgress, Scalar, SourceDocument
-    from spade_llm.rag.embedding import SharedBatches
     from spade_llm.rag.loading.chunking import Passage, Splitting
     from spade_llm.rag.loading.loader import FoundFile, Loader
     from spade_llm.rag.names import NamespaceAddress
+    from spade_llm.rag.passage_embedding import SharedBatches
     from spade_llm.rag.store.grants import NamespaceGrants
     from spade_llm.rag.store.registry import Registry, StoredDocument
     from spade_llm.rag.store.writer import DocumentWriter

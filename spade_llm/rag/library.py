@@ -20,13 +20,13 @@ from spade_llm.rag.contract import (
     Retrieval,
     RetrievalOptions,
 )
-from spade_llm.rag.embedding import SharedBatches, is_model_of
 from spade_llm.rag.filters import MetadataFilters
-from spade_llm.rag.index_cache import CacheWarmup, PassageIndexCache
 from spade_llm.rag.ingestion import FolderIngestion, Ingestion, ProgressReporter
+from spade_llm.rag.keyword_index_cache import CacheWarmup, PassageIndexCache
 from spade_llm.rag.loading.chunking import Splitting
 from spade_llm.rag.loading.loader import Loader, SkippedFile
 from spade_llm.rag.names import parse_address
+from spade_llm.rag.passage_embedding import SharedBatches, is_model_of
 from spade_llm.rag.reindexing import Reindexing
 from spade_llm.rag.search import MIN_SCORE, HybridSearch
 from spade_llm.rag.store.chroma_client import check_url
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         SourceDocument,
     )
     from spade_llm.rag.loading.loader import LoadLimits
-    from spade_llm.rag.store.database import LibraryDatabase
+    from spade_llm.rag.store.library_database import LibraryDatabase
     from spade_llm.rag.store.rows import Namespace
     from spade_llm.rag.store.vector_index import VectorStorage
 

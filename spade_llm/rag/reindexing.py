@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import Busy, InvalidArguments, NotFound
 from spade_llm.rag.contract import Progress
-from spade_llm.rag.embedding import BATCH, text_to_embed
+from spade_llm.rag.passage_embedding import BATCH, text_to_embed
 from spade_llm.rag.store.vector_index import CollectionKey, collection_for_model
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from spade_llm.providers.embedder import Embedder
     from spade_llm.rag.contract import OnProgress
-    from spade_llm.rag.embedding import SharedBatches
+    from spade_llm.rag.passage_embedding import SharedBatches
     from spade_llm.rag.store.registry import Registry
     from spade_llm.rag.store.rows import EmbeddableChunk, Namespace
     from spade_llm.rag.store.vector_index import VectorStorage

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from spade_llm.messaging.operation import Operation
 from spade_llm.messaging.request import Idempotency
 from spade_llm.messaging.rpc import RpcClient, RpcService
-from spade_llm.rag.answers import MODEL_TIMEOUT_S
+from spade_llm.rag.cited_answers import MODEL_TIMEOUT_S
 from spade_llm.rag.contract import DEFAULT_NAMESPACE, Catalogue, RetrievalOptions, Sharing
 from spade_llm.rag.remote_endpoint import DocumentCount, IngestReport, RagEndpoint
 from spade_llm.rag.remote_jobs import (
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from spade_llm.messaging import Body, Dispatcher, Request, RequestSender
     from spade_llm.providers.model import ChatModel
-    from spade_llm.rag.answers import SourcedAnswer
+    from spade_llm.rag.cited_answers import SourcedAnswer
     from spade_llm.rag.contract import (
         DocumentPage,
         Ingested,

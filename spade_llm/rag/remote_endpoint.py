@@ -10,7 +10,7 @@ from pydantic import Field
 
 from spade_llm.core.errors import InvalidArguments, Unauthorised
 from spade_llm.messaging.body import truncated_to_message
-from spade_llm.rag.answers import Answerer, SourcedAnswer
+from spade_llm.rag.cited_answers import Answerer, SourcedAnswer
 from spade_llm.rag.contract import (
     DEFAULT_NAMESPACE,
     DocumentPage,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ModelUnavailable, StorageFailed
 from spade_llm.rag.contract import Retrieval, RetrievalOptions
-from spade_llm.rag.embedding import check_model, embed_query
 from spade_llm.rag.filters import check_options
+from spade_llm.rag.passage_embedding import check_model, embed_query
 from spade_llm.rag.ranking import (
     CANDIDATE_POOL,
     VECTOR_TIMEOUT_S,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.embedder import Embedder
     from spade_llm.rag.contract import Chunk
     from spade_llm.rag.filters import MetadataFilters
-    from spade_llm.rag.index_cache import PassageIndexCache
+    from spade_llm.rag.keyword_index_cache import PassageIndexCache
     from spade_llm.rag.ranking import ChunkGroup, FoundChunk, NearestChunks, VectorIndex
     from spade_llm.rag.store.registry import Namespace, Registry
     from spade_llm.search.passage_index import PassageIndex

@@ -28,7 +28,7 @@ from spade_llm.messaging import (
 from spade_llm.messaging.message import parse_principal
 from spade_llm.xmpp.features.encryption_hint import encryption_of
 from spade_llm.xmpp.invitations import INVITATION_TABLES, Invitations, is_code
-from spade_llm.xmpp.stanzas import message as codec
+from spade_llm.xmpp.stanzas import message_codec as codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Iterable

@@ -29,9 +29,9 @@ from spade_llm.messaging import (
 )
 from spade_llm.messaging.answer_log import ANSWER_TABLES
 from spade_llm.xmpp.admission_control import AdmissionPolicy, admission_control_of
-from spade_llm.xmpp.connection.client import answer_iq
 from spade_llm.xmpp.connection.jids import resource_of
 from spade_llm.xmpp.connection.settings import ConnectionSettings
+from spade_llm.xmpp.connection.xmpp_client import answer_iq
 from spade_llm.xmpp.connection.xmpp_connection import XmppConnection
 from spade_llm.xmpp.features import peer_features
 from spade_llm.xmpp.features.archive import MissedMessages
@@ -48,7 +48,7 @@ from spade_llm.xmpp.spade_adapters import (
     preserved_event_loop_policy,
 )
 from spade_llm.xmpp.stanza_router import StanzaRouter
-from spade_llm.xmpp.stanzas import message as codec
+from spade_llm.xmpp.stanzas import message_codec as codec
 from spade_llm.xmpp.stanzas.announcement import (
     NODE,
     STANDARD,

@@ -22,8 +22,8 @@ from spade_llm.messaging import (
     Performative,
 )
 from spade_llm.xmpp.spade_adapters import Behaviour, SpadeMessage
-from spade_llm.xmpp.stanzas import message as codec
-from spade_llm.xmpp.stanzas.message import encoding_of, read_metadata
+from spade_llm.xmpp.stanzas import message_codec as codec
+from spade_llm.xmpp.stanzas.message_codec import encoding_of, read_metadata
 from spade_llm.xmpp.stanzas.namespaces import MAX_NAME_CHARS
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from spade_llm.assistant.middleware.quota import (
     QuotaGroupsOf,
     no_quota_groups,
 )
-from spade_llm.assistant.middleware.usage import UsageTracking
+from spade_llm.assistant.middleware.usage_ledger import UsageTracking
 from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
 from spade_llm.assistant.turn.memory_toolbox import MemoryOffer
 from spade_llm.assistant.turn.turn_recorder import InstrumentedModel

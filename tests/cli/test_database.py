@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.assistant.middleware.usage import UsageLedger
+from spade_llm.assistant.middleware.usage_ledger import UsageLedger
 from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.cli import main
 from spade_llm.cli.context import default_database

@@ -13,7 +13,7 @@ from spade_llm.cli.doctor_checks import CheckState, check_gateways, check_hosted
 from spade_llm.cli.factory.deployment_spec import read_deployment
 from spade_llm.cli.health import HttpRecord, published_http_record, touch_heartbeat
 from spade_llm.core import directory_lock
-from spade_llm.gateway.database import GATEWAY_TABLES
+from spade_llm.gateway.gateway_database import GATEWAY_TABLES
 from spade_llm.gateway.tokens import TokenStore
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.assistant.middleware.usage import USAGE_TABLES, UsageLedger
+from spade_llm.assistant.middleware.usage_ledger import USAGE_TABLES, UsageLedger
 from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.cli import main
 from spade_llm.core import directory_lock

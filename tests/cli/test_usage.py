@@ -6,7 +6,7 @@ import json
 from asyncio import to_thread
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.middleware.usage import UsageLedger
+from spade_llm.assistant.middleware.usage_ledger import UsageLedger
 from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.cli import main
 

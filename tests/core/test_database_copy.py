@@ -13,7 +13,7 @@ from spade_llm.core.database import DatabaseUrl, StoreTables
 from spade_llm.core.database_copy import PAGE_ROWS, TableLayout, copy_store, table_state, tables_of
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.postgres import PostgresServer
-from spade_llm.gateway.database import GATEWAY_TABLES
+from spade_llm.gateway.gateway_database import GATEWAY_TABLES
 from spade_llm.messaging.answer_log import ANSWER_TABLES
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from spade_llm.assistant.middleware.usage import UsageLedger
+from spade_llm.assistant.middleware.usage_ledger import UsageLedger
 from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.core import postgres as postgres_module
 from spade_llm.core.database import DatabaseUrl, DialectSql, StoreTables

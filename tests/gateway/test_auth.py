@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.gateway import server
+from spade_llm.gateway import http_server
 from spade_llm.gateway.gateway import RequestRateLimiter
 from spade_llm.gateway.options import OriginPolicy
 
@@ -95,7 +95,7 @@ async def test_clients_that_do_not_read_an_answer_are_disconnected(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It kept its connection for ever."""
-    monkeypatch.setattr(server, "SLOW_READER_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(http_server, "SLOW_READER_TIMEOUT_S", 0.2)
     host, _, port = web.agent.url.partition("://")[2].rpartition(":")
     loop = asyncio.get_running_loop()
     with socket.socket() as client:

@@ -10,13 +10,13 @@ import pytest
 from fastapi.exceptions import RequestValidationError
 
 from spade_llm.core.sqlite_file import PRUNE_EVERY_ROWS
-from spade_llm.gateway import server
-from spade_llm.gateway.database import (
+from spade_llm.gateway import http_server
+from spade_llm.gateway.errors import HttpError
+from spade_llm.gateway.gateway_database import (
     GATEWAY_TABLES,
     KEEP_ANSWERS_S,
     MAX_ANSWERS,
 )
-from spade_llm.gateway.errors import HttpError
 from spade_llm.gateway.middleware import body_limit
 from spade_llm.gateway.middleware.idempotency import (
     AnswerStore,
@@ -62,7 +62,7 @@ async def test_a_body_that_is_too_large_is_not_taken(
 ) -> None:
     said = await web.http.post(SESSION, content=b"x" * (10 * MB))
     unsaid = await web.http.post(SESSION, content=chunks(10))
-    monkeypatch.setattr(server, "LINGER_S", 0.2)
+    monkeypatch.setattr(http_server, "LINGER_S", 0.2)
     head = b"POST /llm/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10485760\r\n\r\n"
     before_it_comes = await raw(web, head)
 
@@ -74,8 +74,8 @@ async def test_a_body_that_is_too_large_is_not_taken(
 async def test_endless_request_headers_are_cut_off(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "HEAD_TIMEOUT_S", 0.2)
-    endless = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * (server.MAX_HEAD_BYTES + 1)
+    monkeypatch.setattr(http_server, "HEAD_TIMEOUT_S", 0.2)
+    endless = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * (http_server.MAX_HEAD_BYTES + 1)
 
     large, slow, silent = await asyncio.gather(
         raw(web, endless), raw(web, b"GET / HTTP/1.1\r\nHo"), raw(web)
@@ -135,7 +135,7 @@ async def test_a_body_that_never_comes_ends_its_request(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(body_limit, "BODY_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(server, "LINGER_S", 0.2)
+    monkeypatch.setattr(http_server, "LINGER_S", 0.2)
     head = b"POST /config/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"
 
     assert b" 408 " in await raw(web, head, b'{"')

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spade_llm.gateway.database import GATEWAY_TABLES
+from spade_llm.gateway.gateway_database import GATEWAY_TABLES
 from spade_llm.gateway.schemas.configuration import (
     ConfigurationLayer,
     EffectiveConfiguration,
     effective_configuration,
     merge_layers,
 )
-from spade_llm.gateway.sessions import MAX_SESSIONS, MAX_TITLE_CHARS, GatewaySessions
+from spade_llm.gateway.session_store import MAX_SESSIONS, MAX_TITLE_CHARS, GatewaySessions
 
 if TYPE_CHECKING:
     from tests.conftest import PlaceOf

@@ -12,8 +12,8 @@ import pytest
 
 from spade_llm.agents import GatewayAgent, LLMAgent
 from spade_llm.core.database import DatabaseUrl
+from spade_llm.gateway.agent_clients import AgentAddresses
 from spade_llm.gateway.metrics import Metrics
-from spade_llm.gateway.network import AgentAddresses
 from spade_llm.gateway.options import HttpOptions
 from spade_llm.messaging.agent_status import AgentStatus, ReplicaLoad
 from spade_llm.providers.scripted import ScriptedProvider

@@ -8,8 +8,8 @@ import pytest
 
 from spade_llm.core.errors import Busy, ConfigurationError, InvalidArguments
 from spade_llm.core.limits import ConcurrencyQuota
-from spade_llm.gateway.database import GATEWAY_TABLES
 from spade_llm.gateway.gateway import RequestRateLimiter
+from spade_llm.gateway.gateway_database import GATEWAY_TABLES
 from spade_llm.gateway.options import HttpOptions, OriginPolicy
 from spade_llm.gateway.tokens import USED_EVERY_S, Principal, TokenStore
 from tests.conftest import bytes_in, modes_in

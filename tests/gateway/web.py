@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from spade_llm.agents import GatewayAgent, Services
-from spade_llm.gateway.network import AgentAddresses
+from spade_llm.gateway.agent_clients import AgentAddresses
 from spade_llm.gateway.options import HttpOptions
 from spade_llm.providers.offline.provider import OfflineProvider
 from tests.integration.network import Network, jid_of

@@ -10,7 +10,7 @@ import pytest
 
 from spade_llm.agents import Services
 from spade_llm.assistant.chat.service import ChatClient
-from spade_llm.assistant.turn.options import ContextOptions, ToolOptions
+from spade_llm.assistant.turn.turn_options import ContextOptions, ToolOptions
 from spade_llm.core.errors import ModelUnavailable, RequestFailed, RequestRefused
 from spade_llm.guardrails import GuardrailAction, KeywordGuardrail
 from spade_llm.memory import MemoryDraft

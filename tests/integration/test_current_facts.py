@@ -8,7 +8,7 @@ import pytest
 
 from spade_llm.agents import Services
 from spade_llm.assistant.chat.service import ChatClient
-from spade_llm.assistant.turn.options import ContextOptions
+from spade_llm.assistant.turn.turn_options import ContextOptions
 from spade_llm.memory import MemoryDraft
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.providers import ScriptedProvider

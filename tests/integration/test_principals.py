@@ -20,8 +20,8 @@ from spade_llm.agents import Services, ToolAgent
 from spade_llm.assistant.chat.service import ApprovalPrompt, ChatClient, ChatReply, SayRequest
 from spade_llm.core import tracing
 from spade_llm.core.errors import RequestRefused, Unauthorised
-from spade_llm.gateway.network import AgentAddresses, AgentClients
-from spade_llm.gateway.network import Network as Agents
+from spade_llm.gateway.agent_clients import AgentAddresses, AgentClients
+from spade_llm.gateway.agent_clients import Network as Agents
 from spade_llm.memory.contract import MemoryDraft
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.messaging import (

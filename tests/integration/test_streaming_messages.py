@@ -11,7 +11,7 @@ from spade_llm.agents import AssistantConfig
 from spade_llm.assistant.config import PresentationOptions
 from spade_llm.guardrails import KeywordGuardrail
 from spade_llm.tools import LLMTool
-from spade_llm.xmpp.stanzas.message import CORRECTION
+from spade_llm.xmpp.stanzas.message_codec import CORRECTION
 from tests.integration.ending_model import END, EndingModel
 from tests.integration.network import PATIENCE_S, calling, eventually, jid_of, next_message
 from tests.integration.test_reply_presentation import until_answered, watch

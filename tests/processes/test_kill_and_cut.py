@@ -15,7 +15,7 @@ from spade_llm.rag import Document
 from spade_llm.rag.remote import RagClient
 from spade_llm.search.memory_query import Category
 from spade_llm.tools.remote import ToolsClient
-from spade_llm.xmpp.stanzas.message import CORRECTION
+from spade_llm.xmpp.stanzas.message_codec import CORRECTION
 from tests.openai_server import Call, Hang, Say
 from tests.processes.deployment import NAMES, Deployment, running_deployment
 

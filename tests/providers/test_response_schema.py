@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from spade_llm.providers import OfflineProvider, ScriptedProvider
-from spade_llm.providers.openai.request import response_format
+from spade_llm.providers.openai.request_body import response_format
 from tests.openai_rules import check_request
 from tests.openai_server import Status
 from tests.providers.model_calls import HELLO

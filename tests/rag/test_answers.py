@@ -13,7 +13,7 @@ from spade_llm.core.errors import ModelUnavailable, Unauthorised
 from spade_llm.providers import OfflineProvider, ScriptedProvider
 from spade_llm.providers.quoted_context import CONTEXT_NAME, read_context
 from spade_llm.rag import Answerer, Chunk, Retrieval, RetrievalOptions, ScoredChunk
-from spade_llm.rag.answers import (
+from spade_llm.rag.cited_answers import (
     ANSWERING_PROMPT,
     MAX_TOKENS,
     NO_MODEL,

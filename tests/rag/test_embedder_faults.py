@@ -9,7 +9,7 @@ import pytest
 
 from spade_llm.core.errors import ModelError, ModelUnavailable, RateLimited
 from spade_llm.rag import Document, DocumentLibrary
-from spade_llm.rag.embedding import BATCH, SharedBatches
+from spade_llm.rag.passage_embedding import BATCH, SharedBatches
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ async def test_a_question_to_an_embedder_that_fails_is_answered_by_words(tmp_pat
 async def test_calls_behind_a_hanging_batch_wait_for_one_deadline_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("spade_llm.rag.embedding.BATCH_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("spade_llm.rag.passage_embedding.BATCH_TIMEOUT_S", 0.2)
     embedder = Hanging()
     batches = SharedBatches(embedder)
     async with asyncio.timeout(5):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_llm.rag import Document, DocumentLibrary
-from spade_llm.rag.index_cache import PassageIndexCache
+from spade_llm.rag.keyword_index_cache import PassageIndexCache
 from spade_llm.rag.loading.chunking import Passage
 from spade_llm.rag.ranking import top_rows
 from spade_llm.rag.store.index_records import KeywordStore

@@ -9,7 +9,7 @@ import pytest
 
 from spade_llm.rag import Document, DocumentLibrary
 from spade_llm.rag.filters import MetadataFilters
-from spade_llm.rag.index_cache import PassageIndexCache
+from spade_llm.rag.keyword_index_cache import PassageIndexCache
 from spade_llm.rag.search import HybridSearch
 from spade_llm.rag.store.chroma_index import ChromaIndex
 from spade_llm.rag.store.index_records import KeywordStore

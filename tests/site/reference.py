@@ -15,8 +15,8 @@ from pydantic import BaseModel
 from spade_llm.agents import GatewayAgent
 from spade_llm.cli.command_line import build_parser
 from spade_llm.core.settings import AgentSettings
+from spade_llm.gateway.agent_clients import AgentAddresses
 from spade_llm.gateway.app import build_app
-from spade_llm.gateway.network import AgentAddresses
 from spade_llm.gateway.options import HttpOptions
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from spade_llm.assistant.chat import messages
 from spade_llm.assistant.history import remote_sessions
 from spade_llm.assistant.history.remote_sessions import SessionsClient
-from spade_llm.assistant.turn.options import ContextOptions
+from spade_llm.assistant.turn.turn_options import ContextOptions
 from spade_llm.memory import remote as memory_remote
 from spade_llm.memory.contract import (
     DecayPolicy,

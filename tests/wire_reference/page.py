@@ -233,20 +233,20 @@ def _types_by_name() -> Mapping[str, type]:
     """Record types of the packages whose records travel."""
     from spade_llm.assistant.chat import messages
     from spade_llm.assistant.middleware import quota
-    from spade_llm.assistant.turn import options, turn_recorder
+    from spade_llm.assistant.turn import turn_options, turn_recorder
     from spade_llm.memory import contract as memory_contract
     from spade_llm.memory import sessions
     from spade_llm.messaging import agent_status, request
     from spade_llm.providers import model
-    from spade_llm.rag import answers
+    from spade_llm.rag import cited_answers
     from spade_llm.rag import contract as rag_contract
     from spade_llm.rag.loading import chunking
     from spade_llm.search import memory_query
     from spade_llm.tools import toolbox
 
     modules = (
-        *(quota, turn_recorder, options, sessions, memory_contract, memory_query),
-        *(model, answers, rag_contract, chunking, request, agent_status, messages, toolbox),
+        *(quota, turn_recorder, turn_options, sessions, memory_contract, memory_query),
+        *(model, cited_answers, rag_contract, chunking, request, agent_status, messages, toolbox),
     )
     return {
         name: value

@@ -21,7 +21,7 @@ from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.tools import LLMTool
 from spade_llm.tools.builtin import builtin_tools
-from spade_llm.xmpp.stanzas.message import ACL_NAMESPACE, encode
+from spade_llm.xmpp.stanzas.message_codec import ACL_NAMESPACE, encode
 from tests.integration.network import jid_of
 from tests.session.chat_client import Phone
 from tests.wire_reference.examples import AGENT, CHAT, EXAMPLES, MEMORY, RAG, SESSIONS, TOOLS

@@ -10,7 +10,7 @@ import slixmpp
 from slixmpp.xmlstream.handler import Callback
 from slixmpp.xmlstream.matcher import MatcherId
 
-from spade_llm.xmpp.stanzas.message import CORRECTION
+from spade_llm.xmpp.stanzas.message_codec import CORRECTION
 
 if TYPE_CHECKING:
     from spade_llm.xmpp.servers.managed_server import Endpoint

@@ -27,7 +27,7 @@ from spade_llm.xmpp.admission_control import (
     TrustLevel,
 )
 from spade_llm.xmpp.invitations import Invitations
-from spade_llm.xmpp.stanzas.message import ACL_TAG, decode, encode
+from spade_llm.xmpp.stanzas.message_codec import ACL_TAG, decode, encode
 from tests.conftest import bytes_in, modes_in
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.xmpp.servers.embedded import store
-from spade_llm.xmpp.servers.embedded.store import (
+from spade_llm.xmpp.servers.embedded import account_store
+from spade_llm.xmpp.servers.embedded.account_store import (
     OFFLINE_LIMIT,
     EmbeddedStore,
     RosterContact,
@@ -134,7 +134,7 @@ def test_a_password_is_stored_as_a_salted_hash(tmp_path: Path) -> None:
     set_password(tmp_path, "alice", "secret")
     set_password(tmp_path, "bob", "secret")
 
-    with closing(sqlite3.connect(tmp_path / store.DATABASE_NAME)) as database:
+    with closing(sqlite3.connect(tmp_path / account_store.DATABASE_NAME)) as database:
         hashes = [row[0] for row in database.execute("SELECT hash_pwd FROM credentials")]
     assert len(set(hashes)) == 2
     assert all(stored.startswith("sha256$100000$") for stored in hashes)

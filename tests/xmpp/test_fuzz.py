@@ -12,11 +12,11 @@ from spade_llm.core.errors import MalformedContent
 from spade_llm.messaging import AclMessage
 from spade_llm.messaging.transport import Bounce
 from spade_llm.xmpp.admission_control import AdmissionControl, AdmissionPolicy
-from spade_llm.xmpp.connection.client import PrologueCheck, XmppClient
 from spade_llm.xmpp.connection.settings import ConnectionSettings
+from spade_llm.xmpp.connection.xmpp_client import PrologueCheck, XmppClient
 from spade_llm.xmpp.invitations import Invitations
 from spade_llm.xmpp.stanza_router import not_understood_reply
-from spade_llm.xmpp.stanzas.message import decode, encode
+from spade_llm.xmpp.stanzas.message_codec import decode, encode
 from tests.xmpp.random_stanzas import random_stanza
 
 HEADER = (

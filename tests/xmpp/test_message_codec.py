@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from spade_llm.core.errors import MalformedContent
 from spade_llm.messaging import CHAT_TEXT, AclMessage, Bounce, ChatMetadata, Encoding, Performative
 from spade_llm.messaging.outgoing_messages import chat_message
-from spade_llm.xmpp.stanzas import message as codec
-from spade_llm.xmpp.stanzas.message import MAX_MESSAGE_CHARS, encode_partial
+from spade_llm.xmpp.stanzas import message_codec as codec
+from spade_llm.xmpp.stanzas.message_codec import MAX_MESSAGE_CHARS, encode_partial
 
 XML_TEXT = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), max_size=60

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.xmpp.stanzas.message import split_text
+from spade_llm.xmpp.stanzas.message_codec import split_text
 
 LINES = st.lists(
     st.sampled_from(["a line of text", "", "```python", "```", "x = 1", "w" * 90, "    deep"]),

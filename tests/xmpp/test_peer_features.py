@@ -11,7 +11,7 @@ from spade_llm.core.errors import PeerUnavailable
 from spade_llm.xmpp.features import peer_features
 from spade_llm.xmpp.features.peer_features import PeerClient, PeerFeatures, PeerPresence
 from spade_llm.xmpp.stanzas.announcement import Announcement
-from spade_llm.xmpp.stanzas.message import CORRECTION
+from spade_llm.xmpp.stanzas.message_codec import CORRECTION
 
 if TYPE_CHECKING:
     from collections.abc import Callable

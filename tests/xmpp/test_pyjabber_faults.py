@@ -21,7 +21,7 @@ import pytest_asyncio
 from slixmpp.exceptions import IqTimeout
 
 import spade_llm
-from spade_llm.xmpp.servers.embedded.store import set_password
+from spade_llm.xmpp.servers.embedded.account_store import set_password
 from spade_llm.xmpp.servers.managed_server import Endpoint
 from spade_llm.xmpp.servers.server_process import answers_stream, usable_port
 from tests.conftest import PASSWORD, Provisioner

@@ -12,7 +12,7 @@ from spade_llm.assistant.middleware.quota import subject_jid
 from spade_llm.memory.validation import normalize_subject, room_subject_range
 from spade_llm.messaging import AclMessage, ChatMetadata, Encoding, Performative
 from spade_llm.xmpp.features.room_state import MAX_LINE_CHARS, MAX_LINES, RoomState
-from spade_llm.xmpp.stanzas import message as codec
+from spade_llm.xmpp.stanzas import message_codec as codec
 from spade_llm.xmpp.stanzas.muc import RoomInvitation, read_invitation, read_presence
 
 ROOM = "tea@conference.example.org"

@@ -6,7 +6,7 @@ import pytest
 from slixmpp.util.sasl.client import MECHANISMS, SASLCancelled
 from slixmpp.util.sasl.mechanisms import SCRAM
 
-from spade_llm.xmpp.connection.client import MAX_ITERATIONS, Scram, use_fast_scram
+from spade_llm.xmpp.connection.xmpp_client import MAX_ITERATIONS, Scram, use_fast_scram
 
 
 def mechanism(kind: type[SCRAM], name: str) -> SCRAM:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from spade_llm.xmpp.connection.client import MAX_BUFFERED_CHARS, WriteBuffer
+from spade_llm.xmpp.connection.xmpp_client import MAX_BUFFERED_CHARS, WriteBuffer
 
 
 async def test_stanzas_of_one_loop_iteration_are_written_once_and_in_order() -> None:

@@ -21,7 +21,7 @@ from spade_llm.assistant.chat.messages import (
     UsageRequest,
     fetch_whole_reply,
 )
-from spade_llm.assistant.turn.options import DEFAULT_TOOL_OPTIONS
+from spade_llm.assistant.turn.turn_options import DEFAULT_TOOL_OPTIONS
 from spade_llm.core.errors import InvalidAnswer, RequestFailed
 from spade_llm.messaging import Body, Empty, new_id
 from spade_llm.messaging.rpc import RpcClient
@@ -29,7 +29,7 @@ from spade_llm.messaging.rpc import RpcClient
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from spade_llm.assistant.turn.options import ContextOptions, ToolOptions
+    from spade_llm.assistant.turn.turn_options import ContextOptions, ToolOptions
     from spade_llm.messaging import RequestSender
     from spade_llm.providers.model import Sampling
 

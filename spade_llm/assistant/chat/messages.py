@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, ValidationError
 
 from spade_llm.assistant.middleware.quota import PeerQuota
-from spade_llm.assistant.turn.options import AUTO, MAX_TOOL_ROUNDS, ContextOptions, ToolOptions
+from spade_llm.assistant.turn.turn_options import AUTO, MAX_TOOL_ROUNDS, ContextOptions, ToolOptions
 from spade_llm.assistant.turn.turn_recorder import KEPT_DAYS, DailyUsage, TurnRecord
 from spade_llm.core.errors import MalformedContent, NotFound, RequestError, RequestFailed
 from spade_llm.core.limits import LruDict

@@ -26,14 +26,14 @@ from spade_llm.assistant.chat.messages import (
     SayRequest,
     ToolCallReport,
 )
-from spade_llm.assistant.commands.registry import (
+from spade_llm.assistant.commands.command_registry import (
     STOP,
     describe_stop,
     parse_command,
     parse_plain_word,
     room_hint,
 )
-from spade_llm.assistant.history.conversations import conversation_key
+from spade_llm.assistant.history.conversation_cache import conversation_key
 from spade_llm.assistant.middleware.quota import QuotaGroupsOf, no_quota_groups
 from spade_llm.assistant.middleware.routing import HOPS_KEY
 from spade_llm.assistant.turn.approval import (
@@ -43,8 +43,8 @@ from spade_llm.assistant.turn.approval import (
     read_answer,
     settled_text,
 )
-from spade_llm.assistant.turn.options import DEFAULT_TOOL_OPTIONS
 from spade_llm.assistant.turn.structured_output import JsonAnswerSchema
+from spade_llm.assistant.turn.turn_options import DEFAULT_TOOL_OPTIONS
 from spade_llm.core.errors import NotFound, RequestError
 from spade_llm.core.text import language_of
 from spade_llm.messaging import CHAT_TEXT, Empty, Encoding, Idempotency, Request, Route, fingerprint
@@ -52,8 +52,8 @@ from spade_llm.messaging.rpc import RpcService
 
 if TYPE_CHECKING:
     from spade_llm.assistant.turn.approval import ApprovalQuestion, AskApproval
-    from spade_llm.assistant.turn.options import ContextOptions, ToolOptions
     from spade_llm.assistant.turn.structured_output import AnswerSchema
+    from spade_llm.assistant.turn.turn_options import ContextOptions, ToolOptions
     from spade_llm.messaging import AclMessage, Dispatcher, Handler
     from spade_llm.providers.model import Sampling
 

@@ -8,13 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat.service import ONTOLOGY, ChatTurnInput
+from spade_llm.assistant.commands.command_registry import NOTHING_TO_STOP
 from spade_llm.assistant.commands.memory_menu import (
     LABELS,
     MENU_TEXTS,
     MemoryMenu,
     ask_about_learning,
 )
-from spade_llm.assistant.commands.registry import NOTHING_TO_STOP
 from spade_llm.assistant.turn.approval import ApprovalVerdict, settled_text
 from spade_llm.core.text import pluralize
 from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, Performative, bare, new_id
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.chat.service import ChatService
     from spade_llm.assistant.commands.personal_memory import SubjectMemories
-    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.turn.approval import ApprovalQuestion
     from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
     from spade_llm.memory.contract import MemoryEntry

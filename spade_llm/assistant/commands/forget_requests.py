@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.assistant.commands.registry import CommandRegistry
-    from spade_llm.assistant.history.conversations import Conversation, ConversationCache
+    from spade_llm.assistant.commands.command_registry import CommandRegistry
+    from spade_llm.assistant.history.conversation_cache import Conversation, ConversationCache
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
     from spade_llm.memory.contract import MemoryEntry, OwnedMemory
     from spade_llm.providers.model import ContextMessage, ToolCallEntry

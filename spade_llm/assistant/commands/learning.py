@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.assistant.commands.registry import CommandRegistry
+    from spade_llm.assistant.commands.command_registry import CommandRegistry
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
     from spade_llm.memory.contract import LearnedChange, MemoryEntry, OwnedMemory
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.commands.registry import is_confirmed, means_all
+from spade_llm.assistant.commands.command_registry import is_confirmed, means_all
 from spade_llm.core.limits import LruDict
 from spade_llm.core.text import pluralize, single_line
 from spade_llm.memory.contract import MemoryChange
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.assistant.commands.registry import CommandRegistry
-    from spade_llm.assistant.history.conversations import ConversationCache
+    from spade_llm.assistant.commands.command_registry import CommandRegistry
+    from spade_llm.assistant.history.conversation_cache import ConversationCache
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
     from spade_llm.memory.contract import MemoryEntry
 

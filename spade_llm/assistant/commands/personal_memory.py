@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from spade_llm.assistant.commands.command_registry import is_confirmed, means_all
 from spade_llm.assistant.commands.memory import (
     ENGLISH_ITEMS,
     MAX_ITEM_CHARS,
@@ -17,7 +18,6 @@ from spade_llm.assistant.commands.memory import (
     find_by_number,
     plain_item,
 )
-from spade_llm.assistant.commands.registry import is_confirmed, means_all
 from spade_llm.core.text import fold_accents, language_of, pluralize
 
 if TYPE_CHECKING:

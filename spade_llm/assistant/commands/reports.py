@@ -12,7 +12,7 @@ from operator import add
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.assistant.commands.memory import NUMBER_CHARS
-from spade_llm.assistant.turn.documents import DocumentListing, PersonDocumentListing
+from spade_llm.assistant.turn.document_tools import DocumentListing, PersonDocumentListing
 from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.core.errors import NotFound, RequestError, ServiceError, StorageFailed
 from spade_llm.core.text import pluralize, single_line
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spade_llm.assistant.chat.service import ChatService, ChatTurnInput
-    from spade_llm.assistant.commands.registry import CommandRegistry
+    from spade_llm.assistant.commands.command_registry import CommandRegistry
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
     from spade_llm.assistant.middleware.quota import PeerQuota
-    from spade_llm.assistant.middleware.usage import UsageLedger, UsageMiddleware
+    from spade_llm.assistant.middleware.usage_ledger import UsageLedger, UsageMiddleware
     from spade_llm.assistant.turn.approval import ApprovalQuestion
     from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
     from spade_llm.assistant.turn.turn_recorder import (

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat.messages import ONTOLOGY
-from spade_llm.assistant.commands.registry import STOP_S
-from spade_llm.assistant.history.conversations import conversation_key_for, thread_of_key
+from spade_llm.assistant.commands.command_registry import STOP_S
+from spade_llm.assistant.history.conversation_cache import conversation_key_for, thread_of_key
 from spade_llm.assistant.history.remote_sessions import MAX_SESSIONS
 from spade_llm.core.errors import Busy, NotConfigured, NotFound
 from spade_llm.core.text import estimate_tokens
@@ -34,7 +34,7 @@ from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType,
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Sequence
 
-    from spade_llm.assistant.history.conversations import (
+    from spade_llm.assistant.history.conversation_cache import (
         Conversation,
         ConversationCache,
         ConversationLocks,

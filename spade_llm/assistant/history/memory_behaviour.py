@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.history.conversations import MAX_MESSAGES
+from spade_llm.assistant.history.conversation_cache import MAX_MESSAGES
 from spade_llm.assistant.history.memory_outbox import RETRACTED, OutboxFlusher, QueuedObservation
 from spade_llm.assistant.turn.memory_selection import used_memories
 from spade_llm.assistant.turn.prompt import user_message
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.history.memory_outbox import MemoryOutbox
-    from spade_llm.assistant.turn.options import ContextOptions
+    from spade_llm.assistant.turn.turn_options import ContextOptions
     from spade_llm.memory.contract import HistoryStore, OwnedMemory, ScoredMemory
     from spade_llm.providers.embedder import Embedder
     from spade_llm.rag.contract import Retriever

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.assistant.history.conversations import Conversation
-    from spade_llm.assistant.turn.options import OnDelta
+    from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.turn.turn import CallNext
+    from spade_llm.assistant.turn.turn_options import OnDelta
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from spade_llm.core.errors import (
     TooLarge,
     Unauthorised,
 )
-from spade_llm.rag.loading.text import file_kind
+from spade_llm.rag.loading.text_files import file_kind
 
 if TYPE_CHECKING:
     from spade_llm.rag.contract import Ingested

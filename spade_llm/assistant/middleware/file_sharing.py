@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from spade_llm.assistant.commands.registry import parse_command
+from spade_llm.assistant.commands.command_registry import parse_command
 from spade_llm.assistant.middleware.file_messages import FILE_MESSAGES, is_supported_file
 from spade_llm.assistant.presentation.reply_presenter import LongAnswerSender, export_name
 from spade_llm.assistant.turn.prompt import render_prompt
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.config import FileSharingOptions
-    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.middleware.file_messages import FileMessages
     from spade_llm.assistant.turn.turn import CallNext
     from spade_llm.providers.model import ChatModel, ContextMessage

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Iterator, Mapping
 
     from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.turn.approval import ApprovalQuestion, AskApproval
-    from spade_llm.assistant.turn.options import OnDelta
     from spade_llm.assistant.turn.structured_output import AnswerSchema
     from spade_llm.assistant.turn.turn import CallNext
+    from spade_llm.assistant.turn.turn_options import OnDelta
     from spade_llm.guardrails import Guardrail, PartGuard
     from spade_llm.guardrails.chain import OnTrigger
 

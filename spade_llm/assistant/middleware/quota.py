@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.assistant.history.conversations import Conversation
-    from spade_llm.assistant.middleware.usage import UsageLedger
+    from spade_llm.assistant.history.conversation_cache import Conversation
+    from spade_llm.assistant.middleware.usage_ledger import UsageLedger
     from spade_llm.assistant.turn.turn import CallNext, TurnOutcome
     from spade_llm.assistant.turn.turn_recorder import UsageTotals
 

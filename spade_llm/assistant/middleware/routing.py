@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.config import AssistantConfig
-    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.turn.turn import CallNext, TurnMiddleware, TurnOutcome
     from spade_llm.messaging import AclMessage
     from spade_llm.messaging.outgoing_messages import OutgoingMessages, SpawnTask

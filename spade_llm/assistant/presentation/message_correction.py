@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.assistant.history.conversations import conversation_key_for
+from spade_llm.assistant.history.conversation_cache import conversation_key_for
 from spade_llm.core.database import DialectSql, StoreTables
 from spade_llm.core.errors import StorageFailed
 from spade_llm.messaging import CHAT_TEXT, Encoding, bare
-from spade_llm.xmpp.stanzas.message import split_message
+from spade_llm.xmpp.stanzas.message_codec import split_message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

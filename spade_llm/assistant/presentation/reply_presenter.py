@@ -21,7 +21,7 @@ from spade_llm.core.limits import LruDict
 from spade_llm.core.text import language_of
 from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, Performative, bare, new_id
 from spade_llm.xmpp.features.encryption_hint import EncryptionHint
-from spade_llm.xmpp.stanzas.message import (
+from spade_llm.xmpp.stanzas.message_codec import (
     CORRECTION,
     encode,
     encode_mark,

@@ -12,12 +12,12 @@ from spade_llm.context.token_counter import truncate_middle
 from spade_llm.core.text import single_line
 from spade_llm.memory.sessions import SECTIONS
 from spade_llm.providers.quoted_context import validity_in_words
-from spade_llm.rag.answers import citation_label
+from spade_llm.rag.cited_answers import citation_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from spade_llm.assistant.turn.options import ContextOptions
+    from spade_llm.assistant.turn.turn_options import ContextOptions
     from spade_llm.memory.contract import ScoredMemory
     from spade_llm.memory.sessions import Language
     from spade_llm.providers.model import ContextMessage, ToolSpec

@@ -17,18 +17,22 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat.messages import AnswerSource, BuiltContext, ToolRoundReport
 from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput, ToolCallReport
+from spade_llm.assistant.commands.command_registry import NOTHING_TO_STOP, STOP, CommandRegistry
 from spade_llm.assistant.commands.forget_requests import ForgetRequests
 from spade_llm.assistant.commands.learning import LearningCommands
 from spade_llm.assistant.commands.memory import MemoryCommands
-from spade_llm.assistant.commands.registry import NOTHING_TO_STOP, STOP, CommandRegistry
-from spade_llm.assistant.history.conversations import IDLE_S, ConversationCache, ConversationLocks
+from spade_llm.assistant.history.conversation_cache import (
+    IDLE_S,
+    ConversationCache,
+    ConversationLocks,
+)
 from spade_llm.assistant.turn.approval import Approver
 from spade_llm.assistant.turn.context_builder import (
     AssembledContext,
     ContextSources,
     assemble_context,
 )
-from spade_llm.assistant.turn.documents import check_namespace_access
+from spade_llm.assistant.turn.document_tools import check_namespace_access
 from spade_llm.assistant.turn.fact_revision import (
     MAX_EARLIER_MESSAGES,
     Comparison,
@@ -37,7 +41,6 @@ from spade_llm.assistant.turn.fact_revision import (
 )
 from spade_llm.assistant.turn.memory_selection import select_memories
 from spade_llm.assistant.turn.memory_toolbox import MemoryToolbox
-from spade_llm.assistant.turn.options import TurnOptions
 from spade_llm.assistant.turn.prompt import (
     CachedContext,
     ContextPreparationBehaviour,
@@ -49,6 +52,7 @@ from spade_llm.assistant.turn.prompt import (
 from spade_llm.assistant.turn.tool_calls import offered_tools
 from spade_llm.assistant.turn.tool_loop import TurnResult
 from spade_llm.assistant.turn.turn import Turn, TurnOutcome, with_middleware
+from spade_llm.assistant.turn.turn_options import TurnOptions
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import (
     ContextTooLong,
@@ -63,7 +67,7 @@ from spade_llm.messaging import Encoding
 from spade_llm.providers.model import safe_name
 from spade_llm.providers.offline.provider import OFFLINE
 from spade_llm.providers.retry import pause_listener
-from spade_llm.rag.answers import citation_label
+from spade_llm.rag.cited_answers import citation_label
 from spade_llm.tools.combined import CombinedToolbox
 from spade_llm.xmpp.spade_adapters import Behaviour
 
@@ -72,15 +76,15 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from spade_llm.assistant.config import TurnLimits
-    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
     from spade_llm.assistant.turn.memory_toolbox import MemoryOffer
-    from spade_llm.assistant.turn.options import ContextOptions
     from spade_llm.assistant.turn.prompt import BillingScope
     from spade_llm.assistant.turn.recall import RecallResult
     from spade_llm.assistant.turn.structured_output import AnswerSchema
     from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
     from spade_llm.assistant.turn.turn import TurnMiddleware
+    from spade_llm.assistant.turn.turn_options import ContextOptions
     from spade_llm.context import ContextManagement, ContextStats
     from spade_llm.providers.model import ChatModel, ContextMessage, ToolSpec, UserMessage
     from spade_llm.rag.contract import ScoredChunk

@@ -26,14 +26,14 @@ from spade_llm.providers.quoted_context import (
     quote_context,
     read_earlier,
 )
-from spade_llm.rag.answers import citation_label
+from spade_llm.rag.cited_answers import citation_label
 from spade_llm.search.memory_query import Origin
 from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.turn.recall import RecallResult
     from spade_llm.context import ContextStats
     from spade_llm.memory.contract import MemoryEntry, ScoredMemory

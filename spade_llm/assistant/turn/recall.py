@@ -13,7 +13,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.assistant.turn import turn_recorder
-from spade_llm.assistant.turn.documents import PersonDocumentRetriever
+from spade_llm.assistant.turn.document_tools import PersonDocumentRetriever
 from spade_llm.assistant.turn.memory_selection import (
     above_relevance_floor,
     without_repeated,
@@ -33,7 +33,7 @@ from spade_llm.understanding.features import related_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.assistant.turn.options import ContextOptions
+    from spade_llm.assistant.turn.turn_options import ContextOptions
     from spade_llm.memory.contract import MemoryEntry, MemoryStore
     from spade_llm.memory.learning.extractor import KnownMemories
     from spade_llm.providers.embedder import Embedder

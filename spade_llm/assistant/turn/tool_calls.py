@@ -18,8 +18,8 @@ from spade_llm.assistant.turn.approval import (
     Approver,
     shown_arguments,
 )
-from spade_llm.assistant.turn.options import CHOICES_WITHOUT_NAME, NONE, REQUIRED
 from spade_llm.assistant.turn.prompt import prompt_template
+from spade_llm.assistant.turn.turn_options import CHOICES_WITHOUT_NAME, NONE, REQUIRED
 from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.core import tracing
 from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
@@ -28,7 +28,7 @@ from spade_llm.tools.toolbox import CallContext, ToolResult
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
-    from spade_llm.assistant.turn.options import ToolOptions
+    from spade_llm.assistant.turn.turn_options import ToolOptions
     from spade_llm.providers.model import ToolCall, ToolSpec
     from spade_llm.tools.toolbox import Toolbox
 

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.turn.options import AUTO, REQUIRED
 from spade_llm.assistant.turn.prompt import last_question, render_prompt
 from spade_llm.assistant.turn.structured_output import SCHEMA_MESSAGE_NAME
+from spade_llm.assistant.turn.turn_options import AUTO, REQUIRED
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.core.text import strip_code_fence
 from spade_llm.providers.model import Completion, ContextMessage, ToolCall, ToolSpec

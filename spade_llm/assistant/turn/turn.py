@@ -10,10 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.assistant.chat.messages import ChatReply
-from spade_llm.assistant.history.conversations import Conversation
+from spade_llm.assistant.history.conversation_cache import Conversation
 from spade_llm.assistant.turn import turn_recorder
 from spade_llm.assistant.turn.approval import NO_APPROVER
-from spade_llm.assistant.turn.options import DEFAULT_TURN_OPTIONS, TurnOptions
 from spade_llm.assistant.turn.prompt import (
     build_prompt,
     history_length,
@@ -24,6 +23,7 @@ from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.assistant.turn.structured_output import schema_message
 from spade_llm.assistant.turn.tool_calls import ToolCallRunner, offered_tools
 from spade_llm.assistant.turn.tool_loop import ToolLoop, TurnResult
+from spade_llm.assistant.turn.turn_options import DEFAULT_TURN_OPTIONS, TurnOptions
 from spade_llm.core.errors import InvalidAnswer, ModelUnavailable
 from spade_llm.tools.combined import CombinedToolbox
 

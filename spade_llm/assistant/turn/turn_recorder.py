@@ -19,13 +19,13 @@ from spade_llm.core.errors import ModelError, StorageFailed
 from spade_llm.core.text import single_line, tokens_from_chars
 from spade_llm.providers.fallback import FallbackModel, ModelHealth
 from spade_llm.providers.model import Completion, TextDelta, Usage, closing_stream
-from spade_llm.rag.answers import citation_label
+from spade_llm.rag.cited_answers import citation_label
 from spade_llm.search.memory_query import Origin
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 
-    from spade_llm.assistant.middleware.usage import UsageLedger
+    from spade_llm.assistant.middleware.usage_ledger import UsageLedger
     from spade_llm.assistant.turn.recall import RecallResult
     from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
     from spade_llm.memory.contract import ScoredMemory

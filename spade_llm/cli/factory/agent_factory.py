@@ -20,7 +20,7 @@ from spade_llm.cli.factory.agent_options import (
     build_rooms_options,
 )
 from spade_llm.cli.factory.deployment_spec import database_of
-from spade_llm.cli.factory.guardrails import build_guardrails
+from spade_llm.cli.factory.guardrail_options import build_guardrails
 from spade_llm.cli.factory.model_choice import (
     ModelRecord,
     build_model,

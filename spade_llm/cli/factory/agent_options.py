@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         LimitsTable,
         McpTable,
     )
-    from spade_llm.gateway.network import AgentAddresses
+    from spade_llm.gateway.agent_clients import AgentAddresses
     from spade_llm.gateway.options import HttpOptions
     from spade_llm.mcp.client import HttpEndpoint, StdioEndpoint
     from spade_llm.tools.toolbox import ToolGroup
@@ -141,7 +141,7 @@ def build_http_options(spec: DeploymentSpec, listener: Listener) -> HttpOptions:
 
 
 def build_agent_addresses(spec: DeploymentSpec) -> AgentAddresses:
-    from spade_llm.gateway.network import AgentAddresses
+    from spade_llm.gateway.agent_clients import AgentAddresses
 
     table = spec.settings.network
     return AgentAddresses(

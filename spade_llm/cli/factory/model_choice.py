@@ -26,7 +26,7 @@ from spade_llm.core.settings import (
     variable,
 )
 from spade_llm.providers.fallback import ModelFault
-from spade_llm.providers.openai.request import TOKEN_LIMIT_FIELD
+from spade_llm.providers.openai.request_body import TOKEN_LIMIT_FIELD
 from spade_llm.providers.retry import ModelLimits
 
 if TYPE_CHECKING:

@@ -19,13 +19,13 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from spade_llm.core.errors import StorageFailed
-from spade_llm.gateway.database import KEEP_ANSWERS_S, enforce_bounds
 from spade_llm.gateway.errors import (
     HttpError,
     error_response,
     http_error,
     validation_error_response,
 )
+from spade_llm.gateway.gateway_database import KEEP_ANSWERS_S, enforce_bounds
 from spade_llm.gateway.middleware.body_limit import UPLOAD_PATH, ReplayedReceive
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ from spade_llm.gateway.schemas.documents import (
 from spade_llm.gateway.streaming import JSON_LINES, JsonLines, json_line
 from spade_llm.rag.contract import DEFAULT_NAMESPACE, MAX_PAGE, DocumentPage, RetrievalOptions
 from spade_llm.rag.loading.chunking import Splitting
-from spade_llm.rag.loading.text import FileKind, file_kind, parse_text, unsupported_reason
+from spade_llm.rag.loading.text_files import FileKind, file_kind, parse_text, unsupported_reason
 from spade_llm.rag.names import MAX_SOURCE_CHARS, is_personal_namespace
 from spade_llm.rag.remote import RagClient
 

@@ -13,7 +13,7 @@ from fastapi import APIRouter
 
 from spade_llm.assistant.chat.messages import AnswerDelta, ChatReply
 from spade_llm.assistant.chat.messages import ApprovalPrompt as AskedBack
-from spade_llm.assistant.turn.options import AUTO, NONE, ContextOptions, ToolOptions
+from spade_llm.assistant.turn.turn_options import AUTO, NONE, ContextOptions, ToolOptions
 from spade_llm.core.errors import InvalidArguments, RequestError, RequestRefused, ServiceError
 from spade_llm.gateway.dependencies import ApiRequest, CurrentRequest, encode_session_header
 from spade_llm.gateway.errors import ERROR_RESPONSES, http_error

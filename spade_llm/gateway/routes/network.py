@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.assistant.turn.turn_recorder import DailyUsage
-    from spade_llm.gateway.network import AgentAddresses
+    from spade_llm.gateway.agent_clients import AgentAddresses
     from spade_llm.messaging import HandledRequest, RequestSender
     from spade_llm.messaging.agent_status import AgentStatus
 

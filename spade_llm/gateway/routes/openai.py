@@ -18,6 +18,7 @@ from starlette.responses import Response
 from spade_llm.assistant.chat.messages import AnswerDelta, ChatReply
 from spade_llm.assistant.chat.messages import ApprovalPrompt as AskedBack
 from spade_llm.core.errors import RequestError, ServiceError
+from spade_llm.gateway.agent_clients import jids_by_model
 from spade_llm.gateway.dependencies import (
     SESSION_HEADER_PATTERN,
     ApiRequest,
@@ -26,7 +27,6 @@ from spade_llm.gateway.dependencies import (
     encode_session_header,
 )
 from spade_llm.gateway.errors import OPENAI_ERROR_RESPONSES, HttpError, http_error, openai_envelope
-from spade_llm.gateway.network import jids_by_model
 from spade_llm.gateway.schemas.openai import (
     AnswerMessage,
     ChatCompletion,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from spade_llm.assistant.chat.service import ChatClient
-    from spade_llm.gateway.sessions import ConversationLine
+    from spade_llm.gateway.session_store import ConversationLine
 
 Part = AnswerDelta | AskedBack | ChatReply
 

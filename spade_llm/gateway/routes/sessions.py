@@ -14,9 +14,9 @@ from spade_llm.assistant.commands.reports import explanation_text
 from spade_llm.assistant.history.remote_sessions import MAX_SESSIONS
 from spade_llm.core.errors import RequestError
 from spade_llm.core.text import pluralize
+from spade_llm.gateway.agent_clients import jids_by_model
 from spade_llm.gateway.dependencies import CurrentAdminRequest, CurrentRequest
 from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
-from spade_llm.gateway.network import jids_by_model
 from spade_llm.gateway.schemas.common import HttpBody, SessionId, Timestamp
 from spade_llm.gateway.schemas.configuration import EMPTY_LAYER
 from spade_llm.gateway.schemas.memory import SessionCleared
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from spade_llm.assistant.history.remote_sessions import CallerSessions
+    from spade_llm.gateway.agent_clients import AgentClients
     from spade_llm.gateway.gateway import Gateway
-    from spade_llm.gateway.network import AgentClients
-    from spade_llm.gateway.sessions import SessionRow
+    from spade_llm.gateway.session_store import SessionRow
     from spade_llm.rag.remote import RagClient
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AliasChoices, ConfigDict, Field, field_validator
 
-from spade_llm.assistant.turn.options import AUTO, MAX_TOOL_ROUNDS
+from spade_llm.assistant.turn.turn_options import AUTO, MAX_TOOL_ROUNDS
 from spade_llm.gateway.schemas.common import (
     MAX_NAMES,
     WHOLE_NUMBER,

@@ -10,7 +10,7 @@ from spade_llm.gateway.schemas.common import WHOLE_NUMBER, HttpBody, SessionId, 
 from spade_llm.gateway.schemas.llm import MAX_MESSAGES, MAX_TOKENS
 
 if TYPE_CHECKING:
-    from spade_llm.gateway.sessions import ConversationLine
+    from spade_llm.gateway.session_store import ConversationLine
 
 MAX_PARTS = 100
 USER_ROLE = "user"

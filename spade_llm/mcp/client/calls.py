@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from mcp_types import ContentBlock
 
-    from spade_llm.mcp.client.connection import McpConnection
+    from spade_llm.mcp.client.server_connection import McpConnection
 
 MAX_RESULT_CHARS = 400_000
 """Maximum length of a result in characters; the tool agent pages long before."""

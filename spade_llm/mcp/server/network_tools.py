@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spade_llm.messaging import Requester
-    from spade_llm.rag.answers import SourcedAnswer
+    from spade_llm.rag.cited_answers import SourcedAnswer
     from spade_llm.rag.contract import (
         DocumentSummary,
         NamespaceSummary,

@@ -20,7 +20,12 @@ from spade_llm.memory.tools.entry_tool import (
     format_optional_date,
     format_score,
 )
-from spade_llm.memory.tools.search import DeduplicateTool, ExplainTool, SearchTool, SimilarTool
+from spade_llm.memory.tools.search_tools import (
+    DeduplicateTool,
+    ExplainTool,
+    SearchTool,
+    SimilarTool,
+)
 from spade_llm.search.memory_query import Tier
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from spade_llm.providers.openai.request import RequestBody
+    from spade_llm.providers.openai.request_body import RequestBody
 
 BATCH_TEXTS = 64
 BATCH_CHARS = 64_000

@@ -21,7 +21,7 @@ from spade_llm.providers.openai.errors import (
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
-    from spade_llm.providers.openai.request import RequestBody
+    from spade_llm.providers.openai.request_body import RequestBody
 
 # openai 3.52: `chat.completions.create` walks every message and tool through its type hints,
 # 5-7 ms for 20 messages and 6 tools. The SDK's documented `post` sends the same bytes in 0.1 ms.

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from spade_llm.core.errors import ConfigurationError, ModelError, ModelUnavailable
 from spade_llm.providers.model import TextDelta
-from spade_llm.providers.openai.request import TOKEN_LIMIT_FIELD, build_request, with_stream
+from spade_llm.providers.openai.request_body import TOKEN_LIMIT_FIELD, build_request, with_stream
 from spade_llm.providers.retry import Attempts, ModelLimits
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from spade_llm.providers.model import Completion, ContextMessage, Sampling, ToolSpec
     from spade_llm.providers.openai.probe import ModelProbe, ModelTestCall
-    from spade_llm.providers.openai.request import RequestBody
+    from spade_llm.providers.openai.request_body import RequestBody
 
 logger = logging.getLogger(__name__)
 

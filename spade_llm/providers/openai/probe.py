@@ -14,7 +14,7 @@ from spade_llm.core.errors import ModelDenied, ModelError, ModelFailure, ModelUn
 from spade_llm.providers.model import Completion, ToolSpec, Usage
 from spade_llm.providers.openai.answer import AnswerAssembler
 from spade_llm.providers.openai.errors import is_bad_request
-from spade_llm.providers.openai.request import with_stream
+from spade_llm.providers.openai.request_body import with_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ContextMessage
     from spade_llm.providers.openai.endpoint import ListedModel, OpenAIEndpoint
     from spade_llm.providers.openai.model import OptionalFields
-    from spade_llm.providers.openai.request import RequestBody
+    from spade_llm.providers.openai.request_body import RequestBody
 
 MAX_ANSWER_BYTES = 1_000_000
 MAX_SUGGESTIONS = 5

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.rag.loading.text import CODE_SUFFIXES, file_kind
+from spade_llm.rag.loading.text_files import CODE_SUFFIXES, file_kind
 from spade_llm.search.sentences import is_sentence_end
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from docx.text.paragraph import Paragraph
 from lxml.etree import XMLSyntaxError
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.rag.loading.text import (
+from spade_llm.rag.loading.text_files import (
     BoundedText,
     LoadedText,
     document_metadata,

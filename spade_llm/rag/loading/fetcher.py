@@ -23,7 +23,7 @@ from spade_llm.core.errors import (
     TooLarge,
 )
 from spade_llm.rag.loading.loader import MAX_BINARY_BYTES, FoundFile, Loader
-from spade_llm.rag.loading.text import file_kind, unsupported_reason
+from spade_llm.rag.loading.text_files import file_kind, unsupported_reason
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.rag.loading.text import (
+from spade_llm.rag.loading.text_files import (
     BoundedText,
     LoadedText,
     decode_text,

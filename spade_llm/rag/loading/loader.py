@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments, PathNotFound
 from spade_llm.rag.loading.parse_worker import ParseLimits, ParseWorker
-from spade_llm.rag.loading.text import (
+from spade_llm.rag.loading.text_files import (
     BINARY_KINDS,
     MAX_TEXT_BYTES,
     FileKind,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, Self
 
     from spade_llm.rag.contract import PathKind
-    from spade_llm.rag.loading.text import LoadedText
+    from spade_llm.rag.loading.text_files import LoadedText
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 # O_NONBLOCK: opening a named pipe without a writer would wait for ever.

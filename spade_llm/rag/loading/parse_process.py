@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.rag.loading.text import FileKind
+from spade_llm.rag.loading.text_files import FileKind
 
 if TYPE_CHECKING:
     from typing import IO
 
-    from spade_llm.rag.loading.text import LoadedText
+    from spade_llm.rag.loading.text_files import LoadedText
 
 MAX_HEAD_BYTES = 4_000_000
 """Maximum length of a head, far above that of a file with 20 000 pages."""
@@ -73,14 +73,14 @@ def parse_content(kind: FileKind, content: bytes) -> LoadedText:
 
         return parse_html(content)
     if kind in (FileKind.CSV, FileKind.TSV):
-        from spade_llm.rag.loading.text import parse_csv
+        from spade_llm.rag.loading.text_files import parse_csv
 
         return parse_csv(content, delimiter="\t" if kind is FileKind.TSV else None)
     if kind is FileKind.TEXT:
-        from spade_llm.rag.loading.text import parse_text
+        from spade_llm.rag.loading.text_files import parse_text
 
         return parse_text(content)
-    from spade_llm.rag.loading.text import parse_json, parse_json_lines
+    from spade_llm.rag.loading.text_files import parse_json, parse_json_lines
 
     return parse_json(content) if kind is FileKind.JSON else parse_json_lines(content)
 

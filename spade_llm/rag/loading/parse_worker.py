@@ -19,12 +19,12 @@ from pydantic import ValidationError
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.core.imports import require_extra
 from spade_llm.rag.loading.parse_process import MAX_HEAD_BYTES, ParseResult, ParseTask, write_frame
-from spade_llm.rag.loading.text import MAX_TEXT_BYTES, LoadedText
+from spade_llm.rag.loading.text_files import MAX_TEXT_BYTES, LoadedText
 
 if TYPE_CHECKING:
     from typing import IO
 
-    from spade_llm.rag.loading.text import FileKind
+    from spade_llm.rag.loading.text_files import FileKind
 
 PARSE_TIMEOUT_S = 60
 """A page of an ordinary PDF takes 5 to 30 ms."""

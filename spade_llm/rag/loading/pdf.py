@@ -12,7 +12,7 @@ from pypdf.errors import PyPdfError
 from pypdf.generic import Destination
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.rag.loading.text import (
+from spade_llm.rag.loading.text_files import (
     BoundedText,
     LoadedText,
     document_metadata,

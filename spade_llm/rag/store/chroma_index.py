@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from spade_llm.core.errors import StorageFailed
-from spade_llm.rag.embedding import REINDEX_COMMAND
+from spade_llm.rag.passage_embedding import REINDEX_COMMAND
 from spade_llm.rag.store.chroma_client import (
     close_client,
     open_directory,

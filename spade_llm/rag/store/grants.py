@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from spade_llm.rag.contract import RetrievalOptions
     from spade_llm.rag.names import NamespaceAddress
-    from spade_llm.rag.store.database import LibraryDatabase
+    from spade_llm.rag.store.library_database import LibraryDatabase
     from spade_llm.rag.store.registry import Namespace, Registry
 
 MAX_GRANTS = 1000

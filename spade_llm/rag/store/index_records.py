@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spade_llm.rag.store.database import LibraryDatabase, Row
+    from spade_llm.rag.store.library_database import LibraryDatabase, Row
 
 PAGE_CHUNKS = 16_384
 """Number of chunks read together, so that not all of a large namespace is in RAM twice."""

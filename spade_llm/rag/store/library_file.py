@@ -13,7 +13,7 @@ import aiosqlite
 
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.core.sqlite_file import bindable
-from spade_llm.rag.store.database import ReadCache
+from spade_llm.rag.store.library_database import ReadCache
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from spade_llm.core.database import DialectSql
-    from spade_llm.rag.store.database import Row, SqlValue
+    from spade_llm.rag.store.library_database import Row, SqlValue
 
 Migration = Callable[[sqlite3.Connection], None]
 """Function that changes the tables to the next version, within a transaction of its caller."""

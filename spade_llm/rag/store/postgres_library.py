@@ -11,7 +11,7 @@ import numpy as np
 
 from spade_llm.core.database import StoreTables
 from spade_llm.core.errors import StorageFailed
-from spade_llm.rag.store.database import ReadCache
+from spade_llm.rag.store.library_database import ReadCache
 from spade_llm.rag.store.schema import DOCUMENT_TABLES
 from spade_llm.rag.store.vector_cache import MAX_CACHE_BYTES, VectorCache
 from spade_llm.search.passage_index import PassageVectors
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from spade_llm.core.database import DialectSql
     from spade_llm.core.postgres import PostgresServer, PostgresTransaction
-    from spade_llm.rag.store.database import LibraryDatabase, Row, SqlValue
+    from spade_llm.rag.store.library_database import LibraryDatabase, Row, SqlValue
     from spade_llm.rag.store.vector_index import CollectionKey, VectorCollection
 
 WRITE_TIMEOUT_S = 60.0

@@ -43,7 +43,7 @@ from spade_llm.search.passage_index import RECORD_VERSION, assign_chunk_ids
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from spade_llm.rag.store.database import LibraryDatabase, LibraryWriter, SqlValue
+    from spade_llm.rag.store.library_database import LibraryDatabase, LibraryWriter, SqlValue
 
 __all__ = [
     "DocumentRecord",

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from spade_llm.rag.contract import Scalar
     from spade_llm.rag.loading.chunking import Passage
-    from spade_llm.rag.store.database import Row, SqlValue
     from spade_llm.rag.store.index_records import VectorCopy
+    from spade_llm.rag.store.library_database import Row, SqlValue
     from spade_llm.search.passage_index import KeywordRecord
 
 NAMESPACE_COLUMNS = """

@@ -14,8 +14,8 @@ import numpy as np
 from spade_llm.core.concurrency import BackgroundTask
 from spade_llm.core.errors import NotFound, Refusal, StorageFailed, Unauthorised
 from spade_llm.rag.contract import Access, Ingested
-from spade_llm.rag.embedding import check_model
 from spade_llm.rag.names import check_source, document_id, parse_address
+from spade_llm.rag.passage_embedding import check_model
 from spade_llm.rag.store.index_records import quantize_document
 from spade_llm.rag.store.registry import DocumentRecord
 from spade_llm.rag.store.vector_index import (

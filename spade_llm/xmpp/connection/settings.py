@@ -1,6 +1,6 @@
 """Connection settings: server addresses, fallback endpoints, and the TLS context.
 
-Wherever it is, the certificate has to be that of the JID's domain (xmpp/connection/client.py).
+Wherever it is, the certificate has to be that of the JID's domain (xmpp/connection/xmpp_client.py).
 """
 
 from __future__ import annotations

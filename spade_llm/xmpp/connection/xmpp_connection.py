@@ -18,9 +18,9 @@ from spade_llm.core.errors import (
     RegistrationThrottled,
     ServerUnreachable,
 )
-from spade_llm.xmpp.connection.client import XmppClient
 from spade_llm.xmpp.connection.settings import FallbackEndpoints
 from spade_llm.xmpp.connection.stream_management import Acknowledger
+from spade_llm.xmpp.connection.xmpp_client import XmppClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ from slixmpp.xmlstream import tostring
 
 from spade_llm.core.errors import MalformedContent, RequestError, ServiceError
 from spade_llm.messaging import bare
-from spade_llm.xmpp.connection.client import handle_iq
+from spade_llm.xmpp.connection.xmpp_client import handle_iq
 from spade_llm.xmpp.stanzas.forms import (
     AdHocRequest,
     CommandResult,
@@ -30,7 +30,7 @@ from spade_llm.xmpp.stanzas.forms import (
     read_filled,
     result_xml,
 )
-from spade_llm.xmpp.stanzas.message import MAX_STANZA_BYTES, xml_safe_text
+from spade_llm.xmpp.stanzas.message_codec import MAX_STANZA_BYTES, xml_safe_text
 from spade_llm.xmpp.stanzas.namespaces import DATA_FORM, DISCO_INFO, client_language
 
 if TYPE_CHECKING:

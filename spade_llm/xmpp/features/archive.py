@@ -27,7 +27,7 @@ from spade_llm.core.errors import PeerUnavailable, RequestError, RequestTimeout
 from spade_llm.core.limits import LruDict
 from spade_llm.messaging import CHAT_TEXT, bare
 from spade_llm.xmpp.stanza_router import on_extension
-from spade_llm.xmpp.stanzas import message as codec
+from spade_llm.xmpp.stanzas import message_codec as codec
 from spade_llm.xmpp.stanzas.forms import typed_form
 from spade_llm.xmpp.stanzas.namespaces import DELAY, HINTS
 

@@ -16,7 +16,7 @@ from spade_llm.core.limits import LruDict
 from spade_llm.messaging import CHAT_TEXT, AclMessage, Bounce, Encoding, Performative, bare
 from spade_llm.xmpp.admission_control import domain_of
 from spade_llm.xmpp.stanza_router import on_extension
-from spade_llm.xmpp.stanzas import message as codec
+from spade_llm.xmpp.stanzas import message_codec as codec
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

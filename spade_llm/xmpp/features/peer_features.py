@@ -19,7 +19,7 @@ from spade_llm.core.errors import PeerUnavailable, RequestError, RequestTimeout
 from spade_llm.core.limits import LruDict
 from spade_llm.messaging import bare
 from spade_llm.xmpp.stanzas.announcement import MAX_FACT_CHARS, read_announcement
-from spade_llm.xmpp.stanzas.message import CORRECTION
+from spade_llm.xmpp.stanzas.message_codec import CORRECTION
 from spade_llm.xmpp.stanzas.namespaces import DISCO_INFO, VERSION
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from slixmpp.exceptions import IqError, IqTimeout
 
 from spade_llm.xmpp.features.pep import PepItems
 from spade_llm.xmpp.spade_adapters import Behaviour
-from spade_llm.xmpp.stanzas.message import xml_safe_text
+from spade_llm.xmpp.stanzas.message_codec import xml_safe_text
 from spade_llm.xmpp.stanzas.vcard import VCARD, is_same_vcard, vcard4, vcard_lines, vcard_temp
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from spade_llm.messaging import PRINCIPAL, Performative, bare
 from spade_llm.messaging.agent_status import ReplicaLoad
 from spade_llm.messaging.message import parse_principal
 from spade_llm.messaging.replicas import ReplicaSet, require_shared_database
-from spade_llm.xmpp.stanzas import message as codec
+from spade_llm.xmpp.stanzas import message_codec as codec
 from spade_llm.xmpp.stanzas.namespaces import DELAY
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from spade_llm.core.database import DatabasePlace
     from spade_llm.xmpp.agent import XmppAgent
-    from spade_llm.xmpp.connection.client import XmppClient
+    from spade_llm.xmpp.connection.xmpp_client import XmppClient
     from spade_llm.xmpp.features.room_state import RoomState
 
 logger = logging.getLogger(__name__)

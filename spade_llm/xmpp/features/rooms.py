@@ -29,7 +29,7 @@ from spade_llm.xmpp.features.room_membership import (
     SavedRooms,
 )
 from spade_llm.xmpp.features.room_state import PER_MINUTE, RoomAnswerDecision, RoomState
-from spade_llm.xmpp.stanzas import message as codec
+from spade_llm.xmpp.stanzas import message_codec as codec
 from spade_llm.xmpp.stanzas import muc
 from spade_llm.xmpp.stanzas.references import is_mentioned, read_hops, text_for_nick
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from spade_llm.core.errors import MalformedContent
-from spade_llm.xmpp.stanzas.message import xml_safe_text
+from spade_llm.xmpp.stanzas.message_codec import xml_safe_text
 from spade_llm.xmpp.stanzas.namespaces import DATA_FORM
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.xmpp.stanzas.message import xml_safe_text
+from spade_llm.xmpp.stanzas.message_codec import xml_safe_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

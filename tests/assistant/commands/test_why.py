@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.commands.reports import MESSAGE, NO_ANSWER_YET, explanation_text
-from spade_llm.assistant.history.conversations import Conversation
-from spade_llm.assistant.middleware.usage import UsageLedger, UsageMiddleware
+from spade_llm.assistant.history.conversation_cache import Conversation
+from spade_llm.assistant.middleware.usage_ledger import UsageLedger, UsageMiddleware
 from spade_llm.assistant.turn import turn_recorder
 from spade_llm.assistant.turn.turn import TurnOutcome
 from spade_llm.assistant.turn.turn_recorder import QuotedMemoryRecord, ToolCallRecord, TurnRecord

@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.assistant.commands.registry import Command, parse_command, parse_plain_word
-from spade_llm.assistant.history.conversations import MAX_MESSAGES, Conversation, ConversationCache
+from spade_llm.assistant.commands.command_registry import Command, parse_command, parse_plain_word
+from spade_llm.assistant.history.conversation_cache import (
+    MAX_MESSAGES,
+    Conversation,
+    ConversationCache,
+)
 from spade_llm.assistant.turn.prompt import call_message, result_message, user_message
 from spade_llm.providers import Completion, ToolCall
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_llm.assistant.history.conversations import MAX_MESSAGES
+from spade_llm.assistant.history.conversation_cache import MAX_MESSAGES
 from spade_llm.assistant.history.memory_behaviour import HistoryLoader
 from spade_llm.assistant.history.memory_outbox import RETRACTED, MemoryOutbox, QueuedObservation
 from spade_llm.core.errors import PeerUnavailable

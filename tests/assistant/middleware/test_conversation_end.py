@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from spade_llm.assistant.chat.service import ONTOLOGY
 from spade_llm.assistant.config import TurnLimits
-from spade_llm.assistant.history.conversations import Conversation
+from spade_llm.assistant.history.conversation_cache import Conversation
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
 from spade_llm.assistant.middleware.conversation_end import (

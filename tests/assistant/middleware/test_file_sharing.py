@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.assistant.config import FileSharingOptions
-from spade_llm.assistant.history.conversations import Conversation
+from spade_llm.assistant.history.conversation_cache import Conversation
 from spade_llm.assistant.middleware import file_sharing
 from spade_llm.assistant.middleware.file_messages import FILE_MESSAGES
 from spade_llm.assistant.middleware.file_sharing import FileSharingMiddleware

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.assistant.commands.registry import NOTHING_TO_STOP
+from spade_llm.assistant.commands.command_registry import NOTHING_TO_STOP
 from spade_llm.assistant.middleware.conversation_end import (
     ConversationEndMiddleware,
     TerminationMarkers,
@@ -17,7 +17,7 @@ from spade_llm.assistant.middleware.conversation_end import (
 from spade_llm.assistant.middleware.guardrails import GuardrailMiddleware
 from spade_llm.assistant.middleware.quota import PeerQuota
 from spade_llm.assistant.middleware.routing import RoutingDecider, RoutingMiddleware
-from spade_llm.assistant.middleware.usage import UsageTracking
+from spade_llm.assistant.middleware.usage_ledger import UsageTracking
 from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
 from spade_llm.guardrails import Guardrail, GuardrailAction, GuardrailResult
 from spade_llm.messaging import InMemoryNetwork
@@ -31,7 +31,7 @@ from tests.openai_rules import check_request
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from spade_llm.assistant.middleware.usage import UsageLedger
+    from spade_llm.assistant.middleware.usage_ledger import UsageLedger
 
 STEPS = 78
 """Of the event loop: a little more than the turn takes."""

@@ -16,8 +16,8 @@ from spade_llm.assistant.turn.context_builder import (
     ContextSources,
     assemble_context,
 )
-from spade_llm.assistant.turn.options import ContextOptions
 from spade_llm.assistant.turn.recall import RecallResult
+from spade_llm.assistant.turn.turn_options import ContextOptions
 from spade_llm.context import EstimatedTokens, TokenCounter, counter_for
 from spade_llm.memory.contract import MemoryEntry, ScoredMemory
 from spade_llm.providers.model import ToolSpec

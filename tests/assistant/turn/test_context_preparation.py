@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.assistant.history.conversations import Conversation
+from spade_llm.assistant.history.conversation_cache import Conversation
 from spade_llm.assistant.middleware.quota import NO_QUOTA
-from spade_llm.assistant.middleware.usage import UsageTracking
+from spade_llm.assistant.middleware.usage_ledger import UsageTracking
 from spade_llm.assistant.turn import prompt
 from spade_llm.assistant.turn.prompt import ContextPreparationBehaviour
 from spade_llm.assistant.turn.turn_recorder import InstrumentedModel

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.assistant.turn.documents import (
+from spade_llm.assistant.turn.document_tools import (
     PersonDocumentRetriever,
     TrustedDocumentRetriever,
     documents_toolbox,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.assistant.turn.documents import documents_toolbox
+from spade_llm.assistant.turn.document_tools import documents_toolbox
 from spade_llm.core.errors import PeerUnavailable
 from spade_llm.rag import Document, DocumentLibrary
 from spade_llm.rag.contract import Access

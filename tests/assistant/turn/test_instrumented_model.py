@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.assistant.middleware.usage import UsageLedger
+from spade_llm.assistant.middleware.usage_ledger import UsageLedger
 from spade_llm.assistant.turn.prompt import call_message
 from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.assistant.turn.turn_recorder import (

@@ -33,7 +33,7 @@ from spade_llm.context import (
 from spade_llm.context.token_counter import CachedTokenCounter
 from spade_llm.messaging import AclMessage, Performative
 from spade_llm.providers import Completion, LLMProvider, ToolCall
-from spade_llm.providers.openai.request import build_request
+from spade_llm.providers.openai.request_body import build_request
 from spade_llm.tools import tool
 from spade_llm.tools.local import LocalToolbox
 from tests.assistant.turn.long_conversation import QUESTIONS, TURNS, Reader, answer, found, lines

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.assistant.turn.options import ContextOptions
 from spade_llm.assistant.turn.prompt import build_prompt, is_message, user_message
 from spade_llm.assistant.turn.recall import (
     CIRCUIT_BREAKER_S,
@@ -18,6 +17,7 @@ from spade_llm.assistant.turn.recall import (
     RecallBudget,
     RecallResult,
 )
+from spade_llm.assistant.turn.turn_options import ContextOptions
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import PeerUnavailable
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
@@ -25,7 +25,7 @@ from spade_llm.memory.contract import MemoryEntry, ObservedMessage, ScoredMemory
 from spade_llm.providers import MiniLmEmbedder, find_weights
 from spade_llm.providers.quoted_context import CONTEXT_NAME, read_context
 from spade_llm.rag import Document, DocumentLibrary
-from spade_llm.rag.answers import citation_label
+from spade_llm.rag.cited_answers import citation_label
 from spade_llm.rag.contract import Chunk, Retrieval, RetrievalOptions, ScoredChunk
 from spade_llm.rag.names import personal_namespace
 from spade_llm.search.memory_query import Category

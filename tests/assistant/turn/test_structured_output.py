@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from spade_llm.assistant.config import TurnLimits
-from spade_llm.assistant.turn.options import TurnOptions
 from spade_llm.assistant.turn.prompt import user_message
 from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.assistant.turn.structured_output import (
@@ -20,6 +19,7 @@ from spade_llm.assistant.turn.structured_output import (
     PydanticAnswerSchema,
 )
 from spade_llm.assistant.turn.turn import Turn
+from spade_llm.assistant.turn.turn_options import TurnOptions
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import InvalidAnswer, InvalidArguments
 from spade_llm.core.text import strip_code_fence
@@ -27,8 +27,8 @@ from spade_llm.providers import Completion, ScriptedProvider, ToolCall, Usage
 from spade_llm.tools import LocalToolbox, tool
 
 if TYPE_CHECKING:
-    from spade_llm.assistant.turn.options import OnDelta
     from spade_llm.assistant.turn.structured_output import AnswerSchema
+    from spade_llm.assistant.turn.turn_options import OnDelta
     from spade_llm.providers.scripted import ScriptedAnswer
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.config import TurnLimits
 from spade_llm.assistant.turn.approval import ApprovalVerdict, Approver
-from spade_llm.assistant.turn.options import TurnOptions
 from spade_llm.assistant.turn.prompt import user_message
 from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.assistant.turn.tool_calls import ToolCallRunner
 from spade_llm.assistant.turn.turn import Turn
+from spade_llm.assistant.turn.turn_options import TurnOptions
 from spade_llm.context import NoContextManagement
 from spade_llm.providers import Completion, ScriptedProvider, ToolCall
 from spade_llm.providers.model import ToolSpec

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.assistant.config import TurnLimits
-from spade_llm.assistant.turn.options import TurnOptions
 from spade_llm.assistant.turn.prompt import user_message
 from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.assistant.turn.tool_loop import TurnResult
 from spade_llm.assistant.turn.turn import Turn
+from spade_llm.assistant.turn.turn_options import TurnOptions
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import ModelUnavailable
 from spade_llm.providers import Completion, ScriptedProvider, ToolCall, Usage

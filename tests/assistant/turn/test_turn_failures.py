@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from spade_llm.agents.local_memory import open_local_memory
 from spade_llm.assistant.chat.service import ChatTurnInput
 from spade_llm.assistant.config import TurnLimits
-from spade_llm.assistant.history.conversations import ConversationCache
+from spade_llm.assistant.history.conversation_cache import ConversationCache
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
 from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.assistant.config import TurnLimits
-from spade_llm.assistant.turn.options import ToolOptions, TurnOptions
 from spade_llm.assistant.turn.prompt import user_message
 from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.assistant.turn.tool_choice import infer_arguments
 from spade_llm.assistant.turn.turn import Turn
+from spade_llm.assistant.turn.turn_options import ToolOptions, TurnOptions
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.providers import Completion, OfflineProvider, ScriptedProvider, ToolCall

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_llm.assistant.commands.reports import total_usage
-from spade_llm.assistant.middleware.usage import PRUNE_EVERY_ROWS, UsageLedger
+from spade_llm.assistant.middleware.usage_ledger import PRUNE_EVERY_ROWS, UsageLedger
 from spade_llm.assistant.turn.turn_recorder import KEPT_DAYS, UsageTotals
 from spade_llm.core import sqlite_file
 from spade_llm.core.errors import ConfigurationError, StorageFailed
@@ -112,7 +112,7 @@ async def test_usage_survives_a_kill(tmp_path: Path) -> None:
     code = (
         "import asyncio, os, sys\n"
         "from pathlib import Path\n"
-        "from spade_llm.assistant.middleware.usage import UsageLedger, UsageTotals\n"
+        "from spade_llm.assistant.middleware.usage_ledger import UsageLedger, UsageTotals\n"
         "async def main():\n"
         "    async with UsageLedger(Path(sys.argv[1])) as ledger:\n"
         "        for _ in range(50):\n"

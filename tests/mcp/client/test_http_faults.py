@@ -121,7 +121,7 @@ async def test_a_compressed_answer_is_not_unpacked(servers: Servers) -> None:
 
 def test_a_tool_agent_without_servers_loads_no_sdk() -> None:
     code = (
-        "import sys, json, spade_llm.tools.mcp, spade_llm.mcp.client.toolbox;"
+        "import sys, json, spade_llm.tools.mcp, spade_llm.mcp.client.mcp_toolbox;"
         "print(json.dumps([one for one in ('mcp', 'httpx2', 'starlette') if one in sys.modules]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)

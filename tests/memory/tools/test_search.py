@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from spade_llm.memory import MemoryEntry
-from spade_llm.memory.tools.search import DuplicateGroup, are_duplicates, group_duplicates
+from spade_llm.memory.tools.search_tools import DuplicateGroup, are_duplicates, group_duplicates
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

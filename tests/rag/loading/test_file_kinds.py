@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from spade_llm.rag.contract import SourceDocument
     from spade_llm.rag.loading.chunking import Passage
-    from spade_llm.rag.loading.text import LoadedText
+    from spade_llm.rag.loading.text_files import LoadedText
 
 
 @pytest.fixture

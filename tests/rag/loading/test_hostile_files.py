@@ -23,7 +23,7 @@ from spade_llm.rag.library import DocumentLibrary
 from spade_llm.rag.loading.loader import FoundFile, Loader, LoadLimits, SkippedFile
 from spade_llm.rag.loading.parse_process import parse_content
 from spade_llm.rag.loading.parse_worker import ParseLimits
-from spade_llm.rag.loading.text import BoundedText, FileKind
+from spade_llm.rag.loading.text_files import BoundedText, FileKind
 from tests.rag.bag_of_words import BagOfWords
 from tests.rag.files import with_part, write_docx, write_pdf
 

@@ -50,7 +50,7 @@ async def test_a_cancelled_change_is_atomic_and_does_not_block_others(
 async def test_the_read_cache_is_bounded_by_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spade_llm.rag.store.database.MAX_CACHED_ROWS", 3)
+    monkeypatch.setattr("spade_llm.rag.store.library_database.MAX_CACHED_ROWS", 3)
     many = "SELECT value FROM json_each(?)"
     async with LibraryFile(tmp_path / "library.sqlite3", migrations=MIGRATIONS) as database:
         two, three = "[1, 2]", "[1, 2, 3]"

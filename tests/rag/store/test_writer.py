@@ -10,8 +10,8 @@ import pytest
 
 from spade_llm.core.errors import InvalidArguments, QuotaExceeded
 from spade_llm.rag import Document, DocumentLibrary, Progress, Splitting
-from spade_llm.rag.embedding import SharedBatches
 from spade_llm.rag.names import personal_namespace
+from spade_llm.rag.passage_embedding import SharedBatches
 from spade_llm.rag.store.registry import MAX_NAMESPACES
 from tests.rag.bag_of_words import BagOfWords
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from spade_llm.xmpp.connection.jids import account_name, local_part
 from spade_llm.xmpp.servers.certificates import local_certificates
-from spade_llm.xmpp.servers.embedded.store import has_account, set_password
+from spade_llm.xmpp.servers.embedded.account_store import has_account, set_password
 from spade_llm.xmpp.servers.managed_server import Endpoint, ServerKind
 from spade_llm.xmpp.servers.server_process import ServerProcess, usable_port
 

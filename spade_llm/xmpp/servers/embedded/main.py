@@ -39,6 +39,7 @@ from pyjabber.stream.utils.Enums import Signal, Stage
 from pyjabber.utils.Exceptions import NotAuthorizerStreamNegotiationException
 
 from spade_llm.xmpp.servers.certificates import local_certificates
+from spade_llm.xmpp.servers.embedded.account_store import DATABASE_NAME, EmbeddedStore
 from spade_llm.xmpp.servers.embedded.router import ClientSession, EmbeddedRouter
 from spade_llm.xmpp.servers.embedded.stanza import (
     JidParts,
@@ -47,7 +48,6 @@ from spade_llm.xmpp.servers.embedded.stanza import (
     result_of,
     stanza_text,
 )
-from spade_llm.xmpp.servers.embedded.store import DATABASE_NAME, EmbeddedStore
 from spade_llm.xmpp.servers.managed_server import STANZA_LIMIT_BYTES
 from spade_llm.xmpp.servers.server_process import loopback_addresses
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from spade_llm.xmpp.servers.embedded.account_store import RosterContact
 from spade_llm.xmpp.servers.embedded.stanza import JidParts, error_of, new_stanza
-from spade_llm.xmpp.servers.embedded.store import RosterContact
 
 if TYPE_CHECKING:
+    from spade_llm.xmpp.servers.embedded.account_store import EmbeddedStore
     from spade_llm.xmpp.servers.embedded.router import ClientSession, SessionTable
-    from spade_llm.xmpp.servers.embedded.store import EmbeddedStore
 
 ROSTER = "{jabber:iq:roster}"
 DIRECTED_LIMIT = 1000

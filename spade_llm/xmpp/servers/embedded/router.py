@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 from xml.etree import ElementTree as ET
 
+from spade_llm.xmpp.servers.embedded.account_store import RosterContact
 from spade_llm.xmpp.servers.embedded.presence import PresenceService
 from spade_llm.xmpp.servers.embedded.stanza import (
     CLIENT,
@@ -22,12 +23,11 @@ from spade_llm.xmpp.servers.embedded.stanza import (
     stanza_text,
     tag_name,
 )
-from spade_llm.xmpp.servers.embedded.store import RosterContact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from spade_llm.xmpp.servers.embedded.store import EmbeddedStore
+    from spade_llm.xmpp.servers.embedded.account_store import EmbeddedStore
 
 logger = logging.getLogger(__name__)
 

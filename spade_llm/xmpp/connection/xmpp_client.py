@@ -21,7 +21,7 @@ from slixmpp.xmlstream.xmlstream import NotConnectedError
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.connection.settings import tls_context
 from spade_llm.xmpp.connection.stream_management import StreamManagement
-from spade_llm.xmpp.stanzas.message import ACL_TAG
+from spade_llm.xmpp.stanzas.message_codec import ACL_TAG
 from spade_llm.xmpp.stanzas.namespaces import DISCO_INFO, DISCO_ITEMS
 
 if TYPE_CHECKING:

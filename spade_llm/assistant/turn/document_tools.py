@@ -10,7 +10,7 @@ from pydantic import Field
 from spade_llm.core.errors import InvalidArguments, RequestError, ToolFailed
 from spade_llm.core.text import pluralize
 from spade_llm.providers.quoted_context import QuotedPassage, quote_context
-from spade_llm.rag.answers import citation_label
+from spade_llm.rag.cited_answers import citation_label
 from spade_llm.rag.contract import RetrievalOptions
 from spade_llm.rag.names import (
     is_named_by,

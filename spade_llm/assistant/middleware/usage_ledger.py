@@ -14,7 +14,7 @@ from spade_llm.assistant.chat.messages import (
     UsageRequest,
 )
 from spade_llm.assistant.commands.reports import NO_ANSWER_YET, UsageCommand, WhyCommand
-from spade_llm.assistant.history.conversations import conversation_key, thread_of_key
+from spade_llm.assistant.history.conversation_cache import conversation_key, thread_of_key
 from spade_llm.assistant.middleware.quota import (
     NO_GROUP_QUOTAS,
     PeerQuota,
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.assistant.commands.registry import CommandRegistry
+    from spade_llm.assistant.commands.command_registry import CommandRegistry
     from spade_llm.assistant.commands.reports import ReactionLine
-    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
     from spade_llm.assistant.middleware.quota import GroupQuotas, QuotaGroupsOf
     from spade_llm.assistant.turn.turn import CallNext, TurnMiddleware, TurnOutcome

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
     from types import TracebackType
 
-    from spade_llm.mcp.client.connection import McpConnection
     from spade_llm.mcp.client.definitions import ToolDefinition
     from spade_llm.mcp.client.pins import Pins
+    from spade_llm.mcp.client.server_connection import McpConnection
     from spade_llm.mcp.client.tool_listing import OfferedTools
     from spade_llm.mcp.server_configs import McpServerSettings
     from spade_llm.providers.model import ToolSpec
@@ -229,7 +229,7 @@ class McpSupervisor:
     async def run(self) -> None:
         """Keep the server running until cancelled."""
         # The SDK takes most of a second to import.
-        await asyncio.to_thread(import_module, "spade_llm.mcp.client.connection")
+        await asyncio.to_thread(import_module, "spade_llm.mcp.client.server_connection")
         failures = 0
         while True:
             started = _now()
@@ -255,7 +255,7 @@ class McpSupervisor:
         return self._connection is not None and self._connection.ready.is_set()
 
     async def _one_session(self) -> str:
-        from spade_llm.mcp.client.connection import McpConnection, run_connection
+        from spade_llm.mcp.client.server_connection import McpConnection, run_connection
 
         connection = self._connection = McpConnection(
             self._server, self._timeouts, on_listed=self._on_listed

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 from spade_llm.core.database import NO_LIMIT
 from spade_llm.core.limits import LruDict
-from spade_llm.gateway.database import enforce_bounds
+from spade_llm.gateway.gateway_database import enforce_bounds
 from spade_llm.gateway.schemas.configuration import (
     EMPTY_LAYER,
     ConfigurationLayer,
