@@ -84,6 +84,7 @@ class Suffered:
             "answered twice": sum(one.doubled for one in people),
             "repeated under their ids": sum(one.repeated for one in people),
             "answers out of order": sum(one.disordered for one in people),
+            "answered with a failure": sum(one.failures for one in people),
             "error stanzas": sum(one.errors for one in people),
         }
 
@@ -171,7 +172,9 @@ async def faults(
                         suffered.unserved.append((began, time.monotonic()))
                     await cluster.start_again(number)
                 elif kind == "database":
+                    began = time.monotonic()
                     await asyncio.to_thread(_kill_database, postgres)
+                    print(f"away for {time.monotonic() - began:.1f} s", file=sys.stderr)
                 else:
                     await group.end(number, is_killed=kind == "kill")
                     await asyncio.sleep(ROUND_S / 2)

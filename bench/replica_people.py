@@ -81,6 +81,8 @@ class Person:
         """Answers that came again under their ids, by which a client knows them."""
         self.order: list[int] = []
         self.errors = 0
+        self.failures = 0
+        """Answers that say why there is none."""
         self.ids: dict[int, str] = {}
         self.sent: dict[int, float] = {}
         self.took_s: dict[int, float] = {}
@@ -153,6 +155,7 @@ class Person:
         text = message.findtext("{jabber:client}body") or ""
         words = text.partition("\n")[0].removeprefix("You said: ")
         if not words.startswith(f"{self.name} "):
+            self.failures += 1
             return
         id = message.get("id", "")
         if id in self._answer_ids:

@@ -43,6 +43,13 @@ class DialectSql:
     postgres: str
 
 
+class IdempotentSql(str):
+    """Statement with the same effect if it is executed twice: as reads, it is repeated if the
+    connection to the server is lost on the way."""
+
+    __slots__ = ()
+
+
 class Execute(Protocol):
     """Executes a statement and returns its rows. `values` may be one mapping of named parameters.
 

@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from spade_llm.core import sqlite_file
+from spade_llm.core.database import IdempotentSql
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.core.imports import require_extra
 from spade_llm.core.limits import FailureThrottle
@@ -476,7 +477,8 @@ class PostgresDatabase:
         async def work(connection: psycopg.AsyncConnection) -> list[Row]:
             return await _run(connection, query, given)
 
-        return await self._within_deadline(work, is_read=query.startswith("SELECT"))
+        is_repeatable = query.startswith("SELECT") or isinstance(statement, IdempotentSql)
+        return await self._within_deadline(work, is_repeatable=is_repeatable)
 
     def submit(self, statement: str | DialectSql, *values: object) -> None:
         """Execute a statement in the background, in the order of these calls. A failure is
@@ -540,7 +542,7 @@ class PostgresDatabase:
                 raise
             return []
 
-        await self._within_deadline(work, is_read=True, timeout_s=ERASE_TIMEOUT_S)
+        await self._within_deadline(work, is_repeatable=True, timeout_s=ERASE_TIMEOUT_S)
 
     def _check_open(self) -> None:
         if not self._is_open:
@@ -550,22 +552,25 @@ class PostgresDatabase:
         self,
         work: Callable[[psycopg.AsyncConnection], Awaitable[list[Row]]],
         *,
-        is_read: bool,
+        is_repeatable: bool,
         timeout_s: float | None = None,
     ) -> list[Row]:
-        """Do this work with one connection. `is_read`: it may be repeated at will. `timeout_s`:
+        """Do this work with one connection, and again if that is lost. `timeout_s`:
         STATEMENT_TIMEOUT_S by default."""
         import psycopg
 
         self._check_open()
-        task = asyncio.create_task(self._attempts(work, is_read=is_read))
+        task = asyncio.create_task(self._attempts(work, is_repeatable=is_repeatable))
         try:
             return await self._server.result_of(task, timeout_s or STATEMENT_TIMEOUT_S)
         except (TimeoutError, psycopg.Error) as error:
             raise self._server.storage_error(self._what, error) from error
 
     async def _attempts(
-        self, work: Callable[[psycopg.AsyncConnection], Awaitable[list[Row]]], *, is_read: bool
+        self,
+        work: Callable[[psycopg.AsyncConnection], Awaitable[list[Row]]],
+        *,
+        is_repeatable: bool,
     ) -> list[Row]:
         import psycopg
 
@@ -576,7 +581,7 @@ class PostgresDatabase:
             except psycopg.OperationalError as error:
                 # Rolled back for certain, or lost on the way: a write may have happened.
                 is_undone = error.sqlstate in ROLLED_BACK
-                if not (is_undone or (is_read and connection.closed)):
+                if not (is_undone or (is_repeatable and connection.closed)):
                     raise
             finally:
                 self._server.release(connection)

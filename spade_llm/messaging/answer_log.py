@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, Self
 
-from spade_llm.core.database import DialectSql, StoreTables
+from spade_llm.core.database import DialectSql, IdempotentSql, StoreTables
 from spade_llm.core.errors import NotFound
 from spade_llm.messaging import (
     CHAT_TEXT,
@@ -67,16 +67,22 @@ ANSWER_TABLES = StoreTables(
     # Files of earlier versions lack them. `owner` is that of a claim (messaging/claimed_log.py).
     added_columns=("requests asker TEXT", "requests owner TEXT"),
 )
-_NOTE = """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question)
+_NOTE = IdempotentSql(
+    """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question)
     VALUES (?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"""
+)
 # Replaces the row of an earlier attempt with its answer, which `_NOTE` has to leave alone.
-_START = """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question)
+_START = IdempotentSql(
+    """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question)
     VALUES (?,?,?,?,?,?,?) ON CONFLICT (sender, id, fingerprint) DO UPDATE SET
     asker = excluded.asker, at = excluded.at, reply_by = excluded.reply_by,
     question = excluded.question, answer = NULL"""
-_FINISH = """UPDATE requests SET answer = ?, at = ?, question = NULL
+)
+_FINISH = IdempotentSql(
+    """UPDATE requests SET answer = ?, at = ?, question = NULL
     WHERE sender = ? AND id = ? AND fingerprint = ?"""
-_ERASE = "UPDATE requests SET answer = '' WHERE sender = ? AND id = ? AND answer = ?"
+)
+_ERASE = IdempotentSql("UPDATE requests SET answer = '' WHERE sender = ? AND id = ? AND answer = ?")
 _FORGET = "DELETE FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
 _RESTORE = "UPDATE requests SET answer = ? WHERE sender = ? AND id = ? AND answer = ''"
 _KEEP = """INSERT INTO requests(sender, id, fingerprint, at, answer) VALUES (?,?,?,?,?)
@@ -246,7 +252,7 @@ class VolatileAnswerLog:
         # From the newest: an answer is erased soon after it was written.
         for key in reversed(self._rows):
             request, row = self._rows[key]
-            if key[:2] == _answered_key(answer) and row.answer == answer:
+            if key[:2] == answered_key(answer) and row.answer == answer:
                 self._rows[key] = (request, LoggedRequest(None, is_erased=True))
                 return
 
@@ -256,7 +262,7 @@ class VolatileAnswerLog:
     async def restore(self, answer: AclMessage) -> None:
         for key in reversed(self._rows):
             request, row = self._rows[key]
-            if key[:2] == _answered_key(answer) and row.is_erased:
+            if key[:2] == answered_key(answer) and row.is_erased:
                 self._rows[key] = (request, LoggedRequest(answer))
                 return
 
@@ -353,13 +359,13 @@ class PersistentAnswerLog:
         return is_new
 
     async def erase(self, answer: AclMessage) -> None:
-        await self._db.execute(_ERASE, *_answered_key(answer), dump_message(answer))
+        await self._db.execute(_ERASE, *answered_key(answer), dump_message(answer))
 
     async def forget(self, request: AclMessage) -> None:
         await self._db.execute(_FORGET, *request_key(request))
 
     async def restore(self, answer: AclMessage) -> None:
-        await self._db.execute(_RESTORE, dump_message(answer), *_answered_key(answer))
+        await self._db.execute(_RESTORE, dump_message(answer), *answered_key(answer))
 
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
         # Looked for as text first: to read the JSON of 50 000 answers takes 0.1 s.
@@ -432,10 +438,10 @@ def request_key(request: AclMessage) -> RequestKey:
 
 def sent_key(message: AclMessage) -> RequestKey:
     """Return the key of an unsolicited message, as if its receiver had requested it."""
-    return (*_answered_key(message), fingerprint(message))
+    return (*answered_key(message), fingerprint(message))
 
 
-def _answered_key(answer: AclMessage) -> tuple[str, str]:
+def answered_key(answer: AclMessage) -> tuple[str, str]:
     """Return the sender and the id of the request that this message answers."""
     return answer.receiver, answer.in_reply_to or answer.reply_with
 

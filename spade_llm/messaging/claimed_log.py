@@ -14,9 +14,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from spade_llm.core.database import IdempotentSql
+from spade_llm.core.errors import StorageFailed
+from spade_llm.core.limits import LruDict
 from spade_llm.messaging.answer_log import (
     LoggedRequest,
     PersistentAnswerLog,
+    answered_key,
     dump_message,
     load_message,
     request_key,
@@ -35,31 +39,48 @@ ELSEWHERE_TIMEOUT_S = 30.0
 """Maximum wait for the answer of another replica, so that the next message of its conversation,
 which this one claimed while the conversation moved, is answered behind it."""
 ELSEWHERE_POLL_S = 0.1
+MAX_ERASED = 4096
+"""Maximum number of erased answers that are remembered."""
 
 # The database's clock alone decides whether a lease is over: those of machines differ.
 _LIVING = """EXISTS (SELECT 1 FROM replicas WHERE replicas.token = requests.owner
     AND replicas.until > extract(epoch from clock_timestamp()))"""
-_CLAIM = """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question, owner)
+_CLAIM = IdempotentSql(
+    """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question, owner)
     VALUES (?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING RETURNING 1"""
+)
 # An attempt that follows an answer is claimed by the first replica that removes the answer.
-_START = """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question, owner)
+_START = IdempotentSql(
+    """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question, owner)
     VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (sender, id, fingerprint) DO UPDATE SET
     asker = excluded.asker, at = excluded.at, reply_by = excluded.reply_by,
     question = excluded.question, answer = NULL, owner = excluded.owner
     WHERE requests.answer IS NOT NULL OR requests.owner = excluded.owner RETURNING 1"""
-_FINISH = """UPDATE requests SET answer = ?, at = ?, question = NULL
-    WHERE sender = ? AND id = ? AND fingerprint = ? AND owner = ? RETURNING 1"""
+)
+# Inserts the row if the claim was lost in a crash of the database.
+_FINISH = IdempotentSql(
+    """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, answer, owner)
+    VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (sender, id, fingerprint) DO UPDATE SET
+    answer = excluded.answer, at = excluded.at, question = NULL
+    WHERE requests.owner = excluded.owner RETURNING 1"""
+)
 _KEEP = """INSERT INTO requests(sender, id, fingerprint, at, answer, owner) VALUES (?,?,?,?,?,?)
     ON CONFLICT DO NOTHING RETURNING 1"""
 _FIND = f"""SELECT answer, reply_by, owner, {_LIVING} FROM requests
     WHERE sender = ? AND id = ? AND fingerprint = ?"""
-_TAKE = f"""UPDATE requests SET owner = ?
-    WHERE sender = ? AND id = ? AND fingerprint = ? AND NOT {_LIVING} RETURNING 1"""
+_TAKE = IdempotentSql(
+    f"""UPDATE requests SET owner = :token WHERE sender = :sender AND id = :id
+    AND fingerprint = :fingerprint AND (owner = :token OR NOT {_LIVING}) RETURNING 1"""
+)
 _ORPHANS = f"""SELECT at, question FROM requests
     WHERE question IS NOT NULL AND NOT {_LIVING} ORDER BY at"""
 _UNSENT_ORPHANS = f"""SELECT sender, id, fingerprint, asker FROM requests
     WHERE answer <> '' AND at > ? AND NOT {_LIVING}"""
 _UNSENT = "SELECT answer FROM requests WHERE answer <> '' AND at > ? AND owner = ? ORDER BY at"
+_CLAIMED = """SELECT sender, id, fingerprint, question FROM requests
+    WHERE question IS NOT NULL AND owner = ?"""
+_CLOSE = """UPDATE requests SET answer = ?, question = NULL, owner = NULL
+    WHERE sender = ? AND id = ? AND fingerprint = ? AND question IS NOT NULL AND owner = ?"""
 _BUSY = f"""SELECT DISTINCT asker FROM requests
     WHERE question IS NOT NULL AND owner <> ? AND {_LIVING}"""
 _SERVED = f"""SELECT sender, id FROM requests
@@ -89,6 +110,12 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         self._on_busy = on_busy
         self._claiming: dict[RequestKey, asyncio.Task[bool]] = {}
         """Claims at arrival that `find` has not asked for yet."""
+        # A crash of the database may take back what was committed in its last moments
+        # (synchronous_commit=off), as an older backup does: these two are compared with its rows.
+        self._open: set[RequestKey] = set()
+        """Requests of this process that are not answered yet."""
+        self._erased: LruDict[tuple[str, str], None] = LruDict(MAX_ERASED)
+        """Answers that were sent."""
 
     async def note(self, request: AclMessage) -> None:
         """Claim the request at its arrival."""
@@ -99,10 +126,23 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         await self._purge_sometimes()
 
     async def _claim(self, request: AclMessage) -> bool:
+        self._open.add(request_key(request))
         return bool(await self._db.execute(_CLAIM, *self._row(request), self._token))
 
     async def find(self, request: AclMessage) -> LoggedRequest | None:
         key = request_key(request)
+        self._open.add(key)
+        try:
+            row = await self._find(request, key)
+        except StorageFailed:
+            self._open.discard(key)
+            raise
+        if row is not None and (row.answer or row.is_erased or row.is_elsewhere):
+            self._open.discard(key)
+        return row
+
+    async def _find(self, request: AclMessage, key: RequestKey) -> LoggedRequest | None:
+        """As `find`; waits while another replica serves the request."""
         claim = self._claiming.pop(key, None)
         if claim is not None:
             await asyncio.wait({claim})
@@ -123,7 +163,7 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         """The row of a request, which is taken over if its owner is gone."""
         for answer, reply_by, owner, is_living in await self._db.execute(_FIND, *key):
             if owner != self._token:
-                is_living = is_living or not await self._db.execute(_TAKE, self._token, *key)
+                is_living = is_living or not await self._take(*key)
             is_ours = owner == self._token or not is_living
             # The owner sends its answer to a person; a program that asks again gets the logged one.
             is_elsewhere = not is_ours and (answer is None or request.encoding is Encoding.PLAIN)
@@ -135,14 +175,43 @@ class ClaimedAnswerLog(PersistentAnswerLog):
             )
         return None
 
+    async def _take(self, sender: object, id: object, fingerprint: object) -> bool:
+        """Take over a request, if its owner is gone."""
+        key = {"sender": sender, "id": id, "fingerprint": fingerprint}
+        return bool(await self._db.execute(_TAKE, {**key, "token": self._token}))
+
     async def start(self, request: AclMessage) -> bool:
-        is_ours = bool(await self._db.execute(_START, *self._row(request), self._token))
+        key = request_key(request)
+        self._open.add(key)
+        try:
+            is_ours = bool(await self._db.execute(_START, *self._row(request), self._token))
+        except StorageFailed:
+            self._open.discard(key)
+            raise
+        if not is_ours:
+            self._open.discard(key)
         await self._purge_sometimes()
         return is_ours
 
     async def finish(self, request: AclMessage, answer: AclMessage) -> bool:
-        row = (dump_message(answer), self._clock(), *request_key(request), self._token)
-        return bool(await self._db.execute(_FINISH, *row))
+        *row, _ = self._row(request)
+        self._erased.pop(answered_key(answer), None)
+        try:
+            return bool(await self._db.execute(_FINISH, *row, dump_message(answer), self._token))
+        finally:
+            self._open.discard(request_key(request))
+
+    async def erase(self, answer: AclMessage) -> None:
+        self._erased[answered_key(answer)] = None
+        await super().erase(answer)
+
+    async def restore(self, answer: AclMessage) -> None:
+        self._erased.pop(answered_key(answer), None)
+        await super().restore(answer)
+
+    async def forget(self, request: AclMessage) -> None:
+        self._open.discard(request_key(request))
+        await super().forget(request)
 
     async def keep(self, message: AclMessage) -> bool:
         row = (*sent_key(message), self._clock(), dump_message(message), self._token)
@@ -158,10 +227,21 @@ class ClaimedAnswerLog(PersistentAnswerLog):
     async def unsent(self) -> Sequence[AclMessage]:
         """Answers of this replica that were not erased since, oldest first."""
         after = self._clock() - self._keep_s
-        return [
-            load_message(str(answer))
-            for (answer,) in await self._db.execute(_UNSENT, after, self._token)
-        ]
+        rows = await self._db.execute(_UNSENT, after, self._token)
+        answers = [load_message(str(answer)) for (answer,) in rows]
+        for answer in answers:
+            if answered_key(answer) in self._erased:
+                await super().erase(answer)
+        return [one for one in answers if answered_key(one) not in self._erased]
+
+    async def close_answered(self) -> None:
+        """Close rows of this process that the database shows as unanswered, although they were
+        answered: an answer could not be stored, or a crash took it back. Others would wait for
+        them as long as this process lives. A program that asks again is served again."""
+        for *key, question in await self._db.execute(_CLAIMED, self._token):
+            if tuple(map(str, key)) not in self._open:
+                is_person = load_message(str(question)).encoding is Encoding.PLAIN
+                await self._db.execute(_CLOSE, "" if is_person else None, *key, self._token)
 
     async def orphans(self) -> list[OrphanedRequest]:
         """Unanswered requests without a living owner, oldest first. Raises StorageFailed, as all
@@ -176,7 +256,7 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         after = self._clock() - self._keep_s
         for sender, id, fingerprint, asker in await self._db.execute(_UNSENT_ORPHANS, after):
             if is_ours(conversation_owner(str(asker or bare(str(sender))))):
-                await self._db.execute(_TAKE, self._token, sender, id, fingerprint)
+                await self._take(sender, id, fingerprint)
 
     async def busy_elsewhere(self) -> set[str]:
         """Conversation owners with a request that another living replica serves."""

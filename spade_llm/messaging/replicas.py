@@ -375,6 +375,7 @@ class ReplicaSet:
             )
             logger.info("replicas: %s", names)
             await self._db.execute(_TIDY)
+        await self.log.close_answered()
         orphans = [one for one in await self.log.orphans() if will_own(one.message.owner)]
         await self.log.take_unsent(will_own)
         busy = {key for key in await self.log.busy_elsewhere() if will_own(key)}

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 
 from spade_llm.core.database import DatabaseUrl
@@ -15,6 +16,7 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.messaging import CHAT_TEXT, Encoding, Performative, claimed_log
 from spade_llm.messaging import replicas as replicas_module
+from spade_llm.messaging.answer_log import dump_message
 from spade_llm.messaging.replicas import ReplicaSet, rendezvous_owner
 from tests.messaging.node_harness import request
 
@@ -217,6 +219,58 @@ async def test_what_a_dead_replica_left_is_taken_over_in_its_order(
         assert b.replica.takeovers == 3
         assert b.replica.held == 0
         assert later in noted
+
+
+async def test_what_a_crash_of_the_database_took_back_is_not_lost_nor_sent_again(
+    postgres: PostgresProcess,
+) -> None:
+    """The last commits are gone: a claim, that an answer was sent, that a request was answered."""
+    async with replicas(postgres, "taken-back", "a", "b") as (a, b):
+        log, person = a.replica.log, person_of(a)
+        lost, sent, answered = (chat(f"m{n}", sender=person, id=f"{n}") for n in range(3))
+        replies = [one.reply(Performative.INFORM, "done") for one in (lost, sent, answered)]
+        for one in (lost, sent, answered):
+            await log.note(one)
+            await log.find(one)
+        before = await log._db.execute("SELECT question FROM requests WHERE id = '2'")
+        for one, reply in ((sent, replies[1]), (answered, replies[2])):
+            await log.finish(one, reply)
+            await log.erase(reply)
+        await log._db.execute("DELETE FROM requests WHERE id = '0'")
+        unsent = dump_message(replies[1])
+        await log._db.execute("UPDATE requests SET answer = ? WHERE id = '1'", unsent)
+        await log._db.execute(
+            "UPDATE requests SET answer = NULL, question = ? WHERE id = '2'", *before[0]
+        )
+        assert await b.replica.log.busy_elsewhere() == {person}
+
+        assert await log.finish(lost, replies[0])
+        assert await log.unsent() == [replies[0]]
+        await log.close_answered()
+        assert await b.replica.log.busy_elsewhere() == set()
+        await a.crash()
+        await b.sees("b")
+        rows = [await b.replica.log.find(one) for one in (sent, answered)]
+
+        assert all(row is not None and row.is_erased for row in rows)
+        assert b.work.taken == []
+
+
+@pytest.mark.thorough
+async def test_a_claim_is_made_although_its_connection_is_lost(postgres: PostgresProcess) -> None:
+    async with replicas(postgres, "cut", "a") as (a,):
+        asked = chat("hi", sender="ada@home", id="1")
+        lock = await psycopg.AsyncConnection.connect(postgres.url())
+        async with lock:
+            await lock.execute('LOCK TABLE "cut@example.org".requests')
+            claiming = asyncio.create_task(a.replica.log.note(asked))
+            waiting = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted"
+            async with asyncio.timeout(PATIENCE_S):
+                while not await (await lock.execute(waiting)).fetchall():  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+        await claiming
+        row = await a.replica.log.find(asked)
+        assert row is not None and not row.is_elsewhere and row.answer is None
 
 
 @pytest.mark.thorough
