@@ -53,7 +53,8 @@ from spade_llm.memory.tools.toolset import MAX_BATCH
 from spade_llm.messaging import Encoding, agent_status, bare
 from spade_llm.messaging.claimed_log import conversation_owner
 from spade_llm.messaging.outgoing_messages import OutgoingMessages
-from spade_llm.providers.offline.provider import OFFLINE, OfflineProvider
+from spade_llm.providers.model import language_model
+from spade_llm.providers.replaceable import ReplaceableModel
 from spade_llm.rag.remote import RagClient
 from spade_llm.tools.local import LocalToolbox
 from spade_llm.tools.remote import ToolsClient
@@ -175,13 +176,12 @@ class LLMAgent(AssistantControls):
         self.reply_to = conduct.reply_to
         """Bare JID that receives all answers; None: each sender receives its own."""
         self.model_health = model.health
-        is_offline = isinstance(provider, OfflineProvider)
         files = FileSharing(self, documents, rules=conduct.files)
         # Raises while the RAG agent is away: then nothing is reported as forgotten.
         self.memory_behaviour.on_forget.append(files.forget)
         if self.rooms is not None:
             self.memory_behaviour.on_forget.append(self.rooms.forget)
-        file_sharing = files.taking(model, is_offline=is_offline)
+        file_sharing = files.taking(model)
         # Quota outermost: what it refuses costs nothing and reaches no guardrail's model.
         layers = [*self._usage.layers, *self._layers(conduct, file_sharing)]
         self._long_answers = files.sending()
@@ -195,7 +195,7 @@ class LLMAgent(AssistantControls):
                 owner=self.jid.bare,
                 tools=services.memory_tools,
                 max_batch=services.memory_max_batch,
-                model=None if is_offline else model,
+                model=model,
             ),
             toolboxes=[*self._own_toolboxes(services, documents, retriever), *tool_agents],
             limits=limits or TurnLimits(),
@@ -284,7 +284,7 @@ class LLMAgent(AssistantControls):
         if self.status_line is not None:
             # The name of the rules, "offline", would look as if the contact were.
             self.status_line.describe = lambda: (
-                "no model" if behaviour.model.name == OFFLINE else behaviour.model.name
+                behaviour.model.name if language_model(behaviour.model) else "no model"
             )
         self._usage.attach(
             behaviour.commands,
@@ -405,6 +405,7 @@ class LLMAgent(AssistantControls):
 def provider_kind(provider: ChatModel) -> str:
     """Provider name derived from the model's class: `OpenAI` (any server with its protocol),
     `Offline`, or the name of a custom class."""
+    provider = provider.current if isinstance(provider, ReplaceableModel) else provider
     # By names: importing the model's class would import openai.
     names = [kind.__name__ for kind in type(provider).__mro__]
     name = "OpenAIModel" if "OpenAIModel" in names else names[0]

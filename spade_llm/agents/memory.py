@@ -28,6 +28,7 @@ from spade_llm.memory.remote_endpoint import ENTRY_SUBJECT
 from spade_llm.memory.transfer.passport import KEY_NODE, MAX_PASSPORT_BYTES, PassportKey
 from spade_llm.memory.transfer.passport_store import PassportStore
 from spade_llm.messaging import agent_status
+from spade_llm.providers.model import language_model
 from spade_llm.rag.loading.fetcher import Fetcher, FetchLimits
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 from spade_llm.xmpp.connection.settings import tls_context
@@ -82,8 +83,7 @@ class MemoryAgent(XmppAgent):
         self._storage = "PostgreSQL" if is_in_server else "SQLite"
         self._embeddings = embedder.name if embedder else "none (keywords only)"
         self._learns = learns
-        by = f"with {learning_model.name}" if learning_model else "by rules"
-        self._learning = by if learns else "off"
+        self._learning_model = learning_model
         self._learner = Learner(
             self._backend.learning(), self._backend, model=learning_model, reflection=reflection
         )
@@ -158,7 +158,9 @@ class MemoryAgent(XmppAgent):
             return await asyncio.to_thread(file.path.read_bytes)
 
     async def _summary(self) -> str:
+        model = language_model(self._learning_model)
+        learning = (f"with {model.name}" if model else "by rules") if self._learns else "off"
         return (
             f"{self._storage}, search by words and embeddings {self._embeddings}, learning"
-            f" {self._learning}"
+            f" {learning}"
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.messaging import agent_status
+from spade_llm.providers.model import language_model
 from spade_llm.rag import DocumentLibrary
 from spade_llm.rag.loading.fetcher import FetchedDocuments, Fetcher, FetchLimits
 from spade_llm.rag.loading.loader import MAX_BINARY_BYTES
@@ -38,7 +39,8 @@ class RagOptions:
     """`HOST:PORT` of what documents are fetched from; empty: our own server's uploads."""
     max_upload_bytes: int = MAX_BINARY_BYTES
     model: ChatModel | None = None
-    """Model that writes answers, closed by its creator. None: the best passages are the answer."""
+    """Model that writes answers, closed by its creator. None, or rules: the best passages are the
+    answer."""
 
 
 class RAGAgent(XmppAgent):
@@ -71,7 +73,7 @@ class RAGAgent(XmppAgent):
         self._storage = chroma
         if server is not None:
             self._storage = f"PostgreSQL, {chroma}" if rag.chroma_url else "PostgreSQL"
-        self._answers = f"with {rag.model.name}" if rag.model else "by passages"
+        self._model = rag.model
         self._upload_hosts = frozenset(rag.upload_hosts)
         self._fetched = FetchedDocuments(
             Fetcher(
@@ -105,4 +107,6 @@ class RAGAgent(XmppAgent):
         return await allowed_upload_hosts(self)
 
     async def _summary(self) -> str:
-        return f"{self._storage}, embeddings {self._embeddings}, answers {self._answers}"
+        model = language_model(self._model)
+        answers = f"with {model.name}" if model else "by passages"
+        return f"{self._storage}, embeddings {self._embeddings}, answers {answers}"

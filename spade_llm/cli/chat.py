@@ -17,7 +17,7 @@ from spade_llm.cli.context import assistant_jid, find_context, login, person_jid
 from spade_llm.cli.signals import STDIN, run_until_stopped
 from spade_llm.cli.terminal import sanitize_line, sanitize_text, show, style
 from spade_llm.core.errors import RequestTimeout, SpadeLLMError
-from spade_llm.providers.offline.provider import OFFLINE
+from spade_llm.providers.model import OFFLINE
 
 if TYPE_CHECKING:
     import argparse

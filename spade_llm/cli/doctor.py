@@ -32,8 +32,8 @@ from spade_llm.cli.factory.model_choice import (
     build_model,
     choose_fallback,
     choose_model,
-    read_model_record,
 )
+from spade_llm.cli.factory.model_record import explain_refusal, read_model_record
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.terminal import sanitize_line, show, style
 from spade_llm.core.errors import ConfigurationError, ModelError, RequestError
@@ -82,8 +82,11 @@ def check_running_models(data: Path) -> list[Check]:
             continue
         what = f"{home.name}: {record.description}"
         if record.fault is not None:
-            mend = f"{REMEDIES[record.fault.cause]}; then restart the assistant"
+            mend = REMEDIES[record.fault.cause]
             checks.append(Check("model", CheckState.FAILED, f"{what}: {record.fault}", mend))
+        elif record.refused is not None:
+            text, mend = explain_refusal(record, record.refused)
+            checks.append(Check("model", CheckState.FAILED, f"{home.name} {text}", mend))
         elif record.is_offline:
             checks.append(Check("model", CheckState.MISSING, what, CONNECT_COMMAND))
         else:

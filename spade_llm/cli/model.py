@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import getpass
 import sys
+import time
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -24,7 +26,6 @@ from spade_llm.cli.factory.model_choice import (
     URLS,
     build_model,
     choose_model,
-    read_model_record,
 )
 from spade_llm.cli.factory.model_file import (
     MODEL_FILE,
@@ -33,6 +34,8 @@ from spade_llm.cli.factory.model_file import (
     key_path,
     write_provider,
 )
+from spade_llm.cli.factory.model_record import explain_refusal, read_model_record
+from spade_llm.cli.health import with_replicas
 from spade_llm.cli.terminal import note, sanitize_line, show
 from spade_llm.core.concurrency import run_event_loop
 from spade_llm.core.errors import ConfigurationError, ModelError, ModelFailure, RateLimited
@@ -46,10 +49,15 @@ if TYPE_CHECKING:
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.cli.factory.model_choice import ModelChoice
+    from spade_llm.cli.factory.model_record import ModelRecord
     from spade_llm.providers.openai.probe import ModelProbe
 
 TEST_TIMEOUT_S = 60.0
 """Deadline of the test call in seconds: a local server may have to load the model first."""
+TAKEOVER_TIMEOUT_S = 10.0
+"""Deadline in seconds for a running assistant to use the model that was set: it reads its settings
+every 2 s, and tests the model, which the test of this command has loaded."""
+TAKEOVER_POLL_S = 0.1
 COMPATIBLE = "openai_compatible"
 WITHOUT_NAME = ("auto", "offline")
 """Kinds that have no name of a model."""
@@ -97,20 +105,50 @@ def main(options: argparse.Namespace) -> int:
     target = _find_target(options, data)
     report = run_event_loop(_test(target.assistant, data))
     _show_report(report, options)
-    _note_running_model(report.choice, target.assistant, options)
+    for home, record in _running(target.assistant, data).items():
+        if record.refused is not None:
+            text, remedy = explain_refusal(record, record.refused)
+            note(options, f"running     {_label(home, data)} {text}\n{'':12}→ {remedy}")
+        elif record.description != report.choice.description:
+            note(options, f"running     {_label(home, data)} uses {record.short_description}")
     return 0 if report.probe else 1
 
 
-def _note_running_model(
-    choice: ModelChoice, assistant: DeploymentSpec, options: argparse.Namespace
-) -> None:
-    """Say so if the assistant that runs on this data uses another model."""
+def _running(assistant: DeploymentSpec, data: Path) -> dict[Path, ModelRecord]:
+    """Records of the processes of this assistant that run on this data, by their folders."""
     name = assistant.settings.jid.partition("@")[0]
-    for home in agent_directories(data_directory(options)):
-        record = read_model_record(home) if is_named(home.name, name) else None
-        if record is not None and record.description != choice.description:
-            note(options, f"running     {home.name}: {record.description}")
-            note(options, "restart     `spade-llm up` uses the model above from its next start on")
+    homes = [home for home in agent_directories(data) if is_named(home.name, name)]
+    records = {home: read_model_record(home) for home in with_replicas(homes)}
+    return {home: record for home, record in records.items() if record is not None}
+
+
+def _label(home: Path, data: Path) -> str:
+    """Agent, and the number of its replica."""
+    return str(home.relative_to(data / "agents"))
+
+
+def _note_takeover(
+    report: _Report, assistant: DeploymentSpec, data: Path, options: argparse.Namespace
+) -> None:
+    """Wait until the running assistant has read the settings, and say which model it uses."""
+    until = time.monotonic() + TAKEOVER_TIMEOUT_S
+    for home in _running(assistant, data):
+        record = read_model_record(home)
+        while record and record.settings_read_at < report.set_at and time.monotonic() < until:
+            time.sleep(TAKEOVER_POLL_S)
+            record = read_model_record(home)
+        if record is None:
+            continue  # It has ended meanwhile.
+        if record.settings_read_at < report.set_at:
+            text = f"still uses {record.short_description}; if this stays, restart it"
+        elif record.refused is not None:
+            text, remedy = explain_refusal(record, record.refused)
+            text += f"\n{'':12}→ {remedy}"
+        elif record.description == report.choice.description:
+            text = "uses it now, without a restart"
+        else:
+            text = f"uses {record.short_description}, by its own agent.toml: name it with --agents"
+        note(options, f"running     {_label(home, data)} {text}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +224,7 @@ def _set(options: argparse.Namespace) -> int:
         key = {"api_key_file": str(_ask_key(wanted, data))}
         report = _write_and_test(wanted, key, target, options, data)
     _show_report(report, options, target.files)
-    _note_running_model(report.choice, target.assistant, options)
+    _note_takeover(report, target.assistant, data, options)
     return 0 if report.probe or wanted.kind == "offline" else 1
 
 
@@ -289,13 +327,14 @@ def _write_and_test(
     options: argparse.Namespace,
     data: Path,
 ) -> _Report:
+    set_at = datetime.now(UTC)
     for path in target.files:
         write_provider(path, wanted.table(_relative(key, path)))
     if wanted.kind == "ollama" and _may_ask(options):
         ollama.offer_pull(wanted.url.removesuffix("/v1"), wanted.name)
-    # Read again: what is tested is what the next start will read.
+    # Read again: what is tested is what an agent will read.
     spec = read_spec(target.assistant.path, domain=target.assistant.domain)
-    return run_event_loop(_test(spec, data))
+    return replace(run_event_loop(_test(spec, data)), set_at=set_at)
 
 
 def _relative(key: dict[str, str], path: Path) -> dict[str, str]:
@@ -313,6 +352,8 @@ class _Report:
     choice: ModelChoice
     probe: ModelProbe | None = None
     error: ModelError | None = None
+    set_at: datetime = datetime.min.replace(tzinfo=UTC)
+    """Time just before the settings were written."""
 
 
 async def _test(spec: DeploymentSpec, data: Path) -> _Report:

@@ -23,8 +23,8 @@ from spade_llm.cli.factory.model_choice import (
     choose_fallback,
     choose_learning_model,
     choose_model,
-    read_model_record,
 )
+from spade_llm.cli.factory.model_record import explain_refusal, read_model_record
 from spade_llm.cli.installed_packages import (
     require_agent_extras,
     warn_of_package_conflicts,
@@ -43,11 +43,12 @@ from spade_llm.xmpp.servers.data_directory import RunRecord, remove_run_record
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Coroutine, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 
     from spade_llm.agents import ChatAgent
     from spade_llm.cli.context import CliContext
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
+    from spade_llm.cli.factory.model_record import ModelRecord
     from spade_llm.cli.supervisor import Supervisor
 
 T = TypeVar("T")
@@ -171,7 +172,7 @@ async def _serve_agents(
             say(line)
         say(f"ready       {f'write to {assistant}; ' if assistant else ''}Ctrl-C stops everything")
         freeze_gc()
-        async with _reporting_model_faults(specs, cli_context):
+        async with _reporting_models(specs, cli_context):
             if is_terminal() and not options.no_chat:
                 if assistant is None:
                     raise ConfigurationError(
@@ -183,10 +184,10 @@ async def _serve_agents(
 
 
 @asynccontextmanager
-async def _reporting_model_faults(
+async def _reporting_models(
     specs: Sequence[DeploymentSpec], cli_context: CliContext
 ) -> AsyncIterator[None]:
-    telling = asyncio.create_task(_report_model_faults(specs, cli_context))
+    telling = asyncio.create_task(_report_models(specs, cli_context))
     try:
         yield
     finally:
@@ -194,21 +195,35 @@ async def _reporting_model_faults(
         await asyncio.wait((telling,))
 
 
-async def _report_model_faults(specs: Sequence[DeploymentSpec], cli_context: CliContext) -> None:
-    """Print a line when the model of an assistant, in any process, fails or answers again."""
+async def _report_models(specs: Sequence[DeploymentSpec], cli_context: CliContext) -> None:
+    """Print a line when the model of an assistant, in any process, is replaced, fails or answers
+    again."""
     homes = {one.jid: cli_context.data / "agents" / one.jid for one in specs}
-    told: dict[str, str] = {}
+    told: dict[str, ModelRecord] = {}
     while True:
         for jid, home in homes.items():
-            if (record := read_model_record(home)) is None:
-                continue
-            text = record.fault.text if record.fault else ""
-            if text != told.get(jid, ""):
-                say(f"model       {jid}: {sanitize_line(text) or 'answers again'}")
-                if record.fault:
-                    say(f"{'':12}→ {REMEDIES[record.fault.cause]}")
-                told[jid] = text
+            if (record := read_model_record(home)) is not None:
+                for line in _model_news(record, told.get(jid)):
+                    say(f"model       {jid}: {line}" if line[0] != " " else line)
+                told[jid] = record
         await asyncio.sleep(MODEL_POLL_INTERVAL_S)
+
+
+def _model_news(record: ModelRecord, before: ModelRecord | None) -> Iterator[str]:
+    """Lines on what has changed; those that continue one are indented."""
+    is_read_again = before is not None and record.settings_read_at != before.settings_read_at
+    if before is not None and record.description != before.description:
+        yield f"now {record.description}"
+        before = None
+    if is_read_again and record.refused is not None:
+        text, remedy = explain_refusal(record, record.refused)
+        yield text
+        yield f"{'':12}→ {remedy}"
+    fault = record.fault.text if record.fault else ""
+    if fault != (before.fault.text if before and before.fault else ""):
+        yield sanitize_line(fault) or "answers again"
+        if record.fault:
+            yield f"{'':12}→ {REMEDIES[record.fault.cause]}"
 
 
 async def _all_answer(

@@ -16,6 +16,8 @@ MAX_NAME_CHARS = 64
 _UNSAFE_CHAR = re.compile(r"[^a-zA-Z0-9_-]")
 
 MAX_CALL_ID_CHARS = 64
+OFFLINE = "offline"
+"""Name of the model of rules (providers/offline)."""
 
 
 class FunctionCall(TypedDict):
@@ -205,6 +207,12 @@ class ChatModel(Protocol):
     ) -> AsyncIterator[TextDelta | Completion]:
         """TextDeltas in order, then exactly one Completion that repeats the whole text."""
         ...
+
+
+def language_model(model: ChatModel | None) -> ChatModel | None:
+    """The model, or None if it is rules that stand in for one. To be asked at each use: a model may
+    be replaced (providers/replaceable.py)."""
+    return None if model is None or model.name == OFFLINE else model
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from spade_llm.core.errors import InvalidArguments, Unauthorised
 from spade_llm.messaging.body import truncated_to_message
+from spade_llm.providers.model import language_model
 from spade_llm.rag.cited_answers import Answerer, SourcedAnswer
 from spade_llm.rag.contract import (
     DEFAULT_NAMESPACE,
@@ -102,7 +103,8 @@ class RagEndpoint:
     is not here is served by the library. Long answers are truncated to one message.
 
     `only`: names of the namespaces that accept documents; empty: any. `model`: writes
-    answers; None: the best passages are the answer. `fetched`: downloads URLs; None: not supported.
+    answers; None, or rules: the best passages are the answer. `fetched`: downloads URLs; None: not
+    supported.
     """
 
     def __init__(
@@ -149,10 +151,11 @@ class RagEndpoint:
     async def answer(
         self, question: str, k: int = 5, options: RetrievalOptions = _NO_OPTIONS
     ) -> SourcedAnswerResponse:
-        if self._model is not None:
+        model = language_model(self._model)
+        if model is not None:
             # A model may take a minute; this tells the asker that the request has been taken.
             await self._request.agree()
-        answer = await Answerer(self._library, self._model).answer(question, k=k, options=options)
+        answer = await Answerer(self._library, model).answer(question, k=k, options=options)
         return truncated_to_message(
             answer.citations,
             lambda some: SourcedAnswerResponse(answer=replace(answer, citations=tuple(some))),

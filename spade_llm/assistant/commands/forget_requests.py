@@ -12,6 +12,7 @@ from spade_llm.assistant.turn.recall import find_related
 from spade_llm.core.limits import LruDict
 from spade_llm.core.text import language_of
 from spade_llm.memory.contract import MemoryChange, MemoryDraft
+from spade_llm.providers.model import language_model
 from spade_llm.search.memory_query import FACT_TYPES, MemoryFilter, MemoryType, Origin
 from spade_llm.understanding.clauses import is_question
 from spade_llm.understanding.forgetting import (
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.history.conversation_cache import Conversation, ConversationCache
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
     from spade_llm.memory.contract import MemoryEntry, OwnedMemory
-    from spade_llm.providers.model import ContextMessage, ToolCallEntry
+    from spade_llm.providers.model import ChatModel, ContextMessage, ToolCallEntry
 
 UNDO_S = 60.0
 """Time in seconds for which /undo brings back what was forgotten."""
@@ -127,12 +128,12 @@ class ForgetRequests:
         memory: MemoryBehaviour,
         conversations: ConversationCache,
         *,
-        has_model: bool,
+        model: ChatModel,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`has_model`: a request that may be meant for the model or its tools (`delete my last
-        email`) is left to it. `clock`: monotonic, in seconds."""
-        self._has_model = has_model
+        """`model`: if it is a language model, a request that may be meant for it or its tools
+        (`delete my last email`) is left to it. `clock`: monotonic, in seconds."""
+        self._model = model
         self._memory = memory
         self._conversations = conversations
         self._clock = clock
@@ -164,7 +165,7 @@ class ForgetRequests:
             if answer is not None:
                 return answer
         request = read_forget_request(turn_input.text)
-        if request is None or (self._has_model and not request.is_explicit):
+        if request is None or (language_model(self._model) and not request.is_explicit):
             return None
         await self._memory.hand_over(turn_input.peer)
         conversation = self._conversations.get(

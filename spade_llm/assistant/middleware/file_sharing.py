@@ -22,6 +22,7 @@ from spade_llm.assistant.turn.turn import TurnOutcome
 from spade_llm.core.errors import ModelError, NotFound, PeerUnavailable, RequestError
 from spade_llm.core.text import language_of, replace_lone_surrogates
 from spade_llm.messaging import Encoding
+from spade_llm.providers.model import language_model
 from spade_llm.providers.quoted_context import CONTEXT_NAME, QuotedPassage, quote_context
 from spade_llm.rag.names import personal_namespace
 from spade_llm.xmpp.features.uploads import send_file, upload_host
@@ -170,7 +171,7 @@ class FileSharingMiddleware:
         model: ChatModel | None,
     ) -> None:
         """Create the middleware. `library=None`: files are declined. `model` writes summaries;
-        None: no summaries."""
+        None, or rules: no summaries."""
         self._library = library
         self._upload_host = upload_host
         self._rules = rules
@@ -196,9 +197,9 @@ class FileSharingMiddleware:
             asked = f"{texts.shared.format(file.name)}\n\n{file.text}"
             return await call_next(replace(turn_input, text=asked))
         summary = ""
-        if self._model is not None:
+        if (model := language_model(self._model)) is not None:
             summary = await summarize_document(
-                self._model, found.beginning, name=file.name, language=language
+                model, found.beginning, name=file.name, language=language
             )
         return _outcome(reading, texts.done(found, name=file.name, summary=summary))
 
@@ -308,12 +309,12 @@ class FileSharing:
         self._documents = documents
         self._rules = rules
 
-    def taking(self, model: ChatModel, *, is_offline: bool) -> FileSharingMiddleware:
+    def taking(self, model: ChatModel) -> FileSharingMiddleware:
         return FileSharingMiddleware(
             self._documents,
             upload_host=self._upload_host,
             rules=self._rules,
-            model=None if is_offline else model,
+            model=model,
         )
 
     async def forget(self, peer: str) -> None:

@@ -65,7 +65,7 @@ from spade_llm.core.errors import (
 from spade_llm.core.text import describe_seconds
 from spade_llm.messaging import Encoding
 from spade_llm.providers.model import safe_name
-from spade_llm.providers.offline.provider import OFFLINE
+from spade_llm.providers.replaceable import same_model
 from spade_llm.providers.retry import pause_listener
 from spade_llm.rag.cited_answers import citation_label
 from spade_llm.tools.combined import CombinedToolbox
@@ -158,9 +158,7 @@ class LLMBehaviour(Behaviour):
         self.memory_commands = MemoryCommands(memory, self.conversations)
         self.memory_commands.add_to(self.commands)
         LearningCommands(memory).add_to(self.commands)
-        forget_requests = ForgetRequests(
-            memory, self.conversations, has_model=model.name != OFFLINE
-        )
+        forget_requests = ForgetRequests(memory, self.conversations, model=model)
         forget_requests.add_to(self.commands)
         if memory.memory is not None:
             self.commands.add_request(forget_requests.answer)
@@ -198,7 +196,8 @@ class LLMBehaviour(Behaviour):
         )
         outcome = None
         try:
-            outcome = await call_next(turn_input)
+            with same_model():
+                outcome = await call_next(turn_input)
         finally:
             # In `finally`, since a stopped turn (CancelledError) leaves its calls, too.
             if outcome is None:

@@ -17,6 +17,7 @@ from spade_llm.memory.tools.toolset import (
     entry_tools,
     further_tools,
 )
+from spade_llm.providers.model import language_model
 from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class MemoryOffer:
     tools: MemoryToolSet = MemoryToolSet.BASE
     max_batch: int = MAX_BATCH
     model: ChatModel | None = None
-    """Model for abstractive summaries; None: only extractive ones."""
+    """Model for abstractive summaries; None, or rules: only extractive ones."""
 
 
 class OfferedMemory(LinkedMemory, RetrievableMemory, Protocol):
@@ -104,7 +105,8 @@ def _offered(
         )
     if offer.tools is not MemoryToolSet.BASE:
         yield from map(
-            _EntryToolAdapter, entry_tools(scope, max_batch=offer.max_batch, model=offer.model)
+            _EntryToolAdapter,
+            entry_tools(scope, max_batch=offer.max_batch, model=language_model(offer.model)),
         )
     if offer.tools is MemoryToolSet.ALL:
         yield _BaseTool(RetrieveMemoryTool(memory, scope.subject))

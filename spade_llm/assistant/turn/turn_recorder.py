@@ -19,6 +19,7 @@ from spade_llm.core.errors import ModelError, StorageFailed
 from spade_llm.core.text import single_line, tokens_from_chars
 from spade_llm.providers.fallback import FallbackModel, ModelHealth
 from spade_llm.providers.model import Completion, TextDelta, Usage, closing_stream
+from spade_llm.providers.replaceable import ReplaceableModel
 from spade_llm.rag.cited_answers import citation_label
 from spade_llm.search.memory_query import Origin
 
@@ -350,20 +351,29 @@ class InstrumentedModel:
         with tracing.detached_span(f"chat {self.name}", tracing.SpanKind.CLIENT) as span:
             try:
                 yield call
-                # Where a fallback answered, the model that it stands in for has failed.
-                away = self._model.error if isinstance(self._model, FallbackModel) else None
-                if away is not None:
-                    self.health.fail(away)
-                elif self.health.fault is not None:
-                    self.health.succeed()
+                self._update_health(self._primary_error())
             # Also stopped (CancelledError) or not read to its end (GeneratorExit), it costs tokens.
             except BaseException as error:
                 if isinstance(error, ModelError):
-                    self.health.fail(error)
+                    self._update_health(error)
                 call.error = _ENDED_EARLY.get(type(error)) or type(error).__name__
                 raise
             finally:
                 await call.end(span)
+
+    def _update_health(self, error: ModelError | None) -> None:
+        if isinstance(self._model, ReplaceableModel) and self._model.is_outdated:
+            return  # The health is that of the model that has replaced this one.
+        if error is not None:
+            self.health.fail(error)
+        elif self.health.fault is not None:
+            self.health.succeed()
+
+    def _primary_error(self) -> ModelError | None:
+        """Error of the preferred model, if a fallback has answered in its place."""
+        model = self._model
+        current = model.current if isinstance(model, ReplaceableModel) else model
+        return current.error if isinstance(current, FallbackModel) else None
 
 
 class _MeasuredCall:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,17 +20,18 @@ from spade_llm.cli.factory.agent_options import (
     build_identity,
     build_rooms_options,
 )
-from spade_llm.cli.factory.deployment_spec import database_of
-from spade_llm.cli.factory.guardrail_options import build_guardrails
+from spade_llm.cli.factory.deployment_spec import database_of, read_spec
+from spade_llm.cli.factory.guardrail_options import build_guardrails, rules_refused
 from spade_llm.cli.factory.model_choice import (
-    ModelRecord,
-    build_model,
+    ModelChoice,
     check_in_background,
     choose_fallback,
     choose_learning_model,
     choose_model,
-    maintain_model_record,
 )
+from spade_llm.cli.factory.model_file import MODEL_FILE
+from spade_llm.cli.factory.model_follower import followed_model
+from spade_llm.cli.factory.model_record import ModelDescription, ModelRecord, maintain_model_record
 from spade_llm.cli.health import (
     HEARTBEAT_INTERVAL_S,
     published_http_record,
@@ -42,7 +44,7 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.settings import read_environment, read_password, read_prompt
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from spade_llm.agents import AgentOptions, XmppAgent
     from spade_llm.assistant.config import AssistantConfig
@@ -50,12 +52,11 @@ if TYPE_CHECKING:
     from spade_llm.cli.context import CliContext
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.cli.factory.embeddings import EmbedderPool
-    from spade_llm.cli.factory.model_choice import ModelChoice
+    from spade_llm.cli.factory.model_follower import Choices, ModelChange, ModelFollower
     from spade_llm.cli.sockets import Listener
     from spade_llm.core.settings import TermsTable
     from spade_llm.memory.learning.learner import ReflectionLimits
-    from spade_llm.providers import ChatModel, OfflineProvider
-    from spade_llm.providers.openai.model import OpenAIModel
+    from spade_llm.providers import ChatModel
     from spade_llm.tools import Tool
     from spade_llm.tools.toolbox import Terms
 
@@ -161,17 +162,11 @@ async def _assistant(
     from spade_llm.assistant.config import TurnLimits
     from spade_llm.assistant.turn.memory_toolbox import MemoryToolSet
     from spade_llm.cli.factory.context_strategy import choose_context
-    from spade_llm.providers import FallbackModel, OfflineProvider
 
-    settings = spec.settings
+    settings, began = spec.settings, datetime.now(UTC)
     prompt = read_prompt(spec.path, settings)
-    choice = await choose_model(spec, factory.place.data)
-    first = _open_model(choice, stack)
-    model: ChatModel = first
-    fallback, fallback_table = await choose_fallback(spec, factory.place.data), settings.fallback
-    if fallback is not None and fallback_table is not None:
-        spare = _open_model(fallback, stack)
-        model = FallbackModel(first, spare, patience_s=fallback_table.after_s)
+    follower = await _follow(spec, factory, stack, _assistant_models)
+    model = follower.model
     wanted, limits = settings.services, settings.limits
     agent = LLMAgent(
         spec.jid,
@@ -202,12 +197,29 @@ async def _assistant(
         embedder=await factory.embedders.get(spec) if settings.context.vectors else None,
         options=_options(spec, factory),
     )
-    home, health = factory.home(spec), agent.model_health
-    record = ModelRecord(description=choice.description, is_offline=choice.kind == "offline")
-    stack.enter_context(maintain_model_record(home, record, health))
-    if not isinstance(first, OfflineProvider):
-        await stack.enter_async_context(check_in_background(first, health))
+    home, health, opened = factory.home(spec), agent.model_health, follower.opened
+    record = ModelRecord(settings_read_at=began, **_described(opened.choices[0]))
+    file = stack.enter_context(maintain_model_record(home, record, health))
+    checking = await stack.enter_async_context(check_in_background(opened.first, health))
+
+    async def changed(change: ModelChange) -> None:
+        if change.is_replaced:
+            checking.cancel()
+            health.succeed()
+        described = _described(change.choice)
+        file.update(refused=change.refused, settings_read_at=change.read_at, **described)
+        if change.is_replaced:
+            # Its token counter and its summaries are those of a model.
+            context = await choose_context(spec, model, factory.embedders)
+            agent.llm_behaviour.strategy = context
+
+    follower.on_change.append(changed)
+    await stack.enter_async_context(follower.following())
     return agent
+
+
+def _described(choice: ModelChoice) -> ModelDescription:
+    return {"description": choice.description, "is_offline": choice.kind == "offline"}
 
 
 async def _assistant_config(
@@ -252,10 +264,35 @@ def _experts(spec: DeploymentSpec) -> tuple[Expert, ...]:
     )
 
 
-def _open_model(choice: ModelChoice, stack: AsyncExitStack) -> OpenAIModel | OfflineProvider:
-    model = build_model(choice)
-    stack.push_async_callback(model.aclose)
-    return model
+async def _follow(
+    spec: DeploymentSpec,
+    factory: AgentFactory,
+    stack: AsyncExitStack,
+    choose: Callable[[DeploymentSpec, Path], Awaitable[Choices]],
+) -> ModelFollower:
+    """Open the model that `choose` takes from the agent's file and from DATA/model.toml."""
+    data = factory.place.data
+
+    async def read_and_choose() -> Choices:
+        return await choose(read_spec(spec.path, domain=spec.domain), data)
+
+    refused = rules_refused(spec.settings) if spec.settings.kind == "assistant" else ""
+    files = [spec.path, data / MODEL_FILE]
+    follower = followed_model(read_and_choose, files, rules_refused=refused)
+    return await stack.enter_async_context(follower)
+
+
+async def _assistant_models(spec: DeploymentSpec, data: Path) -> Choices:
+    first, fallback = await choose_model(spec, data), await choose_fallback(spec, data)
+    return (first, fallback) if fallback else (first,)
+
+
+async def _rag_model(spec: DeploymentSpec, data: Path) -> Choices:
+    return (await choose_model(spec, data),)
+
+
+async def _learning_model(spec: DeploymentSpec, data: Path) -> Choices:
+    return (await choose_learning_model(spec, data) or ModelChoice(kind="offline"),)
 
 
 async def _memory(
@@ -263,14 +300,18 @@ async def _memory(
 ) -> XmppAgent:
     from spade_llm.agents.memory import MemoryAgent
 
-    choice = await choose_learning_model(spec, factory.place.data)
+    learning, model = spec.settings.learning, None
+    if learning.enabled and learning.provider is not None:
+        follower = await _follow(spec, factory, stack, _learning_model)
+        await stack.enter_async_context(follower.following())
+        model = follower.model
     return MemoryAgent(
         spec.jid,
         password,
         embedder=await factory.embedders.get(spec),
-        learns=spec.settings.learning.enabled,
-        learning_model=_open_model(choice, stack) if choice else None,
-        reflection=_reflection_limits(spec) if choice else None,
+        learns=learning.enabled,
+        learning_model=model,
+        reflection=_reflection_limits(spec),
         uses_file=spec.settings.storage.memories == "files",
         options=_options(spec, factory),
     )
@@ -293,7 +334,8 @@ async def _rag(
     from spade_llm.agents.rag import RAGAgent, RagOptions
 
     data, settings = factory.place.data, spec.settings
-    choice = await choose_model(spec, data)
+    follower = await _follow(spec, factory, stack, _rag_model)
+    await stack.enter_async_context(follower.following())
     return RAGAgent(
         spec.jid,
         password,
@@ -306,7 +348,7 @@ async def _rag(
             uses_files=settings.storage.documents == "files",
             upload_hosts=tuple(settings.upload.hosts),
             max_upload_bytes=settings.upload.max_mb * 1_000_000,
-            model=None if choice.kind == "offline" else _open_model(choice, stack),
+            model=follower.model,
         ),
     )
 

@@ -20,7 +20,7 @@ from spade_llm.context import (
     counter_for,
 )
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.providers.offline.provider import OfflineProvider
+from spade_llm.providers.model import language_model
 
 if TYPE_CHECKING:
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
@@ -49,7 +49,7 @@ async def choose_context(
 ) -> ContextManagement:
     """Raises ConfigurationError if a file that the table names is missing."""
     table = spec.settings.context
-    by_model = table.summary_by == "model" and not isinstance(model, OfflineProvider)
+    by_model = table.summary_by == "model" and language_model(model) is not None
     is_counting = bool(TOKEN_COUNTING_STRATEGIES & set(table.strategy))
     parts = StrategyParts(
         # Off the event loop: a tokenizer takes half a second to load.

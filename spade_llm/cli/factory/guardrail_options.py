@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.factory.model_choice import build_model, configured_choice
+from spade_llm.cli.factory.model_choice import configured_choice
+from spade_llm.cli.factory.model_file import MODEL_FILE
+from spade_llm.cli.factory.model_follower import followed_model
 from spade_llm.core.errors import ConfigurationError
+from spade_llm.providers.model import language_model
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
     from pathlib import Path
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
-    from spade_llm.core.settings import GuardrailTable
+    from spade_llm.cli.factory.model_follower import Choices
+    from spade_llm.core.settings import AgentSettings, GuardrailTable, ProviderTable
     from spade_llm.guardrails import Guardrail
     from spade_llm.providers import ChatModel
+
+WITHOUT_MODEL = (
+    'kind = "model" needs a language model, but only rules are available: configure one in'
+    " [provider] or in this guardrail's provider"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,17 +48,27 @@ async def build_guardrails(
     for number, table in enumerate(spec.settings.guardrails):
         judge, key = model, f"guardrails.{number}"
         if table.provider is not None:
-            choice = await configured_choice(
-                table.provider, spec.path, key=f"{key}.provider", data=data
+            choose = partial(_judge_choices, table.provider, spec.path, f"{key}.provider", data)
+            follower = await stack.enter_async_context(
+                followed_model(choose, [data / MODEL_FILE], rules_refused=WITHOUT_MODEL)
             )
-            own = build_model(choice)
-            stack.push_async_callback(own.aclose)
-            judge = own
+            await stack.enter_async_context(follower.following())
+            judge = follower.model
         built.append((table, _guardrail(table, spec.path, key, judge)))
     return Guardrails(
         input=tuple(guardrail for table, guardrail in built if table.on != "output"),
         output=tuple(guardrail for table, guardrail in built if table.on != "input"),
     )
+
+
+def rules_refused(settings: AgentSettings) -> str:
+    """Reason that rules cannot replace the assistant's model; empty: they can."""
+    asks_model = any(one.kind == "model" and one.provider is None for one in settings.guardrails)
+    return f"guardrails: {WITHOUT_MODEL}" if asks_model else ""
+
+
+async def _judge_choices(table: ProviderTable, path: Path, key: str, data: Path) -> Choices:
+    return (await configured_choice(table, path, key=key, data=data),)
 
 
 def _guardrail(table: GuardrailTable, path: Path, key: str, judge: ChatModel) -> Guardrail:
@@ -97,13 +117,9 @@ def _judge(table: GuardrailTable, name: str, model: ChatModel) -> Guardrail:
     text."""
     from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
     from spade_llm.guardrails import LLMGuardrail
-    from spade_llm.providers import OfflineProvider
 
-    if isinstance(model, OfflineProvider):
-        raise ConfigurationError(
-            'kind = "model" needs a language model, but only rules are available: configure one in'
-            " [provider] or in this guardrail's provider"
-        )
+    if language_model(model) is None:
+        raise ConfigurationError(WITHOUT_MODEL)
     guardrail = LLMGuardrail(
         name, InstrumentedModel(model), table.rules, blocked_message=table.message
     )

@@ -1,20 +1,16 @@
-"""Language model of an agent: configured, local Ollama or offline; model.json."""
+"""Language model of an agent: configured, local Ollama or offline."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from spade_llm.cli.factory.model_file import MODEL_FILE
 from spade_llm.cli.ollama import list_models, ollama_url
-from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ConfigurationError, ModelError, ModelFailure
 from spade_llm.core.settings import (
     Environment,
@@ -25,12 +21,11 @@ from spade_llm.core.settings import (
     read_secret,
     variable,
 )
-from spade_llm.providers.fallback import ModelFault
 from spade_llm.providers.openai.request_body import TOKEN_LIMIT_FIELD
 from spade_llm.providers.retry import ModelLimits
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
@@ -69,7 +64,6 @@ REMEDIES = {
 }
 """Remedies of a model's failure, each in one line."""
 
-MODEL_RECORD_FILE = "model.json"
 MODEL_CHECK_TIMEOUT_S = 60.0
 """Timeout in seconds of the test call at start-up: a local server may load the model first."""
 
@@ -171,59 +165,27 @@ def build_model(choice: ModelChoice) -> OpenAIModel | OfflineProvider:
     return _openai_model(choice)
 
 
-class ModelRecord(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    description: str
-    """Name and address of the model, or the reason that there is none."""
-    is_offline: bool = False
-    fault: ModelFault | None = None
-
-    def write(self, home: Path) -> None:
-        """Write the record atomically. A disk error is logged, and the assistant continues."""
-        temporary_path = home / f"{MODEL_RECORD_FILE}.new"
-        try:
-            temporary_path.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
-            os.replace(temporary_path, home / MODEL_RECORD_FILE)
-        except OSError as error:
-            logger.warning("%s cannot be written: %s", home / MODEL_RECORD_FILE, error)
-
-
-@contextmanager
-def maintain_model_record(home: Path, record: ModelRecord, health: ModelHealth) -> Iterator[None]:
-    """Keep the record up to date for the block."""
-    record.write(home)
-    health.on_change.append(
-        lambda fault: record.model_copy(update={"fault": fault}).write(home),
-    )
-    try:
-        yield
-    finally:
-        (home / MODEL_RECORD_FILE).unlink(missing_ok=True)
-
-
-def read_model_record(home: Path) -> ModelRecord | None:
-    """Read the record; None if the agent does not run now, or has no model of its own."""
-    # A killed agent leaves its record behind, but its lock ends with the process.
-    if not is_locked(home):
-        return None
-    try:
-        return ModelRecord.model_validate_json(
-            (home / MODEL_RECORD_FILE).read_text(encoding="utf-8")
-        )
-    except (OSError, ValidationError):
-        return None
-
-
 @asynccontextmanager
-async def check_in_background(model: OpenAIModel, health: ModelHealth) -> AsyncIterator[None]:
-    """Check the model's server concurrently: a wrong key shows before the first question."""
-    checking = asyncio.create_task(_check_model(model, health))
+async def check_in_background(
+    model: OpenAIModel | OfflineProvider, health: ModelHealth
+) -> AsyncIterator[asyncio.Task[None]]:
+    """Check the model's server concurrently: a wrong key shows before the first question. The task
+    may be cancelled, when another model has replaced this one."""
+    checking = asyncio.create_task(_check_in_background(model, health))
     try:
-        yield
+        yield checking
     finally:
         checking.cancel()
         await asyncio.wait((checking,))
+
+
+async def check_model(model: OpenAIModel | OfflineProvider) -> None:
+    """Test the model by one short call. Raises ModelError."""
+    from spade_llm.providers import OfflineProvider
+
+    if not isinstance(model, OfflineProvider):
+        await model.check(within_s=MODEL_CHECK_TIMEOUT_S)
+        logger.info("model %s answers", model.name)
 
 
 def _openai_model(choice: ModelChoice) -> OpenAIModel:
@@ -306,10 +268,9 @@ def _read_key(table: ProviderTable, environment: Environment, path: Path, key: s
     return environment.openai_api_key
 
 
-async def _check_model(model: OpenAIModel, health: ModelHealth) -> None:
+async def _check_in_background(model: OpenAIModel | OfflineProvider, health: ModelHealth) -> None:
     try:
-        await model.check(within_s=MODEL_CHECK_TIMEOUT_S)
-        logger.info("model %s answers", model.name)
+        await check_model(model)
     except ModelError as error:
         logger.warning("model %s: %s", model.name, error)
         health.fail(error)

@@ -26,6 +26,7 @@ from spade_llm.memory.learning.pattern_model import find_patterns_with_model
 from spade_llm.memory.learning.pattern_rules import find_patterns, group_talk_sessions
 from spade_llm.memory.learning.repeated_facts import without_known
 from spade_llm.memory.learning.rule_extractor import RuleExtractor
+from spade_llm.providers.model import language_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,9 +84,9 @@ class ReflectionLimits:
 class Learner:
     """Background task that learns memories from conversations; use it with `async with`.
 
-    `model=None`: rules only. If the model is unavailable, the episode is retried later. If its
-    answers cannot be used, the rules are applied instead, and this is logged. `reflection`: limits
-    of the reflection with the model; None: there is none, and no query for it.
+    `model=None`, or one of rules: rules only. If the model is unavailable, the episode is retried
+    later. If its answers cannot be used, the rules are applied instead, and this is logged.
+    `reflection`: limits of the reflection with the model; None: there is none, and no query for it.
     """
 
     def __init__(
@@ -101,9 +102,8 @@ class Learner:
         self._store = store
         self._backend = backend
         self._model = model
-        self._reflection = reflection if model else None
+        self._reflection = reflection
         self._rules = RuleExtractor()
-        self._extractor: Extractor = ModelExtractor(model) if model else self._rules
         self._schedule = schedule or LearningSchedule()
         self._clock = clock
         self._woken = asyncio.Event()
@@ -234,8 +234,8 @@ class Learner:
 
     async def _reflect(self) -> int:
         """Reflect on the memories of one person; returns how many people that were."""
-        limits = self._reflection
-        if self._model is None or limits is None or self._clock() < self._retry_at:
+        limits, model = self._reflection, language_model(self._model)
+        if model is None or limits is None or self._clock() < self._retry_at:
             return 0
         material = await self._store.next_reflection(runs_per_day=limits.runs_per_day)
         if material is None:
@@ -244,7 +244,7 @@ class Learner:
         from spade_llm.memory.learning.reflection_model import reflect
 
         try:
-            changes = await reflect(self._model, material, limits)
+            changes = await reflect(model, material, limits)
         except (InvalidModelOutput, ContextTooLong) as error:
             # Tomorrow again: the run is counted.
             logger.warning("unusable model answer, no reflection for %s: %s", material.owner, error)
@@ -264,9 +264,9 @@ class Learner:
     async def _patterns(
         self, person: ConsentingPerson, sessions: Sequence[TalkSession]
     ) -> dict[str, MemoryDraft]:
-        if self._model is not None:
+        if (model := language_model(self._model)) is not None:
             try:
-                return await find_patterns_with_model(self._model, sessions)
+                return await find_patterns_with_model(model, sessions)
             except (InvalidModelOutput, ContextTooLong) as error:
                 logger.warning(
                     "unusable model answer, finding patterns of %s by rules: %s",
@@ -317,8 +317,10 @@ class Learner:
         return EpisodeReading(episode=episode, messages=new_messages)
 
     async def _extract(self, reading: EpisodeReading, memory: OwnedMemory) -> ExtractedFacts:
+        model = language_model(self._model)
+        extractor: Extractor = ModelExtractor(model) if model else self._rules
         try:
-            return await self._extractor.extract(reading, memory)
+            return await extractor.extract(reading, memory)
         except (InvalidModelOutput, ContextTooLong) as error:
             logger.warning(
                 "unusable model answer, extracting facts of episode %s by rules: %s",

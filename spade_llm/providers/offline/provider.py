@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import key_words
 from spade_llm.providers.model import (
+    OFFLINE,
     Completion,
     NonStreamingModel,
     Sampling,
@@ -178,7 +179,6 @@ SPANISH = Phrases(
 PHRASES = {"en": ENGLISH, "es": SPANISH}
 
 
-OFFLINE = "offline"
 """Name of the provider, also behind wrappers that count or trace."""
 _IS_EMPTY = re.compile(r"No .*memor|Found 0|My \w+ memories \(0 ")
 """Pattern of an empty result of the memory tools."""

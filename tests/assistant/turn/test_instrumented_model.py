@@ -20,6 +20,7 @@ from spade_llm.assistant.turn.turn_recorder import (
 from spade_llm.core.errors import ModelUnavailable
 from spade_llm.providers import Completion, FallbackModel, ScriptedProvider, TextDelta
 from spade_llm.providers.model import ToolCall, ToolSpec, Usage
+from spade_llm.providers.replaceable import ReplaceableModel, same_model
 from tests.integration.gated_model import GatedModel
 
 if TYPE_CHECKING:
@@ -138,3 +139,20 @@ async def test_model_calls_outside_of_a_turn_are_not_charged() -> None:
     answer = await InstrumentedModel(ScriptedProvider(["hi"])).complete(QUESTION)
 
     assert answer.text == "hi"
+
+
+async def test_a_late_failure_of_the_old_model_is_no_fault_of_the_new_one() -> None:
+    old = ScriptedProvider(["ok", ModelUnavailable("It is away.")])
+    replaceable = ReplaceableModel(old)
+    model = InstrumentedModel(replaceable)
+    with same_model():
+        await model.complete([])
+        replaceable.replace(ScriptedProvider([ModelUnavailable("So is this one.")]))
+        with pytest.raises(ModelUnavailable, match="It is away"):
+            await model.complete([])
+    fault_of_old = model.health.fault
+    with pytest.raises(ModelUnavailable, match="So is this"):
+        await model.complete([])
+
+    assert fault_of_old is None
+    assert model.health.fault is not None
