@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.agents.bound_tools import bind_tools
+from spade_llm.assistant.tool_discovery import bind_tools
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.tools.local import LocalToolbox
 from spade_llm.xmpp.agent import XmppAgent

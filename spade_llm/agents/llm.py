@@ -13,7 +13,6 @@ from spade_llm.agents.assistant_keywords import (
     config_from_keywords,
     memory_from_keywords,
 )
-from spade_llm.agents.bound_tools import bind_tools
 from spade_llm.agents.constructor_arguments import default_connection, warn_about_verify_security
 from spade_llm.assistant.chat.service import ChatService
 from spade_llm.assistant.commands.adhoc_menus import offer_assistant_menu
@@ -36,7 +35,7 @@ from spade_llm.assistant.middleware.quota import QuotaGroups
 from spade_llm.assistant.middleware.routing import routing_middleware
 from spade_llm.assistant.middleware.usage_ledger import USAGE_TABLES, UsageTracking
 from spade_llm.assistant.presentation.reply_presenter import ReplyPresenter
-from spade_llm.assistant.tool_discovery import ToolAgentDiscovery
+from spade_llm.assistant.tool_discovery import ToolAgentDiscovery, bind_tools
 from spade_llm.assistant.turn.document_tools import TrustedDocumentRetriever, documents_toolbox
 from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
 from spade_llm.assistant.turn.memory_toolbox import MemoryOffer, MemoryToolSet

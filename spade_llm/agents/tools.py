@@ -7,9 +7,8 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from spade_llm.agents.bound_tools import bind_tools
 from spade_llm.assistant.delegation.expert_questions import expert_questions_of, expert_tools
-from spade_llm.assistant.tool_discovery import ToolChangeBehaviour
+from spade_llm.assistant.tool_discovery import ToolChangeBehaviour, bind_tools
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
 from spade_llm.messaging import agent_status

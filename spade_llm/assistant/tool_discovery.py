@@ -1,11 +1,11 @@
-"""Tool agent discovery by presence, and announcement of changed tools."""
+"""Tool agents: discovery by presence, announcement of changed tools; tools bound to an agent."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from spade_llm.core.errors import RequestError
 from spade_llm.messaging import bare
@@ -14,11 +14,14 @@ from spade_llm.xmpp.spade_adapters import Behaviour
 from spade_llm.xmpp.stanzas.announcement import feature_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Coroutine
+    from collections.abc import Collection, Coroutine, Iterable
 
+    from spade_llm.assistant.delegation.expert_questions import ExpertQuestions
+    from spade_llm.messaging.outgoing_messages import OutgoingMessages
     from spade_llm.tools.combined import CombinedToolbox
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.features.peer_features import PeerPresence
+
 
 logger = logging.getLogger(__name__)
 
@@ -130,3 +133,27 @@ class ToolChangeBehaviour(Behaviour):
     async def run(self) -> None:
         self._announcer.announce(tools=await self._digest())
         await asyncio.sleep(LOOK_EVERY_S)
+
+
+@runtime_checkable
+class MessagingAgent(Protocol):
+    """An agent that asks others by chat messages: LLMAgent, ToolAgent."""
+
+    @property
+    def letters(self) -> OutgoingMessages: ...
+
+    @property
+    def experts(self) -> ExpertQuestions: ...
+
+
+@runtime_checkable
+class BoundTool(Protocol):
+    def set_agent(self, agent_instance: MessagingAgent, /) -> None:
+        """Set the agent that the tool sends messages as."""
+        ...
+
+
+def bind_tools(agent: MessagingAgent, tools: Iterable[object]) -> None:
+    for tool in tools:
+        if isinstance(tool, BoundTool):
+            tool.set_agent(agent)

@@ -29,7 +29,7 @@ from spade_llm.xmpp.spade_adapters import Behaviour, SpadeMessage, SpadeTemplate
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from spade_llm.agents.bound_tools import MessagingAgent
+    from spade_llm.assistant.tool_discovery import MessagingAgent
     from spade_llm.compat.documents import Document
     from spade_llm.compat.vector_store import BaseRetriever, RetrieveKeywords
     from spade_llm.xmpp.agent import AgentOptions

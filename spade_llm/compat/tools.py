@@ -11,13 +11,13 @@ import logging
 import time
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from spade_llm.agents.bound_tools import MessagingAgent
 from spade_llm.assistant.delegation.expert_question_log import expert_question_text
 from spade_llm.assistant.delegation.expert_questions import (
     EXPERT_MARGIN_S,
     PARAMETERS,
     ExpertQuestion,
 )
+from spade_llm.assistant.tool_discovery import MessagingAgent
 from spade_llm.core.errors import ConfigurationError, RequestError, RequestTimeout, ToolFailed
 from spade_llm.messaging import bare, new_id
 from spade_llm.providers.model import safe_name
