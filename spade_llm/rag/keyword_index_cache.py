@@ -257,11 +257,11 @@ class CacheWarmup:
 
     async def _read(self, namespace: Namespace) -> None:
         words = self._words.ready([namespace.id], patience_s=WARMUP_TIMEOUT_S)
-        shelf = current_collection(namespace)
-        if shelf is None or namespace.model != self._model:
+        collection = current_collection(namespace)
+        if collection is None or namespace.model != self._model:
             await words
         else:
-            await asyncio.gather(words, self._index.warm(shelf))
+            await asyncio.gather(words, self._index.warm(collection))
 
     async def _note(self) -> None:
         while self._to_note:

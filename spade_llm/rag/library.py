@@ -161,13 +161,13 @@ class OwnedLibrary:
         address = parse_address(namespace, asker=self._owner)
         name = address.seen_by(self._owner)
         for row in await self._parts.grants.reached(address, asker=self._owner):
-            shelf = current_collection(row)
+            collection = current_collection(row)
             return NamespaceStats(
                 name=name,
                 exists=True,
                 documents=row.documents,
                 chunks=row.chunks,
-                vectors=0 if shelf is None else await self._parts.index.count(shelf.place),
+                vectors=0 if collection is None else await self._parts.index.count(collection.key),
                 dimension=row.dimension,
                 model=row.model,
                 updated_at=row.updated_at,

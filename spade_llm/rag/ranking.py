@@ -122,7 +122,7 @@ class VectorIndex(Protocol):
 
     async def nearest(
         self,
-        shelf: VectorCollection,
+        collection: VectorCollection,
         vector: Vector,
         limit: int,
         *,
@@ -132,7 +132,7 @@ class VectorIndex(Protocol):
         ...
 
     async def cosines(
-        self, shelf: VectorCollection, vector: Vector, ids: Sequence[int]
+        self, collection: VectorCollection, vector: Vector, ids: Sequence[int]
     ) -> Mapping[int, float]:
         """Cosines by id; ids without a vector are left out."""
         ...
@@ -152,7 +152,7 @@ class NearestChunks:
 
 async def find_nearest(
     index: VectorIndex,
-    shelf: VectorCollection,
+    collection: VectorCollection,
     vector: Vector,
     *,
     words: PassageIndex,
@@ -164,7 +164,7 @@ async def find_nearest(
     limit = pool
     async with asyncio.timeout(VECTOR_TIMEOUT_S):
         while True:
-            found = await index.nearest(shelf, vector, limit, among=among)
+            found = await index.nearest(collection, vector, limit, among=among)
             is_all = len(found) < limit
             rows = words.rows_of(list(found))
             distinct = len(np.unique(words.text.rows[rows[rows != NO_ROW]]))

@@ -71,7 +71,7 @@ class _ReindexedCopy:
     dimension: int | None = None
 
     @property
-    def place(self) -> CollectionKey:
+    def key(self) -> CollectionKey:
         return CollectionKey(namespace_id=self.namespace.id, edition=self.edition)
 
 
@@ -128,7 +128,7 @@ class Reindexing:
         edition = await self._registry.new_edition(namespace)
         copy = _ReindexedCopy(namespace=namespace, edition=edition)
         try:
-            with self._sweeping.making(copy.place):
+            with self._sweeping.making(copy.key):
                 # The stored chunks, and those added meanwhile.
                 after = 0
                 while page := await self._registry.embeddable(
@@ -150,11 +150,11 @@ class Reindexing:
             return
         vectors = await self._batches.embed([text_to_embed(one.heading, one.text) for one in page])
         model, dimension = self._embedder.name, vectors.shape[1]
-        shelf = collection_for_model(
+        collection = collection_for_model(
             copy.namespace, model=model, dimension=dimension, edition=copy.edition
         )
         ids = [one.id for one in page]
-        await self._index.add(shelf, ids, vectors)
+        await self._index.add(collection, ids, vectors)
         copy.model, copy.dimension = model, dimension
         copy.done.update(ids)
 
@@ -168,7 +168,7 @@ class Reindexing:
         ids = await self._registry.chunk_ids(namespace)
         if missed := sorted(ids - copy.done):
             await self._add(copy, await self._registry.embeddable_among(missed))
-        await self._index.remove(copy.place, sorted(copy.done - ids))
+        await self._index.remove(copy.key, sorted(copy.done - ids))
         await self._registry.switch(
             namespace, copy.edition, model=copy.model, dimension=copy.dimension
         )

@@ -261,12 +261,21 @@ class HybridSearch:
         words: PassageIndex,
         allowed: NDArray[np.bool_] | None,
     ) -> _SearchLeg:
-        shelf = current_collection(namespace)
-        if shelf is None or question.vector is None or (allowed is not None and not allowed.any()):
+        collection = current_collection(namespace)
+        if (
+            collection is None
+            or question.vector is None
+            or (allowed is not None and not allowed.any())
+        ):
             return _SearchLeg(near=None)
         try:
             near = await find_nearest(
-                self._index, shelf, question.vector, words=words, allowed=allowed, pool=self._pool
+                self._index,
+                collection,
+                question.vector,
+                words=words,
+                allowed=allowed,
+                pool=self._pool,
             )
         except (StorageFailed, TimeoutError) as error:
             _log.warning("namespace %d is searched by keywords only: %s", namespace.id, error)
@@ -298,13 +307,13 @@ class HybridSearch:
         rows = ranking.promising(
             bar, has_wordy=namespace.words_only > 0, limit=CANDIDATES_PER_RESULT * question.k
         )
-        shelf = current_collection(namespace)
-        if not rows or shelf is None or question.vector is None:
+        collection = current_collection(namespace)
+        if not rows or collection is None or question.vector is None:
             return
         ids = ranking.index.key.rows[rows].tolist()
         try:
             async with asyncio.timeout(VECTOR_TIMEOUT_S):
-                ranking.settle(await self._index.cosines(shelf, question.vector, ids))
+                ranking.settle(await self._index.cosines(collection, question.vector, ids))
         except (StorageFailed, TimeoutError) as error:
             _log.warning("namespace %d is searched by keywords only: %s", namespace.id, error)
             ranking.settle({})

@@ -227,7 +227,7 @@ async def _die_between_vectors_and_rows(directory: Path) -> None:
         registry = Registry(database)
         (namespace,) = await registry.namespaces(OWNER)
         ids = await registry.reserve(namespace.id, 5)
-        shelf = VectorCollection(
+        collection = VectorCollection(
             namespace_id=namespace.id,
             owner=OWNER,
             namespace=namespace.name,
@@ -235,7 +235,7 @@ async def _die_between_vectors_and_rows(directory: Path) -> None:
             dimension=embedder.dimension,
         )
         vectors = await embedder.embed(["tide turns noon"] * 5)
-        await index.add(shelf, ids, np.asarray(vectors))
+        await index.add(collection, ids, np.asarray(vectors))
     await index.close()
 
 

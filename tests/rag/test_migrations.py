@@ -17,7 +17,7 @@ from spade_llm.rag.store.vector_index import CollectionKey, VectorCollection, co
 from tests.rag.bag_of_words import BagOfWords
 
 VERSION_1 = Path(__file__).parent / "version_1.sql"
-SHELF = VectorCollection(
+COLLECTION = VectorCollection(
     namespace_id=1,
     owner="ann@localhost",
     namespace="default",
@@ -32,7 +32,7 @@ async def made_by_version_1(directory: Path) -> Path:
         connection.executescript(VERSION_1.read_text(encoding="utf-8"))
         texts = [row[0] for row in connection.execute("SELECT text FROM chunks WHERE id IN (1, 2)")]
     index = ChromaIndex(directory / "chroma")
-    await index.add(SHELF, [1, 2, 9], await BagOfWords().embed([*texts, "left by a crash"]))
+    await index.add(COLLECTION, [1, 2, 9], await BagOfWords().embed([*texts, "left by a crash"]))
     await index.close()
     return path
 

@@ -306,7 +306,7 @@ class AwayVectors:
 
     async def nearest(
         self,
-        shelf: VectorCollection,
+        collection: VectorCollection,
         vector: NDArray[np.float32],
         limit: int,
         *,
@@ -315,7 +315,7 @@ class AwayVectors:
         raise StorageFailed("the vector index could not be read or written")
 
     async def cosines(
-        self, shelf: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
+        self, collection: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
     ) -> Mapping[int, float]:
         raise StorageFailed("the vector index could not be read or written")
 

@@ -89,7 +89,7 @@ class ChromaIndex:
         held_bytes: int = MAX_CACHE_BYTES,
         copies: VectorCopyStore | None = None,
     ) -> None:
-        """`copies`: store of vector copies that are read in the place of Chroma; not used with a
+        """`copies`: store of vector copies that are read in place of Chroma; not used with a
         server."""
         self._copies = None if url else copies
         self._open = partial(open_server, url) if url else partial(open_directory, directory)
@@ -119,14 +119,14 @@ class ChromaIndex:
         self._prefix = f"{library}-" if self._directory is None else ""
 
     async def add(
-        self, shelf: VectorCollection, ids: Sequence[int], vectors: NDArray[np.float32]
+        self, collection: VectorCollection, ids: Sequence[int], vectors: NDArray[np.float32]
     ) -> None:
         """Store one row per id; the same id again replaces it. Pauses between batches as long as a
         batch took, so that queries are served."""
         for part in _slices(len(ids), ADD_BATCH):
             began = time.monotonic()
-            await self._run(self._writer, partial(self._add, shelf, ids[part], vectors[part]))
-            self._cache.added(shelf.place, ids[part], vectors[part])
+            await self._run(self._writer, partial(self._add, collection, ids[part], vectors[part]))
+            self._cache.added(collection.key, ids[part], vectors[part])
             if part.stop < len(ids):
                 await asyncio.sleep(time.monotonic() - began)
 
@@ -137,94 +137,96 @@ class ChromaIndex:
         return self._copies is not None
 
     def committed(
-        self, place: CollectionKey, ids: Sequence[int], vectors: NDArray[np.float32]
+        self, key: CollectionKey, ids: Sequence[int], vectors: NDArray[np.float32]
     ) -> None:
         """Replay added vectors after the commit of their chunks, for a load that is in progress."""
-        self._cache.committed(place, ids, vectors)
+        self._cache.committed(key, ids, vectors)
 
-    async def warm(self, shelf: VectorCollection) -> None:
+    async def warm(self, collection: VectorCollection) -> None:
         """Begin to load a collection into RAM, if it fits."""
-        await self._held(shelf)
+        await self._held(collection)
 
-    async def remove(self, place: CollectionKey, ids: Sequence[int]) -> None:
+    async def remove(self, key: CollectionKey, ids: Sequence[int]) -> None:
         """Remove vectors. Unknown ids are ignored."""
         for part in _slices(len(ids)):
-            self._cache.removed(place, ids[part])
-            await self._run(self._writer, partial(self._remove, place, ids[part]))
+            self._cache.removed(key, ids[part])
+            await self._run(self._writer, partial(self._remove, key, ids[part]))
 
-    async def drop(self, place: CollectionKey) -> None:
+    async def drop(self, key: CollectionKey) -> None:
         """Remove a collection. An unknown collection is ignored."""
-        self._cache.dropped(place)
-        await self._run(self._writer, partial(self._drop, place))
+        self._cache.dropped(key)
+        await self._run(self._writer, partial(self._drop, key))
 
-    async def count(self, place: CollectionKey) -> int:
+    async def count(self, key: CollectionKey) -> int:
         """Return the number of vectors in the collection."""
-        return await self._run(self._readers, partial(self._count, place))
+        return await self._run(self._readers, partial(self._count, key))
 
     async def nearest(
         self,
-        shelf: VectorCollection,
+        collection: VectorCollection,
         vector: NDArray[np.float32],
         limit: int,
         *,
         among: Sequence[int] | None = None,
     ) -> Mapping[int, float]:
         """The ids nearest to the vector, of `among` if given, with their cosine, nearest first."""
-        held = await self._held(shelf)
+        held = await self._held(collection)
         if held is not None:
             return held.nearest(vector, limit, among)
-        find = partial(self._nearest, shelf, vector, limit, among)
+        find = partial(self._nearest, collection, vector, limit, among)
         return await self._run(self._readers, find)
 
     async def cosines(
-        self, shelf: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
+        self, collection: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
     ) -> Mapping[int, float]:
         """Compute the cosine of each id with the vector; ids without a vector are left out."""
-        held = await self._held(shelf)
+        held = await self._held(collection)
         if held is not None:
             return held.cosines(vector, ids)
-        return await self._run(self._readers, partial(self._cosines, shelf, vector, ids))
+        return await self._run(self._readers, partial(self._cosines, collection, vector, ids))
 
     async def stored(
-        self, shelf: VectorCollection, ids: Sequence[int]
+        self, collection: VectorCollection, ids: Sequence[int]
     ) -> Mapping[int, NDArray[np.float32]]:
         """Read vectors by id; ids without a vector are left out."""
-        return await self._run(self._readers, partial(self._read_some, shelf, ids))
+        return await self._run(self._readers, partial(self._read_some, collection, ids))
 
-    async def _held(self, shelf: VectorCollection) -> PassageVectors | None:
-        return await self._cache.of(shelf.place, partial(self._read, shelf))
+    async def _held(self, collection: VectorCollection) -> PassageVectors | None:
+        return await self._cache.of(collection.key, partial(self._read, collection))
 
-    async def _read(self, shelf: VectorCollection) -> PassageVectors | None:
+    async def _read(self, collection: VectorCollection) -> PassageVectors | None:
         """Load the collection into RAM; None if it is too large. The cache records the changes made
         meanwhile."""
         if self._copies is None:
-            return await asyncio.to_thread(translate_chroma_errors, partial(self._read_all, shelf))
-        return await self._read_copies(shelf, self._copies)
+            return await asyncio.to_thread(
+                translate_chroma_errors, partial(self._read_all, collection)
+            )
+        return await self._read_copies(collection, self._copies)
 
     async def _read_copies(
-        self, shelf: VectorCollection, copies: VectorCopyStore
+        self, collection: VectorCollection, copies: VectorCopyStore
     ) -> PassageVectors | None:
-        pages, count = await copies.pages(shelf.namespace_id)
-        if not self._fits(count, shelf):
+        pages, count = await copies.pages(collection.namespace_id)
+        if not self._fits(count, collection):
             return None
         held = PassageVectors()
         for documents in pages:
-            page = await copies.read(documents, shelf.edition, shelf.dimension)
+            page = await copies.read(documents, collection.edition, collection.dimension)
             await asyncio.to_thread(held.put_values, page.ids, page.values)
             for missing in _deletion_groups(page.missing):
-                await self._make_copies(shelf, copies, missing, held)
+                await self._make_copies(collection, copies, missing, held)
         return held
 
     async def _make_copies(
         self,
-        shelf: VectorCollection,
+        collection: VectorCollection,
         copies: VectorCopyStore,
         missing: Mapping[int, Sequence[int]],
         held: PassageVectors,
     ) -> None:
         """Make the missing copies, for documents stored by an older version or reindexed."""
         ids = [number for some in missing.values() for number in some]
-        read = partial(self._read_some, shelf, ids)
+        read = partial(self._read_some, collection, ids)
         found = await asyncio.to_thread(translate_chroma_errors, read)
         if not found:
             return
@@ -234,10 +236,10 @@ class ChromaIndex:
             for document, some in missing.items()
             if all(number in found for number in some)
         }
-        await copies.keep(shelf.edition, whole)
+        await copies.keep(collection.edition, whole)
 
-    def _fits(self, count: int, shelf: VectorCollection) -> bool:
-        return self._cache.fits(count * (shelf.dimension + BYTES_BESIDE))
+    def _fits(self, count: int, collection: VectorCollection) -> bool:
+        return self._cache.fits(count * (collection.dimension + BYTES_BESIDE))
 
     async def _run(self, pool: ThreadPoolExecutor, call: Callable[[], _Result]) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(pool, translate_chroma_errors, call)
@@ -255,44 +257,44 @@ class ChromaIndex:
                 close_client(client)
 
     def _add(
-        self, shelf: VectorCollection, ids: Sequence[int], vectors: NDArray[np.float32]
+        self, collection: VectorCollection, ids: Sequence[int], vectors: NDArray[np.float32]
     ) -> None:
-        collection = self._find(shelf.place) or self._create(shelf)
-        collection.upsert(ids=[str(number) for number in ids], embeddings=vectors)
+        chroma = self._find(collection.key) or self._create(collection)
+        chroma.upsert(ids=[str(number) for number in ids], embeddings=vectors)
 
-    def _create(self, shelf: VectorCollection) -> Collection:
+    def _create(self, collection: VectorCollection) -> Collection:
         return self._open_client().get_or_create_collection(
-            self._name(shelf.place),
+            self._name(collection.key),
             # chromadb's default embedder downloads a model at first use.
             embedding_function=None,
             configuration={"hnsw": {"space": "cosine"}},
-            metadata={"model": shelf.model, "dimension": shelf.dimension},
+            metadata={"model": collection.model, "dimension": collection.dimension},
         )
 
-    def _remove(self, place: CollectionKey, ids: Sequence[int]) -> None:
-        collection = self._find(place)
-        if collection is not None:
-            collection.delete(ids=[str(number) for number in ids])
+    def _remove(self, key: CollectionKey, ids: Sequence[int]) -> None:
+        chroma = self._find(key)
+        if chroma is not None:
+            chroma.delete(ids=[str(number) for number in ids])
 
-    def _drop(self, place: CollectionKey) -> None:
-        if self._find(place) is not None:
-            self._open_client().delete_collection(self._name(place))
-        self._collections.pop(place, None)
+    def _drop(self, key: CollectionKey) -> None:
+        if self._find(key) is not None:
+            self._open_client().delete_collection(self._name(key))
+        self._collections.pop(key, None)
         if self._directory is not None:
             remove_unused_folders(self._directory)
 
-    def _count(self, place: CollectionKey) -> int:
-        collection = self._find(place)
-        return 0 if collection is None else collection.count()
+    def _count(self, key: CollectionKey) -> int:
+        chroma = self._find(key)
+        return 0 if chroma is None else chroma.count()
 
     def _nearest(
         self,
-        shelf: VectorCollection,
+        collection: VectorCollection,
         vector: NDArray[np.float32],
         limit: int,
         among: Sequence[int] | None,
     ) -> Mapping[int, float]:
-        found = self._existing(shelf).query(
+        found = self._existing(collection).query(
             query_embeddings=vector.reshape(1, -1),
             ids=None if among is None else [str(number) for number in among],
             n_results=limit,
@@ -303,27 +305,27 @@ class ChromaIndex:
         # With the space `cosine`, Chroma's distance is 1 − cosine.
         return {int(number): 1.0 - float(distance) for number, distance in pairs}
 
-    def _read_all(self, shelf: VectorCollection) -> PassageVectors | None:
-        collection = self._existing(shelf)
-        if not self._fits(collection.count(), shelf):
+    def _read_all(self, collection: VectorCollection) -> PassageVectors | None:
+        chroma = self._existing(collection)
+        if not self._fits(chroma.count(), collection):
             return None
         held = PassageVectors()
-        for found in self._in_batches(collection, collection.get(include=[])["ids"]):
+        for found in self._in_batches(chroma, chroma.get(include=[])["ids"]):
             held.put(list(found), np.stack(list(found.values())))
         # A load that `close` ended early is incomplete.
         return None if self._is_closing else held
 
     def _read_some(
-        self, shelf: VectorCollection, ids: Sequence[int]
+        self, collection: VectorCollection, ids: Sequence[int]
     ) -> Mapping[int, NDArray[np.float32]]:
-        collection = self._existing(shelf)
+        chroma = self._existing(collection)
         all_found: dict[int, NDArray[np.float32]] = {}
-        for found in self._in_batches(collection, list(map(str, ids))):
+        for found in self._in_batches(chroma, list(map(str, ids))):
             all_found |= found
         return all_found
 
     def _in_batches(
-        self, collection: Collection, ids: Sequence[str]
+        self, chroma: Collection, ids: Sequence[str]
     ) -> Iterator[Mapping[int, NDArray[np.float32]]]:
         """Read vectors in batches and yield to queries between them; ends early when the index is
         closed."""
@@ -333,47 +335,48 @@ class ChromaIndex:
                 return
             rest.take()
             wanted = list(ids[start : start + READ_BATCH])
-            found = collection.get(ids=wanted, include=["embeddings"])
+            found = chroma.get(ids=wanted, include=["embeddings"])
             if found["ids"]:
                 rows = np.asarray(found["embeddings"], np.float32)
                 yield dict(zip(map(int, found["ids"]), rows, strict=True))
 
     def _cosines(
-        self, shelf: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
+        self, collection: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
     ) -> Mapping[int, float]:
         wanted = [str(number) for number in ids]
-        found = self._existing(shelf).get(ids=wanted, include=["embeddings"])
+        found = self._existing(collection).get(ids=wanted, include=["embeddings"])
         if not found["ids"]:
             return {}
         products = np.asarray(found["embeddings"], dtype=np.float32) @ vector
         return {int(number): float(x) for number, x in zip(found["ids"], products, strict=True)}
 
-    def _existing(self, shelf: VectorCollection) -> Collection:
-        collection = self._find(shelf.place)
-        if collection is None:
+    def _existing(self, collection: VectorCollection) -> Collection:
+        chroma = self._find(collection.key)
+        if chroma is None:
             raise StorageFailed(
-                f"the vectors of namespace {shelf.namespace!r} are missing; run `{REINDEX_COMMAND}`"
+                f"the vectors of namespace {collection.namespace!r} are missing;"
+                f" run `{REINDEX_COMMAND}`"
             )
-        return collection
+        return chroma
 
-    def _find(self, place: CollectionKey) -> Collection | None:
+    def _find(self, key: CollectionKey) -> Collection | None:
         from chromadb.errors import NotFoundError
 
-        known = self._collections.get(place)
+        known = self._collections.get(key)
         if known is not None:
             return known
         client = self._open_client()
         try:
-            found = client.get_collection(self._name(place), embedding_function=None)
+            found = client.get_collection(self._name(key), embedding_function=None)
         except NotFoundError:
             return None
         if len(self._collections) >= MAX_HANDLES:
             self._collections.clear()
-        self._collections[place] = found
+        self._collections[key] = found
         return found
 
-    def _name(self, place: CollectionKey) -> str:
-        return self._prefix + place.collection
+    def _name(self, key: CollectionKey) -> str:
+        return self._prefix + key.name
 
 
 def _deletion_groups(chunks: Mapping[int, Sequence[int]]) -> Iterator[Mapping[int, Sequence[int]]]:

@@ -167,124 +167,129 @@ class PostgresVectors:
         """Nothing: the tables are of one library."""
 
     async def add(
-        self, shelf: VectorCollection, ids: Sequence[int], vectors: NDArray[np.float32]
+        self, collection: VectorCollection, ids: Sequence[int], vectors: NDArray[np.float32]
     ) -> None:
         """Store one row per id; the same id again replaces it."""
-        await self.add_values(shelf, ids, quantize_vectors(vectors)[0])
-        self._cache.added(shelf.place, ids, vectors)
+        await self.add_values(collection, ids, quantize_vectors(vectors)[0])
+        self._cache.added(collection.key, ids, vectors)
 
     async def add_values(
-        self, shelf: VectorCollection, ids: Sequence[int], values: NDArray[np.int8]
+        self, collection: VectorCollection, ids: Sequence[int], values: NDArray[np.int8]
     ) -> None:
         """Store quantized vectors, without those in RAM."""
         for start in range(0, len(ids), ADD_BATCH):
             part = slice(start, start + ADD_BATCH)
             pairs = zip(ids[part], values[part], strict=True)
-            rows = [(shelf.namespace_id, shelf.edition, one, row.tobytes()) for one, row in pairs]
+            rows = [
+                (collection.namespace_id, collection.edition, one, row.tobytes())
+                for one, row in pairs
+            ]
             async with self._database.transaction() as writer:
                 await writer.execute_many(_ADD, rows)
 
     def committed(
-        self, place: CollectionKey, ids: Sequence[int], vectors: NDArray[np.float32]
+        self, key: CollectionKey, ids: Sequence[int], vectors: NDArray[np.float32]
     ) -> None:
         """Nothing: vectors are stored before their passages, so that a load finds them."""
 
-    async def warm(self, shelf: VectorCollection) -> None:
+    async def warm(self, collection: VectorCollection) -> None:
         """Begin to load a collection into RAM, if it fits."""
-        await self._cache.of(shelf.place, lambda: self._read(shelf))
+        await self._cache.of(collection.key, lambda: self._read(collection))
 
-    async def remove(self, place: CollectionKey, ids: Sequence[int]) -> None:
+    async def remove(self, key: CollectionKey, ids: Sequence[int]) -> None:
         """Remove vectors. Unknown ids are ignored."""
         if ids:
             async with self._database.transaction() as writer:
-                await writer.execute(_REMOVE, (*_values(place), list(ids)))
+                await writer.execute(_REMOVE, (*_values(key), list(ids)))
             # Not before: a load that begins in between would read them again.
-            self._cache.removed(place, ids)
+            self._cache.removed(key, ids)
 
-    async def drop(self, place: CollectionKey) -> None:
+    async def drop(self, key: CollectionKey) -> None:
         """Remove a collection. An unknown collection is ignored."""
         async with self._database.transaction() as writer:
-            await writer.execute(_DROP, _values(place))
-        self._cache.dropped(place)
+            await writer.execute(_DROP, _values(key))
+        self._cache.dropped(key)
 
-    async def count(self, place: CollectionKey) -> int:
+    async def count(self, key: CollectionKey) -> int:
         """Return the number of vectors in the collection."""
-        ((count,),) = await self._database.read(_COUNT, _values(place))
+        ((count,),) = await self._database.read(_COUNT, _values(key))
         return int(count)
 
     async def nearest(
         self,
-        shelf: VectorCollection,
+        collection: VectorCollection,
         vector: NDArray[np.float32],
         limit: int,
         *,
         among: Sequence[int] | None = None,
     ) -> Mapping[int, float]:
         """The ids nearest to the vector, of `among` if given, with their cosine, nearest first."""
-        held = await self._held(shelf)
+        held = await self._held(collection)
         if held is not None:
             return held.nearest(vector, limit, among)
         if among is not None:
-            return (await self._some(shelf, among)).nearest(vector, limit)
+            return (await self._some(collection, among)).nearest(vector, limit)
         found: dict[int, float] = {}
-        async for page in self._pages(shelf):
+        async for page in self._pages(collection):
             found |= await asyncio.to_thread(page.nearest, vector, limit)
             best = sorted(found.items(), key=lambda one: (-one[1], one[0]))
             found = dict(best[:limit])
         return found
 
     async def cosines(
-        self, shelf: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
+        self, collection: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
     ) -> Mapping[int, float]:
         """Compute the cosine of each id with the vector; ids without a vector are left out."""
-        held = await self._held(shelf) or await self._some(shelf, ids)
+        held = await self._held(collection) or await self._some(collection, ids)
         return held.cosines(vector, ids)
 
-    async def _held(self, shelf: VectorCollection) -> PassageVectors | None:
+    async def _held(self, collection: VectorCollection) -> PassageVectors | None:
         """Collection in RAM; None: it does not fit. Raises StorageFailed: it is not loaded yet, or
         the database cannot be read."""
-        held = await self._cache.of(shelf.place, lambda: self._read(shelf))
-        if held is None and not self._cache.is_too_large(shelf.place):
-            raise StorageFailed(f"the vectors of {shelf.namespace!r} could not be loaded in time")
+        held = await self._cache.of(collection.key, lambda: self._read(collection))
+        if held is None and not self._cache.is_too_large(collection.key):
+            raise StorageFailed(
+                f"the vectors of {collection.namespace!r} could not be loaded in time"
+            )
         return held
 
-    async def _read(self, shelf: VectorCollection) -> PassageVectors | None:
-        size = await self.count(shelf.place) * (shelf.dimension + BYTES_BESIDE)
+    async def _read(self, collection: VectorCollection) -> PassageVectors | None:
+        size = await self.count(collection.key) * (collection.dimension + BYTES_BESIDE)
         if not self._cache.fits(size):
             return None
         held = PassageVectors()
-        async for ids, values in self._stored(shelf):
+        async for ids, values in self._stored(collection):
             await asyncio.to_thread(held.put_values, ids, values)
         return held
 
-    async def _pages(self, shelf: VectorCollection) -> AsyncIterator[PassageVectors]:
-        async for ids, values in self._stored(shelf):
+    async def _pages(self, collection: VectorCollection) -> AsyncIterator[PassageVectors]:
+        async for ids, values in self._stored(collection):
             page = PassageVectors()
             page.put_values(ids, values)
             yield page
 
     async def _stored(
-        self, shelf: VectorCollection
+        self, collection: VectorCollection
     ) -> AsyncIterator[tuple[NDArray[np.int64], NDArray[np.int8]]]:
         last = 0
         while True:
-            rows = await self._database.read(_PAGE, (*_values(shelf.place), last, PAGE_VECTORS))
-            ids, values = _unpacked(rows, shelf.dimension)
+            rows = await self._database.read(_PAGE, (*_values(collection.key), last, PAGE_VECTORS))
+            ids, values = _unpacked(rows, collection.dimension)
             if len(ids):
                 yield ids, values
                 last = int(ids[-1])
             if len(ids) < PAGE_VECTORS:
                 return
 
-    async def _some(self, shelf: VectorCollection, ids: Sequence[int]) -> PassageVectors:
-        rows = await self._database.read(_SOME, (*_values(shelf.place), list(ids)))
+    async def _some(self, collection: VectorCollection, ids: Sequence[int]) -> PassageVectors:
+        rows = await self._database.read(_SOME, (*_values(collection.key), list(ids)))
         some = PassageVectors()
-        some.put_values(*_unpacked(rows, shelf.dimension))
+        some.put_values(*_unpacked(rows, collection.dimension))
         return some
 
 
-def _values(place: CollectionKey) -> tuple[int, int]:
-    return place.namespace_id, place.edition
+def _values(key: CollectionKey) -> tuple[int, int]:
+    return key.namespace_id, key.edition
 
 
 def _unpacked(rows: Sequence[Row], dimension: int) -> tuple[NDArray[np.int64], NDArray[np.int8]]:

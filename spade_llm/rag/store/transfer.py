@@ -80,15 +80,15 @@ async def _copy_vectors(
     rows = written = stored = 0
     try:
         for namespace in await Registry(file).all_namespaces():
-            shelf = current_collection(namespace)
-            if shelf is None:
+            collection = current_collection(namespace)
+            if collection is None:
                 continue
             _, count = await copies.pages(namespace.id)
-            if is_changed or await target.count(shelf.place) != count:
-                await _copy_collection(shelf, copies, chroma, target)
+            if is_changed or await target.count(collection.key) != count:
+                await _copy_collection(collection, copies, chroma, target)
                 written += count
             rows += count
-            stored += await target.count(shelf.place)
+            stored += await target.count(collection.key)
     finally:
         await chroma.close()
         await target.close()
@@ -98,14 +98,17 @@ async def _copy_vectors(
 
 
 async def _copy_collection(
-    shelf: VectorCollection, copies: VectorCopyStore, chroma: ChromaIndex, target: PostgresVectors
+    collection: VectorCollection,
+    copies: VectorCopyStore,
+    chroma: ChromaIndex,
+    target: PostgresVectors,
 ) -> None:
-    await target.drop(shelf.place)
-    pages, _ = await copies.pages(shelf.namespace_id)
+    await target.drop(collection.key)
+    pages, _ = await copies.pages(collection.namespace_id)
     for documents in pages:
-        page = await copies.read(documents, shelf.edition, shelf.dimension)
-        await target.add_values(shelf, page.ids.tolist(), page.values)
+        page = await copies.read(documents, collection.edition, collection.dimension)
+        await target.add_values(collection, page.ids.tolist(), page.values)
         missing = [number for chunks in page.missing.values() for number in chunks]
-        found = await chroma.stored(shelf, missing) if missing else {}
+        found = await chroma.stored(collection, missing) if missing else {}
         if found:
-            await target.add(shelf, list(found), np.stack(list(found.values())))
+            await target.add(collection, list(found), np.stack(list(found.values())))

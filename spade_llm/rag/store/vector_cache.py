@@ -60,40 +60,40 @@ class VectorCache:
         self._too_large: set[Hashable] = set()
         """Collections that do not fit, bounded by those queried since the start."""
 
-    async def of(self, place: Hashable, read: Read) -> PassageVectors | None:
+    async def of(self, key: Hashable, read: Read) -> PassageVectors | None:
         """Return the cached collection, or load it; None if it is not loaded yet or too large.
         `read` returns None if it is too large."""
-        if place in self._held:
-            self._held.move_to_end(place)
-            return self._held[place]
-        if self.is_too_large(place):
+        if key in self._held:
+            self._held.move_to_end(key)
+            return self._held[key]
+        if self.is_too_large(key):
             return None
-        if place not in self._reading:
-            task = asyncio.create_task(self._read(place, read), name="vectors-read")
-            self._reading[place] = _CollectionLoad(task)
-        await self._reading[place].wait(self._patience_s)
-        return self._held.get(place)
+        if key not in self._reading:
+            task = asyncio.create_task(self._read(key, read), name="vectors-read")
+            self._reading[key] = _CollectionLoad(task)
+        await self._reading[key].wait(self._patience_s)
+        return self._held.get(key)
 
     async def settled(self) -> None:
         """Wait until all loads in progress have ended. The caller sets a timeout."""
         if self._reading:
             await asyncio.wait([reading.task for reading in self._reading.values()])
 
-    def added(self, place: Hashable, ids: Sequence[int], vectors: Vectors) -> None:
-        self._changed(place, (ids, vectors))
+    def added(self, key: Hashable, ids: Sequence[int], vectors: Vectors) -> None:
+        self._changed(key, (ids, vectors))
 
-    def committed(self, place: Hashable, ids: Sequence[int], vectors: Vectors) -> None:
+    def committed(self, key: Hashable, ids: Sequence[int], vectors: Vectors) -> None:
         """Replay a committed addition, which a load in progress may have read too early."""
-        if place in self._reading:
-            self._reading[place].changes.append((ids, vectors))
+        if key in self._reading:
+            self._reading[key].changes.append((ids, vectors))
 
-    def removed(self, place: Hashable, ids: Sequence[int]) -> None:
-        self._changed(place, (ids, None))
+    def removed(self, key: Hashable, ids: Sequence[int]) -> None:
+        self._changed(key, (ids, None))
 
-    def dropped(self, place: Hashable) -> None:
-        self._held.pop(place, None)
-        self._too_large.discard(place)
-        reading = self._reading.pop(place, None)
+    def dropped(self, key: Hashable) -> None:
+        self._held.pop(key, None)
+        self._too_large.discard(key)
+        reading = self._reading.pop(key, None)
         if reading is not None:
             reading.task.cancel()
 
@@ -104,45 +104,45 @@ class VectorCache:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._held.clear()
 
-    def is_too_large(self, place: Hashable) -> bool:
-        return place in self._too_large or self._max_bytes <= 0
+    def is_too_large(self, key: Hashable) -> bool:
+        return key in self._too_large or self._max_bytes <= 0
 
     def fits(self, size_bytes: int) -> bool:
         return size_bytes <= self._max_bytes
 
-    def _changed(self, place: Hashable, change: Change) -> None:
-        if place in self._held:
-            _apply_change(self._held[place], change)
+    def _changed(self, key: Hashable, change: Change) -> None:
+        if key in self._held:
+            _apply_change(self._held[key], change)
             self._let_go()
-        elif place in self._reading:
-            self._reading[place].changes.append(change)
+        elif key in self._reading:
+            self._reading[key].changes.append(change)
 
-    async def _read(self, place: Hashable, read: Read) -> None:
+    async def _read(self, key: Hashable, read: Read) -> None:
         try:
             held = await read()
         except StorageFailed as error:
             logger.info("vectors could not be loaded into RAM: %s", error)
-            del self._reading[place]
+            del self._reading[key]
             return
-        reading = self._reading.pop(place)
+        reading = self._reading.pop(key)
         if held is None:
-            self._too_large.add(place)
+            self._too_large.add(key)
             return
         # No await from here on: no change can fall between the replay and the entry.
         for change in reading.changes:
             _apply_change(held, change)
-        self._held[place] = held
+        self._held[key] = held
         self._let_go()
 
     def _let_go(self) -> None:
         """Evict degraded collections, then the least recently used, until the rest fits."""
-        for place in [place for place, held in self._held.items() if held.needs_rebuild]:
-            del self._held[place]
+        for key in [key for key, held in self._held.items() if held.needs_rebuild]:
+            del self._held[key]
         size = sum(held.size_bytes for held in self._held.values())
-        for place in list(self._held):
+        for key in list(self._held):
             if size <= self._max_bytes:
                 return
-            size -= self._held.pop(place).size_bytes
+            size -= self._held.pop(key).size_bytes
 
 
 def _apply_change(held: PassageVectors, change: Change) -> None:

@@ -23,7 +23,7 @@ class CollectionKey:
     edition: int = 0
 
     @property
-    def collection(self) -> str:
+    def name(self) -> str:
         return collection_name(self.namespace_id, self.edition)
 
 
@@ -39,7 +39,7 @@ class VectorCollection:
     edition: int = 0
 
     @property
-    def place(self) -> CollectionKey:
+    def key(self) -> CollectionKey:
         return CollectionKey(namespace_id=self.namespace_id, edition=self.edition)
 
 
@@ -69,36 +69,36 @@ class VectorStorage(Protocol):
         ...
 
     async def add(
-        self, shelf: VectorCollection, ids: Sequence[int], vectors: NDArray[np.float32]
+        self, collection: VectorCollection, ids: Sequence[int], vectors: NDArray[np.float32]
     ) -> None:
         """Store one row per id; the same id again replaces it."""
         ...
 
     def committed(
-        self, place: CollectionKey, ids: Sequence[int], vectors: NDArray[np.float32]
+        self, key: CollectionKey, ids: Sequence[int], vectors: NDArray[np.float32]
     ) -> None:
         """Note that the chunks of added vectors were committed."""
         ...
 
-    async def warm(self, shelf: VectorCollection) -> None:
+    async def warm(self, collection: VectorCollection) -> None:
         """Begin to load a collection into RAM, if it fits."""
         ...
 
-    async def remove(self, place: CollectionKey, ids: Sequence[int]) -> None:
+    async def remove(self, key: CollectionKey, ids: Sequence[int]) -> None:
         """Remove vectors. Unknown ids are ignored."""
         ...
 
-    async def drop(self, place: CollectionKey) -> None:
+    async def drop(self, key: CollectionKey) -> None:
         """Remove a collection. An unknown collection is ignored."""
         ...
 
-    async def count(self, place: CollectionKey) -> int:
+    async def count(self, key: CollectionKey) -> int:
         """Return the number of vectors in the collection."""
         ...
 
     async def nearest(
         self,
-        shelf: VectorCollection,
+        collection: VectorCollection,
         vector: NDArray[np.float32],
         limit: int,
         *,
@@ -108,7 +108,7 @@ class VectorStorage(Protocol):
         ...
 
     async def cosines(
-        self, shelf: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
+        self, collection: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
     ) -> Mapping[int, float]:
         """Compute the cosine of each id with the vector; ids without a vector are left out."""
         ...

@@ -179,8 +179,8 @@ class DocumentWriter:
         for some in by_namespace.values():
             vector_ids, rows = _embedded_vectors(some)
             if rows:
-                place = current_collection_key(some[0].namespace)
-                self._index.committed(place, vector_ids, np.concatenate(rows))
+                key = current_collection_key(some[0].namespace)
+                self._index.committed(key, vector_ids, np.concatenate(rows))
         for placed, version in zip(all_placed, versions, strict=True):
             placed.job.stored(version)
 
@@ -189,10 +189,10 @@ class DocumentWriter:
         ids, rows = _embedded_vectors(some)
         if rows and self._embedder is not None:
             dimension = rows[0].shape[1]
-            shelf = collection_for_model(
+            collection = collection_for_model(
                 some[0].namespace, model=self._embedder.name, dimension=dimension
             )
-            await self._index.add(shelf, ids, np.concatenate(rows))
+            await self._index.add(collection, ids, np.concatenate(rows))
 
     def _record(self, placed: _PlacedJob) -> DocumentRecord:
         prepared, vectors = placed.prepared, placed.prepared.vectors
@@ -273,20 +273,20 @@ class OrphanCollector:
         self.readers = ActiveReaders()
 
     @contextmanager
-    def making(self, place: CollectionKey) -> Iterator[None]:
+    def making(self, key: CollectionKey) -> Iterator[None]:
         """Protect a new collection from the sweep while it is filled but not yet in use."""
-        self._in_making.add(place)
+        self._in_making.add(key)
         try:
             yield
         finally:
-            self._in_making.discard(place)
+            self._in_making.discard(key)
 
     async def sweep(self) -> None:
         """Remove orphaned collections and vectors. The caller holds `alone`."""
         await self._sweep_collections()
         for (namespace_id, edition), ids in (await self._registry.loose_places()).items():
-            place = CollectionKey(namespace_id=namespace_id, edition=edition)
-            await self._index.remove(place, sorted(ids))
+            key = CollectionKey(namespace_id=namespace_id, edition=edition)
+            await self._index.remove(key, sorted(ids))
             await self._registry.settle_vectors(sorted(ids))
 
     async def try_to_sweep(self) -> None:
@@ -301,13 +301,13 @@ class OrphanCollector:
             CollectionKey(namespace_id=namespace_id, edition=edition)
             for namespace_id, edition in await self._registry.loose_collections()
         ]
-        unused = [place for place in loose if place not in self._in_making]
+        unused = [key for key in loose if key not in self._in_making]
         if unused:
             await self.readers.leave()
-        for place in unused:
-            await self._index.drop(place)
+        for key in unused:
+            await self._index.drop(key)
             # The entry goes last: after a crash the next sweep finds it again.
-            await self._registry.settle_collection(place.namespace_id, place.edition)
+            await self._registry.settle_collection(key.namespace_id, key.edition)
 
 
 class DocumentRemoval:

@@ -199,7 +199,7 @@ async def test_vectors_that_do_not_fit_into_ram_are_searched_exactly(
     vectors = random.normal(size=(350, 64)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     question, ids = vectors[17], list(range(1, 351))
-    shelf = VectorCollection(
+    collection = VectorCollection(
         namespace_id=1, owner=ANN, namespace="default", model="random", dimension=64
     )
     async with (
@@ -207,19 +207,19 @@ async def test_vectors_that_do_not_fit_into_ram_are_searched_exactly(
         PostgresLibrary(server) as database,
     ):
         in_ram, on_disk = PostgresVectors(database), PostgresVectors(database, held_bytes=0)
-        await in_ram.add(shelf, ids, vectors)
-        await in_ram.add(shelf, ids[:5], vectors[:5])
+        await in_ram.add(collection, ids, vectors)
+        await in_ram.add(collection, ids[:5], vectors[:5])
         for among in (None, [3, 18, 99, 1000]):
-            expected = await in_ram.nearest(shelf, question, 10, among=among)
-            found = await on_disk.nearest(shelf, question, 10, among=among)
+            expected = await in_ram.nearest(collection, question, 10, among=among)
+            found = await on_disk.nearest(collection, question, 10, among=among)
             assert list(found) == list(expected)
             assert next(iter(found)) == 18
-        some = await on_disk.cosines(shelf, question, [18, 1000])
+        some = await on_disk.cosines(collection, question, [18, 1000])
         assert some == pytest.approx({18: 1.0}, abs=0.005)
-        await in_ram.remove(shelf.place, [18])
-        assert await in_ram.count(shelf.place) == 349
-        assert 18 not in await in_ram.nearest(shelf, question, 10)
-        await in_ram.drop(shelf.place)
+        await in_ram.remove(collection.key, [18])
+        assert await in_ram.count(collection.key) == 349
+        assert 18 not in await in_ram.nearest(collection, question, 10)
+        await in_ram.drop(collection.key)
         assert await in_ram.count(CollectionKey(namespace_id=1)) == 0
         await in_ram.close()
         await on_disk.close()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-SHELF = VectorCollection(namespace_id=1, owner="a@x", namespace="d", model="m", dimension=8)
+COLLECTION = VectorCollection(namespace_id=1, owner="a@x", namespace="d", model="m", dimension=8)
 
 
 @asynccontextmanager
@@ -40,10 +40,10 @@ def some_vectors(count: int, seed: int = 0) -> NDArray[np.float32]:
 async def test_ram_and_chroma_find_the_same(tmp_path: Path) -> None:
     vectors = some_vectors(40)
     async with index_in(tmp_path / "c") as index:
-        await index.add(SHELF, range(40), vectors)
-        in_ram = await index.nearest(SHELF, vectors[7], 5)
+        await index.add(COLLECTION, range(40), vectors)
+        in_ram = await index.nearest(COLLECTION, vectors[7], 5)
     async with index_in(tmp_path / "c", held_bytes=0) as index:
-        in_chroma = await index.nearest(SHELF, vectors[7], 5)
+        in_chroma = await index.nearest(COLLECTION, vectors[7], 5)
 
     assert list(in_ram) == list(in_chroma)
     assert list(in_ram)[0] == 7
@@ -53,12 +53,12 @@ async def test_ram_and_chroma_find_the_same(tmp_path: Path) -> None:
 async def test_added_vectors_are_found_and_removed_ones_are_not(tmp_path: Path) -> None:
     vectors = some_vectors(3)
     async with index_in(tmp_path / "c") as index:
-        await index.add(SHELF, [0, 1], vectors[:2])
-        before = await index.nearest(SHELF, vectors[2], 3)
-        await index.add(SHELF, [2], vectors[2:])
-        with_it = await index.nearest(SHELF, vectors[2], 3)
-        await index.remove(SHELF.place, [2])
-        without = await index.nearest(SHELF, vectors[2], 3)
+        await index.add(COLLECTION, [0, 1], vectors[:2])
+        before = await index.nearest(COLLECTION, vectors[2], 3)
+        await index.add(COLLECTION, [2], vectors[2:])
+        with_it = await index.nearest(COLLECTION, vectors[2], 3)
+        await index.remove(COLLECTION.key, [2])
+        without = await index.nearest(COLLECTION, vectors[2], 3)
 
     assert set(before) == {0, 1}
     assert list(with_it)[0] == 2
@@ -68,23 +68,23 @@ async def test_added_vectors_are_found_and_removed_ones_are_not(tmp_path: Path) 
 async def test_questions_beside_changes_end_with_what_is_there(tmp_path: Path) -> None:
     vectors = some_vectors(60)
     async with index_in(tmp_path / "c") as index:
-        await index.add(SHELF, [0], vectors[:1])
+        await index.add(COLLECTION, [0], vectors[:1])
 
         async def add(number: int) -> None:
-            await index.add(SHELF, [number], vectors[number : number + 1])
+            await index.add(COLLECTION, [number], vectors[number : number + 1])
 
-        questions = (index.nearest(SHELF, vectors[n], 3) for n in range(60))
+        questions = (index.nearest(COLLECTION, vectors[n], 3) for n in range(60))
         await asyncio.gather(*map(add, range(1, 60)), *questions)
 
-        assert set(await index.nearest(SHELF, vectors[0], 60)) == set(range(60))
+        assert set(await index.nearest(COLLECTION, vectors[0], 60)) == set(range(60))
 
 
 async def test_a_dropped_namespace_leaves_nothing_behind(tmp_path: Path) -> None:
     vectors = some_vectors(2)
     async with index_in(tmp_path / "c") as index:
-        await index.add(SHELF, [0], vectors[:1])
-        await index.nearest(SHELF, vectors[0], 1)
-        await index.drop(SHELF.place)
-        await index.add(SHELF, [1], vectors[1:])
+        await index.add(COLLECTION, [0], vectors[:1])
+        await index.nearest(COLLECTION, vectors[0], 1)
+        await index.drop(COLLECTION.key)
+        await index.add(COLLECTION, [1], vectors[1:])
 
-        assert set(await index.nearest(SHELF, vectors[0], 5)) == {1}
+        assert set(await index.nearest(COLLECTION, vectors[0], 5)) == {1}
