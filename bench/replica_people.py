@@ -28,6 +28,7 @@ LOGIN_S = 10.0
 RETRY_S = 0.2
 RECONNECT_S = 30.0
 _MANAGEMENT = "urn:xmpp:sm:3"
+_STANZA = "{jabber:client}"
 
 Period = tuple[float, float]
 """Beginning and end, by time.monotonic."""
@@ -43,14 +44,15 @@ class Session(LeanClient):
         self._person = person
         self._stanzas: deque[bool] = deque()
         """Those that are not acknowledged; true for messages."""
-        self._acknowledged = 0
+        self._acknowledged = self._received = 0
         self._acts[f"{{{_MANAGEMENT}}}a"] = self._note_acknowledged
+        self._acts[f"{{{_MANAGEMENT}}}r"] = self._acknowledge
 
     async def log_in(self, host: str, port: int) -> None:
         async with asyncio.timeout(LOGIN_S):
             await super().log_in(host, port)
         self._write(f"<enable xmlns='{_MANAGEMENT}'/>")
-        self._stanzas.clear()  # The server counts what follows.
+        self._stanzas.clear()  # The server counts what follows, and we what follows `enabled`.
 
     def say(self, to: str, text: str, *, id: str) -> None:
         super().say(to, text, id=id)
@@ -60,6 +62,14 @@ class Session(LeanClient):
         super()._write(text)
         if text.startswith(("<message", "<iq", "<presence")):
             self._stanzas.append(text.startswith("<message"))
+
+    def _act(self, element: Element) -> None:
+        super()._act(element)
+        is_first = element.tag == f"{{{_MANAGEMENT}}}enabled"
+        self._received = 0 if is_first else self._received + element.tag.startswith(_STANZA)
+
+    def _acknowledge(self, _: Element) -> None:
+        self._write(f"<a xmlns='{_MANAGEMENT}' h='{self._received}'/>")
 
     def _note_acknowledged(self, acknowledgement: Element) -> None:
         count = int(acknowledgement.get("h", "0"))
@@ -152,7 +162,9 @@ class Person:
         if message.get("type") == "error":
             self.errors += 1
             return
-        text = message.findtext("{jabber:client}body") or ""
+        text = message.findtext(f"{_STANZA}body")
+        if text is None:
+            return
         words = text.partition("\n")[0].removeprefix("You said: ")
         if not words.startswith(f"{self.name} "):
             self.failures += 1

@@ -302,14 +302,16 @@ class ReplicaSet:
             return
         if not self._has_row and now_s < self._quiet_until_s:
             return
-        was_member = self._has_row and now_s < self._lease_until_s
+        had_row, was_member = self._has_row, self._has_row and now_s < self._lease_until_s
         living = await self._renew()
         if living is None:
             return
         if not was_member:
             self._members = ()
             is_alone = len(living) == 1
-            self._quiet_until_s = now_s if is_alone else time.monotonic() + SETTLE_S
+            settle_s = 0.0 if is_alone else SETTLE_S
+            # After an outage of the database the leases of all are over, and they renew them now.
+            self._quiet_until_s = time.monotonic() + (LEASE_S if had_row else settle_s)
         if time.monotonic() >= self._quiet_until_s and not self._is_leaving:
             await self._follow(living)
 

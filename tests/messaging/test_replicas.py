@@ -257,6 +257,29 @@ async def test_what_a_crash_of_the_database_took_back_is_not_lost_nor_sent_again
 
 
 @pytest.mark.thorough
+async def test_the_first_that_is_back_after_an_outage_takes_nothing_of_the_others(
+    postgres: PostgresProcess,
+) -> None:
+    async with replicas(postgres, "outage", "a", "b") as (a, b):
+        asked = chat("hi", sender=person_of(b), id="1")
+        await b.replica.log.note(asked)
+        await b.replica.log.find(asked)
+        for one in (a, b):
+            assert one.replica._beating is not None
+            one.replica._beating.cancel()
+        db = a.replica._db
+        await db.execute("UPDATE replicas SET until = 0")
+        a.replica._lease_until_s = b.replica._lease_until_s = 0.0
+        a.replica._beating = asyncio.create_task(a.replica._beat_for_ever())
+        await until(lambda: a.names == [])
+        b.replica._beating = asyncio.create_task(b.replica._beat_for_ever())
+        await a.sees("a", "b")
+
+        assert a.work.taken == []
+        assert await b.replica.log.finish(asked, asked.reply(Performative.INFORM, "done"))
+
+
+@pytest.mark.thorough
 async def test_a_claim_is_made_although_its_connection_is_lost(postgres: PostgresProcess) -> None:
     async with replicas(postgres, "cut", "a") as (a,):
         asked = chat("hi", sender="ada@home", id="1")
