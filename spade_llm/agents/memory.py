@@ -16,7 +16,7 @@ from spade_llm.assistant.commands.personal_memory import (
     parse_personal_command,
 )
 from spade_llm.assistant.presentation.reply_presenter import LongAnswerSender, export_name
-from spade_llm.memory import PostgresMemoryBackend, SQLiteMemoryBackend
+from spade_llm.memory.database.backend import PostgresMemoryBackend, memory_backend
 from spade_llm.memory.database.maintenance import DailyPurge
 from spade_llm.memory.database.sqlite_connection import (
     IN_MEMORY,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.memory.database.backend import BackendOptions, DatabaseMemoryBackend
+    from spade_llm.memory.database.backend import BackendOptions
     from spade_llm.memory.learning.learner import ReflectionLimits
     from spade_llm.providers.embedder import Embedder
     from spade_llm.providers.model import ChatModel
@@ -73,12 +73,9 @@ class MemoryAgent(XmppAgent):
         data = self.options.data
         self._file = data / MEMORY_FILE if data else None
         backend: BackendOptions = {"embedder": embedder, "is_learned_from": learns}
-        if self._database is None or uses_file:
-            self._backend: DatabaseMemoryBackend = SQLiteMemoryBackend(
-                self._file or IN_MEMORY, **backend
-            )
-        else:
-            self._backend = PostgresMemoryBackend(self._database, **backend)
+        file = self._file or Path(IN_MEMORY)
+        place = file if self._database is None or uses_file else self._database
+        self._backend = memory_backend(place, **backend)
         is_in_server = isinstance(self._backend, PostgresMemoryBackend)
         self._storage = "PostgreSQL" if is_in_server else "SQLite"
         self._embeddings = embedder.name if embedder else "none (keywords only)"

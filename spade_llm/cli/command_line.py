@@ -83,7 +83,7 @@ RAG_QUERY_ACTIONS = {
 
 MEMORY_ACTIONS = {
     "stats": "Show the number of memories by owner and kind.",
-    "verify": "Check the memory file for errors.",
+    "verify": "Check the memory for errors.",
     "export": "Write all memories as JSON Lines, or some as Markdown or a Letta agent file.",
     "import": "Import an exported file, or memories and chats of another program.",
     "backup": "Copy the memory file, also while it is in use.",
@@ -358,7 +358,7 @@ def _add_rag_action(
 
 
 def _add_memory(commands: Commands[argparse.ArgumentParser]) -> None:
-    memory = commands.add_parser("memory", help="Check, export, import or copy a memory file.")
+    memory = commands.add_parser("memory", help="Check, export, import or copy an agent's memory.")
     actions = memory.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, help in MEMORY_ACTIONS.items():
         action = _add(actions, name, help)
@@ -392,9 +392,9 @@ def _add_memory(commands: Commands[argparse.ArgumentParser]) -> None:
                 choices=IMPORT_FORMAT_NAMES,
                 help=f"default: recognized by content; one of {', '.join(IMPORT_FORMAT_NAMES)}",
             )
-        if name == "reindex":
-            action.add_argument("--agents", metavar="DIR", help=AGENTS_HELP)
+        action.add_argument("--agents", metavar="DIR", help=AGENTS_HELP)
         action.add_argument("--agent", metavar="JID", help="default: the only memory below --data")
+        action.add_argument("--database", metavar="URL", help=DATABASE_HELP)
 
 
 def _add_tools(commands: Commands[argparse.ArgumentParser]) -> None:

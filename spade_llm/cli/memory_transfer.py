@@ -12,12 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.terminal import note, progress_bar, sanitize_line, show
-from spade_llm.core import directory_lock
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.core.text import pluralize
-from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.memory.database.connection import Transaction
-from spade_llm.memory.database.sqlite_connection import MEMORY_FILE
 from spade_llm.memory.transfer import memory_file, passport_store
 from spade_llm.memory.transfer.export_formats import (
     letta_agent_file,
@@ -40,6 +36,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping
 
+    from spade_llm.cli.memory_place import AgentMemory
+    from spade_llm.memory.transfer.memory_file import MemoryPlace
     from spade_llm.memory.transfer.passport import Passport, PassportHeader
 
 MAX_HEADER_BYTES = 16_384
@@ -50,25 +48,25 @@ KIND_NAMES = {"entry": "memory", "decay": "decay policy", "audit": "audit record
 """Names of the kinds of records, in the singular, where they differ."""
 
 
-def export_memories(home: Path, options: argparse.Namespace) -> int:
+def export_memories(memory: AgentMemory, options: argparse.Namespace) -> int:
     """Export to a file, or to standard output (`-`)."""
-    path, target = home / MEMORY_FILE, options.file
+    place, target = memory.place, options.file
     match options.format:
         case "markdown":
-            _write_lines(target, markdown_lines(path, owner=options.owner, about=options.about))
+            _write_lines(target, markdown_lines(place, owner=options.owner, about=options.about))
             _show_export(options, {"file": target}, f"exported    {target}")
             return 0
         case "letta":
-            return _export_letta(path, options)
+            return _export_letta(place, options)
     if options.owner:
         raise ConfigurationError("--owner goes with --format markdown or letta")
     if options.about and options.format is None:
-        return _export_passport(home, options)
+        return _export_passport(memory, options)
     if options.about:
         raise ConfigurationError("--about does not go with --format jsonl: it exports everything")
     with progress_bar("exported") as progress:
         # The first line is the header.
-        count = _write_lines(target, memory_file.export_lines(path, progress)) - 1
+        count = _write_lines(target, memory_file.export_lines(place, progress)) - 1
     record = {"file": target, "records": count}
     _show_export(options, record, f"exported    {count} records to {target}")
     return 0
@@ -80,17 +78,17 @@ def _show_export(options: argparse.Namespace, record: object, text: str | Iterab
         show(options, record, text)
 
 
-def _export_letta(path: Path, options: argparse.Namespace) -> int:
+def _export_letta(place: MemoryPlace, options: argparse.Namespace) -> int:
     if not options.about:
         raise ConfigurationError("--format letta needs --about JID: the person of the agent file")
-    owners = [options.owner] if options.owner else owners_about(path, options.about)
+    owners = [options.owner] if options.owner else owners_about(place, options.about)
     if len(owners) != 1:
         raise ConfigurationError(
             f"--format letta needs --owner JID: one of {', '.join(owners)}"
             if owners
             else f"--about: nothing is remembered about {options.about!r}"
         )
-    done = letta_agent_file(path, owner=owners[0], about=options.about)
+    done = letta_agent_file(place, owner=owners[0], about=options.about)
     _write_lines(options.file, done.content.splitlines())
     record = {"file": options.file, "memories": done.memories, "owner": owners[0]}
     memories = _plural(done.memories, "memory")
@@ -113,17 +111,16 @@ def _write_lines(target: str, lines: Iterable[str]) -> int:
     return count
 
 
-def _export_passport(home: Path, options: argparse.Namespace) -> int:
+def _export_passport(memory: AgentMemory, options: argparse.Namespace) -> int:
     """Export the memories about one person as a passport, to a file or standard output (`-`)."""
     target, about = options.file, options.about
-    key, now = PassportKey.load_or_create(home), datetime.now(UTC)
-    with memory_file.open_memory_file(home / MEMORY_FILE, is_read_only=True) as connection:
-        connection.execute("BEGIN")
-        content = passport_store.collect_records(Transaction(connection), about, now=now)
+    now = datetime.now(UTC)
+    with memory_file.opened_memory(memory.place, is_read_only=True) as transaction:
+        content = passport_store.collect_records(transaction, about, now=now)
     if not content.lines:
         raise ConfigurationError(f"--about: nothing is remembered about {about!r}")
     header, passport = passport_store.issue_passport(
-        content, about, issuer=home.name, key=key, now=now
+        content, about, issuer=memory.jid, key=_passport_key(memory), now=now
     )
     if target == "-":
         sys.stdout.buffer.write(passport)
@@ -148,7 +145,7 @@ def _is_passport(source: Path) -> bool:
         raise ConfigurationError(f"{str(source)!r} cannot be read: {error.strerror}") from None
 
 
-def _import_passport(home: Path, source: Path, options: argparse.Namespace) -> int:
+def _import_passport(memory: AgentMemory, source: Path, options: argparse.Namespace) -> int:
     """Import a passport as memories of --owner about --about. Its issuer is not asked."""
     with source.open("rb") as file:
         passport = read_passport(file.read(MAX_PASSPORT_BYTES + 1))
@@ -167,20 +164,25 @@ def _import_passport(home: Path, source: Path, options: argparse.Namespace) -> i
         record = {"is_dry_run": True, "passport": header, "records": len(passport.records)}
         show(options, record, text)
         return 0
-    with agent_stopped(home):
-        done = asyncio.run(_load_passport(home, passport, owner=str(owner), about=str(about)))
+    with memory.agent_stopped():
+        done = asyncio.run(_load_passport(memory, passport, owner=str(owner), about=str(about)))
     text = f"imported    {done.added} records; {done.present} were there already"
     show(options, {"is_dry_run": False, "passport": header, **asdict(done)}, text)
     return 0
 
 
 async def _load_passport(
-    home: Path, passport: Passport, *, owner: str, about: str
+    memory: AgentMemory, passport: Passport, *, owner: str, about: str
 ) -> memory_file.ImportSummary:
-    key = PassportKey.load_or_create(home)
-    async with SQLiteMemoryBackend(home / MEMORY_FILE) as backend:
-        store = PassportStore(backend, key, issuer=home.name)
+    async with memory.opened() as backend:
+        store = PassportStore(backend, _passport_key(memory), issuer=memory.jid)
         return await store.load(passport, subject=about, owner=owner)
+
+
+def _passport_key(memory: AgentMemory) -> PassportKey:
+    # An agent of another machine has no folder here.
+    memory.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return PassportKey.load_or_create(memory.home)
 
 
 def _counts(header: PassportHeader) -> str:
@@ -188,18 +190,18 @@ def _counts(header: PassportHeader) -> str:
     return f"{memories} and {pluralize(header.messages, 'message')}"
 
 
-def import_memories(home: Path, options: argparse.Namespace) -> int:
+def import_memories(memory: AgentMemory, options: argparse.Namespace) -> int:
     """Import a passport, an export or a file of another program."""
     source = Path(options.file)
     is_signed = options.format is None and _is_passport(source)
-    return (_import_passport if is_signed else _import)(home, source, options)
+    return (_import_passport if is_signed else _import)(memory, source, options)
 
 
-def _import(home: Path, source: Path, options: argparse.Namespace) -> int:
+def _import(memory: AgentMemory, source: Path, options: argparse.Namespace) -> int:
     try:
-        with agent_stopped(home):
-            asyncio.run(_create_or_migrate(home / MEMORY_FILE))
-            done = _imported(home / MEMORY_FILE, source, options)
+        with memory.agent_stopped():
+            asyncio.run(_create_or_migrate(memory))
+            done = _imported(memory.place, source, options)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{str(source)!r} cannot be read as text: {error}") from None
     except InvalidArguments as error:
@@ -218,7 +220,9 @@ def _import(home: Path, source: Path, options: argparse.Namespace) -> int:
     return 1 if done.left_out else 0
 
 
-def _imported(path: Path, source: Path, options: argparse.Namespace) -> memory_file.ImportSummary:
+def _imported(
+    place: MemoryPlace, source: Path, options: argparse.Namespace
+) -> memory_file.ImportSummary:
     """Import a file; its content, or `--format`, tells the format."""
     if options.format in (None, OWN_FORMAT) and (options.format or is_own_export(source)):
         if options.owner or options.about:
@@ -231,13 +235,13 @@ def _imported(path: Path, source: Path, options: argparse.Namespace) -> memory_f
             progress_bar("imported", is_bytes=True) as progress,
         ):
             lines = _counted(file, source.stat().st_size, progress)
-            return memory_file.import_lines(path, lines, is_dry_run=options.dry_run)
+            return memory_file.import_lines(place, lines, is_dry_run=options.dry_run)
     target = ImportTarget(
         owner=normalize_subject(options.owner), subject=normalize_subject(options.about)
     )
     with progress_bar("imported", is_bytes=True) as progress:
         records = read_import(source, target, progress, format_name=options.format)
-        return import_records(path, records, is_dry_run=options.dry_run)
+        return import_records(place, records, is_dry_run=options.dry_run)
 
 
 def _counted(
@@ -267,21 +271,10 @@ def _plural(number: int, name: str) -> str:
     return pluralize(number, name, f"{name[:-1]}ies" if name.endswith("y") else "")
 
 
-async def _create_or_migrate(path: Path) -> None:
-    """Open the file once, which creates it or migrates it to this version."""
-    async with SQLiteMemoryBackend(path):
+async def _create_or_migrate(memory: AgentMemory) -> None:
+    """Open the memory once, which creates it or migrates it to this version."""
+    async with memory.opened():
         return
-
-
-@contextmanager
-def agent_stopped(home: Path) -> Iterator[None]:
-    try:
-        with directory_lock.lock_directory(home, what=f"{home.name} with this data"):
-            yield
-    except ConfigurationError as error:
-        if directory_lock.is_locked(home):
-            raise ConfigurationError(f"{error}: stop the agent first") from None
-        raise
 
 
 @contextmanager

@@ -429,6 +429,10 @@ class PostgresServer:
         """Reason for logs and configuration errors."""
         return _reason(self._away or error if isinstance(error, TimeoutError) else error)
 
+    def unusable(self, error: Exception) -> ConfigurationError:
+        """Build the error for a connection that cannot be opened."""
+        return self._unusable(self._reason(error))
+
     def _unusable(self, reason: str) -> ConfigurationError:
         return ConfigurationError(
             f"{self._setting}: the PostgreSQL database cannot be used ({reason}): check the"

@@ -1,37 +1,82 @@
-"""`spade-llm memory`: a memory's file is looked at, written out, filled and copied."""
+"""`spade-llm memory`: a memory, in a file or in PostgreSQL, is looked at, written out, filled and
+copied."""
 
 from __future__ import annotations
 
+import itertools
+import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
+import psycopg
 import pytest
 
-from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
+from spade_llm.cli.memory_place import AgentMemory
+from spade_llm.core.database import DatabaseUrl
+from spade_llm.core.settings import DATABASE_VARIABLE
+from spade_llm.memory import MemoryDraft
 from tests.cli.program import Program, modest_agents
+from tests.conftest import DATABASES
 from tests.memory.old_files import AGENT, a_row, write_database
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.postgres_server import PostgresProcess
 
 pytestmark = pytest.mark.timeout(240)
 
 FILES = Path(__file__).parents[1] / "memory" / "transfer" / "files"
 
 
-def program_in(folder: Path) -> Program:
-    folder.mkdir(exist_ok=True)
-    agents = folder / "agents"
-    return Program(data=folder / "data", agents=modest_agents(agents), has_prosody=False)
+ProgramIn: TypeAlias = "Callable[[Path], Program]"
+
+_databases = itertools.count(1)
 
 
-async def filled(program: Program, *contents: str, jid: str = "memory@localhost") -> Path:
-    home = program.data / "agents" / jid
-    home.mkdir(parents=True)
-    async with SQLiteMemoryBackend(home / "memory.db") as backend:
+@pytest.fixture(params=DATABASES)
+def program_in(request: pytest.FixtureRequest) -> ProgramIn:
+    """Takes a folder; returns the program on it, with a database of its own if it has one."""
+
+    def made(folder: Path) -> Program:
+        folder.mkdir(exist_ok=True)
+        variables = {}
+        if request.param == "postgres":
+            server: PostgresProcess = request.getfixturevalue("postgres")
+            name = f"commands{os.getpid()}n{next(_databases)}"
+            with psycopg.connect(server.url(), autocommit=True) as connection:
+                connection.execute(f"CREATE DATABASE {name}")
+            variables[DATABASE_VARIABLE] = f"{server.url().rpartition('/')[0]}/{name}"
+        return Program(
+            data=folder / "data",
+            agents=modest_agents(folder / "agents"),
+            has_prosody=False,
+            variables=variables,
+        )
+
+    return made
+
+
+def memory_of(program: Program, jid: str = "memory@localhost") -> AgentMemory:
+    url = program.variables.get(DATABASE_VARIABLE)
+    database = DatabaseUrl(url) if url else None
+    return AgentMemory(home=program.data / "agents" / jid, database=database)
+
+
+async def filled(
+    program: Program, *contents: str, jid: str = "memory@localhost", subject: str | None = None
+) -> None:
+    memory = memory_of(program, jid)
+    memory.home.mkdir(parents=True, exist_ok=True)
+    async with memory.opened() as backend:
         store = backend.for_owner("assistant@localhost")
-        await store.add_many([MemoryDraft(content=content) for content in contents])
-    return home / "memory.db"
+        await store.add_many([MemoryDraft(content=one, subject=subject) for one in contents])
 
 
-async def test_an_export_is_imported_into_an_empty_memory(tmp_path: Path) -> None:
+async def test_an_export_is_imported_into_an_empty_memory(
+    tmp_path: Path, program_in: ProgramIn
+) -> None:
     one, other = program_in(tmp_path / "one"), program_in(tmp_path / "other")
     await filled(one, "Ada likes tea", "Ada rows")
     file, again = str(tmp_path / "all.jsonl"), str(tmp_path / "again.jsonl")
@@ -49,7 +94,9 @@ async def test_an_export_is_imported_into_an_empty_memory(tmp_path: Path) -> Non
     assert _text(file) == _text(again)
 
 
-async def test_a_file_of_spade_llm_is_imported_but_for_what_is_wrong_in_it(tmp_path: Path) -> None:
+async def test_a_file_of_spade_llm_is_imported_but_for_what_is_wrong_in_it(
+    tmp_path: Path, program_in: ProgramIn
+) -> None:
     program = program_in(tmp_path)
     await filled(program)
     old = str(write_database(tmp_path / "old.db", [a_row("1"), a_row("2", category="thought")]))
@@ -66,7 +113,9 @@ async def test_a_file_of_spade_llm_is_imported_but_for_what_is_wrong_in_it(tmp_p
     assert f"{AGENT}: 1 memory" in stats.output
 
 
-async def test_a_bad_line_is_named_and_nothing_is_imported(tmp_path: Path) -> None:
+async def test_a_bad_line_is_named_and_nothing_is_imported(
+    tmp_path: Path, program_in: ProgramIn
+) -> None:
     program = program_in(tmp_path)
     await filled(program, "Ada likes tea")
     file = tmp_path / "all.jsonl"
@@ -82,7 +131,9 @@ async def test_a_bad_line_is_named_and_nothing_is_imported(tmp_path: Path) -> No
     )
 
 
-async def test_a_copy_and_an_export_never_write_over_a_file(tmp_path: Path) -> None:
+async def test_a_copy_and_an_export_never_write_over_a_file(
+    tmp_path: Path, program_in: ProgramIn
+) -> None:
     program = program_in(tmp_path)
     await filled(program, "Ada likes tea")
     file = tmp_path / "there"
@@ -90,12 +141,16 @@ async def test_a_copy_and_an_export_never_write_over_a_file(tmp_path: Path) -> N
 
     for action in ("backup", "export"):
         outcome = await program.run("memory", action, str(file))
-        assert (outcome.status, "already exists" in outcome.errors) == (1, True)
+        # No file is copied out of a database.
+        reason = "pg_dump" if program.variables and action == "backup" else "already exists"
+        assert (outcome.status, reason in outcome.errors) == (1, True)
 
     assert _text(str(file)) == "precious"
 
 
-async def test_a_memory_that_is_not_there_or_not_alone_is_asked_for(tmp_path: Path) -> None:
+async def test_a_memory_that_is_not_there_or_not_alone_is_asked_for(
+    tmp_path: Path, program_in: ProgramIn
+) -> None:
     program = program_in(tmp_path)
 
     none = await program.run("memory", "stats")
@@ -109,7 +164,9 @@ async def test_a_memory_that_is_not_there_or_not_alone_is_asked_for(tmp_path: Pa
     assert "2 memories" in named.output
 
 
-async def test_after_a_reindex_everything_is_as_it_was(tmp_path: Path) -> None:
+async def test_after_a_reindex_everything_is_as_it_was(
+    tmp_path: Path, program_in: ProgramIn
+) -> None:
     program = program_in(tmp_path)
     await filled(program, "Ada likes tea")
 
@@ -121,16 +178,16 @@ async def test_after_a_reindex_everything_is_as_it_was(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 async def test_reading_commands_work_while_the_agent_runs_and_writing_ones_ask_to_stop_it(
-    tmp_path: Path,
+    tmp_path: Path, program_in: ProgramIn
 ) -> None:
     program = program_in(tmp_path)
-    copy = tmp_path / "copy.db"
+    copy = tmp_path / "copy"
     async with program.up() as up:
         await up.ready()
         told = await program.run("ask", "Remember that my boat is called Zephyr")
         reading = [
             await program.run("memory", *action)
-            for action in (["stats"], ["verify"], ["export", "-"], ["backup", str(copy)])
+            for action in (["stats"], ["verify"], ["export", "-"], ["export", str(copy)])
         ]
         writing = [
             await program.run("memory", *action)
@@ -145,7 +202,7 @@ async def test_reading_commands_work_while_the_agent_runs_and_writing_ones_ask_t
 
 
 async def test_memories_of_another_program_are_imported_and_exported_to_read(
-    tmp_path: Path,
+    tmp_path: Path, program_in: ProgramIn
 ) -> None:
     program = program_in(tmp_path)
     await filled(program)
@@ -180,14 +237,14 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-async def test_a_passport_is_exported_and_imported_for_another_address(tmp_path: Path) -> None:
+async def test_a_passport_is_exported_and_imported_for_another_address(
+    tmp_path: Path, program_in: ProgramIn
+) -> None:
     one, two = program_in(tmp_path / "one"), program_in(tmp_path / "two")
     await filled(one)
     await filled(two, jid="memory@two.test")
-    async with SQLiteMemoryBackend(one.data / "agents/memory@localhost/memory.db") as backend:
-        store = backend.for_owner("assistant@localhost")
-        await store.add(MemoryDraft(content="Ada rows", subject="ada@localhost"))
-        await store.add(MemoryDraft(content="Bob rows", subject="bob@localhost"))
+    await filled(one, "Ada rows", subject="ada@localhost")
+    await filled(one, "Bob rows", subject="bob@localhost")
     file = tmp_path / "ada.jsonl"
     to = ("--owner", "assistant@two.test", "--about", "ada@two.test")
 
@@ -211,12 +268,10 @@ async def test_a_passport_is_exported_and_imported_for_another_address(tmp_path:
     assert "assistant@two.test: 1 memory" in stats.output
 
 
-async def test_a_changed_passport_is_refused(tmp_path: Path) -> None:
+async def test_a_changed_passport_is_refused(tmp_path: Path, program_in: ProgramIn) -> None:
     program = program_in(tmp_path)
     await filled(program)
-    async with SQLiteMemoryBackend(program.data / "agents/memory@localhost/memory.db") as backend:
-        store = backend.for_owner("assistant@localhost")
-        await store.add(MemoryDraft(content="Ada rows", subject="ada@localhost"))
+    await filled(program, "Ada rows", subject="ada@localhost")
     file = tmp_path / "ada.jsonl"
     await program.run("memory", "export", str(file), "--about", "ada@localhost")
     _write(file, _text(str(file)).replace("rows", "owes"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import pytest
 
 from spade_llm.core.postgres import PostgresServer
-from spade_llm.memory import PostgresMemoryBackend, SQLiteMemoryBackend
+from spade_llm.memory.database.backend import memory_backend
 
 if TYPE_CHECKING:
     from spade_llm.core.database import DatabasePlace
@@ -20,7 +20,5 @@ file_only = pytest.mark.parametrize("place_of", ["sqlite"], indirect=True)
 
 def backend_at(place: DatabasePlace, **options: Unpack[BackendOptions]) -> DatabaseMemoryBackend:
     """Memory that is not opened yet."""
-    if isinstance(place, PostgresServer):
-        return PostgresMemoryBackend(place, **options)
-    assert isinstance(place, Path)
-    return SQLiteMemoryBackend(place, **options)
+    assert isinstance(place, Path | PostgresServer)
+    return memory_backend(place, **options)

@@ -284,6 +284,15 @@ class DatabaseMemoryBackend:
         return self._worker is not None and self._worker.is_behind
 
 
+def memory_backend(
+    place: Path | PostgresServer, **options: Unpack[BackendOptions]
+) -> DatabaseMemoryBackend:
+    """Backend of the memory at this place, for its agent and for commands; not opened yet."""
+    if isinstance(place, Path):
+        return SQLiteMemoryBackend(place, **options)
+    return PostgresMemoryBackend(place, **options)
+
+
 class SQLiteMemoryBackend(DatabaseMemoryBackend):
     """Memory in one SQLite file. The file is created if it is missing, its folder is not;
     `:memory:` is a temporary file that is removed when the backend is closed."""

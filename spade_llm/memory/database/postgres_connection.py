@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import psycopg
 
@@ -36,6 +37,8 @@ READERS = 3
 """Number of reader connections; while one waits for the server, another can run Python."""
 ANSWER_TIMEOUT_S = STATEMENT_TIMEOUT_S + 1.0
 """Deadline of one statement at this end: the server that does not cancel it is frozen."""
+COMMAND_TIMEOUT_S = 600.0
+"""Deadline of one statement of a command (export, verification), which reads whole tables."""
 MAX_LOGGED_KEYS = 4096
 """Maximum number of changed rows of an owner that a commit names; above it, other processes read
 the index of this owner again."""
@@ -50,6 +53,10 @@ BEGIN_WRITE = (
 BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # A commit that is acknowledged is on the server's disk, as with a file.
 SYNCED = "SET synchronous_commit = on"
+# A command may wait for a file or a pipe between two statements.
+LONG = """SELECT set_config('statement_timeout', %s, false),
+    set_config('idle_in_transaction_session_timeout', '0', false)"""
+SELECT_VERSION = "SELECT version FROM store_versions WHERE store = %s"
 
 SET_VERSION = """
     INSERT INTO owner_version (owner, version, keys, accessed)
@@ -67,12 +74,20 @@ resources, locks, shutdown, timeouts, the server's disk."""
 
 
 class BoundedConnection(psycopg.Connection[tuple[object, ...]]):
-    """Connection that waits at most ANSWER_TIMEOUT_S for an answer of the server."""
+    """Connection that waits at most `answer_timeout_s` for an answer of the server."""
+
+    answer_timeout_s: ClassVar[float] = ANSWER_TIMEOUT_S
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         """Wait for what a generator of psycopg does. Raises psycopg.OperationalError."""
-        give_up_s = time.monotonic() + (timeout or ANSWER_TIMEOUT_S)
+        give_up_s = time.monotonic() + (timeout or self.answer_timeout_s)
         return super().wait(_until(give_up_s, gen), interval)
+
+
+class CommandConnection(BoundedConnection):
+    """Connection of a command, with deadlines for statements that read whole tables."""
+
+    answer_timeout_s = COMMAND_TIMEOUT_S + 1.0
 
 
 def _until(give_up_s: float, gen: PQGen[T]) -> PQGen[T]:
@@ -91,8 +106,11 @@ def _until(give_up_s: float, gen: PQGen[T]) -> PQGen[T]:
 class PostgresConnection:
     """Connection to the schema of a memory (`Connection`); renewed when it is lost."""
 
-    def __init__(self, server: PostgresServer) -> None:
+    def __init__(
+        self, server: PostgresServer, *, kind: type[BoundedConnection] = BoundedConnection
+    ) -> None:
         self._server = server
+        self._kind = kind
         self._connection: psycopg.Connection | None = None
         self._is_committing = False
         self.total_changes = 0
@@ -165,6 +183,33 @@ class PostgresConnection:
             return False
         return True
 
+    def open_for_command(self) -> psycopg.Connection:
+        """Connect for `command_transaction`. Raises ConfigurationError, StorageFailed."""
+        try:
+            connection = self._connected(time.monotonic() + STATEMENT_TIMEOUT_S)
+            connection.execute(LONG, (f"{COMMAND_TIMEOUT_S}s",))
+        except psycopg.Error as error:
+            raise self._server.unusable(error) from None
+        try:
+            found = connection.execute(SELECT_VERSION, (WHAT,)).fetchone()
+        except psycopg.errors.UndefinedTable:
+            found = None
+        if found is None:
+            raise StorageFailed(f"{self._server.name} has no memory")
+        version = int(str(found[0]).split()[0])
+        if version != SCHEMA_VERSION:
+            raise StorageFailed(
+                f"{self._server.name} has a memory of schema {version}, not {SCHEMA_VERSION}: start"
+                " a memory agent of this version to migrate an older one"
+            )
+        return connection
+
+    def end_command(self, transaction: Transaction, *, is_kept: bool) -> None:
+        """Commit, with the new versions of changed owners, or roll back. Raises psycopg.Error."""
+        if is_kept:
+            self._count_versions(self._opened, [transaction])
+        self._opened.execute("COMMIT" if is_kept else "ROLLBACK")
+
     def close(self) -> None:
         """Close the connection. What is in flight is rolled back."""
         if self._connection is not None:
@@ -226,7 +271,7 @@ class PostgresConnection:
         connection = self._connection
         if connection is None or connection.closed or has_input(connection):
             self.close()
-            connection = self._server.connect_blocking(BoundedConnection, give_up_s=give_up_s)
+            connection = self._server.connect_blocking(self._kind, give_up_s=give_up_s)
             connection.execute(SYNCED)
             self._connection = connection
         return connection
@@ -254,6 +299,30 @@ class PostgresConnection:
         if isinstance(error, psycopg.OperationalError) and is_of_all:
             return StorageUnavailable(str(failed))
         return failed
+
+
+@contextmanager
+def command_transaction(
+    server: PostgresServer, *, is_read_only: bool, is_dry_run: bool = False
+) -> Iterator[Transaction]:
+    """Transaction of a command on the memory in a schema, in this thread: a snapshot, or a write
+    that excludes other writers and is committed when the block ends, except in a dry run.
+
+    Raises:
+        ConfigurationError: the server cannot be used.
+        StorageFailed: the schema has no memory of this version, or the server fails.
+    """
+    connection = PostgresConnection(server, kind=CommandConnection)
+    try:
+        opened = connection.open_for_command()
+        opened.execute(BEGIN_READ if is_read_only else BEGIN_WRITE)
+        transaction = Transaction(connection)
+        yield transaction
+        connection.end_command(transaction, is_kept=not (is_read_only or is_dry_run))
+    except psycopg.Error as error:
+        raise server.storage_error(WHAT, error) from error
+    finally:
+        connection.close()
 
 
 class MemorySchema:

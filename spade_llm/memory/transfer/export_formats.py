@@ -21,20 +21,22 @@ from spade_llm.memory.database.rows import (
     to_microseconds,
 )
 from spade_llm.memory.transfer.json_lines import read_tags
-from spade_llm.memory.transfer.memory_file import open_memory_file
+from spade_llm.memory.transfer.memory_file import PAGE_ROWS, opened_memory
 from spade_llm.memory.validation import normalize_subject
 from spade_llm.search.memory_query import Category, Origin
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+
+    from spade_llm.memory.database.connection import SqlValue, Transaction
+    from spade_llm.memory.transfer.memory_file import MemoryPlace
 
 SELECT_MEMORIES = """
     SELECT jid, subject, category, origin, content, tags, created_at, valid_at, invalid_at
     FROM entry JOIN owner ON owner.number = entry.owner
     WHERE deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)
-        AND (:owner IS NULL OR jid = :owner) AND (:about IS NULL OR subject = :about)
+        AND jid = coalesce(CAST(:owner AS TEXT), jid)
+        AND (CAST(:about AS TEXT) IS NULL OR subject = CAST(:about AS TEXT))
     ORDER BY subject IS NULL, subject, CASE origin
             WHEN :episode THEN 8 WHEN :pattern THEN 7 ELSE coalesce(category, :fact)
         END, invalid_at IS NOT NULL, created_at DESC, seq DESC
@@ -107,7 +109,7 @@ class _Memory:
 
 
 def markdown_lines(
-    path: Path, *, owner: str | None = None, about: str | None = None
+    place: MemoryPlace, *, owner: str | None = None, about: str | None = None
 ) -> Iterator[str]:
     """Lines of a page with the memories of an agent (None: of all) about a person (None: all),
     grouped by person and kind, newest first; outdated memories with the end of their validity.
@@ -118,8 +120,8 @@ def markdown_lines(
     yield "# Memories"
     yield ""
     yield f"Exported on {now.date().isoformat()}. Messages of conversations are not included."
-    with open_memory_file(path, is_read_only=True) as connection:
-        memories = _select_memories(connection, owner=owner, about=about, now=now)
+    with opened_memory(place, is_read_only=True) as transaction:
+        memories = _select_memories(transaction, owner=owner, about=about, now=now)
         for subject, of_person in groupby(memories, key=attrgetter("subject")):
             yield from ("", f"## {_escape(subject or NO_PERSON)}")
             for heading, of_kind in groupby(of_person, key=attrgetter("heading")):
@@ -127,24 +129,24 @@ def markdown_lines(
                 yield from map(_bullet, of_kind)
 
 
-def letta_agent_file(path: Path, *, owner: str, about: str) -> LettaExport:
+def letta_agent_file(place: MemoryPlace, *, owner: str, about: str) -> LettaExport:
     """Agent file with the valid memories of one agent about one person in its block `human`, and
     those about the agent itself in `persona`.
 
     Raises:
         InvalidArguments: there are no such memories.
-        StorageFailed: the memory file cannot be read.
+        StorageFailed: the memory cannot be read.
     """
     now = datetime.now(UTC)
-    with open_memory_file(path, is_read_only=True) as connection:
+    with opened_memory(place, is_read_only=True) as transaction:
         known = [
             memory
-            for memory in _select_memories(connection, owner=owner, about=about, now=now)
+            for memory in _select_memories(transaction, owner=owner, about=about, now=now)
             if memory.heading != EPISODES and _is_valid(memory, now)
         ]
         own = [
             memory
-            for memory in _select_memories(connection, owner=owner, about=None, now=now)
+            for memory in _select_memories(transaction, owner=owner, about=None, now=now)
             if memory.is_about_agent and _is_valid(memory, now)
         ]
     if not known:
@@ -158,28 +160,27 @@ def letta_agent_file(path: Path, *, owner: str, about: str) -> LettaExport:
     )
 
 
-def owners_about(path: Path, about: str) -> list[str]:
+def owners_about(place: MemoryPlace, about: str) -> list[str]:
     """Agents that have memories about a person. Raises StorageFailed."""
     now = datetime.now(UTC)
-    with open_memory_file(path, is_read_only=True) as connection:
-        found = _select_memories(connection, owner=None, about=about, now=now)
+    with opened_memory(place, is_read_only=True) as transaction:
+        found = _select_memories(transaction, owner=None, about=about, now=now)
         return sorted({memory.owner for memory in found})
 
 
 def _select_memories(
-    connection: sqlite3.Connection, *, owner: str | None, about: str | None, now: datetime
+    transaction: Transaction, *, owner: str | None, about: str | None, now: datetime
 ) -> Iterator[_Memory]:
-    rows = connection.execute(
-        SELECT_MEMORIES,
-        {
-            "owner": normalize_subject(owner),
-            "about": normalize_subject(about),
-            "now": to_microseconds(now),
-            "episode": ORIGIN_CODES.number(Origin.EPISODE),
-            "pattern": ORIGIN_CODES.number(Origin.PATTERN),
-            "fact": CATEGORY_CODES.number(Category.FACT),
-        },
-    )
+    wanted: dict[str, SqlValue] = {
+        "owner": normalize_subject(owner),
+        "about": normalize_subject(about),
+        "now": to_microseconds(now),
+        "episode": ORIGIN_CODES.number(Origin.EPISODE),
+        "pattern": ORIGIN_CODES.number(Origin.PATTERN),
+        "fact": CATEGORY_CODES.number(Category.FACT),
+    }
+    pages = transaction.pages(SELECT_MEMORIES, wanted, size=PAGE_ROWS)
+    rows = (row for page in pages for row in page)
     for jid, subject, category, origin, content, tags, created_at, valid_at, invalid_at in rows:
         yield _Memory(
             owner=jid,

@@ -1,4 +1,4 @@
-"""Importer: writes the records of another program into a memory file, in one transaction."""
+"""Importer: writes the records of another program into a memory, in one transaction."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.memory.database.rows import ID_BYTES
+from spade_llm.memory.database.rows import ID_BYTES, entry_key
 from spade_llm.memory.transfer import json_lines
 from spade_llm.memory.transfer.memory_file import (
     MAX_FAULTS,
     ImportSummary,
     derived_columns,
     insert_record,
-    write_transaction,
+    opened_memory,
 )
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
-    from spade_llm.memory.database.connection import SqlValue
+    from spade_llm.memory.database.connection import SqlValue, Transaction
+    from spade_llm.memory.transfer.memory_file import MemoryPlace
     from spade_llm.memory.transfer.records import ImportedRecord
 
 # A correction made here is newer than the text of the other program, and stays.
@@ -31,6 +30,7 @@ UPDATE_ENTRY = """
         updated_at = :updated_at, invalid_at = NULL
     WHERE id = :id AND content_hash <> :content_hash AND updated_at < :updated_at
         AND deleted_at IS NULL
+    RETURNING seq
 """
 
 SELECT_FORGOTTEN = """
@@ -42,7 +42,7 @@ FORGOTTEN = "forgotten memory"
 
 
 def import_records(
-    path: Path, records: Iterable[ImportedRecord], *, is_dry_run: bool = False
+    place: MemoryPlace, records: Iterable[ImportedRecord], *, is_dry_run: bool = False
 ) -> ImportSummary:
     """Import records of another program; invalid records are left out and named.
 
@@ -51,10 +51,10 @@ def import_records(
 
     Raises:
         InvalidArguments: the imported file cannot be read; nothing was imported.
-        StorageFailed: the memory file could not be written.
+        StorageFailed: the memory could not be written.
     """
-    with write_transaction(path, is_dry_run=is_dry_run) as connection:
-        importer = _Importer(connection)
+    with opened_memory(place, is_dry_run=is_dry_run) as transaction:
+        importer = _Importer(transaction)
         for record in records:
             importer.add(record)
     return importer.summary()
@@ -63,8 +63,8 @@ def import_records(
 class _Importer:
     """Import into an open transaction, with its counts."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
         self._added = Counter[str]()
         self._omitted = Counter[str]()
         self._conversations = set[str]()
@@ -90,7 +90,7 @@ class _Importer:
             return
         if kind == "entry":
             self._add_entry(values)
-        elif insert_record(self._connection, kind, values):
+        elif insert_record(self._transaction, kind, values):
             self._added[kind] += 1
             if kind == "message":
                 self._conversations.add(str(values["conversation"]))
@@ -112,7 +112,7 @@ class _Importer:
     def _add_entry(self, values: Mapping[str, SqlValue]) -> None:
         if values["id"] in self._forgotten(values["owner"]):
             self._omitted[FORGOTTEN] += 1
-        elif insert_record(self._connection, "entry", values):
+        elif insert_record(self._transaction, "entry", values):
             self._added["entry"] += 1
         elif self._update_entry(values):
             self._updated += 1
@@ -122,12 +122,14 @@ class _Importer:
     def _update_entry(self, values: Mapping[str, SqlValue]) -> bool:
         """Replace the text of an existing entry by a newer one; return whether it was."""
         row = {**values, **derived_columns("entry", values)}
-        return self._connection.execute(UPDATE_ENTRY, row).rowcount > 0
+        updated = self._transaction.all(UPDATE_ENTRY, row)
+        self._transaction.mark_changed(str(values["owner"]), [entry_key(seq) for (seq,) in updated])
+        return bool(updated)
 
     def _forgotten(self, owner: SqlValue) -> frozenset[SqlValue]:
         """Ids of the entries that an owner has forgotten, from the audit log."""
         if owner not in self._forgotten_ids:
-            rows = self._connection.execute(SELECT_FORGOTTEN, {"owner": owner})
+            rows = self._transaction.all(SELECT_FORGOTTEN, {"owner": owner})
             self._forgotten_ids[owner] = frozenset(
                 packed[at : at + ID_BYTES]
                 for (packed,) in rows

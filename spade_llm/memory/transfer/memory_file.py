@@ -1,31 +1,43 @@
-"""Memory file as a whole: export, import, backup, statistics, verification."""
+"""Memory as a whole, in a file or in PostgreSQL: export, import, statistics, verification.
+
+A `MemoryPlace` is opened for one transaction, without an agent. Backups are of files only.
+"""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
+from spade_llm.core.database_copy import tables_of
 from spade_llm.core.errors import InvalidArguments, StorageFailed
-from spade_llm.memory.database.schema import SCHEMA_VERSION
+from spade_llm.memory.database.connection import Transaction
+from spade_llm.memory.database.rows import entry_key, message_key
+from spade_llm.memory.database.schema import MEMORY_TABLES, SCHEMA_VERSION
 from spade_llm.memory.database.sqlite_connection import SqliteConnection, explain_error
 from spade_llm.memory.transfer import json_lines
 from spade_llm.search.terms import content_hash, encode_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
+    from spade_llm.core.postgres import PostgresServer
     from spade_llm.memory.database.connection import SqlValue
 
-ENTRY_COLUMNS = [name for name in json_lines.RECORD_FIELDS["entry"] if name != "owner"]
+MemoryPlace: TypeAlias = "Path | PostgresServer"
+"""Memory file, or the server with the schema of its agent."""
+
+ENTRY_FIELDS = list(json_lines.RECORD_FIELDS["entry"])
+ENTRY_COLUMNS = [name for name in ENTRY_FIELDS if name != "owner"]
 
 SELECT_RECORDS = {
     "entry": f"""
-        SELECT jid AS owner, {", ".join(ENTRY_COLUMNS)}
+        SELECT {", ".join("jid" if one == "owner" else one for one in ENTRY_FIELDS)}
         FROM entry JOIN owner ON owner.number = entry.owner ORDER BY seq
     """,
     "key": """
@@ -33,9 +45,9 @@ SELECT_RECORDS = {
         FROM entry_key JOIN entry ON entry.seq = entry_key.entry ORDER BY key_id
     """,
     "message": """
-        SELECT jid AS owner, conversation.name AS conversation, message.id, message.subject, role,
-            speaker, message.content, at, recalled, entry.id AS episode,
-            message.episode IS NOT NULL AND entry.id IS NULL AS is_left_out
+        SELECT jid, conversation.name, message.id, message.subject, role, speaker, message.content,
+            at, recalled, entry.id,
+            CASE WHEN message.episode IS NOT NULL AND entry.id IS NULL THEN 1 ELSE 0 END
         FROM message
             JOIN owner ON owner.number = message.owner
             JOIN conversation ON conversation.number = message.conversation
@@ -79,6 +91,8 @@ SELECT_RECORDS = {
         FROM audit JOIN owner ON owner.number = audit.owner ORDER BY seq
     """,
 }
+
+"""Columns in the order of the kind's fields."""
 
 COUNT_RECORDS = """
     SELECT (SELECT count(*) FROM entry) + (SELECT count(*) FROM entry_key)
@@ -124,7 +138,7 @@ INSERT_RECORDS = {
         ON CONFLICT (owner, name) DO UPDATE SET closed_at_seq = (
             SELECT seq FROM message WHERE message.conversation = conversation.number
             AND message.id = :closed_after
-        ) WHERE closed_at_seq < (
+        ) WHERE conversation.closed_at_seq < (
             SELECT seq FROM message WHERE message.conversation = conversation.number
             AND message.id = :closed_after
         )
@@ -163,6 +177,8 @@ INSERT_RECORDS = {
     """,
 }
 """Statements that insert records; existing records are left as they are."""
+KEYS_IN_INDEX = {"entry": entry_key, "message": message_key}
+"""Key in its owner's index of a row with this number, by kind."""
 
 OWNER_STATISTICS = """
     SELECT jid,
@@ -173,9 +189,12 @@ OWNER_STATISTICS = """
     FROM owner ORDER BY jid
 """
 
-FILE_STATISTICS = """
-    SELECT (SELECT count(*) FROM vector), (SELECT count(*) FROM vector_wanted),
-        (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)
+COUNT_VECTORS = "SELECT (SELECT count(*) FROM vector), (SELECT count(*) FROM vector_wanted)"
+FILE_SIZE = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+SCHEMA_SIZE = """
+    SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+    WHERE relnamespace = to_regnamespace(quote_ident(current_schema())) AND relkind = 'r'
+        AND relname IN (SELECT value FROM json_each(:tables))
 """
 
 CROSS_TABLE_CHECKS = {
@@ -223,6 +242,8 @@ OnTransferProgress = Callable[[int, int], None]
 """Callback with the number of processed records and their total."""
 
 PROGRESS_EVERY = 1000
+PAGE_ROWS = 500
+"""Rows read at once."""
 PAGES_AT_ONCE = 1024
 LOCK_WAIT_S = 5.0
 MAX_FAULTS = 100
@@ -251,33 +272,36 @@ class ImportSummary:
     """Number of records that are not imported on purpose, by what they are (in the singular)."""
 
 
-def export_lines(path: Path, progress: OnTransferProgress) -> Iterator[str]:
+def export_lines(place: MemoryPlace, progress: OnTransferProgress) -> Iterator[str]:
     """Lines of the header and of every record, a snapshot while others go on writing. Raises
     StorageFailed."""
-    with open_memory_file(path, is_read_only=True) as connection:
-        connection.execute("BEGIN")
-        ((total,),) = connection.execute(COUNT_RECORDS).fetchall()
+    with opened_memory(place, is_read_only=True) as transaction:
+        ((total,),) = transaction.all(COUNT_RECORDS)
         yield json_lines.HEADER
         done = 0
         for kind, select in SELECT_RECORDS.items():
-            for values in _select_rows(connection, select):
-                yield json_lines.encode_record(kind, values)
-                done += 1
-                if done % PROGRESS_EVERY == 0:
-                    progress(done, total)
+            for page in transaction.pages(select, {}, size=PAGE_ROWS):
+                for row in page:
+                    values = dict(zip(json_lines.RECORD_FIELDS[kind], row, strict=True))
+                    yield json_lines.encode_record(kind, values)
+                    done += 1
+                    if done % PROGRESS_EVERY == 0:
+                        progress(done, total)
         progress(total, total)
 
 
-def import_lines(path: Path, lines: Iterable[str], *, is_dry_run: bool = False) -> ImportSummary:
+def import_lines(
+    place: MemoryPlace, lines: Iterable[str], *, is_dry_run: bool = False
+) -> ImportSummary:
     """Import records into a memory that no other process uses: all of them, or (after an error, or
     in a dry run) none.
 
     Raises:
         InvalidArguments: a line is invalid; names the line and the reason.
-        StorageFailed: the file could not be written.
+        StorageFailed: the memory could not be written.
     """
-    with write_transaction(path, is_dry_run=is_dry_run) as connection:
-        return _import_lines(connection, lines)
+    with opened_memory(place, is_dry_run=is_dry_run) as transaction:
+        return _import_lines(transaction, lines)
 
 
 def backup_file(path: Path, target: Path, progress: OnTransferProgress) -> None:
@@ -308,6 +332,8 @@ class OwnerStatistics:
 
 @dataclass(frozen=True, slots=True)
 class FileStatistics:
+    """Size of a memory file, or of the memory's tables in PostgreSQL with their indexes."""
+
     vectors: int
     pending_vectors: int
     """Number of vectors that are still to be computed."""
@@ -317,23 +343,57 @@ class FileStatistics:
     schema_version: int = SCHEMA_VERSION
 
 
-def read_statistics(path: Path) -> tuple[list[OwnerStatistics], FileStatistics]:
-    """Statistics of each owner, and of the file. Raises StorageFailed."""
-    with open_memory_file(path, is_read_only=True) as connection:
-        connection.execute("BEGIN")
-        owners = [OwnerStatistics(*row) for row in connection.execute(OWNER_STATISTICS)]
-        ((vectors, pending, size),) = connection.execute(FILE_STATISTICS)
-        models = tuple(name for (name,) in connection.execute("SELECT name FROM model"))
+def read_statistics(place: MemoryPlace) -> tuple[list[OwnerStatistics], FileStatistics]:
+    """Statistics of each owner, and of the whole. Raises StorageFailed."""
+    with opened_memory(place, is_read_only=True) as transaction:
+        owners = [OwnerStatistics(*row) for row in transaction.all(OWNER_STATISTICS)]
+        ((vectors, pending),) = transaction.all(COUNT_VECTORS)
+        if isinstance(place, Path):
+            ((size,),) = transaction.all(FILE_SIZE)
+        else:
+            tables = json.dumps([table.name for table in tables_of(MEMORY_TABLES)])
+            ((size,),) = transaction.all(SCHEMA_SIZE, {"tables": tables})
+        models = tuple(name for (name,) in transaction.all("SELECT name FROM model"))
     return owners, FileStatistics(vectors, pending, size, models)
 
 
-def verify_memory_file(path: Path) -> list[str]:
-    """Check a memory file and return its faults, one sentence each; empty if there are none."""
+def verify_memory(place: MemoryPlace) -> list[str]:
+    """Check a memory and return its faults, one sentence each; empty if there are none."""
     try:
-        with open_memory_file(path, is_read_only=True) as connection:
-            return list(_find_faults(connection))[:MAX_FAULTS]
+        with opened_memory(place, is_read_only=True) as transaction:
+            # PostgreSQL looks after its own pages and references.
+            broken = list(_broken_pages(transaction)) if isinstance(place, Path) else []
+            return broken or list(_find_faults(transaction, place))[:MAX_FAULTS]
     except StorageFailed as error:
         return [str(error)]
+
+
+@contextmanager
+def opened_memory(
+    place: MemoryPlace, *, is_read_only: bool = False, is_dry_run: bool = False
+) -> Iterator[Transaction]:
+    """Transaction on a memory of this schema version: a snapshot, or a write that excludes other
+    writers and is committed when the block ends, except in a dry run.
+
+    Raises:
+        ConfigurationError: the PostgreSQL server cannot be used.
+        StorageFailed: the memory cannot be read or written, or there is none.
+    """
+    if not isinstance(place, Path):
+        # Here: psycopg is an extra.
+        from spade_llm.memory.database.postgres_connection import command_transaction
+
+        with command_transaction(
+            place, is_read_only=is_read_only, is_dry_run=is_dry_run
+        ) as transaction:
+            yield transaction
+        return
+    with open_memory_file(place, is_read_only=is_read_only) as connection:
+        connection.execute("BEGIN" if is_read_only else "BEGIN IMMEDIATE")
+        yield Transaction(connection)
+        connection.execute("ROLLBACK" if is_read_only or is_dry_run else "COMMIT")
+        if not is_read_only:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 @contextmanager
@@ -362,7 +422,7 @@ def open_memory_file(path: Path, *, is_read_only: bool = False) -> Iterator[Sqli
         ) from error
 
 
-def _import_lines(connection: sqlite3.Connection, lines: Iterable[str]) -> ImportSummary:
+def _import_lines(transaction: Transaction, lines: Iterable[str]) -> ImportSummary:
     counts, number, present = Counter[str](), 0, 0
     for number, line in enumerate(lines, start=1):
         try:
@@ -374,7 +434,7 @@ def _import_lines(connection: sqlite3.Connection, lines: Iterable[str]) -> Impor
             if len(line) > MAX_LINE_CHARS:
                 raise InvalidArguments(f"it has over {MAX_LINE_CHARS} characters")
             kind, values = json_lines.decode_record(line)
-            is_new = insert_record(connection, kind, values)
+            is_new = insert_record(transaction, kind, values)
         except (InvalidArguments, sqlite3.IntegrityError) as error:
             reason = error if isinstance(error, InvalidArguments) else "a value is missing"
             raise InvalidArguments(f"line {number}: {reason}; nothing was imported") from None
@@ -385,15 +445,21 @@ def _import_lines(connection: sqlite3.Connection, lines: Iterable[str]) -> Impor
     return ImportSummary(added=counts.total(), present=present, counts=+counts)
 
 
-def insert_record(connection: sqlite3.Connection, kind: str, values: Mapping[str, SqlValue]) -> int:
+def insert_record(transaction: Transaction, kind: str, values: Mapping[str, SqlValue]) -> int:
     """Insert a record; return 1, or 0 if it existed."""
     if "owner" in values:
-        connection.execute(ADD_OWNER, values)
+        transaction.count(ADD_OWNER, values)
     # The record of its conversation comes later, since `closed_after` names a message.
     if kind == "message":
-        connection.execute(ADD_CONVERSATION, values)
+        transaction.count(ADD_CONVERSATION, values)
     row = {**values, **derived_columns(kind, values)}
-    return max(connection.execute(INSERT_RECORDS[kind], row).rowcount, 0)
+    key_of = KEYS_IN_INDEX.get(kind)
+    if key_of is None:
+        return transaction.count(INSERT_RECORDS[kind], row)
+    added = transaction.all(f"{INSERT_RECORDS[kind]} RETURNING seq", row)
+    # Other processes that have the owner's index in RAM must read these rows.
+    transaction.mark_changed(str(values["owner"]), [key_of(seq) for (seq,) in added])
+    return len(added)
 
 
 def derived_columns(kind: str, values: Mapping[str, SqlValue]) -> Mapping[str, SqlValue]:
@@ -408,23 +474,6 @@ def derived_columns(kind: str, values: Mapping[str, SqlValue]) -> Mapping[str, S
     }
 
 
-def _select_rows(connection: sqlite3.Connection, select: str) -> Iterator[Mapping[str, SqlValue]]:
-    cursor = connection.execute(select)
-    names = [column[0] for column in cursor.description]
-    for row in cursor:
-        yield dict(zip(names, row, strict=True))
-
-
-@contextmanager
-def write_transaction(path: Path, *, is_dry_run: bool) -> Iterator[sqlite3.Connection]:
-    """Run one transaction; a dry run is rolled back."""
-    with open_memory_file(path) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        yield connection
-        connection.execute("ROLLBACK" if is_dry_run else "COMMIT")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
     ((found,),) = connection.execute("PRAGMA user_version").fetchall()
     if found != SCHEMA_VERSION:
@@ -434,18 +483,19 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _find_faults(connection: sqlite3.Connection) -> Iterator[str]:
-    broken = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({MAX_FAULTS})")]
-    if broken != ["ok"]:
-        # The rest would read the same broken pages.
-        yield from broken
-        return
-    for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
-        yield f"row {row} of {table} refers to a missing {parent}"
+def _broken_pages(transaction: Transaction) -> list[str]:
+    """Faults of a file's pages: the other checks would read the same ones."""
+    found = [str(row[0]) for row in transaction.all(f"PRAGMA integrity_check({MAX_FAULTS})")]
+    return [] if found == ["ok"] else found
+
+
+def _find_faults(transaction: Transaction, place: MemoryPlace) -> Iterator[str]:
+    if isinstance(place, Path):
+        for table, row, parent, _ in transaction.all("PRAGMA foreign_key_check"):
+            yield f"row {row} of {table} refers to a missing {parent}"
     for what, count in CROSS_TABLE_CHECKS.items():
-        if number := int(connection.execute(count).fetchone()[0]):
+        if number := int(transaction.all(count)[0][0]):
             yield f"{number} {what}"
-    if number := sum(
-        content_hash(content) != kept for content, kept in connection.execute(SELECT_CONTENTS)
-    ):
+    pages = transaction.pages(SELECT_CONTENTS, {}, size=PAGE_ROWS)
+    if number := sum(content_hash(content) != kept for page in pages for content, kept in page):
         yield f"{number} texts that do not match their hash"

@@ -12,7 +12,7 @@ from spade_llm.memory.contract import ObservedMessage
 from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.retrieval import retrieve_memory
 from spade_llm.memory.transfer import memory_file
-from spade_llm.memory.transfer.memory_file import verify_memory_file
+from spade_llm.memory.transfer.memory_file import verify_memory
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType
 from tests.memory.clock import Clock
 from tests.memory.learning.test_learner import entries
@@ -85,7 +85,7 @@ async def test_what_nobody_has_learned_yet_is_hidden_and_then_learned(
     await store.forget([one.id for one in await entries(store)])
     assert "Isolde" not in _bytes(backend)
     await backend.close()
-    assert verify_memory_file(backend.path) == []
+    assert verify_memory(backend.path) == []
 
 
 async def test_what_cannot_be_learned_is_gone_after_a_week(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.memory.transfer.memory_file import verify_memory_file
+from spade_llm.memory.transfer.memory_file import verify_memory
 from tests.memory.killed_writer import OWNER, conversation_of
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ async def test_every_acknowledged_write_outlives_50_kills_and_none_is_there_twic
         store = backend.for_owner(OWNER)
         contents = await all_contents(store)
         kept = await all_messages(store, set(map(conversation_of, messages)))
-    assert await asyncio.to_thread(verify_memory_file, path) == []
+    assert await asyncio.to_thread(verify_memory, path) == []
     assert len(there) > KILLS * 10 and len(gone) > KILLS * 5
     assert there <= contents.keys()
     assert not gone & contents.keys()

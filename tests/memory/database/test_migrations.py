@@ -16,7 +16,7 @@ from spade_llm.memory.database.rows import KEY_NAMESPACE
 from spade_llm.memory.database.schema import APPLICATION_ID, SCHEMA_VERSION
 from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.learning.novelty import KEY_MOMENT_SCORE
-from spade_llm.memory.transfer.memory_file import verify_memory_file
+from spade_llm.memory.transfer.memory_file import verify_memory
 from spade_llm.search.memory_query import Origin
 from tests.memory.contract import NOON, contents, said
 
@@ -161,7 +161,7 @@ async def test_a_file_of_version_2_keeps_all_and_can_be_asked_for_consent(tmp_pa
 
         assert await contents(store, "who rows?") == ["Ada rows"]
         assert (await store.set_consent("ada@x", is_given=True)).since is not None
-    assert verify_memory_file(path) == []
+    assert verify_memory(path) == []
 
 
 async def test_a_conversation_of_version_3_can_be_cleared(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ async def test_a_conversation_of_version_3_can_be_cleared(tmp_path: Path) -> Non
         assert len(await store.history("c")) == 1
         assert await store.clear_messages(["c"]) == 1
         assert await store.history("c") == []
-    assert verify_memory_file(path) == []
+    assert verify_memory(path) == []
 
 
 async def test_facts_that_a_diet_closed_are_open_again(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ async def test_facts_that_a_diet_closed_are_open_again(tmp_path: Path) -> None:
         "The user is vegan.": None,
         "The user is divorced.": None,
     }
-    assert verify_memory_file(path) == []
+    assert verify_memory(path) == []
 
 
 BEFORE = NOON - timedelta(days=1)
@@ -263,7 +263,7 @@ async def test_novelties_of_version_7_become_surprises(tmp_path: Path) -> None:
     assert rained is not None and 0.123456 < rained < KEY_MOMENT_SCORE
     assert laid_off is not None and laid_off >= KEY_MOMENT_SCORE
     assert (given, unknown) == (0.25, None)
-    assert verify_memory_file(path) == []
+    assert verify_memory(path) == []
 
 
 def _without_clearing(file: sqlite3.Connection) -> None:
@@ -281,7 +281,7 @@ async def test_a_migrated_file_is_whole_and_has_nothing_of_the_old_one(old: Path
         names = {row[0] for row in file.execute(tables)}
         assert file.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
     assert not [name for name in names if "text" in name or name.endswith("_1")]
-    assert verify_memory_file(old) == []
+    assert verify_memory(old) == []
 
 
 async def test_a_migration_that_fails_leaves_the_old_file(old: Path) -> None:

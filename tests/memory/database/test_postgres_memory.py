@@ -218,7 +218,7 @@ async def test_a_server_that_hangs_fails_reads_and_writes_at_their_deadline(
         await store.add(MemoryDraft(content="apple 1"))
         await found(store, "apple")
         own_postgres.signal(signal.SIGSTOP)
-        monkeypatch.setattr(postgres_connection, "ANSWER_TIMEOUT_S", 0.3)
+        monkeypatch.setattr(postgres_connection.BoundedConnection, "answer_timeout_s", 0.3)
         began = time.monotonic()
         outcomes = await asyncio.gather(
             *(store.add(MemoryDraft(content=f"pear {n}")) for n in range(20)),

@@ -21,7 +21,7 @@ from spade_llm.memory import Category, SQLiteMemoryBackend
 from spade_llm.memory.transfer import import_file
 from spade_llm.memory.transfer.import_formats import FORMAT_NAMES, IMPORT_FORMATS, read_import
 from spade_llm.memory.transfer.importer import import_records
-from spade_llm.memory.transfer.memory_file import verify_memory_file
+from spade_llm.memory.transfer.memory_file import verify_memory
 from spade_llm.memory.transfer.records import ImportedRecord, ImportTarget, parse_time
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ async def test_a_file_is_recognized_and_imported_once(memory: Path, file: str) -
     assert dict(done.omitted) == omitted
     assert (tried.counts, tried.omitted) == (done.counts, done.omitted)
     assert (again.added, again.updated, again.present) == (0, 0, memories + messages)
-    assert verify_memory_file(memory) == []
+    assert verify_memory(memory) == []
     found = await entries(memory)
     assert len(found) == memories
     assert {entry.subject for entry in found.values()} <= {ADA, None}

@@ -12,7 +12,7 @@ from spade_llm.memory import Category, MemoryType, SQLiteMemoryBackend
 from spade_llm.memory.transfer.import_formats import is_own_export, read_import
 from spade_llm.memory.transfer.importer import import_records
 from spade_llm.memory.transfer.json_lines import HEADER
-from spade_llm.memory.transfer.memory_file import verify_memory_file
+from spade_llm.memory.transfer.memory_file import verify_memory
 from spade_llm.memory.transfer.records import ImportedRecord, ImportTarget
 from spade_llm.search.memory_query import MemoryQuery
 from tests.memory.old_files import AGENT, a_note, a_row, write_database, write_interactions
@@ -46,7 +46,7 @@ async def test_a_table_keeps_its_dates_and_categories(memory: Path, tmp_path: Pa
 
     assert (done.added, done.present, done.faults) == (3, 0, ())
     assert old.read_bytes() == before
-    assert verify_memory_file(memory) == []
+    assert verify_memory(memory) == []
     async with SQLiteMemoryBackend(memory) as backend:
         sql, monday, tea = (await backend.for_owner(AGENT).list()).entries
         found = await backend.for_owner(AGENT).search(MemoryQuery(text="tea"))

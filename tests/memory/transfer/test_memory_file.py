@@ -8,21 +8,27 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spade_llm.core.database import DatabaseUrl
 from spade_llm.core.errors import InvalidArguments, StorageFailed
-from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
+from spade_llm.core.postgres import PostgresServer
+from spade_llm.memory import MemoryDraft, PostgresMemoryBackend, SQLiteMemoryBackend
 from spade_llm.memory.contract import DecayPolicy, MemoryAccess, ObservedMessage
 from spade_llm.memory.transfer import json_lines, memory_file
-from spade_llm.memory.transfer.memory_file import verify_memory_file
-from spade_llm.search.memory_query import Category, MemoryFilter, Tier
+from spade_llm.memory.transfer.memory_file import verify_memory
+from spade_llm.search.memory_query import Category, MemoryFilter, MemoryQuery, Tier
 from tests.memory.contract import NOON, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from spade_llm.memory.transfer.memory_file import MemoryPlace
+    from tests.postgres_server import PostgresProcess
 
 ADA = "ada@localhost"
 
@@ -31,8 +37,8 @@ def nothing(_done: int, _total: int) -> None:
     return
 
 
-def exported(path: Path) -> list[str]:
-    return list(memory_file.export_lines(path, nothing))
+def exported(place: MemoryPlace) -> list[str]:
+    return list(memory_file.export_lines(place, nothing))
 
 
 async def filled(path: Path) -> Path:
@@ -88,7 +94,42 @@ async def test_an_export_that_is_imported_is_exported_the_same(tmp_path: Path) -
     assert exported(target) == lines
     assert (done.added, done.present) == (len(lines) - 1, 0)
     assert {json.loads(line)["kind"] for line in lines[1:]} == set(json_lines.RECORD_FIELDS)
-    assert verify_memory_file(target) == []
+    assert verify_memory(target) == []
+
+
+@pytest.mark.thorough
+async def test_an_export_of_a_database_is_that_of_the_file_that_it_was_filled_with(
+    tmp_path: Path, postgres: PostgresProcess
+) -> None:
+    file = await filled(tmp_path / "a.db")
+    lines = exported(file)
+    address = DatabaseUrl(postgres.url())
+    async with PostgresServer(address, agent="exported@example.org") as server:
+        with pytest.raises(StorageFailed, match="has no memory"):
+            exported(server)
+        async with PostgresMemoryBackend(server) as backend:
+            store = backend.for_owner("one@localhost")
+            before = await store.search(MemoryQuery(text="tea"))  # Its index is in RAM now.
+            tried = memory_file.import_lines(server, lines, is_dry_run=True)
+            done = memory_file.import_lines(server, lines)
+            written = exported(server)
+            found = await store.search(MemoryQuery(text="tea"))
+        again = memory_file.import_lines(server, lines)
+
+        assert written == lines
+        assert (tried.added, done.added, again.added) == (len(lines) - 1, len(lines) - 1, 0)
+        assert not before.hits
+        assert "Ada likes tea" in found.hits[0].entry.content
+        assert verify_memory(server) == []
+        owners, whole = memory_file.read_statistics(server)
+        assert owners == memory_file.read_statistics(file)[0]
+        with psycopg.connect(postgres.url()) as connection:
+            connection.execute(
+                'UPDATE "exported@example.org".entry SET content_hash = 1'
+                " WHERE deleted_at IS NOT NULL"
+            )
+        assert verify_memory(server) == ["1 texts that do not match their hash"]
+        assert whole.size_bytes > 100_000
 
 
 async def test_what_was_imported_answers_as_before(tmp_path: Path) -> None:
@@ -184,7 +225,7 @@ async def test_a_copy_is_the_memory_with_its_vectors(tmp_path: Path) -> None:
         memory_file.backup_file(path, tmp_path / "copy.db", nothing)
 
     assert exported(tmp_path / "copy.db") == exported(path)
-    assert verify_memory_file(tmp_path / "copy.db") == []
+    assert verify_memory(tmp_path / "copy.db") == []
     assert sorted(name for name in os.listdir(tmp_path) if name.startswith("copy")) == ["copy.db"]
 
 
@@ -192,7 +233,7 @@ async def test_a_text_that_was_changed_behind_our_back_is_noticed(tmp_path: Path
     path = await filled(tmp_path / "a.db")
     path.write_bytes(path.read_bytes().replace(b"of another", b"of anybody"))
 
-    assert any("do not match their hash" in fault for fault in verify_memory_file(path))
+    assert any("do not match their hash" in fault for fault in verify_memory(path))
 
 
 async def test_a_page_that_was_overwritten_is_noticed(tmp_path: Path) -> None:
@@ -201,7 +242,7 @@ async def test_a_page_that_was_overwritten_is_noticed(tmp_path: Path) -> None:
     at = whole.index(b"of another") // 4096 * 4096
     path.write_bytes(whole[:at] + b"\xff" * 4096 + whole[at + 4096 :])
 
-    assert verify_memory_file(path) != []
+    assert verify_memory(path) != []
 
 
 async def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
 from spade_llm.memory.contract import EpisodeDraft, MemoryChange, ObservedMessage
 from spade_llm.memory.transfer import passport_store
-from spade_llm.memory.transfer.memory_file import verify_memory_file
+from spade_llm.memory.transfer.memory_file import verify_memory
 from spade_llm.memory.transfer.passport import (
     KEY_FILE,
     InvalidPassport,
@@ -183,7 +183,7 @@ async def test_everything_about_a_person_travels_and_nothing_else(one: Server, t
     assert (vigo.category, vigo.context, vigo.confidence) == (Category.FACT, "she moved", 0.8)
     assert (vigo.importance, vigo.owner, vigo.subject) == (0.9, HELPER_TWO, ADA_TWO)
     assert vigo.created_at < NOW + timedelta(minutes=1)
-    assert verify_memory_file(two.backend.path) == []
+    assert verify_memory(two.backend.path) == []
 
 
 async def test_closed_facts_are_not_among_current_ones(one: Server, two: Server) -> None:
