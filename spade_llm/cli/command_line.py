@@ -114,7 +114,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A shell asks for completions, as the script of `spade-llm completion` tells it to.
         import argcomplete
 
-        argcomplete.autocomplete(parser, always_complete_options="long")
+        from spade_llm.cli.completion import ArgumentCompleter
+
+        argcomplete.autocomplete(
+            parser, always_complete_options="long", default_completer=ArgumentCompleter()
+        )
     options = parser.parse_args(arguments)
     try:
         done = _run(options, parser)
@@ -206,7 +210,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_doctor(commands)
     _add_host(commands)
     _add(commands, "health", "Exit with 0 if the agents on this data are healthy.")
-    help = "Print the script for a shell that completes commands and options on Tab."
+    help = "Print the script for a shell that completes commands, options and agents on Tab."
     completion = commands.add_parser("completion", help=help, description=help, allow_abbrev=False)
     completion.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="bash|zsh|fish")
     return parser
