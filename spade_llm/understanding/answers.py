@@ -92,6 +92,10 @@ _WHEN = LazyPattern(
 _WHO = LazyPattern(
     r"\b(?:who|what['’]?s? .*\bnames?|called|qui[eé]n(?:es)?|c[oó]mo se llaman?|nombres?)\b", _I
 )
+_WHO_DOES = LazyPattern(
+    r"^¿?(?:who|qui[eé]n(?:es)?) (?!(?:is|are|was|were|am|es|son|soy|era|eran)\b)", _I
+)
+"""`Who brings me coffee?` asks for another being, though it names the speaker."""
 _WHERE = LazyPattern(
     r"\b(?:where|which (?:city|country|town)|d[oó]nde|qu[eé] (?:ciudad|pa[ií]s))\b", _I
 )
@@ -139,7 +143,7 @@ _OWN = LazyPattern(
 )
 _FUTURE = LazyPattern(
     r"\b(?:plan\w*|want\w*|going to|would|hope|will|quiero|voy|planes|pienso|gustar[ií]a"
-    r"|think\w*|next)\b",
+    r"|think\w*|next|moving|leaving|starting|mud(?:o|amos)|empiezo|empezamos)\b",
     _I,
 )
 _ALL = LazyPattern(
@@ -352,7 +356,8 @@ def score(asked: Question, candidate: Candidate) -> float:
         # It is about that, but what names it without a pronoun says more of it.
         points -= NOTE_PENALTY
     # A class that both name says little, if the question names a member of it that was not told.
-    if shared <= general() and not asked.concepts - shared <= general():
+    is_class = shared <= general() and not asked.concepts - shared <= general()
+    if is_class and not _is_of_couple(asked, said):
         points -= CLASS_PENALTY
     # So does an attribute (`name`), if it is that of something else (`the au pair's`).
     if shared and shared <= _ATTRIBUTES and not asked.concepts <= _ATTRIBUTES | general():
@@ -361,7 +366,9 @@ def score(asked: Question, candidate: Candidate) -> float:
     points += _type_points(asked, candidate, said) + _time_points(asked, candidate, said)
     if said.is_negated and _WH.search(asked.text):
         points -= SMALL_PENALTY
-    if "like" in asked.concepts and said.concepts & {"like", "dislike"} == {"dislike"}:
+    is_disliked = said.concepts & {"like", "dislike"} == {"dislike"}
+    if "like" in asked.concepts and is_disliked and _FOR_VALUE.search(asked.text):
+        # It answers `do I like …?`, but not `what do I like?`.
         points -= SMALL_PENALTY
     return points
 
@@ -397,11 +404,12 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     is_own = is_about_speaker(asked.text)
     # A name excuses another being only where the question is about that name.
     has_name = has_name and not is_own
-    is_asked = bool(said.beings & asked_beings)
+    is_asked = bool(said.beings & asked_beings) or _is_of_couple(asked, said)
     penalty = 0.0
     # "Who walks the dog?" asks for another being.
     is_named = bool(asked.names & set(split_words(candidate.text)))
-    is_wanted = bool(_WHO.search(asked.text) and said.subject and (is_named or not is_own))
+    is_for_being = is_named or not is_own or bool(_WHO_DOES.match(asked.text))
+    is_wanted = bool(_WHO.search(asked.text) and said.subject and is_for_being)
     if said.beings - asked_beings and not has_name and not is_wanted:
         speaks_of_self = said.is_own and not said.subject
         is_aside = (
@@ -414,11 +422,17 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
         penalty += PENALTY
     is_subject_asked = not said.subject or bool(said.subject & asked.concepts) or has_name
     is_about_another = _is_about_another(candidate.text, asked.text)
-    if is_own and not is_asked and (is_about_another or not is_subject_asked):
+    if is_own and not (is_asked or is_wanted) and (is_about_another or not is_subject_asked):
         penalty += PENALTY
     if said.is_reported and not has_name:
         penalty += PENALTY
     return penalty
+
+
+def _is_of_couple(asked: Question, said: Features) -> bool:
+    """Check whether `I'm married to Chris`, which names no being, is about the person asked for."""
+    beings = features(asked.text).beings
+    return "partner" in said.concepts and not said.beings and bool(beings) and beings <= COUPLE
 
 
 def _has_other_owner(text: str, asked: Question) -> bool:
@@ -475,7 +489,8 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
     if used_to and not _PAST.search(asked.text):
         points -= SMALL_PENALTY
     is_state = asked.concepts & said.concepts & _STATES
-    if said.is_plan and is_state and not _FUTURE.search(asked.text):
+    is_of_now = not (_FUTURE.search(asked.text) or _WHEN.search(asked.text))
+    if said.is_plan and is_state and is_of_now:
         points -= PENALTY
     return points
 

@@ -67,7 +67,8 @@ _LEAD_IN = LazyPattern(
 )
 _LEAD_OUT = LazyPattern(
     r",? (?:(?:gracias|demos gracias) a dios|a dios gracias|thank (?:god|goodness|heavens)"
-    r"|touch wood|toco madera|que lo sepas|just so you know|fyi|lol)[\s.!]*$",
+    r"|touch wood|toco madera|que lo sepas|just so you know|fyi|lol|btw|by the way|haha+|jaja+|xd"
+    r"|por cierto|[:;]-?[)(DP]|[\U0001F300-\U0001FAFF\u2764\uFE0F]+)[\s.!]*$",
     _I,
 )
 """Words that close a sentence and say nothing."""
@@ -402,7 +403,7 @@ _ELLIPTIC = (
             r"^(?:just |finally |recently |also |still |never |only )*(?:got|had|went|bought|sold"
             r"|lost|found"
             r"|started|finished|moved|quit|broke|met|became|stopped|gave|left|made|took|ate|saw|ran"
-            r"|won|grew|used to|lives|hate|love|like|prefer|want|need"
+            r"|won|grew|turned(?= \d)|used to|lives|hate|love|like|prefer|want|need"
             r"|have(?! a (?:look|go|guess)\b)"
             r"|(?:live|work|study)(?= (?:at|in|for|as|from|with|near)\b)"
             r"|(?:ca|do|did|wo|have|had|could)n['’]?t|cannot|\w+ed (?:my|the|an?|it|them|our"

@@ -529,8 +529,18 @@ def _restated_recently(
         if types.keys() & values_in_place_of(bare, types, one).keys() and _may_restate(
             text, types, one
         ):
-            return with_types(one, bare, types)
+            return with_types(one, bare, _without_date(text, types, one))
     return None
+
+
+def _without_date(text: str, types: Spans, earlier: str) -> Spans:
+    """The typed values that the new statement has: `I moved to York in May` says when, which
+    `I live in Leeds` does not."""
+    dated = {ValueType.DAY, ValueType.TIME}
+    if ValueType.NAME not in types or not _BY_SPEAKER.match(text):
+        return types
+    kept = dated & typed_values(earlier).keys()
+    return {kind: spans for kind, spans in types.items() if kind not in dated - kept}
 
 
 def _may_restate(text: str, types: Spans, earlier: str) -> bool:

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.vocabulary import (
+    MONTHS,
     ValueType,
     concepts_of,
     events,
@@ -92,6 +93,25 @@ _PLAN = LazyPattern(
     _I,
 )
 """Something that is only wanted or intended: it does not end what holds now."""
+_FUTURE = (
+    rf"\b(?:tomorrow|soon|next \w+|in (?:{MONTHS}|(?:the )?(?:spring|summer|autumn|fall|winter"
+    r"|new year)|(?:an?|two|three|four|five|six|\d+) (?:day|week|month|year)s?)|on (?:the"
+    r"|\w+day)\b"
+    r"|at the end of|from (?:next|the|\w+day)|ma[ñn]ana|pronto"
+    rf"|en (?:{MONTHS}|primavera|verano|oto[ñn]o|invierno)|(?:el|la) \w+ que viene"
+    r"|(?:el|la) pr[oó]xim[oa]|dentro de|a finales|a partir del?)\b"
+)
+_SCHEDULED = LazyPattern(
+    r"\b(?:(?:am|are|is)|\w+['’](?:m|re|s)) (?:\w+ly )?(?:moving (?:to|in|out|back|away|house"
+    r"|abroad|from)|relocating|transferring|retiring|quitting|leaving|emigrating|switching to"
+    r"|changing (?:jobs?|schools?)|starting (?:at|as|with|in|an?|my|school|uni\w*|work))\b"
+    rf".*?{_FUTURE}"
+    r"|\b(?:me|nos|se) (?:mud(?:o|amos|an?)|traslad(?:o|amos|an?)|jubil(?:o|a)|cambi(?:o|amos|a) de"
+    r"|vo?y a vivir|va a vivir|vamos a vivir)\b"
+    rf".*?{_FUTURE}|\b(?:empiezo|empieza|empezamos|dejo|dejamos|deja)\b.*?{_FUTURE}",
+    _I,
+)
+"""A change that is still to come: `I'm moving to Rome in May`."""
 _REPORTED = LazyPattern(
     r"^(?:(?!i\b|yo\b)[\w'’]+ ){1,4}?(?:said|says|told (?!me to)|tells|thinks|thought|claims"
     r"|wrote|asked|dice[ns]?|dijo|dijeron"
@@ -215,7 +235,7 @@ def features(text: str) -> Features:
         is_negated=bool(_NEGATED.search(text)),
         is_ended=bool(_ENDED.search(text)),
         is_past=bool(_PAST_EVENT.search(text)),
-        is_plan=bool(_PLAN.search(text)),
+        is_plan=bool(_PLAN.search(text)) or is_scheduled(text),
         is_reported=bool(_REPORTED.search(text)),
     )
 
@@ -248,6 +268,11 @@ def ended_thing(part: str) -> str:
     ) - general():
         part = part[verb.end() :]
     return _ASIDE.sub("", _NEGATED.sub(" ", _ENDED.sub(" ", part)))
+
+
+def is_scheduled(text: str) -> bool:
+    """Check whether a statement tells a change that is still to come, as `I'm moving in May`."""
+    return bool(_SCHEDULED.search(text))
 
 
 def is_changed(text: str) -> bool:

@@ -255,6 +255,13 @@ def matching(topic: str, statements: Sequence[str]) -> list[int]:
     found = [number for share, number in covered if share >= MIN_COVERAGE and share == best]
     # "What I earn" is the salary rather than the bonus that is paid in April.
     named = [number for number in found if specific & _subject_concepts(statements[number])]
+    if not found and specific & _SECRETS and specific - _SECRETS:
+        # "The wifi password" is what "the wifi at mum's is …" tells.
+        found = [
+            number
+            for number, one in enumerate(statements)
+            if specific - _SECRETS <= _subject_concepts(one)
+        ]
     return named or found or _akin(topic, statements)
 
 
@@ -280,6 +287,8 @@ def _subject_concepts(statement: str) -> frozenset[str]:
     return concepts_of(first.text) if first else frozenset()
 
 
+_SECRETS = frozenset({"password", "code", "pin"})
+"""Concepts of values that people tell without these words: `the wifi is sunflower42`."""
 _THIRD_PERSON = LazyPattern(r"\b(?:the user|el usuario|la usuaria)\b", _I)
 
 

@@ -16,7 +16,7 @@ from spade_llm.understanding.clauses import (
     split_clauses,
 )
 from spade_llm.understanding.corrections import resolve_correction
-from spade_llm.understanding.features import ended_part, is_changed, is_denial
+from spade_llm.understanding.features import ended_part, is_changed, is_denial, is_scheduled
 from spade_llm.understanding.pronouns import with_antecedent, with_person, with_role
 from spade_llm.understanding.replacement import Statement, replaces
 from spade_llm.understanding.slots import in_same_slot
@@ -180,6 +180,9 @@ def _statements_of_clause(
     if found := _NO_LONGER_BUT_NOW.match(text):
         return _ended_and_new(found), ""
     named = replace(clause, text=with_person(text, known, before))
+    if is_own and is_scheduled(named.text):
+        full = with_role(with_antecedent(named.text, known), [*remembered, *known])
+        return [replace(_plain_statement(full), is_change=False)], ""
     every = [*remembered, *known]
     first, rest, earlier = substituted(named.text, before, every, known)
     if earlier:
@@ -191,10 +194,9 @@ def _statements_of_clause(
         return [corrected], ""
     if (changed := _change_of_clause(named.text, every, known))[0]:
         return changed
-    if slot := in_same_slot(text, named.text, every, known):
-        return [slot], ""
-    if not is_own:
-        return [], ""
+    slot = in_same_slot(text, named.text, every, known)
+    if slot or not is_own:
+        return [slot] if slot else [], ""
     full = with_role(with_antecedent(named.text, known), every)
     return [_plain_statement(full, clause.is_change)], ""
 

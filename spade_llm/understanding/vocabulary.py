@@ -147,6 +147,8 @@ def _typos() -> Mapping[str, frozenset[str]]:
 
 _PHRASES = (
     (r"\b(?:got|was|been|get) promoted\b|\bascendid[oa]\b", "work role"),
+    (r"\b(?:married|engaged) to (?-i:[A-Z])|\bcasad[oa] con (?-i:[A-Z])", "partner"),
+    (r"\bwhat did i (?:use to )?do *\W*$|\ba qu[eé] me dedicaba\b|^¿?qu[eé] (?:hac[ií]a|era)(?: yo)? *\W*$", "work profession role"),
     (r"\bon (?:days|nights|earl(?:y|ies)|lates)\b", "shift"),
     (r"\bme (?:han )?contrat\w+|\b(?:hired|took) me (?:on|as|at)\b|\b(?:got|been|was) hired\b", "work"),
     (r"\b(?:seeing|dating) (?:someone|somebody|a)\b|\bin a relationship\b|\bsaliendo con\b", "marital partner"),
@@ -310,8 +312,8 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
     ValueType.TIME: re.compile(
         rf"\b(?:\d{{1,2}}[:.]\d\d(?: ?[ap]\.?m\b\.?| ?h)?|\d{{1,2}} ?(?:[ap]\.?m\b\.?|h\b"
         rf"|o['’]clock)"
-        rf"|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?!\w)|half (?:past )?(?:\d{{1,2}}|{_NUMBER_WORDS})\b|noon|midnight"
-        rf"|a la (?:1\b|una)|a las (?:\d{{1,2}}|{_NUMBER_WORDS})(?: y media| y cuarto)?)",
+        rf"|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?![:.]\d)|half (?:past )?(?:\d{{1,2}}|{_NUMBER_WORDS})\b|noon|midnight"
+        rf"|a la (?:1\b|una)|a las (?:\d{{1,2}}(?![\d:.]*\d)|{_NUMBER_WORDS})(?: y media| y cuarto)?)",
         re.IGNORECASE,
     ),
     ValueType.COLOUR: re.compile(rf"\b(?:(?:dark|light) )?(?:{_COLOURS})\b", re.IGNORECASE),

@@ -43,7 +43,8 @@ _SPANISH: Mapping[str, str] = {
     "cumplo": "cumples", "compro": "compras", "guardo": "guardas", "necesito": "necesitas",
     "llevo": "llevas", "viajo": "viajas", "nado": "nadas", "practico": "practicas",
     "entreno": "entrenas", "gano": "ganas", "cobro": "cobras", "aparco": "aparcas",
-    "soporto": "soportas", "mudé": "mudaste", "compré": "compraste", "dejé": "dejaste",
+    "soporto": "soportas", "mudo": "mudas",
+    "mudé": "mudaste", "compré": "compraste", "dejé": "dejaste",
     "empecé": "empezaste", "cambié": "cambiaste", "aparqué": "aparcaste", "guardé": "guardaste",
     "era": "eras", "tenía": "tenías", "vivía": "vivías", "fumaba": "fumabas",
     "trabajaba": "trabajabas", "solía": "solías", "jugaba": "jugabas", "estudiaba": "estudiabas",
@@ -62,10 +63,15 @@ _SPANISH_VERB = LazyPattern(
 _WORD = LazyPattern(r"[^\W\d_]+")
 _POSSESSIVES = frozenset({"mi", "mis", "mí", "mío", "mía"})
 _NOT_FIRST = frozenset({"como", "era"})
-"""Verbs at the beginning of a text only: behind it they mean `like` and `was`."""
+"""Verbs as the first verb of a text only: behind it they mean `like` and `was`."""
+_NAMED_FIRST = LazyPattern(
+    r"(?:Leo|Mía)(?:,| (?:y|e|es|está|tiene|se|le|ha|no (?:es|está|tiene|se|le|ha)|va|vive|cumple"
+    r"|juega|trabaja|estudia|come|duerme|viene)\b)"
+)
+"""Names that are also words of the table, before a verb that says so."""
 _FIRST_PERSON = LazyPattern(r"(?:o|é|í)$")
 """The ending of a Spanish verb in the first person."""
-_ENGLISH_ONLY = frozenset({"i", "my", "am", "our", "we", "is", "are"})
+_ENGLISH_ONLY = frozenset({"i", "my", "am", "our", "we", "is", "are", "the", "and", "has", "was"})
 """Words that no Spanish statement has."""
 
 
@@ -76,8 +82,9 @@ def in_second_person(text: str, language: str) -> str:
     Spanish text with a verb that is not in the table, and English text in a Spanish answer.
     """
     words = {found[0].lower() for found in _WORD.finditer(text)}
-    is_spanish = bool(words & SPANISH_FIRST_PERSON - _ENGLISH.keys() - {"era"})
-    is_spanish = is_spanish or bool(_SPANISH_PERFECT.search(text))
+    is_spanish = not words & _ENGLISH_ONLY and bool(
+        words & SPANISH_FIRST_PERSON - _ENGLISH.keys() - {"era"} or _SPANISH_PERFECT.search(text)
+    )
     if language == "es" and words & _ENGLISH_ONLY:
         return f"«{text}»"
     if language == "es" or is_spanish:
@@ -98,11 +105,11 @@ def _to_second_spanish(text: str) -> str:
 
     def told(found: re.Match[str]) -> str:
         word = found[0].lower()
-        is_name = found[0] != word and found.start() > 0
+        start = found.start()
+        is_name = found[0] != word and (start > 0 or bool(_NAMED_FIRST.match(text)))
         if word not in _SPANISH or is_name:
             return found[0]
-        start = found.start()
-        if start > 0 and word in _NOT_FIRST:
+        if word in _NOT_FIRST and not (verb and verb.start("verb") == start):
             return found[0]
         near = max(0, start - NEAR_CHARS)
         has_article = bool(_SPANISH_NOUN_BEFORE.search(text, near, start))

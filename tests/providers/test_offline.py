@@ -215,9 +215,17 @@ async def test_a_former_fact_is_told_as_such() -> None:
     assert now == "You moved to Oslo (you told me on 2026-11-20)."
 
 
-async def test_everything_about_me_is_listed() -> None:
-    text = await answer_to(
+@pytest.mark.parametrize(
+    "question",
+    [
         "What do you know about me?",
+        "tell me everything you know about me",
+        "remind me what you know about me",
+    ],
+)
+async def test_everything_about_me_is_listed(question: str) -> None:
+    text = await answer_to(
+        question,
         "My fact memories (1 total):\n- My name is Ada\n  Context: chat",
         "No preference memories found",
     )

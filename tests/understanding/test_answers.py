@@ -11,6 +11,12 @@ pytestmark = pytest.mark.quick
 
 ANSWERED = (
     ("I'm a nurse", "what do I do for a living?"),
+    ("I can't stand horror films", "do I like horror?"),
+    ("I used to be a nurse", "what did I do before?"),
+    ("I'm married to Chris", "who is my husband?"),
+    ("My colleague Farid brings me coffee", "who brings me coffee?"),
+    ("I'm moving to Cádiz in January", "where am I moving to?"),
+    ("Me mudo a Santander en enero", "¿cuándo es la mudanza?"),
     ("I'm a bricklayer", "what's my job?"),
     ("My sister is a solicitor", "what does my sister do for a living?"),
     ("My brother's a chef", "what is my brother's profession?"),

@@ -207,9 +207,14 @@ _LOOKS_LIKE_A_DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?/\d\d?/\d{2,4}")
 _KNOW = re.compile(
     r"(?:what|anything|everything|something|all)?\s*(?:do|can) you"
     r" (?:know|remember|recall|tell me)(?: of| about)? (?P<topic>.+)"
-    r"|tell me (?:what you know )?about (?P<about>.+)"
-    r"|(?:qu[eé]|algo|todo)?\s*(?:lo que )?(?:sabes|recuerdas|te acuerdas)"
-    r"(?: de| sobre| acerca de)+ (?P<de>.+)|recuerdas (?P<recuerdas>.+)",
+    r"|tell me about (?P<about>.+)"
+    r"|(?:(?:please|can you|could you) )*(?:tell|remind|show|give|list)(?: me)?(?: of| again)?"
+    r" (?:all|everything|whatever|what)(?: that)? you (?:know|remember|have|stored)"
+    r" (?:about|on|of) (?P<known>.+)"
+    r"|(?:(?:por favor|puedes|podr[ií]as) )*(?:(?:d[ií]|cu[eé]nta|recu[eé]rda|ens[eé][ñn]a"
+    r"|mu[eé]stra)(?:me)?|(?:decir|contar|ense[ñn]ar)me)? ?(?:qu[eé]|algo|todo)?\s*(?:lo que )?"
+    r"(?:sabes|recuerdas|te acuerdas)(?: de| sobre| acerca de)+ (?P<de>.+)"
+    r"|recuerdas (?P<recuerdas>.+)",
     _I,
 )
 _SELF = re.compile(r"^(?:me|myself|m[ií]|m[ií] mismo|my self|i)$", _I)

@@ -57,6 +57,14 @@ async def test_a_fact_is_forgotten_in_words_and_comes_back_with_undo() -> None:
         assert "nothing to undo" in await say("/undo")
 
 
+async def test_a_password_is_found_although_it_was_told_without_that_word() -> None:
+    async with a_dialogue() as say:
+        await say("The wifi at my mum's place is sunflower42")
+
+        assert "forgotten it" in await say("forget the wifi password")
+        assert "sunflower42" not in await say("what's mum's wifi?")
+
+
 async def test_what_is_forgotten_leaves_the_summary_and_the_selection_of_a_long_conversation() -> (
     None
 ):
