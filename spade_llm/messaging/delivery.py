@@ -98,7 +98,7 @@ class Delivery:
         await self._confirm(message)
 
     async def not_sent(self, answer: AclMessage) -> None:
-        """Keep an answer that was returned for a temporary reason: the next `resend` sends it."""
+        """Keep an answer that was returned for a temporary reason: `Dispatcher.resend` sends it."""
         if confirming := self._confirming.pop(_delivery_key(answer), None):
             confirming.cancel()
         try:

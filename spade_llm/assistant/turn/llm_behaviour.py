@@ -122,10 +122,9 @@ class LLMBehaviour(Behaviour):
     ) -> None:
         """Create the handler. `toolboxes` are shared by all conversations; `shared_tools` combines
         them, and may change. `layers` are the middleware of each turn, outermost first;
-        `program_layers` those of programs' turns, by default the same. `form` is the answer schema
-        of requests without their own. `billing` is the usage scope of a
-        strategy's work between turns. `admins` are the bare JIDs that are told why the model
-        fails."""
+        `program_layers` those of programs' turns, by default the same. `answer_schema` is that of
+        requests without their own. `billing` is the usage scope of a strategy's work between
+        turns. `admins` are the bare JIDs that are told why the model fails."""
         super().__init__()
         self.model = model
         self.strategy = strategy

@@ -65,7 +65,7 @@ class TurnMiddleware(Protocol):
     async def __call__(
         self, turn_input: ChatTurnInput, conversation: Conversation, call_next: CallNext
     ) -> TurnOutcome:
-        """`proceed` runs what is within, once at most. Raises what it raises."""
+        """`call_next` runs the inner layers: call it once at most. Raises what it raises."""
         ...
 
 

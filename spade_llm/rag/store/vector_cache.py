@@ -48,7 +48,7 @@ class _CollectionLoad:
 
 
 class VectorCache:
-    """LRU cache of vector collections. `place`: key of a collection."""
+    """LRU cache of vector collections, by their keys."""
 
     def __init__(
         self, *, max_bytes: int = MAX_CACHE_BYTES, patience_s: float = READ_TIMEOUT_S

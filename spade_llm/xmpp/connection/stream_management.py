@@ -197,11 +197,6 @@ class StreamManagement:
             self._acknowledged_in = mark.handled if is_ahead else self._acknowledged_in
             self._write(f"<a xmlns='{NAMESPACE}' h='{self._acknowledged_in}'/>")
 
-    @property
-    def is_all_acknowledged(self) -> bool:
-        """True if all received stanzas are acknowledged."""
-        return self._acknowledged_in == self._handled
-
     def _store_unacked(self, text: str) -> None:
         self._unacked.append(text)
         self._unacked_chars += len(text)

@@ -299,7 +299,7 @@ class XmppConnection:
             logger.warning("%s reconnects with its last password: %s", self._jid, error)
 
     async def _keep_alive(self) -> None:
-        """Keep-alive: a dead connection is noticed within `ping_every_s` + PING_TIMEOUT_S. With
+        """Keep-alive: a dead connection is noticed within `_ping_every_s` + PING_TIMEOUT_S. With
         stream management an `<r/>` serves as ping, at half the cost."""
         while True:
             await asyncio.sleep(self._ping_every_s)
