@@ -297,14 +297,6 @@ class HistoryNotesCache:
         """Keys are ids of messages that the notes hold, so that no other object can get the same
         id."""
 
-    def notes_of(self, messages: list[ContextMessage], first: int, question: int) -> NotedHistory:
-        """Return the notes of `messages[first:question]`. The cost is proportional to the new
-        messages since the last call."""
-        noted = self.follow(messages, first, question)
-        for _ in self.note_in_steps(noted, question, question + 1):
-            pass
-        return noted
-
     def follow(self, messages: list[ContextMessage], first: int, question: int) -> NotedHistory:
         """Return the notes that belong to `messages[first:question]`, with nothing more noted."""
         return self.extend(self.find(messages, first, question), messages, first, question)

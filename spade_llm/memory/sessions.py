@@ -167,16 +167,6 @@ async def search_sessions(
     return SessionSearch(query=query, results=tuple(hits), left_out=found.left_out)
 
 
-async def clear_session(memory: OwnedMemory, session: str) -> SessionCounts:
-    """Erase the session's messages and memories and return their counts.
-
-    Raises InvalidArguments, naming the field.
-    """
-    check_name("session_id", session)
-    cleared = await memory.forget_session(session)
-    return session_counts(session, cleared.messages, cleared.by_type)
-
-
 def session_counts(
     session: str, messages: int, by_type: Mapping[MemoryType, int], *, tokens: int = 0
 ) -> SessionCounts:

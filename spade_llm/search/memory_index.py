@@ -17,7 +17,7 @@ from spade_llm.search.memory_table import AdjacentMessages, MemoryRows, granted_
 from spade_llm.search.postings import read_items
 from spade_llm.search.table import NO_ROW
 from spade_llm.search.terms import MAX_WORDS, QUESTION_FLAG, QueryWord
-from spade_llm.search.vectors import QuantizedVectors, quantize_vectors, split_packed
+from spade_llm.search.vectors import QuantizedVectors, split_packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -153,14 +153,12 @@ class OwnerIndex:
             # Erased, not only hidden: what is forgotten must leave RAM, too.
             self._vectors.drop(rows)
 
-    def set_vectors(self, keys: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        """Set vectors. Unknown keys are ignored."""
-        self._set_values(keys, quantize_vectors(vectors)[0])
-
     def set_packed(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
         """Set vectors packed by `vectors.pack_vectors`. Unknown keys are ignored."""
-        if records:
-            self._set_values(keys, split_packed(records)[0])
+        rows = self._table.rows_of(keys)
+        known = rows != NO_ROW
+        if known.any():
+            self._vectors.put(rows[known], split_packed(records)[0][known])
 
     def search(
         self,
@@ -272,12 +270,6 @@ class OwnerIndex:
         if sessions:
             self._neighbours.relink(sessions)
             self._parts = self._new_parts()
-
-    def _set_values(self, keys: Sequence[int], values: NDArray[np.int8]) -> None:
-        rows = self._table.rows_of(keys)
-        known = rows != NO_ROW
-        if known.any():
-            self._vectors.put(rows[known], values[known])
 
     def _new_parts(self) -> IndexSnapshot:
         """Create a snapshot; needed after every change of rows."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.context.notes import MAX_NOTES_PER_HISTORY, HistoryNotesCache
+from spade_llm.context.notes import MAX_NOTES_PER_HISTORY, HistoryNotes, HistoryNotesCache
 
 if TYPE_CHECKING:
     from spade_llm.providers.model import ContextMessage
@@ -16,28 +16,36 @@ def talk(start: int, stop: int, *, text: str = "hello") -> list[ContextMessage]:
     return [{"role": "user", "content": f"{text} {number}"} for number in range(start, stop)]
 
 
+def notes_of(histories: HistoryNotesCache, messages: list[ContextMessage]) -> HistoryNotes:
+    """Notes of all messages."""
+    noted, count = histories.follow(messages, 0, len(messages)), len(messages)
+    for _ in histories.note_in_steps(noted, count, count + 1):
+        pass
+    return noted.notes
+
+
 def test_the_longest_rested_histories_lose_their_notes_when_all_are_too_large() -> None:
     histories = HistoryNotesCache(max_bytes=100_000)
     first, others = talk(0, 5), [talk(0, 5, text="x" * 1000) for _ in range(10)]
-    noted = histories.notes_of(first, 0, 5).notes
+    noted = notes_of(histories, first)
 
-    before = histories.notes_of(first, 0, 5).notes
+    before = notes_of(histories, first)
     for other in others:
-        histories.notes_of(other, 0, 5)
-    newest = histories.notes_of(others[-1], 0, 5).notes
+        notes_of(histories, other)
+    newest = notes_of(histories, others[-1])
 
     assert before is noted
-    assert histories.notes_of(others[-1], 0, 5).notes is newest
-    assert histories.notes_of(first, 0, 5).notes is not noted
+    assert notes_of(histories, others[-1]) is newest
+    assert notes_of(histories, first) is not noted
 
 
 @pytest.mark.thorough
 def test_a_history_longer_than_what_notes_may_hold_is_read_on_all_the_same() -> None:
     histories = HistoryNotesCache()
     history = talk(0, MAX_NOTES_PER_HISTORY + 2)
-    noted = histories.notes_of(history, 0, len(history)).notes
+    noted = notes_of(histories, history)
 
     history += talk(0, 2)
 
-    assert histories.notes_of(history, 0, len(history)).notes is noted
+    assert notes_of(histories, history) is noted
     assert len(noted.messages) == MAX_NOTES_PER_HISTORY + 4

@@ -12,7 +12,6 @@ from spade_llm.core.text import estimate_tokens
 from spade_llm.memory.contract import MemoryDraft, ObservedMessage
 from spade_llm.memory.retrieval import retrieve_memory
 from spade_llm.memory.sessions import (
-    clear_session,
     search_sessions,
     session_context,
     session_history,
@@ -111,9 +110,9 @@ async def test_a_search_says_which_session_it_found(session: OwnedMemory) -> Non
 
 
 async def test_clearing_a_session_leaves_the_others(session: OwnedMemory) -> None:
-    deleted = await clear_session(session, "s")
+    deleted = await session.forget_session("s")
 
-    assert (deleted.messages, deleted.semantic_facts) == (2, 1)
+    assert (deleted.messages, deleted.by_type) == (2, {MemoryType.SEMANTIC: 1})
     assert (await session_statistics(session, "s")).messages == 0
     assert (await session_statistics(session, "other")).semantic_facts == 1
 

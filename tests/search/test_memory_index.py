@@ -19,6 +19,7 @@ from spade_llm.search.memory_query import (
     SortBy,
     Tier,
 )
+from spade_llm.search.vectors import pack_vectors
 from tests.search.memory_rows import NOW, Row, columns
 
 DAY_S = 86_400.0
@@ -110,14 +111,14 @@ def test_messages_are_found_only_when_they_are_asked_for() -> None:
 @pytest.mark.parametrize("mode", [SearchMode.SEMANTIC, SearchMode.HYBRID, SearchMode.RECALL])
 def test_vectors_find_what_has_no_word_in_common(mode: SearchMode) -> None:
     index = index_of(Row(key=2, content="a loaf"), Row(key=4, content="a house"))
-    index.set_vectors([2, 4], np.stack([axis(1), axis(2)]))
+    index.set_packed([2, 4], pack_vectors(np.stack([axis(1), axis(2)])))
 
     assert found(index, "bread", mode, axis(1))[0] == 2
 
 
 def test_the_keyword_weight_really_weighs() -> None:
     index = index_of(Row(key=2, content="a loaf"), Row(key=4, content="bread"))
-    index.set_vectors([2, 4], np.stack([axis(1), axis(2)]))
+    index.set_packed([2, 4], pack_vectors(np.stack([axis(1), axis(2)])))
 
     assert found(index, "bread", SearchMode.HYBRID, axis(1), keyword_weight=0.0)[0] == 2
     assert found(index, "bread", SearchMode.HYBRID, axis(1), keyword_weight=1.0) == [4]
@@ -128,7 +129,7 @@ def test_rows_without_vectors_are_found_by_words(mode: SearchMode) -> None:
     assert found(index_of(Row(key=2)), "bread", mode) == [2]
 
     index = index_of(Row(key=2), Row(key=4), Row(key=6, content="a house"))
-    index.set_vectors([4], np.stack([axis(1)]))
+    index.set_packed([4], pack_vectors(np.stack([axis(1)])))
 
     assert found(index, "bread", mode, axis(1)) == [4, 2]
 
@@ -286,7 +287,7 @@ def test_a_longer_list_begins_like_a_shorter_one() -> None:
     ]
     index = index_of(*rows)
     vectors = np.stack([axis(1) + np.float32(0.002 * n) * axis(2) for n in range(50)])
-    index.set_vectors([row.key for row in rows], vectors)
+    index.set_packed([row.key for row in rows], pack_vectors(vectors))
 
     def keys(limit: int) -> list[int]:
         asked = "Which bread?"
@@ -313,7 +314,7 @@ def test_a_name_is_cut_from_what_is_embedded() -> None:
 
 def test_a_search_can_say_why() -> None:
     index = index_of(*talk(("Ann", "We moved last week"), ("Bob", "Where to did you move?")))
-    index.set_vectors([1, 3], np.stack([axis(1), axis(2)]))
+    index.set_packed([1, 3], pack_vectors(np.stack([axis(1), axis(2)])))
     query = MemoryQuery(text="When did Ann move?", with_messages=True, explain=True)
 
     why = index.search(query, axis(1), now=NOW)[0].why
@@ -343,7 +344,7 @@ def test_reviews_only_break_ties() -> None:
 
 def test_similar_entries_are_near_and_not_the_entry_itself() -> None:
     index = index_of(*(Row(key=2 * n, content=f"x{n}") for n in (1, 2, 3)), Row(key=9, session="c"))
-    index.set_vectors([2, 4, 6, 9], np.stack([axis(1), axis(1), axis(2), axis(1)]))
+    index.set_packed([2, 4, 6, 9], pack_vectors(np.stack([axis(1), axis(1), axis(2), axis(1)])))
 
     assert [hit.key for hit in index.similar(2, now=NOW, min_score=0.5)] == [4]
     assert index.similar(100, now=NOW) == []
@@ -371,7 +372,7 @@ def test_removed_entries_are_not_found_and_can_be_added_again() -> None:
 
 def test_a_change_of_content_forgets_the_vector_and_another_keeps_it() -> None:
     index = index_of(Row(key=2))
-    index.set_vectors([2], axis(1)[None])
+    index.set_packed([2], pack_vectors(axis(1)[None]))
 
     index.put(columns(Row(key=2, tags=("t",), importance=1.0)))
     assert found(index, "x", SearchMode.SEMANTIC, axis(1)) == [2]
@@ -382,10 +383,10 @@ def test_a_change_of_content_forgets_the_vector_and_another_keeps_it() -> None:
 
 def test_vectors_of_another_model_are_refused() -> None:
     index = index_of(Row(key=2), Row(key=4))
-    index.set_vectors([2], axis(1)[None])
+    index.set_packed([2], pack_vectors(axis(1)[None]))
 
     with pytest.raises(ValueError, match="32 dimensions among 64"):
-        index.set_vectors([4], axis(1, 32)[None])
+        index.set_packed([4], pack_vectors(axis(1, 32)[None]))
 
 
 def test_terms_of_another_version_are_refused() -> None:

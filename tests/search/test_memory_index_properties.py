@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from spade_llm.search import bm25, memory_search, postings, table
 from spade_llm.search.memory_index import OwnerIndex
 from spade_llm.search.memory_query import GrantScope, MemoryFilter, MemoryQuery, SearchMode, SortBy
+from spade_llm.search.vectors import pack_vectors
 from tests.conftest import at_most
 from tests.search.memory_rows import NOW, Row, columns
 
@@ -66,7 +67,7 @@ def put(index: OwnerIndex, some: tuple[Row, ...]) -> None:
     index.put(columns(*some))
     if some:
         vectors = np.stack([vector_of(row.content) for row in some])
-        index.set_vectors([row.key for row in some], vectors)
+        index.set_packed([row.key for row in some], pack_vectors(vectors))
 
 
 def index_of(some: tuple[Row, ...]) -> OwnerIndex:
