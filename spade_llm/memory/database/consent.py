@@ -6,13 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from spade_llm.memory.contract import (
-    MAX_EPISODES,
-    TOPIC_METADATA_KEY,
-    Consent,
-    ConsentingPerson,
-    EpisodeWithMessages,
-)
+from spade_llm.memory.contract import Consent
 from spade_llm.memory.database import entries, reflection
 from spade_llm.memory.database.entries import (
     DELETE_ENTRY,
@@ -34,18 +28,20 @@ from spade_llm.memory.database.rows import (
     new_id,
     pack_ids,
 )
+from spade_llm.memory.learning.learning_contract import (
+    MAX_EPISODES,
+    TOPIC_METADATA_KEY,
+    ConsentingPerson,
+    EpisodeWithMessages,
+)
 from spade_llm.search.memory_query import Category, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
-    from spade_llm.memory.contract import (
-        MemoryDraft,
-        MemoryEntry,
-        ReflectionChanges,
-        ReflectionMaterial,
-    )
+    from spade_llm.memory.contract import MemoryDraft, MemoryEntry
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
+    from spade_llm.memory.learning.learning_contract import ReflectionChanges, ReflectionMaterial
 
 # 5: a pattern.
 SELECT_PATTERNS = f"SELECT seq, id, subject, sources FROM entry WHERE {OWNED_ENTRY} AND origin = 5"

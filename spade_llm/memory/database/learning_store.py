@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from spade_llm.memory import validation
-from spade_llm.memory.contract import MessageRange
 from spade_llm.memory.database import consent, conversations, entries, queries, reflection
 from spade_llm.memory.database.queries import OWNED_ENTRY, SAID_BEFORE, VISIBLE
 from spade_llm.memory.database.rows import (
@@ -19,23 +18,22 @@ from spade_llm.memory.database.rows import (
     message_from_row,
     to_microseconds,
 )
+from spade_llm.memory.learning.learning_contract import MessageRange
 from spade_llm.search.memory_query import MemoryType, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from spade_llm.memory.contract import (
+    from spade_llm.memory.contract import MemoryDraft, MemoryEntry, ObservedMessage
+    from spade_llm.memory.database.backend import DatabaseMemoryBackend
+    from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
+    from spade_llm.memory.learning.learning_contract import (
         ConsentingPerson,
         EpisodeDraft,
-        MemoryDraft,
-        MemoryEntry,
-        ObservedMessage,
         ReflectionChanges,
         ReflectionMaterial,
     )
-    from spade_llm.memory.database.backend import DatabaseMemoryBackend
-    from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
 
 # Conversations with cleared messages come first (false sorts before true): their messages are
 # deleted only after they have been learned from.

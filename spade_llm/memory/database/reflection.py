@@ -6,15 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from spade_llm.memory.contract import (
-    MAX_LEARNED_CHANGES,
-    MAX_REFLECTED_EPISODES,
-    MAX_REFLECTED_FACTS,
-    MIN_REFLECTED_FACTS,
-    LearnedChange,
-    ReflectionKind,
-    ReflectionMaterial,
-)
+from spade_llm.memory.contract import MAX_LEARNED_CHANGES, LearnedChange, ReflectionKind
 from spade_llm.memory.database import entries
 from spade_llm.memory.database.entries import DELETE_ENTRY, owner_number, record_action
 from spade_llm.memory.database.queries import OWNED_ENTRY, VALID_NOW, VISIBLE
@@ -31,13 +23,20 @@ from spade_llm.memory.database.rows import (
     new_id,
     to_microseconds,
 )
+from spade_llm.memory.learning.learning_contract import (
+    MAX_REFLECTED_EPISODES,
+    MAX_REFLECTED_FACTS,
+    MIN_REFLECTED_FACTS,
+    ReflectionMaterial,
+)
 from spade_llm.search.memory_query import MemoryType, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from spade_llm.memory.contract import FactPair, MemoryDraft, MemoryEntry, ReflectionChanges
+    from spade_llm.memory.contract import MemoryDraft, MemoryEntry
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
+    from spade_llm.memory.learning.learning_contract import FactPair, ReflectionChanges
 
 KIND_CODES = EnumCodes((ReflectionKind.CLOSED, ReflectionKind.MERGED))
 

@@ -19,7 +19,7 @@ from spade_llm.core.errors import (
     ServiceError,
 )
 from spade_llm.memory.learning.episodes import cut_episodes
-from spade_llm.memory.learning.extractor import EpisodeReading
+from spade_llm.memory.learning.learning_contract import EpisodeReading
 from spade_llm.memory.learning.model_extractor import ModelExtractor
 from spade_llm.memory.learning.novelty import novel_messages, recalled_texts
 from spade_llm.memory.learning.pattern_model import find_patterns_with_model
@@ -32,16 +32,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
 
-    from spade_llm.memory.contract import (
+    from spade_llm.memory.contract import MemoryBackend, MemoryDraft, MemoryEntry, OwnedMemory
+    from spade_llm.memory.learning.learning_contract import (
         ConsentingPerson,
+        ExtractedFacts,
+        Extractor,
         LearningStore,
-        MemoryBackend,
-        MemoryDraft,
-        MemoryEntry,
         MessageRange,
-        OwnedMemory,
     )
-    from spade_llm.memory.learning.extractor import ExtractedFacts, Extractor
     from spade_llm.memory.learning.pattern_rules import TalkSession
     from spade_llm.providers.model import ChatModel
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from spade_llm.core.text import single_line
 from spade_llm.memory.contract import MemoryDraft
 from spade_llm.memory.learning.episodes import speaker_name
-from spade_llm.memory.learning.extractor import ExtractedFacts, current_about_subject
+from spade_llm.memory.learning.learning_contract import ExtractedFacts, current_about_subject
 from spade_llm.memory.learning.novelty import topic_stems
 from spade_llm.memory.learning.structured_answer import StructuredAnswer
 from spade_llm.providers.model import ToolSpec
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from spade_llm.memory.contract import MemoryEntry
-    from spade_llm.memory.learning.extractor import EpisodeReading, KnownMemories
+    from spade_llm.memory.learning.learning_contract import EpisodeReading, KnownMemories
     from spade_llm.providers.model import ChatModel, ContextMessage
 
 MAX_FACTS = 20

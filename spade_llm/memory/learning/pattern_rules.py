@@ -9,7 +9,8 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.contract import TOPIC_METADATA_KEY, MemoryDraft
+from spade_llm.memory.contract import MemoryDraft
+from spade_llm.memory.learning.learning_contract import TOPIC_METADATA_KEY
 from spade_llm.memory.learning.novelty import strip_quotes
 from spade_llm.memory.validation import MAX_SOURCES
 from spade_llm.search.memory_query import Category, Origin
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from spade_llm.memory.contract import EpisodeWithMessages, MemoryEntry
+    from spade_llm.memory.contract import MemoryEntry
+    from spade_llm.memory.learning.learning_contract import EpisodeWithMessages
 
 SESSION_GAP = timedelta(hours=12)
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from spade_llm.core.text import estimate_tokens, single_line
-from spade_llm.memory.contract import FactPair, MemoryDraft, ReflectionChanges
+from spade_llm.memory.contract import MemoryDraft
+from spade_llm.memory.learning.learning_contract import FactPair, ReflectionChanges
 from spade_llm.memory.learning.novelty import topic_stems
 from spade_llm.memory.learning.structured_answer import StructuredAnswer
 from spade_llm.providers.model import Sampling, ToolSpec
@@ -21,8 +22,9 @@ from spade_llm.understanding.vocabulary import general
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from spade_llm.memory.contract import MemoryEntry, ReflectionMaterial
+    from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.learning.learner import ReflectionLimits
+    from spade_llm.memory.learning.learning_contract import ReflectionMaterial
     from spade_llm.providers.model import ChatModel, ContextMessage
 
 logger = logging.getLogger(__name__)

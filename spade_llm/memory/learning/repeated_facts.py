@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spade_llm.memory.contract import MemoryDraft, MemoryEntry
-    from spade_llm.memory.learning.extractor import (
+    from spade_llm.memory.learning.learning_contract import (
         EpisodeReading,
         ExtractedFacts,
         KnownMemories,

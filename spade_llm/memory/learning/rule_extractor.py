@@ -14,13 +14,13 @@ from spade_llm.memory.learning.exclusive_facts import (
     is_valid_value,
     parse_exclusive_fact,
 )
-from spade_llm.memory.learning.extractor import ExtractedFacts, current_about_subject
 from spade_llm.memory.learning.fact_rules import (
     DEFAULT_SPEAKER_NAMES,
     RULES,
     ExclusiveFact,
     ValueForm,
 )
+from spade_llm.memory.learning.learning_contract import ExtractedFacts, current_about_subject
 from spade_llm.memory.learning.novelty import strip_quotes
 from spade_llm.search.memory_query import (
     FACT_TYPES,
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.learning.exclusive_facts import ExclusiveValue
-    from spade_llm.memory.learning.extractor import EpisodeReading, KnownMemories
     from spade_llm.memory.learning.fact_rules import FactRule
+    from spade_llm.memory.learning.learning_contract import EpisodeReading, KnownMemories
 
 MAX_MESSAGE_CHARS = 1500
 """A longer one is more likely pasted than said."""

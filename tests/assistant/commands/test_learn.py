@@ -7,7 +7,7 @@ import pytest
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
-from spade_llm.memory.contract import FactPair, ReflectionChanges
+from spade_llm.memory.learning.learning_contract import FactPair, ReflectionChanges
 from spade_llm.providers import ScriptedProvider
 from tests.assistant.turn.test_turn_failures import an_assistant, an_utterance
 from tests.memory.talks import ANA, learn, talk

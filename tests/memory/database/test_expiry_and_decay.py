@@ -11,9 +11,10 @@ import pytest
 
 from spade_llm.core.errors import NotFound
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend, Tier
-from spade_llm.memory.contract import DecayPolicy, EpisodeDraft, MemoryChange
+from spade_llm.memory.contract import DecayPolicy, MemoryChange
 from spade_llm.memory.database.entry_changes import next_review_state
 from spade_llm.memory.database.rows import importance_from_use
+from spade_llm.memory.learning.learning_contract import EpisodeDraft
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 from tests.memory.clock import Clock
 from tests.memory.contract import contents, said

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_llm.memory.contract import MessageRange, ObservedMessage
+from spade_llm.memory.contract import ObservedMessage
 from spade_llm.memory.learning.episodes import (
     HARD_GAP,
     MAX_CHARS,
@@ -17,6 +17,7 @@ from spade_llm.memory.learning.episodes import (
     cut_episodes,
     cut_points,
 )
+from spade_llm.memory.learning.learning_contract import MessageRange
 from spade_llm.memory.validation import check_draft
 from spade_llm.search.memory_query import MemoryType, Origin
 

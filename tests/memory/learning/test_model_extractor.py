@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.core.errors import InvalidModelOutput, ModelUnavailable
-from spade_llm.memory.learning.extractor import EpisodeReading, ExtractedFacts
+from spade_llm.memory.learning.learning_contract import EpisodeReading, ExtractedFacts
 from spade_llm.memory.learning.model_extractor import (
     EXTRACTION_INSTRUCTION,
     EXTRACTION_PARAMETERS,

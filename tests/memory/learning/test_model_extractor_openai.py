@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spade_llm.core.errors import InvalidModelOutput, ModelError, ModelUnavailable
-from spade_llm.memory.learning.extractor import EpisodeReading
+from spade_llm.memory.learning.learning_contract import EpisodeReading
 from spade_llm.memory.learning.model_extractor import (
     EXTRACTION_PARAMETERS,
     TOOL_NAME,
@@ -22,7 +22,7 @@ from tests.openai_server import Call, OpenAIServer, Raw, Say, Status, running_se
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from spade_llm.memory.learning.extractor import ExtractedFacts
+    from spade_llm.memory.learning.learning_contract import ExtractedFacts
 
 FACT = {
     "content": "Ana lives in Lisbon.",

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_llm.memory.contract import EpisodeWithMessages, MemoryEntry, ObservedMessage
+from spade_llm.memory.contract import MemoryEntry, ObservedMessage
+from spade_llm.memory.learning.learning_contract import EpisodeWithMessages
 from spade_llm.memory.learning.pattern_model import (
     MAX_CHARS,
     MAX_CONVERSATIONS,

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
-from spade_llm.memory.contract import EpisodeDraft, MemoryChange, ObservedMessage
+from spade_llm.memory.contract import MemoryChange, ObservedMessage
+from spade_llm.memory.learning.learning_contract import EpisodeDraft
 from spade_llm.memory.transfer import passport_store
 from spade_llm.memory.transfer.memory_file import verify_memory
 from spade_llm.memory.transfer.passport import (
