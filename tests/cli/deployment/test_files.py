@@ -22,6 +22,8 @@ VARIABLE = re.compile(r"\$\{(\w+)(?:(:?[-?])([^}]*))?\}")
 ONCE = {"prepare", "accounts", "doctor", "backup", "restore"}
 SEES_ALL = {"prepare", "accounts", "backup", "restore"}
 AGENTS = {"memory", "rag", "tools", "assistant", "gateway"}
+STORED = {"memory", "rag", "assistant", "gateway", "doctor"}
+"""Services that use PostgreSQL with compose.postgres.yaml."""
 
 
 @cache
@@ -33,6 +35,13 @@ def services() -> dict[str, dict[str, Any]]:
 
 def text(name: str) -> str:
     return (DOCKER / name).read_text(encoding="utf-8")
+
+
+@cache
+def with_postgres() -> dict[str, dict[str, Any]]:
+    """Services of compose.postgres.yaml, each on top of the one that it extends."""
+    more = yaml.safe_load(text("compose.postgres.yaml"))["services"]
+    return {name: {**services().get(name, {}), **one} for name, one in more.items()}
 
 
 def said(value: str) -> str:
@@ -61,7 +70,8 @@ def mounts(service: dict[str, Any]) -> list[str]:
 
 def test_every_image_has_a_version() -> None:
     stages = set(re.findall(r"^FROM \S+ AS (\S+)", text("Dockerfile"), re.MULTILINE))
-    images = {service["image"] for service in services().values()} | set(froms()) - stages
+    composed = (*services().values(), *with_postgres().values())
+    images = {service["image"] for service in composed} | set(froms()) - stages
 
     for image in images:
         name, _, tag = image.partition(":")
@@ -153,6 +163,39 @@ def test_a_name_that_podman_4_refuses_is_only_in_a_file_of_its_own() -> None:
     assert all(one["extra_hosts"] == ["host.docker.internal:host-gateway"] for one in more.values())
 
 
+def test_postgres_is_closed_and_reached_from_inside_only() -> None:
+    service = with_postgres()["postgres"]
+    inside = yaml.safe_load(text("compose.yaml"))["networks"]["inside"]["ipam"]["config"][0]
+    address = said(service["networks"]["inside"]["ipv4_address"])
+
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["user"] == "999:999"
+    assert service["mem_limit"]
+    assert service["healthcheck"]["test"][0] == "CMD"
+    assert "ports" not in service
+    assert service["networks"].keys() == {"inside"}
+    assert IPv4Address(address) in IPv4Network(said(inside["subnet"]))
+    assert IPv4Address(address) not in IPv4Network(said(inside["ip_range"]))
+    assert address != said(services()["prosody"]["networks"]["inside"]["ipv4_address"])
+
+
+def test_agents_without_foreign_code_keep_their_state_in_postgres() -> None:
+    found = with_postgres()
+    address = said(found["postgres"]["networks"]["inside"]["ipv4_address"])
+    urls = {found[name]["environment"]["SPADE_LLM_DATABASE"] for name in STORED}
+
+    assert found.keys() == {*STORED, "postgres"}
+    assert urls == {"postgresql://agents:${POSTGRES_PASSWORD:?write it into .env}@postgres/agents"}
+    for name in STORED:
+        assert found[name]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
+        assert [said(one) for one in found[name]["extra_hosts"]] == [f"postgres:{address}"]
+        assert "inside" in found[name]["networks"]
+    options = build_parser().parse_args([said(word) for word in found["assistant"]["command"]])
+    assert (options.command, options.replicas) == ("run", 2)
+
+
 def test_compose_2_is_named_where_it_is_needed() -> None:
     compose = yaml.safe_load(text("compose.yaml"))
     page = (ROOT / "docs" / "hosting.md").read_text(encoding="utf-8")
@@ -184,7 +227,8 @@ def test_its_command_is_one_that_we_have(name: str) -> None:
 def test_every_variable_is_explained_in_the_example() -> None:
     used = {
         found[1]
-        for found in VARIABLE.finditer(text("compose.yaml") + text("compose.federation.yaml"))
+        for name in ("compose.yaml", "compose.federation.yaml", "compose.postgres.yaml")
+        for found in VARIABLE.finditer(text(name))
     }
     explained = set(re.findall(r"^#? ?([A-Z_]+)=", text(".env.example"), re.MULTILINE))
 
