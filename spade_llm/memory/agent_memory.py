@@ -23,7 +23,6 @@ from spade_llm.search.memory_query import ANY_MEMORY, Category, MemoryFilter
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
-    from types import TracebackType
 
     from spade_llm.memory.contract import MemoryEntry, MemoryPage
     from spade_llm.memory.tools.category_tools import CategoryBackend, CategoryStore
@@ -175,12 +174,7 @@ class AgentBaseMemory:
         await self._opened()
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def _memory(self) -> SubjectMemory:

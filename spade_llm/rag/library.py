@@ -43,7 +43,6 @@ from spade_llm.rag.store.writer import DocumentRemoval, DocumentWriter, OrphanCo
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-    from types import TracebackType
     from typing import Self
 
     from spade_llm.core.postgres import PostgresServer
@@ -341,12 +340,7 @@ class DocumentLibrary:
             self._opened = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._opened.aclose()
 
     def for_owner(self, owner: str) -> OwnedLibrary:

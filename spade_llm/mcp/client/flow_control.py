@@ -15,7 +15,6 @@ from spade_llm.core.limits import Rate, TokenBucket
 if TYPE_CHECKING:
     from asyncio import StreamReader
     from collections.abc import AsyncGenerator, Callable
-    from types import TracebackType
 
     from mcp.client._transport import ReadStream, WriteStream
     from mcp.shared.message import SessionMessage
@@ -172,12 +171,7 @@ class InboundStream:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
 
@@ -212,10 +206,5 @@ class OutboundStream:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()

@@ -20,7 +20,6 @@ from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
-    from types import TracebackType
 
     from spade_llm.mcp.client.definitions import ToolDefinition
     from spade_llm.mcp.client.pins import Pins
@@ -66,12 +65,7 @@ class McpToolbox:
         self._start(self._supervisor.run())
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -27,7 +27,6 @@ from spade_llm.memory.validation import check_name, normalize_subject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
 
     from spade_llm.core.postgres import PostgresServer
     from spade_llm.memory.database.connection import MemoryDatabase, Transaction
@@ -185,12 +184,7 @@ class DatabaseMemoryBackend:
     async def __aenter__(self) -> Self:
         return await self.open()
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def read(self, operation: Callable[[Transaction], T]) -> T:

@@ -24,7 +24,6 @@ from spade_llm.search.memory_query import Tier
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
-    from types import TracebackType
 
     from spade_llm.memory.database.backend import DatabaseMemoryBackend
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
@@ -202,12 +201,7 @@ class DailyPurge:
         self._task = asyncio.create_task(self._run(), name="memory-upkeep")
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._task is not None:
             self._task.cancel()
             # Unlike await, wait() does not raise the task's CancelledError here.

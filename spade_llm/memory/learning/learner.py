@@ -30,7 +30,6 @@ from spade_llm.providers.model import language_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
 
     from spade_llm.memory.contract import MemoryBackend, MemoryDraft, MemoryEntry, OwnedMemory
     from spade_llm.memory.learning.learning_contract import (
@@ -115,12 +114,7 @@ class Learner:
         self._task.add_done_callback(_log_failure)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

@@ -27,7 +27,6 @@ from spade_llm.rag.loading.text_files import file_kind, unsupported_reason
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-    from types import TracebackType
     from typing import Self
 
     from spade_llm.rag.contract import SourceDocument
@@ -214,12 +213,7 @@ class FetchedDocuments:
         await self._fetcher.clear()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self._loader.close)
 
     async def get(self, url: str, *, source: str, namespace: str) -> SourceDocument:

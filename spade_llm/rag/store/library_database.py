@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
     from contextlib import AbstractAsyncContextManager
-    from types import TracebackType
     from typing import Self
 
     from spade_llm.core.database import DialectSql
@@ -45,12 +44,7 @@ class LibraryDatabase(Protocol):
 
     async def __aenter__(self) -> Self: ...
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    async def __aexit__(self, *_: object) -> None: ...
 
     async def read(self, sql: str | DialectSql, values: Sequence[SqlValue] = ()) -> list[Row]: ...
 

@@ -18,7 +18,6 @@ from spade_llm.rag.store.library_database import ReadCache
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
     from pathlib import Path
-    from types import TracebackType
     from typing import Self
 
     from spade_llm.core.database import DialectSql
@@ -58,12 +57,7 @@ class LibraryFile:
             self._opened = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._opened.aclose()
 
     async def read(self, sql: str | DialectSql, values: Sequence[SqlValue] = ()) -> list[Row]:

@@ -19,7 +19,6 @@ from spade_llm.search.vectors import quantize_vectors
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
-    from types import TracebackType
     from typing import Self
 
     from numpy.typing import NDArray
@@ -94,12 +93,7 @@ class PostgresLibrary:
         await self._vectors.open()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._vectors.close()
         await self._documents.close()
 
