@@ -96,8 +96,9 @@ async def _move_agent(home: Path, address: DatabaseUrl, options: argparse.Namesp
     local = home.name.partition("@")[0]
     source = "files" if options.to == "database" else "database"
     are_verified = []
-    with _stopped(home, options) as is_stopped:
+    with _stopped(home, options) as is_free:
         async with PostgresServer(address, agent=home.name) as server:
+            is_stopped = await _source_stopped(home, server, options, is_free=is_free)
             in_database = await server.stores()
             for store in STORES:
                 path = home / store.file_name(local)
@@ -120,6 +121,24 @@ async def _move_agent(home: Path, address: DatabaseUrl, options: argparse.Namesp
     elif not options.dry_run:
         note(options, f"{home.name}: {sum(are_verified)} of {len(are_verified)} tables verified")
     return is_stopped and all(are_verified)
+
+
+async def _source_stopped(
+    home: Path, server: PostgresServer, options: argparse.Namespace, *, is_free: bool
+) -> bool:
+    """True if no agent changes the source. `is_free`: none runs on this machine.
+
+    Raises:
+        ConfigurationError: an agent uses the target: the copy would overwrite what it writes.
+    """
+    in_use = await server.agent_sessions()
+    uses_target = in_use if options.to == "database" else not (in_use or is_free)
+    if uses_target and not options.dry_run:
+        raise ConfigurationError(
+            f"{home.name} runs, with the {'database' if in_use else 'files'} that would be written:"
+            " stop it first"
+        )
+    return is_free and (not in_use or options.dry_run)
 
 
 async def _open_memory(path: Path | None, server: PostgresServer | None) -> None:

@@ -1,7 +1,8 @@
 """Copy of a store's tables from one database to another (SQLite file, PostgreSQL), verified.
 
 A table is compared page by page in the order of its key, and only pages that differ are written, so
-that another run continues a copy that was interrupted, or adds what has changed since.
+that another run continues a copy that was interrupted, or adds what has changed since. Until then
+no agent starts with the target: it would go on from a part, and lose what it writes to the copy.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from spade_llm.core.database import Database, DatabasePlace, Row
+    from spade_llm.core.postgres import PostgresServer
 
     OnProgress: TypeAlias = Callable[[int, int], None]
     """Called with the number of rows that were written, and of all to write."""
@@ -39,7 +41,10 @@ COPY_TABLES = StoreTables(
     digest TEXT NOT NULL
 ) WITHOUT ROWID;""",
 )
-"""Digests of tables that a copy has written into this database; empty while it is written."""
+"""Digests of tables that a copy has written into this database."""
+UNFINISHED = ""
+"""Digest of a table that a copy has begun to write."""
+_SELECT_UNFINISHED = "SELECT name FROM copied_tables WHERE digest = '' ORDER BY name"
 _DIGEST = "SELECT digest FROM copied_tables WHERE name = ?"
 _SET_DIGEST = """INSERT INTO copied_tables(name, digest) VALUES (?1, ?2)
     ON CONFLICT (name) DO UPDATE SET digest = ?2"""
@@ -161,7 +166,9 @@ async def copy_store(
             for table in tables:
                 await _check_replaceable(store, table, write, record)
         found = {one.name: await _different_ranges(one, read, write) for one in tables}
-        if is_dry_run or not any(found.values()):
+        unfinished = {name for (name,) in await record.execute(_SELECT_UNFINISHED)}
+        is_unfinished = not unfinished.isdisjoint(table.name for table in tables)
+        if is_dry_run or not (is_unfinished or any(found.values())):
             return [
                 CopiedTable(
                     name=one.name,
@@ -172,11 +179,47 @@ async def copy_store(
                 for one in tables
             ]
         for table in tables:
-            await record.execute(_SET_DIGEST, table.name, "")
+            await record.execute(_SET_DIGEST, table.name, UNFINISHED)
         if await _clear(tables, found, write):
             found = {one.name: await _different_ranges(one, read, write) for one in tables}
         await _fill(tables, found, read, write, progress)
         return [await _verified(one, found[one.name], read, write, record) for one in tables]
+
+
+async def refuse_unfinished_copy(server: PostgresServer | None, folder: Path | None) -> None:
+    """Check, for an agent that starts, that no copy into its databases is unfinished.
+
+    Args:
+        server: its server, open; None: its databases are files.
+        folder: its folder.
+
+    Raises:
+        ConfigurationError: a copy was interrupted, or its source has changed meanwhile.
+        StorageFailed: the record of copied tables cannot be read.
+    """
+    if server is None:
+        places: list[Path | PostgresServer] = [] if folder is None else _records_in(folder)
+    else:
+        places = [server] if COPY_TABLES.what in await server.stores() else []
+    for place in places:
+        record = replace(COPY_TABLES, is_created_elsewhere=True).at(place)
+        await record.open()
+        try:
+            unfinished = await record.execute(_SELECT_UNFINISHED)
+        finally:
+            await record.close()
+        if unfinished:
+            to, name = ("files", place) if isinstance(place, Path) else ("database", place.name)
+            raise ConfigurationError(
+                f"{name}: a copy was not finished (tables"
+                f" {', '.join(str(table) for (table,) in unfinished)}): run `spade-llm storage move"
+                f" --to {to}` again, until it says that all tables were verified"
+            )
+
+
+def _records_in(folder: Path) -> list[Path | PostgresServer]:
+    name = COPY_TABLES.file_name("")
+    return [*folder.glob(name), *folder.glob(f"*/{name}")]
 
 
 def _beside(target: DatabasePlace) -> DatabasePlace:
@@ -191,7 +234,7 @@ async def _check_replaceable(
     if not state.rows:
         return
     found = await record.execute(_DIGEST, table.name)
-    if not found or found[0][0] not in ("", state.digest):
+    if not found or found[0][0] not in (UNFINISHED, state.digest):
         how = "that were changed since they were copied" if found else "that no copy has written"
         raise ConfigurationError(
             f"{store.what}: the target has {state.rows} rows of its own in {table.name!r}, {how}:"

@@ -78,6 +78,9 @@ _STORES = "SELECT store FROM store_versions"
 _VERSION = "SELECT version FROM store_versions WHERE store = %s"
 _SET_VERSION = """INSERT INTO store_versions(store, version) VALUES (%s, %s)
     ON CONFLICT (store) DO UPDATE SET version = excluded.version"""
+_SET_APPLICATION = "SELECT set_config('application_name', %s, true)"
+_COUNT_SESSIONS = """SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid()
+    AND datname = current_database() AND application_name = current_setting('application_name')"""
 _HAS_SCHEMA = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
 _MAY_CREATE = "SELECT has_database_privilege(current_database(), 'CREATE')"
 # Two sessions that run `create ... if not exists` at once fail with a unique violation.
@@ -117,16 +120,18 @@ logger = logging.getLogger(__name__)
 class PostgresServer:
     """Pool of connections of one agent to a PostgreSQL server (`DatabaseServer`)."""
 
-    def __init__(self, address: DatabaseUrl, *, agent: str) -> None:
-        """`agent`: its bare JID, which names the schema.
+    def __init__(self, address: DatabaseUrl, *, agent: str, is_agent: bool = False) -> None:
+        """`agent`: its bare JID, which names the schema. `is_agent`: the agent itself connects, and
+        its sessions have its name; else a command.
 
         Raises:
             ConfigurationError: the extra `postgres` is not installed, or the URL is not valid.
         """
         require_extra("postgres")
-        self._conninfo = _conninfo(address.url, address.setting)
-        self._setting = address.setting
         self.schema = schema_name(agent)
+        application = self.schema if is_agent else "spade-llm"
+        self._conninfo = _conninfo(address.url, address.setting, application=application)
+        self._setting = address.setting
         self.version = ""
         """Product and version, once connected."""
         self._free = asyncio.Semaphore(MAX_CONNECTIONS)
@@ -358,6 +363,23 @@ class PostgresServer:
         except (TimeoutError, psycopg.Error) as error:
             raise self._unusable(self._reason(error)) from None
         return frozenset(str(name) for (name,) in found)
+
+    async def agent_sessions(self) -> int:
+        """Number of sessions of the agent itself, on any machine. Raises ConfigurationError."""
+        import psycopg
+
+        try:
+            async with (
+                asyncio.timeout(OPEN_TIMEOUT_S),
+                self.connection() as connection,
+                connection.transaction(),
+            ):
+                # The server writes other characters than ASCII in its own way.
+                await connection.execute(_SET_APPLICATION, (self.schema,))
+                row = await (await connection.execute(_COUNT_SESSIONS)).fetchone()
+        except (TimeoutError, psycopg.Error) as error:
+            raise self._unusable(self._reason(error)) from None
+        return 0 if row is None else int(row[0])
 
     async def create_tables(self, what: str, statements: Sequence[str], version: int) -> None:
         """Create or extend the tables of a store, unless these statements were executed before.
@@ -625,7 +647,7 @@ class PostgresTransaction:
 
 def database_server(address: DatabaseUrl | None, *, agent: str) -> PostgresServer | None:
     """Server of an agent's databases, not opened yet. Raises ConfigurationError."""
-    return None if address is None else PostgresServer(address, agent=agent)
+    return None if address is None else PostgresServer(address, agent=agent, is_agent=True)
 
 
 def schema_name(jid: str) -> str:
@@ -637,7 +659,7 @@ def schema_name(jid: str) -> str:
     return name[: MAX_SCHEMA_BYTES - 13].decode(errors="ignore") + "-" + digest
 
 
-def _conninfo(url: str, setting: str) -> str:
+def _conninfo(url: str, setting: str, *, application: str) -> str:
     """Check the URL and add our defaults. Its text, which may hold a password, stays out of the
     error."""
     import psycopg
@@ -648,7 +670,8 @@ def _conninfo(url: str, setting: str) -> str:
         raise ConfigurationError(f"{setting}: not the URL of a PostgreSQL database: {form}")
     try:
         given = conninfo_to_dict(url)
-        return make_conninfo("", **{**_CONNECTION_DEFAULTS, **given})
+        defaults = {**_CONNECTION_DEFAULTS, "application_name": application}
+        return make_conninfo("", **{**defaults, **given})
     except psycopg.ProgrammingError:
         raise ConfigurationError(
             f"{setting}: not a valid URL (percent-encode special characters of the password):"

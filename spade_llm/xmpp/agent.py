@@ -15,6 +15,7 @@ from slixmpp.exceptions import XMPPError
 from slixmpp.plugins.xep_0030 import DiscoInfo
 from slixmpp.stanza import Presence
 
+from spade_llm.core.database_copy import refuse_unfinished_copy
 from spade_llm.core.errors import ConfigurationError, PeerUnavailable
 from spade_llm.core.postgres import database_server
 from spade_llm.core.tracing import Tracer
@@ -260,6 +261,7 @@ class XmppAgent(Agent):
             await self._open_tracer()
             if self._database is not None:
                 await self._resources.enter_async_context(self._database)
+            await refuse_unfinished_copy(self._database, self.options.data)
             await self._resources.enter_async_context(self.admission)
             if isinstance(self._log, PersistentAnswerLog):
                 self._resources.push_async_exit(self._log)

@@ -102,6 +102,30 @@ async def test_a_running_agent_is_copied_but_the_move_is_not_finished(
     assert "usage/usage: 1 rows, 0 copied, verified" in capsys.readouterr().out
 
 
+async def test_an_agent_that_uses_the_target_anywhere_is_not_overwritten(
+    tmp_path: Path, postgres: PostgresProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "agents" / "elsewhere@example.org"
+    await make_agent(home)
+    address, database = DatabaseUrl(postgres.url()), ["--database", postgres.url()]
+
+    async with PostgresServer(address, agent=home.name, is_agent=True):
+        assert await move(tmp_path, "--to", "database", *database) == 1
+        refused = capsys.readouterr().err
+        assert await move(tmp_path, "--to", "database", *database, "--dry-run") == 0
+    assert await move(tmp_path, "--to", "database", *database) == 0
+    async with PostgresServer(address, agent=home.name, is_agent=True):
+        capsys.readouterr()
+        assert await move(tmp_path, "--to", "files", *database, "--replace") == 1
+        unfinished = capsys.readouterr().err
+    with directory_lock.lock_directory(home, what="an agent that uses the files"):
+        assert await move(tmp_path, "--to", "files", *database) == 1
+
+    assert "elsewhere@example.org runs, with the database that would be written" in refused
+    assert "have written meanwhile: elsewhere@example.org. Stop them" in unfinished
+    assert "runs, with the files that would be written" in capsys.readouterr().err
+
+
 async def fill_memory(backend: DatabaseMemoryBackend) -> None:
     """Entries, a link, a grant, a conversation with an episode, and their vectors."""
     ada, bob = backend.for_owner("ada@x"), backend.for_owner("bob@x")

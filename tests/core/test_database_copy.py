@@ -10,7 +10,14 @@ import pytest
 from spade_llm.assistant.history.memory_outbox import OUTBOX_TABLES
 from spade_llm.cli.storage import STORES
 from spade_llm.core.database import DatabaseUrl, StoreTables
-from spade_llm.core.database_copy import PAGE_ROWS, TableLayout, copy_store, table_state, tables_of
+from spade_llm.core.database_copy import (
+    PAGE_ROWS,
+    TableLayout,
+    copy_store,
+    refuse_unfinished_copy,
+    table_state,
+    tables_of,
+)
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.gateway.gateway_database import GATEWAY_TABLES
@@ -158,19 +165,36 @@ async def test_a_copy_that_was_interrupted_is_finished_by_another(
         pass
 
     source, target = tmp_path / "source.db", place_of("target.db")
+    server = target if isinstance(target, PostgresServer) else None
     await fill(GATEWAY_TABLES, source)
 
     def stop_in_the_third_table(done: int, _total: int) -> None:
         if done > 2 * ROWS:
             raise Interrupted
 
+    def stop_at_the_end(done: int, total: int) -> None:
+        if done == total:
+            raise Interrupted
+
+    await refuse_unfinished_copy(server, tmp_path)
     with pytest.raises(Interrupted):
         await copy_store(GATEWAY_TABLES, source, target, progress=stop_in_the_third_table)
+    with pytest.raises(ConfigurationError, match="a copy was not finished .*storage move"):
+        await refuse_unfinished_copy(server, tmp_path)
     rest = await copy_store(GATEWAY_TABLES, source, target)
+    await refuse_unfinished_copy(server, tmp_path)
+    await put_notes(tmp_path / "notes.db", ("a", "1"))
+    with pytest.raises(Interrupted):
+        await copy_store(NOTES, tmp_path / "notes.db", target, progress=stop_at_the_end)
+    with pytest.raises(ConfigurationError, match="tables notes"):
+        await refuse_unfinished_copy(server, tmp_path)
+    (last,) = await copy_store(NOTES, tmp_path / "notes.db", target)
+    await refuse_unfinished_copy(server, tmp_path)
 
     assert [one.written for one in rest[:2]] == [0, 0]
     assert 0 < rest[2].written < ROWS
     assert all(one.is_verified for one in rest)
+    assert (last.written, last.is_verified) == (0, True)
 
 
 async def test_rows_that_no_copy_has_written_are_kept_unless_they_may_be_replaced(
