@@ -50,6 +50,8 @@ class Say:
     """Stream every call in one single delta."""
     gate: asyncio.Event | None = field(default=None, compare=False)
     """A stream stops at its half until this is set."""
+    word_s: float = 0.0
+    """Time before each piece of a stream, as a real model takes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,6 +245,8 @@ async def _write(response: web.StreamResponse, body: dict[str, object], answer: 
     for number, delta in enumerate(pieces):
         if answer.gate is not None and number == len(pieces) // 2:
             await answer.gate.wait()
+        if answer.word_s:
+            await asyncio.sleep(answer.word_s)
         await response.write(event(body, choices=[choice(delta)]))
     reason = "tool_calls" if answer.calls else answer.finish_reason
     await response.write(event(body, choices=[choice({}, reason)]))

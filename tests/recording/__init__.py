@@ -1,4 +1,5 @@
-"""The README's chat: played on a real server, and drawn.
+"""The README's moving pictures: played on real servers, and drawn.
 
-`python -m tests.recording` plays it and writes the picture, docs/images/chat.svg.
+`python -m tests.recording` plays all three and writes them to docs/images/; with names (`chat`,
+`terminal`, `console`), only those. It needs Prosody, tmux and Chromium.
 """
