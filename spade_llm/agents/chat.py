@@ -49,6 +49,8 @@ class ChatSessionKeywords(TypedDict, total=False):
 
 @dataclass(slots=True, kw_only=True)
 class ChatSession:
+    """Session of a program with one agent, for the callbacks of spade_llm 0.3."""
+
     peer: str
     send: Callable[[AclMessage], Awaitable[None]]
     keywords: ChatSessionKeywords
@@ -147,7 +149,8 @@ STATUS_TIMEOUT_S = 5.0
 
 
 class ChatAgent(XmppAgent):
-    """`options=None`: it logs in where the environment says (agents/constructor_arguments.py)."""
+    """Agent that talks with other agents on behalf of a program or a person. `options=None`: it
+    logs in where the environment says (agents/constructor_arguments.py)."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class GatewayAgent(XmppAgent):
-    """Agents answer it for its principals only if their `gateways` name it."""
+    """HTTP gateway agent. Agents answer it for its principals only if their `gateways` name it."""
 
     def __init__(
         self,

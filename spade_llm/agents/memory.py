@@ -50,7 +50,8 @@ PASSPORT_NAME = "passport.jsonl"
 
 
 class MemoryAgent(XmppAgent):
-    """`embedder=None`: keywords only, and every answer says so.
+    """Agent that stores memories for other agents and people. `embedder=None`: keywords only, and
+    every answer says so.
 
     `learns`: conversations become episodes and facts, with `learning_model` or by rules alone.
     `reflection`: limits of the reflection with that model; None: there is none. `uses_file`: the

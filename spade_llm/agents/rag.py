@@ -44,7 +44,8 @@ class RagOptions:
 
 
 class RAGAgent(XmppAgent):
-    """`embedder=None`: keywords only, and every answer says so. `roots`: where it reads files."""
+    """Agent that stores documents and finds passages in them. `embedder=None`: keywords only, and
+    every answer says so. `roots`: where it reads files."""
 
     def __init__(
         self,

@@ -59,7 +59,7 @@ class JudgedMemory(Protocol):
 
 
 class AnswerFeedback:
-    """Notes what answers were made from, and what comes of reactions to them."""
+    """Feedback on answers: notes what they were made from, and what comes of reactions to them."""
 
     def __init__(self, log: FeedbackLog, memory: JudgedMemory | None) -> None:
         self._log = log
@@ -203,7 +203,7 @@ class NotedAnswer:
 
 
 class FeedbackLog:
-    """Every method raises StorageFailed."""
+    """Log of answers and the reactions to them. Every method raises StorageFailed."""
 
     def __init__(self, place: DatabasePlace) -> None:
         self._db = FEEDBACK_TABLES.at(place)
@@ -272,6 +272,8 @@ def _answer(row: Sequence[object]) -> NotedAnswer:
 
 
 class ReactionHandler:
+    """Handler of reactions (XEP-0444) to the answers of an assistant."""
+
     def __init__(self, agent: XmppAgent, memory: MemoryBehaviour) -> None:
         self._agent = agent
         self._log = FeedbackLog(agent.database_place(FEEDBACK_TABLES))

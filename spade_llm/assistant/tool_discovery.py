@@ -30,7 +30,7 @@ MAX_DISCOVERED = 50
 
 
 class ToolAgentDiscovery:
-    """Keeps a CombinedToolbox as the network is."""
+    """Discovery of tool agents: keeps a CombinedToolbox as the network is."""
 
     def __init__(
         self,
@@ -125,6 +125,8 @@ raise."""
 
 
 class ToolChangeBehaviour(Behaviour):
+    """Behaviour that announces changes of an agent's tools."""
+
     def __init__(self, agent: XmppAgent, digest: ToolsDigest) -> None:
         super().__init__()
         self._announcer = agent
@@ -148,6 +150,8 @@ class MessagingAgent(Protocol):
 
 @runtime_checkable
 class BoundTool(Protocol):
+    """Tool that sends messages as the agent that runs it."""
+
     def set_agent(self, agent_instance: MessagingAgent, /) -> None:
         """Set the agent that the tool sends messages as."""
         ...

@@ -43,7 +43,8 @@ MAX_CACHED_TRUNCATIONS = 512
 
 
 class TokenCounter(Protocol):
-    """Counts alike at every call. Blocks: about 10 µs for a message."""
+    """Counter of a text's tokens, which counts alike at every call. Blocks: about 10 µs for a
+    message."""
 
     @property
     def name(self) -> str:
@@ -76,7 +77,8 @@ _WORD_ESTIMATES = _WordEstimates()
 
 
 class EstimatedTokens:
-    """Errs on the large side: a prompt that is counted too large is only a little shorter.
+    """Estimating counter. It errs on the large side: a prompt that is counted too large is only a
+    little shorter.
 
     Against the tables of OpenAI's models: 1.0 to 1.5 times as many for English, Spanish, JSON and
     code, 0.8 to 2 for Russian, Arabic and Chinese.

@@ -66,7 +66,8 @@ class WindowSizeContext(Composable):
 
 
 class SmartWindowSizeContext(Composable):
-    """Within `max_messages`: the current turn, the first messages, tool exchanges, the newest."""
+    """Window within `max_messages`: the current turn, the first messages, tool exchanges, the
+    newest."""
 
     name = "smart_window_size"
     reads_notes = False
@@ -100,9 +101,9 @@ class SmartWindowSizeContext(Composable):
 
 
 class TokenBudget(Composable):
-    """Never more than `token_limit`, but for one case: the system messages, the newest question and
-    the calls of the exchange behind it are more by themselves. Then they are all there is, results
-    cut to a note, and the statistics say `is_over_limit`.
+    """Strategy with a token limit. Never more than `token_limit`, but for one case: the system
+    messages, the newest question and the calls of the exchange behind it are more by themselves.
+    Then they are all there is, results cut to a note, and the statistics say `is_over_limit`.
 
     A message of an earlier turn that takes more than an eighth is shown in part, with a note.
     """
@@ -132,7 +133,8 @@ class TokenBudget(Composable):
 
 
 class CombinedContext(Composable):
-    """Within the strictest of all limits; what a strategy claims, the next ones cannot.
+    """Combination of strategies, within the strictest of all limits; what a strategy claims, the
+    next ones cannot.
 
     Strategies of your own are asked first: what they leave out, the others do not see.
     """
@@ -235,8 +237,9 @@ class AdaptiveWindow(Composable):
 
 
 class AdaptiveSmartContext(Composable):
-    """Everything while it fits. Then, within `token_limit`: the current turn, a summary of what is
-    left out, what is nearest to the question, and the newest messages as far as they matter."""
+    """Strategy that shows everything while it fits. Then, within `token_limit`: the current turn, a
+    summary of what is left out, what is nearest to the question, and the newest messages as far as
+    they matter."""
 
     name = "adaptive_smart"
 

@@ -45,7 +45,8 @@ _REPLACEMENT_LOOP_REASON = "replacing keywords made keywords again and again"
 
 @dataclass(slots=True)
 class NormalizedText:
-    """Character i of `text` comes from the original's characters `starts[i]` to `ends[i]`."""
+    """Text without disguises, with its positions in the original. Character i of `text` comes from
+    the original's characters `starts[i]` to `ends[i]`."""
 
     text: str = ""
     starts: list[int] = field(default_factory=list)
@@ -84,6 +85,8 @@ def normalize_text(original: str, *, case_sensitive: bool = False) -> str:
 
 
 class KeywordSearch:
+    """Search for keywords in normalized text."""
+
     def __init__(self, keywords: Iterable[str], *, case_sensitive: bool) -> None:
         self.case_sensitive = case_sensitive
         self.keywords = tuple(

@@ -51,6 +51,8 @@ _REASON = "a pattern matches"
 
 
 class BoundedPattern:
+    """Regular expression with a time limit."""
+
     def __init__(self, pattern: str, *, named_in: str) -> None:
         """Compile a pattern. Raises ConfigurationError, prefixed with `named_in`, the pattern's
         owner."""

@@ -98,6 +98,8 @@ class Route:
 
 @dataclass(slots=True, eq=False)
 class Job:
+    """Running request, with its slot and its cancellation."""
+
     request: AclMessage
     effect: Idempotency
     since_s: float = field(default_factory=time.monotonic)

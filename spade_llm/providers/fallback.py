@@ -47,7 +47,8 @@ FALLBACK_ERRORS = (*UNAVAILABLE_ERRORS, InvalidModelOutput)
 
 @dataclass(slots=True, kw_only=True)
 class CircuitBreaker:
-    """Closed: ask. Open: don't, until the pause is over; then one probe decides."""
+    """Circuit breaker of one model. Closed: ask. Open: don't, until the pause is over; then one
+    probe decides."""
 
     now: Callable[[], float] = field(default=time.monotonic, repr=False)
     _failures: int = 0

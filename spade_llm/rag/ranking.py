@@ -140,6 +140,8 @@ class VectorIndex(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearestChunks:
+    """Chunks nearest to a query, with their cosines."""
+
     cosines: Mapping[int, float]
     is_all: bool
     """True if no other chunk of the namespace has a vector."""

@@ -25,6 +25,8 @@ class OwnerDocuments(Library, Catalogue, Sharing, Protocol):
 
 
 class LibraryBackend(Protocol):
+    """Libraries of several owners."""
+
     def for_owner(self, owner: str) -> OwnerDocuments: ...
 
 

@@ -102,7 +102,7 @@ class Behaviour(SpadeCyclicBehaviour):
 
 
 class OneShotBehaviour(SpadeOneShotBehaviour):
-    """`run` once. It gets the messages that its template asks for."""
+    """SPADE behaviour that runs once. It gets the messages that its template asks for."""
 
     async def on_start(self) -> None: ...
 

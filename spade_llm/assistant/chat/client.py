@@ -43,8 +43,9 @@ REPORT_TIMEOUT_S = 10.0
 
 
 class ChatClient:
-    """`id`, where a method takes one: equal ids get equal answers, and cost one turn. `context` and
-    `sampling`: None, as the assistant does otherwise. `is_annotated`: as in Say."""
+    """Client of a chat agent. `id`, where a method takes one: equal ids get equal answers, and cost
+    one turn. `context` and `sampling`: None, as the assistant does otherwise. `is_annotated`: as in
+    Say."""
 
     def __init__(
         self, requester: RequestSender, jid: str, *, timeout_s: float = TURN_TIMEOUT_S

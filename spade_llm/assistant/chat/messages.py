@@ -343,7 +343,7 @@ class UsageReport(Body):
 
 
 class ExplanationRequest(Body):
-    """The conversation is the request's own."""
+    """Request to explain the latest answer. The conversation is the request's own."""
 
     op: ClassVar[str] = "why"
 

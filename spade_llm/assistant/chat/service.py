@@ -141,6 +141,8 @@ ChatHandler = Callable[[ChatTurnInput], Awaitable[ChatReply]]
 
 
 class ChatService:
+    """Chat service of an assistant: answers people and programs, streams, and settles approvals."""
+
     def __init__(
         self,
         handler: ChatHandler,

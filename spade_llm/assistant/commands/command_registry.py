@@ -93,6 +93,8 @@ UNREACHABLE = "My memory cannot be reached right now. Please try again in a mome
 
 
 class CommandRegistry:
+    """Commands of an assistant, by name."""
+
     def __init__(self) -> None:
         self._handlers: dict[str, CommandHandler] = {"help": self._help}
         self._lines = ["/help – this list"]

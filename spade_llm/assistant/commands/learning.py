@@ -97,6 +97,8 @@ def _change_line(change: LearnedChange, say: LearnedTexts) -> str:
 
 
 class LearningCommands:
+    """Commands about what is learned of a person, and consent."""
+
     def __init__(self, memory: MemoryBehaviour) -> None:
         self._memory = memory
         self._changes: LruDict[str, Sequence[str]] = LruDict(MAX_REMEMBERED_LISTS)

@@ -147,6 +147,8 @@ NO_MEMORY = "I have no memory agent."
 
 
 class MemoryCommands:
+    """Commands about memories and conversations."""
+
     def __init__(self, memory: MemoryBehaviour, conversations: ConversationCache) -> None:
         self._memory = memory
         self._conversations = conversations

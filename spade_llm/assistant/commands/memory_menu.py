@@ -161,6 +161,8 @@ class MemorySource(Protocol):
 
 
 class MemoryMenu:
+    """Ad-hoc menu (XEP-0050) of memories about the person."""
+
     def __init__(self, source: MemorySource) -> None:
         self._source = source
 

@@ -43,6 +43,8 @@ REPORT_DAYS = (("Today", 1), ("Last 7 days", 7), ("Last 30 days", 30))
 
 
 class UsageCommand:
+    """Command /usage: what a peer has spent."""
+
     def __init__(self, ledger: UsageLedger, limits: PeerQuota) -> None:
         self._ledger = ledger
         self._limits = limits
@@ -144,6 +146,8 @@ NO_ANSWER_YET = "I have answered nothing in this conversation since I was starte
 
 
 class WhyCommand:
+    """Command /why: what the latest answer was made from."""
+
     def __init__(
         self,
         usage: UsageMiddleware,
@@ -196,6 +200,8 @@ class DeletableListing(DocumentListing, Protocol):
 
 
 class DocumentsCommand:
+    """Command /documents: lists and deletes a person's documents."""
+
     def __init__(self, documents: DeletableListing | None, shared: Sequence[str] = ()) -> None:
         """`shared`: what others let the assistant read, as it is configured."""
         self._documents = documents
@@ -279,6 +285,8 @@ MAX_DESCRIPTION_CHARS = 160
 
 
 class ToolsCommand:
+    """Command /tools: the tools that a person's turns may use."""
+
     def __init__(
         self,
         toolbox_for: Callable[[str], Toolbox],

@@ -42,7 +42,8 @@ class LoggedExpertQuestion:
 
 
 class ExpertQuestionLog:
-    """Each coroutine raises StorageFailed; a failure of the others is logged."""
+    """Log of open and answered questions to experts. Each coroutine raises StorageFailed; a failure
+    of the others is logged."""
 
     def __init__(self, place: DatabasePlace) -> None:
         self._db = EXPERT_TABLES.at(place)

@@ -62,6 +62,8 @@ MAX_CHOICES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpertQuestion:
+    """Question to a human expert."""
+
     expert: str
     """JID."""
     text: str

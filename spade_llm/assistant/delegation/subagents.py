@@ -148,6 +148,8 @@ PRESENCE_TIMEOUT_S = 1.0
 
 
 class PresenceTracker:
+    """Presence of agents, as it was received last."""
+
     def __init__(self, agent: XmppAgent, jids: Sequence[str]) -> None:
         self._agent = agent
         self._connections: defaultdict[str, dict[str, bool]] = defaultdict(dict)

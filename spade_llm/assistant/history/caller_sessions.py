@@ -282,8 +282,9 @@ TURN_ONTOLOGIES = (CHAT_TEXT, ONTOLOGY)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationDeletion:
-    """Peers are bare JIDs, sessions their threads. Raises RequestError, ServiceError, TimeoutError;
-    Busy where something that runs does not let itself be stopped."""
+    """Deletion of conversations, with running turns stopped. Peers are bare JIDs, sessions their
+    threads. Raises RequestError, ServiceError, TimeoutError; Busy where something that runs does
+    not let itself be stopped."""
 
     dispatcher: Dispatcher
     conversations: ConversationCache

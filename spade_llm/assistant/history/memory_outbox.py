@@ -195,6 +195,8 @@ MAX_PER_CONVERSATION = 1000
 
 
 class OutboxFlusher:
+    """Background sender of the outbox to the memory."""
+
     def __init__(self, memory: HistoryStore, outbox: MemoryOutbox) -> None:
         self._memory = memory
         self._outbox = outbox

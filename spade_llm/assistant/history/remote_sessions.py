@@ -62,8 +62,8 @@ READ, WRITE = Idempotency.READ, Idempotency.WRITE
 
 
 class CallerSessions(Protocol):
-    """All about the asker only. Sessions are named without the asker's JID, in what is asked and in
-    what is answered.
+    """Sessions of the asker: history, memories, deletion; all about the asker only. Sessions are
+    named without the asker's JID, in what is asked and in what is answered.
 
     Raises RequestError: RequestRefused `invalid-arguments` (a field out of range, named),
     `not-offered` (an assistant without a memory remembers nothing; history, stats, context and

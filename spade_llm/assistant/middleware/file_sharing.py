@@ -162,6 +162,8 @@ class _FileIngestion:
 
 
 class FileSharingMiddleware:
+    """Turn middleware for files that people share."""
+
     def __init__(
         self,
         library: FileLibrary | None,
@@ -302,6 +304,8 @@ def _outcome(reading: _FileIngestion, text: str) -> TurnOutcome:
 
 
 class FileSharing:
+    """File sharing of an assistant: received files, and long answers as files."""
+
     def __init__(
         self, agent: XmppAgent, documents: RagClient | None, *, rules: FileSharingOptions
     ) -> None:

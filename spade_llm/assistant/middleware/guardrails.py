@@ -74,7 +74,8 @@ def _replaced(value: object, texts: Mapping[str, str]) -> object:
 
 
 class GuardrailMiddleware:
-    """A layer. Its lists may be changed while the assistant runs: the next turn has them.
+    """Turn middleware that applies guardrails. Its lists may be changed while the assistant runs:
+    the next turn has them.
 
     Raises Refusal or Failure for what is blocked where an answer must have a form.
     """

@@ -36,6 +36,8 @@ ALL_GUESTS = "*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaGroups:
+    """Quota groups of a peer: its domain, and all guests."""
+
     own_domain: str
     """Peers of this domain belong to no group of a domain."""
     is_guest: Callable[[str], bool]

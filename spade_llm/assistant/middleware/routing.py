@@ -133,7 +133,8 @@ MAX_REMEMBERED = 4096
 
 
 class HopCounter:
-    """Programs that know nothing of it answer without the number: to them it is remembered."""
+    """Counter of the hops of forwarded messages. Programs that ignore the number answer without it,
+    so it is remembered by recipient and thread."""
 
     def __init__(self, *, max_remembered: int = MAX_REMEMBERED) -> None:
         self._sent: LruDict[tuple[str, str], int] = LruDict(max_remembered)
@@ -170,6 +171,8 @@ class RoutingDecision:
 
 
 class RoutingDecider:
+    """Calls the routing function of a program, with a timeout and a limit of concurrent calls."""
+
     def __init__(self, function: RoutingFunction, *, decision_s: float = DECISION_S) -> None:
         self._function = function
         self._decision_s = decision_s
@@ -251,6 +254,8 @@ def _checked(metadata: Mapping[str, object]) -> dict[str, str]:
 
 
 class RoutingMiddleware:
+    """Turn middleware that forwards answers to the recipients that routing names."""
+
     def __init__(
         self,
         letters: OutgoingMessages,

@@ -103,7 +103,8 @@ _utc_now = partial(datetime.now, UTC)
 
 
 class UsageLedger:
-    """`add` returns when it is written: a kill −9 loses only what was not added yet."""
+    """Ledger of tokens, model calls and seconds by peer and day. `add` returns when it is written:
+    a kill −9 loses only what was not added yet."""
 
     def __init__(
         self,
@@ -238,6 +239,8 @@ class UsageMiddleware:
 
 
 class UsageTracking:
+    """Usage of an assistant: ledger, middleware and quotas."""
+
     def __init__(
         self,
         place: DatabasePlace,

@@ -76,7 +76,7 @@ class ShownAnswer:
 
 
 class ShownAnswers:
-    """Every method raises StorageFailed if the disk refuses."""
+    """Store of shown answers. Every method raises StorageFailed if the disk refuses."""
 
     def __init__(self, place: DatabasePlace) -> None:
         self._db = SHOWN_TABLES.at(place)
@@ -134,6 +134,8 @@ RetractExchange = Callable[[str, str, str], Awaitable[None]]
 
 
 class MessageCorrection:
+    """Corrections (XEP-0308) of questions and of the answers to them."""
+
     def __init__(self, shown: ShownAnswers, retract: RetractExchange) -> None:
         self._shown = shown
         self._retract = retract

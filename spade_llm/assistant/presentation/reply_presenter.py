@@ -51,6 +51,8 @@ FileNameOf = Callable[[str], str]
 
 
 class LongAnswerSender:
+    """Sends long answers as files."""
+
     def __init__(self, send: SendFile, *, long_answer_chars: int, name_of: FileNameOf) -> None:
         """`long_answer_chars`: a longer answer is a file whatever was asked; 0: none is."""
         self._send = send
@@ -132,6 +134,8 @@ MAX_QUOTED_CHARS = 500
 
 
 class QuotedReplies:
+    """Texts of sent messages, which a person's reply (XEP-0461) may quote."""
+
     def __init__(self) -> None:
         self._texts: LruDict[tuple[str, str], str] = LruDict(MAX_MESSAGES)
         """Texts by recipient (bare JID) and message id."""
@@ -182,6 +186,8 @@ STOPPED_TEXTS = {"en": "(stopped)", "es": "(detenido)"}
 
 
 class ReplyPresenter:
+    """Presentation of answers in chat clients: receipts, typing, streaming, corrections."""
+
     def __init__(
         self,
         agent: XmppAgent,

@@ -47,7 +47,7 @@ class DocumentListing(Protocol):
 
 
 class PersonDocumentRetriever:
-    """Satisfies Retriever. A plain name among `namespaces` is the agent's, and the person's."""
+    """Retriever of one person. A plain name among `namespaces` is the agent's, and the person's."""
 
     def __init__(self, retriever: Retriever, *, person: str) -> None:
         """Create the retriever. `person`: a bare JID; empty: the turn belongs to no person, and no
@@ -131,7 +131,7 @@ def _is_visible(namespace: str, mine: str) -> bool:
 
 
 class TrustedDocumentRetriever:
-    """Satisfies Retriever."""
+    """Retriever of trusted documents."""
 
     def __init__(self, retriever: Retriever, *, shared: tuple[str, ...]) -> None:
         """`shared`: `owner@domain` or `owner@domain/name`."""

@@ -78,7 +78,7 @@ class Comparison:
 
 
 class FactRevision:
-    """Closes what messages replace, each message once.
+    """Revision of facts: closes what messages replace, each message once.
 
     Messages that could not be compared, since memory was away or too slow, are compared before the
     next one of the same person. They are in RAM: after a restart, the learner finds what its rules

@@ -102,7 +102,7 @@ turn no longer."""
 
 
 class LLMBehaviour(Behaviour):
-    """Holds the conversations; each `answer` is one turn."""
+    """Chat turn handler: holds the conversations; each `answer` is one turn."""
 
     def __init__(
         self,

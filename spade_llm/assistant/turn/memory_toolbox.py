@@ -68,8 +68,8 @@ class _NamedTool(Protocol):
 
 
 class MemoryToolbox:
-    """Satisfies Toolbox, about one subject only; what is stored belongs to `session`, and holds
-    since `said_at` (None: since it is stored)."""
+    """Toolbox of memory tools, about one subject only; what is stored belongs to `session`, and
+    holds since `said_at` (None: since it is stored)."""
 
     def __init__(
         self,

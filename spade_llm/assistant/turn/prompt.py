@@ -185,7 +185,7 @@ def speaker_of(entry: MemoryEntry) -> str:
 
 
 class CachedContext(ContextManagement):
-    """Holds the latest context; a history that has grown since gets another one."""
+    """Strategy that holds its latest context; a history that has grown since gets another one."""
 
     def __init__(self, strategy: ContextManagement) -> None:
         self._strategy = strategy

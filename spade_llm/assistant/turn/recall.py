@@ -68,6 +68,8 @@ SLOT_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallResult:
+    """Memories and passages recalled for a message, and the services that were missing."""
+
     memories: tuple[ScoredMemory, ...] = ()
     passages: tuple[ScoredChunk, ...] = ()
     missing: tuple[str, ...] = ()
@@ -92,7 +94,8 @@ class RecallBudget:
 
 
 class Recall:
-    """Asks the memory and the retriever that an agent has; either may be None.
+    """Recall before a turn: asks the memory and the retriever that an agent has; either may be
+    None.
 
     `embedder`: computes the vector of a question once for both, if their model is the same. None:
     each computes its own.

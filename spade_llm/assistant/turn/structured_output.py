@@ -28,6 +28,8 @@ class AnswerSchemaError(ValueError):
 
 
 class AnswerSchema(Protocol):
+    """Schema of a structured answer."""
+
     @property
     def schema(self) -> Mapping[str, object]:
         """JSON Schema of an object."""

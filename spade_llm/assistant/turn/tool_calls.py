@@ -36,7 +36,8 @@ logger = logging.getLogger(__name__)
 
 
 class PausableTimeout:
-    """Several may be waited for at once: it goes on when the last of them is done."""
+    """Timeout that stands still while a person is waited for. Several may be waited for at once: it
+    goes on when the last of them is done."""
 
     def __init__(self, scope: asyncio.Timeout) -> None:
         self._scope = scope

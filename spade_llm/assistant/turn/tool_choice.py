@@ -116,6 +116,8 @@ Complete = Callable[[Sequence[ContextMessage], Sequence[ToolSpec], str], Awaitab
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolChoiceResult:
+    """Completion with the chosen tool's call, or the reason why there is none."""
+
     completion: Completion
     note: str = ""
     """Note to the sender if the model did not follow the tool choice."""

@@ -62,6 +62,8 @@ CallNext = Callable[["ChatTurnInput"], Awaitable[TurnOutcome]]
 
 
 class TurnMiddleware(Protocol):
+    """Layer around a turn."""
+
     async def __call__(
         self, turn_input: ChatTurnInput, conversation: Conversation, call_next: CallNext
     ) -> TurnOutcome:
@@ -153,6 +155,8 @@ such a key."""
 
 
 class StatelessCompletion:
+    """Completion of a prompt without history, memory and tools."""
+
     def __init__(
         self, model: ChatModel, *, limits: TurnLimits, layers: Sequence[TurnMiddleware] = ()
     ) -> None:

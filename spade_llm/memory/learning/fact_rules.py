@@ -83,6 +83,8 @@ class ValueForm(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactRule:
+    """Pattern of a sentence that states a fact."""
+
     pattern: re.Pattern[str]
     """The whole clause."""
     template: str

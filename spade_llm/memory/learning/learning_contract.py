@@ -41,6 +41,8 @@ class EpisodeReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractedFacts:
+    """Facts of an episode, and the entries that they end or confirm."""
+
     drafts: tuple[MemoryDraft, ...] = ()
     invalid: Mapping[str, datetime] = field(default_factory=dict)
     """Ids of entries that are true no longer, and when what ended them was said."""

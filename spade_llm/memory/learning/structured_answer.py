@@ -21,6 +21,8 @@ F = TypeVar("F", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructuredAnswer(Generic[F]):
+    """Object that a model is asked for, with one more attempt if it is invalid."""
+
     tool: ToolSpec
     fields: type[F]
     retry_prompt: str

@@ -82,6 +82,8 @@ class UpdateBatchArguments(ToolArguments):
 
 
 class BatchTools:
+    """Tools that store or change several memories at once."""
+
     def __init__(self, scope: SubjectScope, *, max_batch: int = MAX_BATCH) -> None:
         self._scope = scope
         self._max_batch = max_batch
@@ -239,6 +241,8 @@ class ExtractiveConsolidateArguments(ConsolidateArguments):
 
 
 class ConsolidateTool:
+    """Tool that summarises several memories as one."""
+
     def __init__(self, scope: SubjectScope, model: ChatModel | None = None) -> None:
         self._scope = scope
         self._model = model

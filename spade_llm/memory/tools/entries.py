@@ -157,6 +157,8 @@ class ListArguments(ToolArguments):
 
 
 class EntryTools:
+    """Tools that store, get, change, delete and list memories."""
+
     def __init__(self, scope: SubjectScope) -> None:
         self._scope = scope
         self._store = scope.store
@@ -247,6 +249,8 @@ class SetScore(MemoryIdArguments):
 
 
 class ScoreTools:
+    """Tools that get and set the importance of a memory."""
+
     def __init__(self, scope: SubjectScope) -> None:
         self._scope = scope
 
@@ -305,6 +309,8 @@ class Unlink(Ends):
 
 
 class LinkTools:
+    """Tools for links between memories."""
+
     def __init__(self, scope: SubjectScope, links: LinkStore) -> None:
         self._scope = scope
         self._links = links

@@ -190,6 +190,8 @@ class EntryTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectScope:
+    """Entries that the tools of one conversation may reach."""
+
     store: MemoryStore
     owner: str
     """Bare JID of the owner of the memory."""

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phrases:
-    """Everything it can say in one language; `{}` is filled in."""
+    """Phrases of the offline provider in one language; `{}` is filled in."""
 
     no_model: str
     """The first words of the first answer of every conversation."""

@@ -71,7 +71,7 @@ def account_path(data: Path, domain: str, name: str) -> Path:
 
 
 class ProsodyServer:
-    """Satisfies ManagedServer. `port` 0 takes a free one and keeps it over restarts; uploads get
+    """Prosody as a ManagedServer. `port` 0 takes a free one and keeps it over restarts; uploads get
     one too. `federation=None`: it knows no other server."""
 
     def __init__(

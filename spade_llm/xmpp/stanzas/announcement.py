@@ -43,6 +43,8 @@ def feature_of(ontology: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
+    """Data that an agent announces by its presence."""
+
     name: str
     """Name shown to people."""
     features: frozenset[str]

@@ -22,7 +22,7 @@ LAUNCH = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {module} import 
 
 
 class EmbeddedServer:
-    """Satisfies ManagedServer. `port` 0 takes a free one and keeps it over restarts."""
+    """Embedded server as a ManagedServer. `port` 0 takes a free one and keeps it over restarts."""
 
     def __init__(self, directory: Path, *, domain: str = "localhost", port: int = 0) -> None:
         self._directory = directory.absolute()
