@@ -106,11 +106,8 @@ def main(options: argparse.Namespace) -> int:
     report = run_event_loop(_test(target.assistant, data))
     _show_report(report, options)
     for home, record in _running(target.assistant, data).items():
-        if record.refused is not None:
-            text, remedy = explain_refusal(record, record.refused)
-            note(options, f"running     {_label(home, data)} {text}\n{'':12}→ {remedy}")
-        elif record.description != report.choice.description:
-            note(options, f"running     {_label(home, data)} uses {record.short_description}")
+        if record.refused is not None or record.description != report.choice.description:
+            note(options, f"running     {_label(home, data)} {_state(record, report)}")
     return 0 if report.probe else 1
 
 
@@ -127,13 +124,32 @@ def _label(home: Path, data: Path) -> str:
     return str(home.relative_to(data / "agents"))
 
 
+def _state(record: ModelRecord, report: _Report) -> str:
+    """Model that a running assistant uses after it has read the settings of the report."""
+    if record.refused is None:
+        if record.description == report.choice.description:
+            return "uses it now, without a restart"
+        return f"uses {record.short_description}, by its own agent.toml: name it with --agents"
+    if report.error is not None and record.refused.cause is report.error.cause:
+        # The cause and its remedy have just been printed.
+        return f"keeps {record.short_description}: after the fix, set it again"
+    text, remedy = explain_refusal(record, record.refused)
+    return f"{text}\n{'':12}→ {remedy}"
+
+
 def _note_takeover(
     report: _Report, assistant: DeploymentSpec, data: Path, options: argparse.Namespace
 ) -> None:
     """Wait until the running assistant has read the settings, and say which model it uses."""
+    running = _running(assistant, data)
+    if not running:
+        note(
+            options,
+            "running     nothing on this data: `spade-llm up` uses it from its next start on",
+        )
     until = time.monotonic() + TAKEOVER_TIMEOUT_S
-    for home in _running(assistant, data):
-        record = read_model_record(home)
+    for home, found in running.items():
+        record: ModelRecord | None = found
         while record and record.settings_read_at < report.set_at and time.monotonic() < until:
             time.sleep(TAKEOVER_POLL_S)
             record = read_model_record(home)
@@ -141,13 +157,8 @@ def _note_takeover(
             continue  # It has ended meanwhile.
         if record.settings_read_at < report.set_at:
             text = f"still uses {record.short_description}; if this stays, restart it"
-        elif record.refused is not None:
-            text, remedy = explain_refusal(record, record.refused)
-            text += f"\n{'':12}→ {remedy}"
-        elif record.description == report.choice.description:
-            text = "uses it now, without a restart"
         else:
-            text = f"uses {record.short_description}, by its own agent.toml: name it with --agents"
+            text = _state(record, report)
         note(options, f"running     {_label(home, data)} {text}")
 
 

@@ -59,9 +59,8 @@ async def test_running_agents_take_a_new_model_over(
     assert by_model.output == "You said: hello\n"
     assert "answers with one" in agents.output
     assert failed.status == 1
-    assert f"keeps one at {server.base_url}; two at {second.base_url} failed" in failed.output
-    assert "set it again" in failed.output
-    assert f"keeps one at {server.base_url}" in kept
+    assert f"keeps one at {server.base_url}: after the fix, set it again" in failed.output
+    assert f"keeps one at {server.base_url}; two at {second.base_url} failed" in kept
     assert refused_models(doctor)
     assert still.output == "You said: hello again\n"
     assert "uses it now" in again.output

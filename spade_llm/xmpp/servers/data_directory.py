@@ -12,6 +12,7 @@ import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
+from string import ascii_letters, digits
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -29,8 +30,8 @@ logger = logging.getLogger(__name__)
 
 RUN_FILE = "run.json"
 CA_FILE = "ca.pem"
-PASSWORD_BYTES = 15
-"""20 characters; long enough for any guesser, short enough to type into a phone."""
+PASSWORD_CHARS = 20
+"""119 bits: enough against any guesser, and short enough to type into a phone."""
 
 
 class RunRecord(BaseModel):
@@ -156,7 +157,8 @@ class AccountPasswords:
 
 
 def new_password() -> str:
-    return secrets.token_urlsafe(PASSWORD_BYTES)
+    # Letters and digits only: programs read an argument that begins with - as an option.
+    return "".join(secrets.choice(ascii_letters + digits) for _ in range(PASSWORD_CHARS))
 
 
 async def create_account(
