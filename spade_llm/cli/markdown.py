@@ -53,12 +53,19 @@ class MarkdownStream:
         return self._block(rest) if rest.strip() else ""
 
     def tail(self, max_rows: int) -> str:
-        """The last rows of the unfinished block, rendered."""
-        rows = render(self._pending, self._width, self._has_colour).split("\n")
+        """The last rows of the unfinished block, rendered, below an empty row if it is not the
+        first block."""
+        if not self._pending.strip():
+            return ""
+        rows = f"{self._gap}{render(self._pending, self._width, self._has_colour)}".split("\n")
         return "\n".join(rows[-max_rows:])
 
+    @property
+    def _gap(self) -> str:
+        return "" if self._is_first else "\n"
+
     def _block(self, markdown: str) -> str:
-        gap, self._is_first = "" if self._is_first else "\n", False
+        gap, self._is_first = self._gap, False
         return f"{gap}{render(markdown, self._width, self._has_colour)}\n"
 
 

@@ -62,7 +62,9 @@ def test_a_block_is_printed_when_the_next_one_begins() -> None:
     assert stream.add("One *line*\n") == ""
     assert stream.tail(5) == "One line"
     assert stream.add("\nTwo") == "One line\n"
-    assert stream.tail(5) == "Two"
+    # With the space that stands between the two when the second is printed.
+    assert stream.tail(5) == "\nTwo"
+    assert stream.close() == "\nTwo\n"
 
 
 def test_the_tail_is_bounded() -> None:
