@@ -472,7 +472,7 @@ def _add_account(commands: Commands[argparse.ArgumentParser]) -> None:
 def _add_storage(commands: Commands[argparse.ArgumentParser]) -> None:
     storage = commands.add_parser("storage", help="Move agents' databases to PostgreSQL, or back.")
     actions = storage.add_subparsers(dest="action", required=True, metavar="ACTION")
-    help = "Copy small databases and memories from files to PostgreSQL, or back, verified."
+    help = "Copy databases, memories and documents from files to PostgreSQL, or back, verified."
     move = _add(actions, "move", help)
     add = move.add_argument
     add("--to", choices=("database", "files"), required=True, help="where they are copied to")

@@ -25,7 +25,7 @@ from spade_llm.memory.database.schema import MEMORY_TABLES
 from spade_llm.messaging.answer_log import ANSWER_TABLES
 from spade_llm.rag.store.library_file import DATABASE_FILE
 from spade_llm.rag.store.schema import DOCUMENT_TABLES
-from spade_llm.rag.store.transfer import copy_library
+from spade_llm.rag.store.transfer import copy_library, copy_library_to_files
 from spade_llm.xmpp.features.room_membership import ROOM_TABLES
 from spade_llm.xmpp.invitations import INVITATION_TABLES
 
@@ -173,18 +173,19 @@ async def _copy(
 async def _copy_documents(
     home: Path, server: PostgresServer, options: argparse.Namespace, *, is_stopped: bool
 ) -> list[bool]:
-    """Copy the documents of a RAG agent to the database, and show their tables."""
+    """Copy the documents of a RAG agent, and show their tables."""
     if options.to == "files":
-        if DOCUMENT_TABLES.what in await server.stores():
-            note(options, f"{home.name}: documents are not copied to files")
-        return []
-    if not (home / "rag" / DATABASE_FILE).exists():
+        exists = DOCUMENT_TABLES.what in await server.stores()
+    else:
+        exists = (home / "rag" / DATABASE_FILE).exists()
+    if not exists:
         return []
     if not is_stopped:
         note(options, f"{home.name}: documents are copied when the agent is stopped")
         return [False]
+    copy = copy_library_to_files if options.to == "files" else copy_library
     with progress_bar(DOCUMENT_TABLES.name) as progress:
-        tables = await copy_library(
+        tables = await copy(
             home / "rag",
             server,
             is_dry_run=options.dry_run,

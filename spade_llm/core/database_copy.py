@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from contextlib import AsyncExitStack, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -184,6 +184,20 @@ async def copy_store(
             found = {one.name: await _different_ranges(one, read, write) for one in tables}
         await _fill(tables, found, read, write, progress)
         return [await _verified(one, found[one.name], read, write, record) for one in tables]
+
+
+@asynccontextmanager
+async def marked_unfinished(target: DatabasePlace, table: str) -> AsyncIterator[None]:
+    """Context manager that marks a table of the target, which the block writes, as unfinished until
+    the block succeeds. Raises ConfigurationError, StorageFailed."""
+    record = COPY_TABLES.at(_beside(target))
+    await record.open()
+    try:
+        await record.execute(_SET_DIGEST, table, UNFINISHED)
+        yield
+        await record.execute(_SET_DIGEST, table, "written")
+    finally:
+        await record.close()
 
 
 async def refuse_unfinished_copy(server: PostgresServer | None, folder: Path | None) -> None:

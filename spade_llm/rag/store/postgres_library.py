@@ -276,10 +276,17 @@ class PostgresVectors:
                 return
 
     async def _some(self, collection: VectorCollection, ids: Sequence[int]) -> PassageVectors:
-        rows = await self._database.read(_SOME, (*_values(collection.key), list(ids)))
         some = PassageVectors()
-        some.put_values(*_unpacked(rows, collection.dimension))
+        some.put_values(*await self.read_values(collection, ids))
         return some
+
+    async def read_values(
+        self, collection: VectorCollection, ids: Sequence[int]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+        """Read quantized vectors with their ids, in the order of these; ids without a vector are
+        left out."""
+        rows = await self._database.read(_SOME, (*_values(collection.key), list(ids)))
+        return _unpacked(rows, collection.dimension)
 
 
 def _values(key: CollectionKey) -> tuple[int, int]:

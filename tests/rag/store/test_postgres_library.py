@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 import sqlite3
 from contextlib import asynccontextmanager, closing
 from itertools import product
@@ -14,13 +15,14 @@ import pytest
 
 from spade_llm.cli import main
 from spade_llm.core.database import DatabaseUrl, StoreTables
-from spade_llm.core.database_copy import tables_of
+from spade_llm.core.database_copy import refuse_unfinished_copy, tables_of
 from spade_llm.core.errors import ConfigurationError, StorageFailed, Unauthorised
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.rag import Document, DocumentLibrary, Progress, RetrievalOptions
 from spade_llm.rag.store.library_file import LibraryFile
 from spade_llm.rag.store.postgres_library import PostgresLibrary, PostgresVectors
 from spade_llm.rag.store.schema import DOCUMENT_TABLES, MIGRATIONS
+from spade_llm.rag.store.transfer import copy_library_to_files
 from spade_llm.rag.store.vector_index import CollectionKey, VectorCollection
 from tests.rag.bag_of_words import BagOfWords
 
@@ -272,4 +274,73 @@ async def test_documents_move_to_the_database_with_their_vectors_and_grants(
         await ann.ingest(Document(text="Ship 300 carried salt.", source="300"))
         (found, *_) = (await ann.retrieve("ship 300 salt")).chunks
         assert found.chunk.source == "300"
+    assert embedder.embedded - embedded == 4
+
+
+@pytest.mark.thorough
+async def test_documents_move_back_to_files_with_their_vectors_and_grants(
+    postgres: PostgresProcess,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("SPADE_LLM_DATABASE", postgres.url())
+    agent = "rag-back@example.org"
+    home = tmp_path / "agents" / agent
+    embedder = BagOfWords()
+    async with (
+        PostgresServer(DatabaseUrl(postgres.url()), agent=agent) as server,
+        DocumentLibrary(home / "rag", embedder=embedder, server=server) as library,
+    ):
+        ann = library.for_owner(ANN)
+        for number in range(60):
+            text = f"Ship {number} carried wool.\n\n" * 40
+            await ann.ingest(Document(text=text, source=f"{number}", metadata={"ship": number}))
+        await ann.delete(namespace="default", source="59")
+        await ann.grant("default", to=BOB)
+        expected = await ann.retrieve("ship 25", k=10)
+        embedded = embedder.embedded
+    move = ["storage", "move", "--data", str(tmp_path), "--to", "files", "--agent", agent]
+
+    async def moved(*more: str, status: int = 0) -> str:
+        assert await asyncio.to_thread(main, [*move, *more]) == status
+        read = capsys.readouterr()
+        return read.out + read.err
+
+    class Interrupted(Exception):
+        pass
+
+    def stop_half_way(done: int, total: int) -> None:
+        if done > total / 2:
+            raise Interrupted
+
+    planned = await moved("--dry-run")
+    assert not (home / "rag" / "documents.sqlite3").exists()
+    async with PostgresServer(DatabaseUrl(postgres.url()), agent=agent) as server:
+        with pytest.raises(Interrupted):
+            await copy_library_to_files(home / "rag", server, progress=stop_half_way)
+    with pytest.raises(ConfigurationError, match="a copy was not finished"):
+        await refuse_unfinished_copy(None, home)
+    done = await moved()
+    await refuse_unfinished_copy(None, home)
+    shutil.rmtree(home / "rag" / "chroma")
+    mended = await moved()
+    again = await moved()
+
+    assert "documents/documents: 59 rows, 59 to copy" in planned
+    assert "documents/documents: 59 rows, " in done
+    for one in (done, mended):
+        assert re.search(r"documents/passage_vectors: (\d+) rows, \1 copied, verified", one)
+    assert re.search(r"documents/passage_vectors: \d+ rows, 0 copied, verified", again)
+    async with DocumentLibrary(home / "rag", embedder=embedder) as library:
+        ann, bob = library.for_owner(ANN), library.for_owner(BOB)
+        assert await ann.retrieve("ship 25", k=10) == expected
+        (found, *_) = (await bob.retrieve("ship 25")).chunks
+        assert found.chunk.source == "25"
+        stats = await ann.stats("default")
+        assert stats.vectors == stats.chunks
+        await ann.ingest(Document(text="Ship 300 carried salt.", source="300"))
+        (found, *_) = (await ann.retrieve("ship 300 salt")).chunks
+        assert found.chunk.source == "300"
+    assert "changed since they were copied" in await moved(status=1)
     assert embedder.embedded - embedded == 4
