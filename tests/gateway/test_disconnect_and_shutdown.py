@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from spade_llm.gateway import errors, gateway
-from spade_llm.providers.model import Completion
+from spade_llm.providers.model import Completion, NonStreamingModel
 from tests.gateway.web import started
 from tests.integration.gated_model import GatedModel
 from tests.integration.network import eventually
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
 
-    from spade_llm.providers.model import ContextMessage, Sampling, TextDelta, ToolSpec
+    from spade_llm.providers.model import ContextMessage, Sampling, ToolSpec
     from tests.conftest import Provisioner
     from tests.gateway.web import Web
 
@@ -29,8 +29,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 PATIENCE_S = 30.0
 
 
-class NeverEnding:
-    """Satisfies ChatModel; says when it was asked, and when it was stopped."""
+class NeverEnding(NonStreamingModel):
+    """A ChatModel that says when it was asked, and when it was stopped."""
 
     name = "never-ending"
 
@@ -53,17 +53,6 @@ class NeverEnding:
         finally:
             self.stopped.set()
         return Completion()
-
-    async def stream(
-        self,
-        messages: Sequence[ContextMessage],
-        tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
-    ) -> AsyncIterator[TextDelta | Completion]:
-        yield await self.complete(messages)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from spade_llm.providers.model import NonStreamingModel
 from spade_llm.providers.scripted import ScriptedProvider
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from spade_llm.providers.model import Completion, ContextMessage, Sampling, TextDelta, ToolSpec
+    from spade_llm.providers.model import Completion, ContextMessage, Sampling, ToolSpec
 
 
-class GatedModel:
-    """Satisfies ChatModel."""
+class GatedModel(NonStreamingModel):
+    """A ChatModel with a gate."""
 
     name = "gated"
 
@@ -36,20 +37,3 @@ class GatedModel:
             self.was_asked.set()
             await self.gate.wait()
         return await self._echo.complete(messages, tools, tool_choice=tool_choice)
-
-    async def stream(
-        self,
-        messages: Sequence[ContextMessage],
-        tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
-    ) -> AsyncIterator[TextDelta | Completion]:
-        yield await self.complete(
-            messages,
-            tools,
-            tool_choice=tool_choice,
-            response_schema=response_schema,
-            sampling=sampling,
-        )

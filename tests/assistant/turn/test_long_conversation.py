@@ -33,6 +33,7 @@ from spade_llm.context import (
 from spade_llm.context.token_counter import CachedTokenCounter
 from spade_llm.messaging import AclMessage, Performative
 from spade_llm.providers import Completion, LLMProvider, ToolCall
+from spade_llm.providers.model import NonStreamingModel
 from spade_llm.providers.openai.request_body import build_request
 from spade_llm.tools import tool
 from spade_llm.tools.local import LocalToolbox
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from spade_llm.context import ContextManagement, ContextMessage
-    from spade_llm.providers.model import ChatModel, TextDelta, ToolSpec
+    from spade_llm.providers.model import ChatModel, ToolSpec
 
 BUDGET = 4000
 PEER = "ada@x"
@@ -72,7 +73,7 @@ def look_up(parcel: str) -> str:
 
 
 @dataclass(slots=True)
-class StrictModel:
+class StrictModel(NonStreamingModel):
     """The server's rules and its reading without the HTTP between, for speed."""
 
     name: str = "strict"
@@ -95,17 +96,6 @@ class StrictModel:
             ToolCall(id=str(one.id), name=one.name, arguments=one.arguments) for one in said.calls
         )
         return Completion(text=said.text or "", tool_calls=tuple(calls))
-
-    async def stream(
-        self,
-        messages: Sequence[ContextMessage],
-        tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: object = None,
-        sampling: object = None,
-    ) -> AsyncIterator[TextDelta | Completion]:
-        yield await self.complete(messages, tools, tool_choice=tool_choice)
 
 
 @asynccontextmanager
