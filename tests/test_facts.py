@@ -46,7 +46,7 @@ def parameters(function: Callable[..., object]) -> list[str]:
 
 
 def test_spade_reads_neither_thread_nor_id_nor_delay() -> None:
-    # xmpp/stanza.py reads the raw stanza for this reason.
+    # xmpp/stanzas/message_codec.py reads the raw stanza for this reason.
     message = SpadeMessage.from_node(Stanza(xml=fromstring(PLAIN)))
 
     assert message.body == "hello"
@@ -60,7 +60,7 @@ def test_spade_writes_no_thread_of_its_own(client: ClientXMPP) -> None:
 
 
 def test_spade_writes_the_thread_into_its_form_only(client: ClientXMPP) -> None:
-    # xmpp/stanza.py writes both, so that plain SPADE agents and other clients find it.
+    # message_codec.py writes both, so that plain SPADE agents and other clients find it.
     xml = outgoing(client, metadata={"ontology": "o"}).xml
 
     assert xml.find("{jabber:client}thread") is None
@@ -143,7 +143,7 @@ def test_the_parts_of_slixmpps_stream_that_we_touch_are_there(client: ClientXMPP
 
 
 def test_slixmpp_escapes_even_quotes_in_text() -> None:
-    # Twice the bytes for JSON: xmpp/stanza.py writes its own text.
+    # Twice the bytes for JSON: xmpp/stanzas/message_codec.py writes its own text.
     body = fromstring("""<body xmlns='jabber:client'>{"a":"b"}</body>""")
 
     assert tostring(body, xmlns="jabber:client") == ("<body>{&quot;a&quot;:&quot;b&quot;}</body>")

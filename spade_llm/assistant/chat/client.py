@@ -45,7 +45,7 @@ REPORT_TIMEOUT_S = 10.0
 class ChatClient:
     """Client of a chat agent. `id`, where a method takes one: equal ids get equal answers, and cost
     one turn. `context` and `sampling`: None, as the assistant does otherwise. `is_annotated`: as in
-    Say."""
+    SayRequest."""
 
     def __init__(
         self, requester: RequestSender, jid: str, *, timeout_s: float = TURN_TIMEOUT_S

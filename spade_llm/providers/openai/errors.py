@@ -71,7 +71,7 @@ class RequestInfo:
 
 
 def translate(error: Exception, request: RequestInfo) -> ModelError:
-    """Our exception for one of FOREIGN_ERRORS; the server's own words go to the DEBUG log.
+    """Our exception for one of the OpenAI client; the server's own words go to the DEBUG log.
 
     Its message is for the operator: it names the server, and tells a wrong key, an unknown model, a
     refused connection, an unknown host and a rate limit apart. It never has the key.
