@@ -273,7 +273,9 @@ _SMALL_TALK = LazyPattern(
     r"|i see|can['’]?t complain|(?:i['’]?ll )?be right back|brb|let me (?:think|see|check)|hold on"
     r"|i (?:was|am) (?:only|just) asking|i (?:do not|don['’]?t) (?:understand|get it|follow|mind"
     r"|care)"
-    r"|me alegro(?: (?:mucho|por ti))?|d[eé]jame pensar|cheers mate|i know|i (?:think|guess"
+    r"|mate|man|dude|buddy|pal|bro|love|guys|my friend|maj[oa]|guap[oa]|crack|amig[oa]"
+    r"|colega|t[ií][oa]|jefe|(?:nice|good) (?:one|work|job|stuff)|well done|bien hecho|buen trabajo"
+    r"|me alegro(?: (?:mucho|por ti))?|d[eé]jame pensar|i know|i (?:think|guess"
     r"|hope) so|i (?:don['’]t|do not) know|i agree|i understand"
     r"|i(?:['’]m| am) (?:not )?(?:so |very |really |a bit |pretty )?(?:fine|ok(?:ay)?|good"
     r"|great|well|tired|bored|hungry"
@@ -403,7 +405,7 @@ _ELLIPTIC = (
             r"^(?:just |finally |recently |also |still |never |only )*(?:got|had|went|bought|sold"
             r"|lost|found"
             r"|started|finished|moved|quit|broke|met|became|stopped|gave|left|made|took|ate|saw|ran"
-            r"|won|grew|turned(?= \d)|used to|lives|hate|love|like|prefer|want|need"
+            r"|won|grew|paid|turned(?= \d)|used to|lives|hate|love|like|prefer|want|need"
             r"|have(?! a (?:look|go|guess)\b)"
             r"|(?:live|work|study)(?= (?:at|in|for|as|from|with|near)\b)"
             r"|(?:ca|do|did|wo|have|had|could)n['’]?t|cannot|\w+ed (?:my|the|an?|it|them|our"
@@ -544,6 +546,8 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
         told = [one for one in announced if one.kind is ClauseKind.STATEMENT]
         return [*told, *_clauses_of_sentence(behind)]
     is_whole = is_question(sentence) or _TWO_SUBJECTS.match(sentence)
+    if introduced := _INTRODUCTION.match(sentence):
+        return _clauses_of_introduction(introduced)
     parts = [sentence] if is_whole else _split(sentence)
     clauses: list[Clause] = []
     for number, part in enumerate(parts):
@@ -558,6 +562,32 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
     before = [] if _CONDITION.match(clauses[unreal].text) else clauses[:unreal]
     rest = sentence if not before else ", ".join(one.text for one in clauses[unreal:])
     return [*before, Clause(text=rest, kind=ClauseKind.UNREAL)]
+
+
+_INTRODUCTION = LazyPattern(
+    r"^(?:(?:hi|hello|hey|ok(?:ay)?|so|hola|buenas|pues)\b[,.! ]*)?"
+    r"(?P<name>(?P<verb>i['’]?m|i am|my name is|soy|me llamo) (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+),? "
+    r"(?:and |y )?(?P<age>\d{1,3})(?: years old| a[ñn]os)?"
+    r"(?:(?:,| and| y) (?:and |y )?(?P<rest>[^\W\d_][^,]{2,60}))?[.!]*$",
+    _I,
+)
+"""`I'm Dan, 41, plumber from Hull`: name, age, and what somebody is."""
+_NO_ARTICLE = LazyPattern(
+    r"(?:an?|the|from|in|at|with|single|vegan|pregnant|\w+(?:ed|ing|ian))\b", _I
+)
+
+
+def _clauses_of_introduction(found: re.Match[str]) -> list[Clause]:
+    rest = found["rest"] or ""
+    if found["verb"].lower() in ("soy", "me llamo"):
+        age, what = f"tengo {found['age']} años", f"soy {rest}"
+    else:
+        article = "" if _NO_ARTICLE.match(rest) else "an " if rest[:1] in "aeiou" else "a "
+        age, what = f"I'm {found['age']}", f"I'm {article}{rest}"
+    if is_statement(rest):
+        what = rest
+    told = [found["name"], age, *([what] if rest else [])]
+    return [Clause(text=_trimmed(one), kind=ClauseKind.STATEMENT) for one in told]
 
 
 def _behind_colon(sentence: str) -> str:

@@ -50,6 +50,7 @@ _SUBJECT_PRONOUN = LazyPattern(
 )
 _THIRD_VERB = LazyPattern(
     r"^(?:no |ya |tambi[eé]n |ahora )?(?:es|est[aá]|tiene|vive|trabaja|se llama|ha|se ha|estudia"
+    r"|se (?:va|vuelve|muda|casa|queda|jubila|separa|viene|marcha|traslada)"
     r"|juega|habla|cumple|naci[oó]|le gustan?|le encantan?|prefiere|odia|come|mide|pesa)\b",
     _I,
 )

@@ -86,7 +86,8 @@ _OF_SPEAKER = LazyPattern(
 @cache
 def _swapped_to() -> LazyPattern:
     return LazyPattern(
-        r"^(?:(?:i|we|me|nos)(?:['’](?:ve|m|re)| have| he| hemos)? )?(?:he |hemos )?"
+        r"^(?:(?:i|we|me|nos)(?:['’](?:ve|m|re)| have| he| hemos)? "
+        r"|(?:my|our|mi|nuestr[oa]) [^,;]{2,30}?(?:['’]s| has| is| se)? )?(?:he |hemos |ha )?"
         rf"(?:{swap_verbs()})(?! de\b)(?: my \w+| our \w+)?(?: over| back| across)? "
         r"(?:to|onto|on|al?|del?) (?:the |la |el |los |las )?(?P<new>[^,;]{2,30}?)"
         r"(?: now| instead| ahora)?$",
@@ -108,7 +109,7 @@ def in_same_slot(
     of_subject = _with_same_subject(named, every)
     if part != named:
         of_subject = of_subject or _with_same_subject(part, every)
-    return of_subject or _of_pronoun(text, known) or _swapped(text, known)
+    return of_subject or _of_pronoun(text, known) or _swapped(named, known)
 
 
 def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
@@ -161,8 +162,8 @@ def _of_pronoun(text: str, known: Sequence[str]) -> Statement | None:
 
 
 def _swapped(text: str, known: Sequence[str]) -> Statement | None:
-    """`I went over to Vivaldi` after `I use Firefox`: the one recent statement of the speaker that
-    has a value of this kind."""
+    """`I went over to Vivaldi` after `I use Firefox`: the one recent statement of the speaker, or
+    of the same other being, that has a value of this kind."""
     found = _swapped_to().match(text)
     if not found:
         return None
@@ -173,10 +174,13 @@ def _swapped(text: str, known: Sequence[str]) -> Statement | None:
     is_name = (
         any(not start for start, _ in names) and not concepts_of(outside(new, types)) - light()
     )
+    beings = features(text).beings
     recent = (
         one
         for one in known[-MAX_BACK:]
-        if _OF_SPEAKER.match(one) and not features(one).beings and not is_denial(one)
+        if features(one).beings == beings
+        and (beings or _OF_SPEAKER.match(one))
+        and not is_denial(one)
     )
     if classes:
         fitting = [_with_class(one, new, classes) for one in recent]

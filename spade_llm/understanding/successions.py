@@ -152,7 +152,8 @@ _OWNER = LazyPattern(r"(\w+)['’]s (\w+)")
 _BARE_END = LazyPattern(
     r"^(?:(?:it|they)(?:['’]s| is| has| was| got|['’]ve| have| were)? \w+"
     r"|(?:(?:i|we)(?:['’]ve| have)? )?[a-z]+ (?:it|them)"
-    r"|(?:se (?:me |nos |le )?|(?:me |nos )?l[ao]s? )(?:he |hemos |ha |han )?[a-záéíóúñ]+)"
+    r"|(?:se (?:me |nos |le )?|(?:me |nos )?l[ao]s? (?!del?\b|que\b))(?:he |hemos |ha |han )?"
+    r"[a-záéíóúñ]+)"
     r"\b[^,;]{0,25}$",
     _I,
 )
@@ -181,7 +182,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         return ""
     thing = concepts_of(ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text))
     named = thing - general()
-    is_bare = not named and not is_negated(text) and bool(_BARE_END.search(text))
+    is_bare = not named and not is_negated(ended) and bool(_BARE_END.search(ended))
     if ended and is_bare and known:
         # "It broke", "lo vendí": what was spoken of last.
         return known[-1]

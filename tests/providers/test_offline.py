@@ -281,6 +281,26 @@ async def test_finding_nothing_is_admitted() -> None:
     assert text.startswith("I found nothing about that in memory or documents. I can remember")
 
 
+async def test_what_it_can_do_is_told_once_in_a_conversation() -> None:
+    first = await OfflineProvider().complete([user("who was Napoleon?")])
+    messages: list[ContextMessage] = [
+        user("who was Napoleon?"),
+        {"role": "assistant", "content": first.text},
+        user("who was Wellington?"),
+    ]
+    second = await OfflineProvider().complete(messages)
+
+    assert "I can remember" in first.text
+    assert second.text == "I found nothing about that in memory or documents."
+
+
+@pytest.mark.parametrize("text", ["thanks mate", "gracias majo"])
+async def test_thanks_are_answered(text: str) -> None:
+    answer = await OfflineProvider().complete([*ANSWERED, user(text)])
+
+    assert answer.text in ("You are welcome.", "De nada.")
+
+
 async def test_results_become_answers() -> None:
     assert await answer_to("what is 12*7+3", "87") == "12*7+3 = 87"
     assert (

@@ -17,6 +17,8 @@ ANSWERED = (
     ("My colleague Farid brings me coffee", "who brings me coffee?"),
     ("I'm moving to Cádiz in January", "where am I moving to?"),
     ("Me mudo a Santander en enero", "¿cuándo es la mudanza?"),
+    ("I'm a plumber from Hull", "where am I from?"),
+    ("My daughter Ellie's switched to maths", "what's Ellie studying?"),
     ("I'm a bricklayer", "what's my job?"),
     ("My sister is a solicitor", "what does my sister do for a living?"),
     ("My brother's a chef", "what is my brother's profession?"),

@@ -34,6 +34,9 @@ from spade_llm.understanding.wording import in_second_person
         ("back in school I used to juggle", ["Back in school I used to juggle"]),
         ("tío ronco que no veas, tengo apnea", ["Tío ronco que no veas", "Tengo apnea"]),
         # Without a subject.
+        ("I'm Dan, 41, plumber", ["I'm Dan", "I'm 41", "I'm a plumber"]),
+        ("Soy Ana, 29 años, profesora", ["Soy Ana", "Tengo 29 años", "Soy profesora"]),
+        ("I'm Dan, 3 of us are coming", ["I'm Dan, 3 of us are coming"]),
         ("allergic to kiwi btw", ["I'm allergic to kiwi"]),
         ("been to Peru twice", ["I've been to Peru twice"]),
         ("can't stand jazz", ["I can't stand jazz"]),

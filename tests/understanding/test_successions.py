@@ -57,6 +57,9 @@ def test_what_holds_after_a_change(earlier: str, text: str, holds: str) -> None:
         ("Salgo con Irene", "corté con Irene"),
         ("Tengo un abono del gimnasio", "me he dado de baja del gimnasio"),
         ("My parrot is called Coco", "Coco died in spring"),
+        ("I owe Baz 40 quid", "paid Baz back"),
+        ("Mañana tengo dentista", "al final no voy, lo he anulado"),
+        ("My daughter Ellie's doing physics", "she's switched to maths"),
     ],
 )
 def test_what_is_over_holds_no_more(earlier: str, text: str) -> None:

@@ -66,8 +66,8 @@ class OfflineTurn:
     context: QuotedContext
     results: tuple[str, ...]
     """Results of the tools that were called for this question, in order."""
-    is_first: bool
-    """True if nothing has been answered in this conversation yet."""
+    answered: tuple[str, ...]
+    """What has been answered in this conversation, oldest first."""
     language: str
 
 
@@ -81,7 +81,7 @@ def read_turn(messages: Sequence[ContextMessage]) -> OfflineTurn:
         earlier=tuple(_said_before(messages, asked)),
         context=_context_before(messages, at),
         results=tuple(_content(m) for m in messages[at:] if m["role"] == "tool"),
-        is_first=not any(m["role"] == "assistant" and m["content"] for m in messages),
+        answered=tuple(m["content"] for m in messages if m["role"] == "assistant" and m["content"]),
         language=language_of(*said),
     )
 
@@ -222,6 +222,8 @@ _SELF = re.compile(r"^(?:me|myself|m[ií]|m[ií] mismo|my self|i)$", _I)
 _GREETING = re.compile(
     r"(?:hi|hello|hey|good (?:morning|afternoon|evening)|hola"
     r"|buen[oa]s(?: d[ií]as| tardes| noches)?|help|ayuda|what can you do"
+    r"|can you (?:remember|help|do)(?: me| stuff| things| something| anything)*"
+    r"|puedes (?:recordar|ayudar|hacer)(?:me)?(?: cosas| algo)?"
     r"|qu[eé] (?:puedes|sabes) hacer|thanks?(?: you)?|gracias"
     r"|(?:who|what) are you|are you (?:an? )?(?:ai|bot|robot|human|machine|model)"
     r"|(?:qui[eé]n|qu[eé]) eres|eres (?:una? )?(?:ia|bot|robot|humano|m[aá]quina|modelo))"

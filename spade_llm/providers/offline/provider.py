@@ -310,6 +310,8 @@ class _Rules:
         return f"{self._say.greeting} {self._say.abilities}"
 
     def _small_talk(self) -> str:
+        if _THANKS.search(self._turn.question):
+            return self._say.welcome
         return self._say.understood if self._turn.question.strip() else self._nothing()
 
     def _acknowledge(self, results: Sequence[str]) -> str:
@@ -428,6 +430,9 @@ class _Rules:
         return "\n\n".join(f"{source}\n{text}" for source, text in quotes)
 
     def _nothing(self) -> str:
+        # Once in a conversation: who has read what it can do is not told it again and again.
+        if any(self._say.abilities in one for one in self._turn.answered):
+            return self._say.nothing_found
         return f"{self._say.nothing_found} {self._say.abilities}"
 
     def _time(self, place: str, result: str) -> str:
@@ -466,7 +471,7 @@ def _with_notices(turn: OfflineTurn, text: str, *, is_stand_in: bool) -> str:
     say = PHRASES[turn.language]
     names = [say.service_names.get(name, name) for name in turn.context.unavailable]
     admission = say.model_away if is_stand_in else say.no_model
-    before = f"{admission} " if turn.is_first or is_stand_in else ""
+    before = f"{admission} " if not turn.answered or is_stand_in else ""
     behind = f"\n{say.unavailable.format(', '.join(names))}" if names else ""
     return f"{before}{text}{behind}"
 
