@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.cli.factory.model_choice import configured_choice
+from spade_llm.cli.factory.model_file import MODEL_FILE, write_provider
+from spade_llm.cli.factory.model_follower import followed_model
+from spade_llm.core.settings import ProviderTable
 from tests.cli.program import Program, program_in
 from tests.openai_server import running_server
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from spade_llm.cli.factory.model_follower import Choices, ModelChange
     from tests.cli.program import Outcome
+
+CHANGE_S = 30.0
 
 
 def with_auto(program: Program) -> Program:
@@ -75,3 +83,44 @@ def refused_models(doctor: Outcome) -> list[dict[str, str]]:
     """Checks of the doctor that name a refused model."""
     checks = map(json.loads, doctor.output.splitlines())
     return [one for one in checks if one["name"] == "model" and "failed" in one["detail"]]
+
+
+async def test_each_change_of_the_settings_is_tested(tmp_path: Path) -> None:
+    """Rules are refused where a guardrail needs a model; the model stays, and so it does while the
+    file cannot be read."""
+    file = tmp_path / MODEL_FILE
+    changes: asyncio.Queue[ModelChange] = asyncio.Queue()
+
+    async def choose() -> Choices:
+        return (await configured_choice(ProviderTable(), file, key="provider", data=tmp_path),)
+
+    async def next_change() -> tuple[str, bool, str]:
+        async with asyncio.timeout(CHANGE_S):
+            change = await changes.get()
+        reason = change.refused.text if change.refused else ""
+        return change.choice.model, change.is_replaced, reason
+
+    async with running_server() as server:
+        one = {"kind": "vllm", "model": "one", "base_url": server.base_url}
+        write_provider(file, one)
+        follower = followed_model(choose, [file], rules_refused="a guardrail needs a model")
+        async with follower as followed, followed.following():
+            followed.on_change.append(changes.put)
+            write_provider(file, {**one, "model": "two"})
+            replaced = await next_change()
+            write_provider(file, {"kind": "offline"})
+            by_rules = await next_change()
+            file.write_text("[provider", encoding="utf-8")
+            unreadable = await next_change()
+            write_provider(tmp_path / "mended", {**one, "model": "two"})
+            (tmp_path / "mended").replace(file)
+            same = await next_change()
+            answer = await followed.model.complete([{"role": "user", "content": "hello"}])
+
+    assert replaced == ("two", True, "")
+    assert by_rules == ("two", False, "a guardrail needs a model")
+    assert (unreadable[:2], "not valid TOML" in unreadable[2]) == (("two", False), True)
+    assert same == ("two", False, "")
+    assert answer.text == "You said: hello"
+    # One test of the new model only, and then the question.
+    assert [body["model"] for body in server.requests] == ["two", "two"]
