@@ -99,7 +99,7 @@ class AssistantConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnLimits:
-    """A turn that reaches one of them ends with what there is, and says which it was."""
+    """Limits of one turn. A turn that reaches one ends with its answer so far, and names it."""
 
     tool_rounds: int = 5
     """Maximum number of tool rounds; then the model is called once more, without tools, for the

@@ -375,7 +375,8 @@ class Dispatcher:
 
     @asynccontextmanager
     async def _waiting(self, job: Job) -> AsyncIterator[None]:
-        """Request.set_aside: gives the slot to others while the handler waits for a person."""
+        """Implementation of Request.set_aside: gives the slot to others while the handler waits for
+        a person."""
         if job.begin_wait():
             self._slots.release()
             job.has_slot = False
@@ -436,8 +437,8 @@ class Dispatcher:
             return Idempotency.READ
 
     def _cancel(self, message: AclMessage) -> None:
-        """Stop the request that this very sender (of a gateway: for the same principal) names,
-        running or waiting; it is answered `cancelled`."""
+        """Stop the request that a `cancel` of its own sender (for a gateway: of the same principal)
+        names, running or queued; it is answered `cancelled`."""
         asked = (message.sender, message.principal, message.in_reply_to)
         for job in self._jobs_near(message, asked):
             if _request_key(job.request) == asked:
@@ -474,7 +475,8 @@ class Dispatcher:
         return StoppedRequests(jobs=tuple(found))
 
     def _jobs_near(self, message: AclMessage, asked: _RequestKey | None = None) -> list[Job]:
-        """Jobs of its conversation, and those diverted from it; `asked`: another request's id."""
+        """Jobs of the request's conversation, and those diverted from it. `asked`: id of another
+        request."""
         asked = asked or _request_key(message)
         keys = {_queue_key(message, asked), asked}
         return [job for key in keys for job in self._queues.get(key, _NO_JOBS)]
@@ -600,7 +602,8 @@ def _may_run_again(job: Job, row: LoggedRequest) -> bool:
 
 
 def _stop_reason(job: Job, error: BaseException) -> BaseException:
-    """The error that stands for a timeout or cancellation; itself, if the task was cancelled."""
+    """Error that reports a timeout or cancellation; the same error if the task itself was
+    cancelled."""
     task = asyncio.current_task()
     # RequestTimeout is a TimeoutError too, and it keeps its own text. `cancelling` tells a
     # cancellation of this task from one that the handler raised or passed on.

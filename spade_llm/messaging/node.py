@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 
 class ReplyListener(Protocol):
-    """Waits for messages that are not to become requests. Neither method blocks or raises."""
+    """Listener for messages that are replies, and so do not become requests. Its methods neither
+    block nor raise."""
 
     def receive(self, message: AclMessage) -> bool:
         """Accept the message. False: it is not for this listener."""
         ...
 
     def bounced(self, bounce: Bounce) -> bool:
-        """Take note; False: what was returned is none of ours."""
+        """Handle a returned message. False: this listener did not send it."""
         ...
 
 
@@ -37,7 +38,7 @@ async def _nothing_to_confirm() -> None:
 
 
 class Node:
-    """A Receiver: asks through `requester`, answers through `dispatcher`."""
+    """Receiver of an agent: asks through `requester`, answers through `dispatcher`."""
 
     def __init__(
         self,

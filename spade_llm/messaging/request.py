@@ -80,7 +80,7 @@ Handler = Callable[[Request], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """How requests of one ontology are served."""
+    """Route of one ontology: its handler, limits and idempotency."""
 
     handler: Handler
     effect_of: Callable[[AclMessage], Idempotency]
@@ -160,7 +160,7 @@ class Job:
         return True
 
     def _adjustable_scope(self) -> asyncio.Timeout | None:
-        """The deadline, if it may be moved."""
+        """Deadline of the handler, if it may be moved."""
         # A deadline that the asker has set stays: the asker does not wait any longer.
         if self.scope is None or self.request.reply_by is not None:
             return None
@@ -226,13 +226,13 @@ class RequestHistory:
 
     @property
     def per_minute(self) -> int:
-        """Answered within the last minute."""
+        """Number of requests answered within the last minute."""
         self._drop_old()
         return self._by_second.total()
 
     @property
     def is_storage_failing(self) -> bool:
-        """A request failed within the last minute because the disk or a database refused."""
+        """True if a request failed within the last minute due to the disk or a database."""
         return self._storage_failures.is_failing
 
     def note_storage_failure(self) -> bool:

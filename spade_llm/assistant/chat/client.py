@@ -65,7 +65,8 @@ class ChatClient:
         sampling: Sampling | None = None,
         is_annotated: bool = True,
     ) -> ChatReply:
-        """The whole answer. Being cancelled stops the turn. Raises RequestError."""
+        """Send a text and return the whole answer. Cancellation stops the turn. Raises
+        RequestError."""
         body = _say(text, wishes, context=context, sampling=sampling, is_annotated=is_annotated)
         return await self._asked(body, id, conversation_id)
 
@@ -80,10 +81,11 @@ class ChatClient:
         context: ContextOptions | None = None,
         sampling: Sampling | None = None,
     ) -> M:
-        """The answer as an object of a pydantic model, which the assistant's model is told to give.
+        """Send a text and return the answer as an object of a pydantic model, which the assistant's
+        model is told to give.
 
-        Raises RequestError; RequestFailed (`invalid-answer`) where it gave none, also when it was
-        asked again.
+        Raises RequestError; RequestFailed (`invalid-answer`) if it gives none, also at its second
+        attempt.
         """
         schema = model.model_json_schema()
         body = _say(text, wishes, schema=schema, context=context, sampling=sampling)
@@ -183,7 +185,7 @@ class ChatClient:
         )
 
     async def approve(self, id: str, *, is_approved: bool) -> None:
-        """Answer what was `Asked`. Raises RequestRefused (`not-found`) if it is not asked now."""
+        """Answer an ApprovalPrompt. Raises RequestRefused (`not-found`) if it is not pending."""
         await self._peer.ask(ApproveRequest(id=id, is_approved=is_approved), Empty)
 
 

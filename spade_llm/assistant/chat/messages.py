@@ -91,7 +91,7 @@ class CompletionRequest(Body):
 
 
 class ApproveRequest(Body):
-    """The answer to a question: by the bare JID that was asked, before it expires."""
+    """Answer to an approval prompt, by the bare JID that was asked, before it expires."""
 
     op: ClassVar[str] = "approve"
     id: str = Field(min_length=1, max_length=64)
@@ -105,7 +105,7 @@ class AnswerDelta(Body):
 
 
 class ApprovalPrompt(Body):
-    """A part that is a question: may this tool run? `approve` with its id answers it."""
+    """Streamed part that asks whether a tool may run; `approve` with its id answers it."""
 
     question: str
     """Its id."""
@@ -254,7 +254,8 @@ class ReplyPagination:
         service.on(ReplyPageRequest, self._page, is_diverted=True)
 
     def fitting(self, reply: ChatReply, *, peer: str) -> ChatReply:
-        """The reply, or what of it one message can carry; its rest is kept for this peer."""
+        """Return the reply, shortened to one message if it is too long; the remainder is stored for
+        this peer."""
         if reply.fits_one_message:
             return reply
         rest = ReplyRemainder(tool_calls=reply.tool_calls, steps=reply.steps, context=reply.context)
@@ -297,8 +298,8 @@ def _without_context(reply: ChatReply) -> ChatReply:
 
 
 async def fetch_whole_reply(reply: ChatReply, peer: RpcClient) -> ChatReply:
-    """The reply with its rest. Where that cannot be had any more, the answer itself is there all
-    the same, and `context` is missing."""
+    """Complete a shortened reply. If the remainder has expired, the answer is returned without its
+    `context`."""
     if not reply.rest:
         return reply
     try:

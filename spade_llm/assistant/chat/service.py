@@ -125,8 +125,8 @@ class ChatTurnInput:
 
     @property
     def kept_in(self) -> str:
-        """The conversation that memory keeps it in. In a room each has one of their own: what is
-        learned of a conversation is learned of one person."""
+        """Conversation under which memory stores the turn. In a room each occupant has one: what is
+        learned from a conversation is learned about one person."""
         return self.peer if self.message.said.room else self.conversation
 
     @property
@@ -261,7 +261,7 @@ class ChatService:
             return ApprovalVerdict.EXPIRED
 
     def is_settling(self, message: AclMessage) -> bool:
-        """A yes or no to what is asked in its conversation."""
+        """True if the message is a yes or no to the pending question of its conversation."""
         is_asked = self._questions.at(conversation_key(message), peer=message.asker) is not None
         return is_asked and read_answer(message.content) is not None
 
@@ -280,8 +280,8 @@ class ChatService:
         return None
 
     def _divert_text(self, message: AclMessage) -> Handler | None:
-        """A stop; a yes or no to what is asked in this conversation. Anything else is a no, and
-        waits its turn as what it is."""
+        """Handler for a stop, or for a yes or no to the pending question of this conversation;
+        None: the message takes its turn, and counts as a no to that question."""
         if parse_command(message.content, (STOP,)):
             return self._divert_stop(message)
         is_private = message.encoding is Encoding.PLAIN and not message.said.room
@@ -303,9 +303,9 @@ class ChatService:
         return None
 
     def _divert_stop(self, message: AclMessage, *, is_certain: bool = True) -> Handler | None:
-        """Ends what was said before it in this conversation, by whichever client. Never in its row,
-        also where there is nothing: a second stop would end the first. Not `is_certain`: where
-        there is nothing to stop it is said to the model."""
+        """Handler that stops the earlier messages of this conversation, of any client. It bypasses
+        the queue even if there is nothing to stop: a second stop would end the first. Not
+        `is_certain`: None if there is nothing to stop, so that the model answers the message."""
         if self._dispatcher is None:
             return None
         stopped = self._dispatcher.stop(message.asker, message.conversation_id, _ONTOLOGIES)

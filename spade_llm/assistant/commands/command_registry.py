@@ -43,8 +43,8 @@ class Command:
 
 
 def parse_command(text: str, names: Collection[str]) -> Command | None:
-    """The command of these names that a message is; None for anything else, also for `/me waves`
-    and paths. Two slashes are one: some clients send them so, others take one of them away."""
+    """Parse a message as one of these commands; None for anything else, also for `/me waves` and
+    paths. Two slashes count as one: some clients send two, and others remove one."""
     head, _, rest = text.strip().partition(" ")
     name = _named(head.removeprefix("/").removeprefix("/"))
     if not head.startswith("/") or name not in names:
@@ -53,8 +53,8 @@ def parse_command(text: str, names: Collection[str]) -> Command | None:
 
 
 def parse_plain_word(text: str, names: Collection[str] = COMMAND_WORDS) -> Command | None:
-    """The command of these names that a message is which says nothing but its name: `help`,
-    `Status?`. None for anything else, also for `help me`."""
+    """Parse a message that consists of a command's name alone: `help`, `Status?`. None for anything
+    else, also for `help me`."""
     name = _named(text.strip().strip("¿?¡!."))
     return Command(name=name) if name in names else None
 
@@ -101,12 +101,12 @@ class CommandRegistry:
         self._requests: list[RequestHandler] = []
 
     def add(self, name: str, handler: CommandHandler, *lines: str) -> None:
-        """`lines` say in /help what it does, in the order in which commands are added."""
+        """Register a command. `lines` describe it in /help, in the order of registration."""
         self._handlers[name] = handler
         self._lines.extend(lines)
 
     def add_request(self, handler: RequestHandler) -> None:
-        """`handler` answers requests in words; None: the message is none."""
+        """Register a handler of requests in words; it returns None for other messages."""
         self._requests.append(handler)
 
     def knows(self, text: str) -> bool:
@@ -118,7 +118,7 @@ class CommandRegistry:
         return self._find(turn_input) is not None
 
     async def obey(self, turn_input: ChatTurnInput) -> str | None:
-        """The answer to a command; None: this is none."""
+        """Run a command and return its answer; None if the message is none."""
         command = self._find(turn_input)
         if command is None:
             return await self._answer_request(turn_input)
@@ -141,7 +141,7 @@ class CommandRegistry:
         return None
 
     def _find(self, turn_input: ChatTurnInput) -> Command | None:
-        """The command that this message is; None: it is none."""
+        """Find the command that a message is; None if it is none."""
         message = turn_input.message
         # A word without a slash counts in a person's own chat only, and not in a reply (XEP-0461):
         # the model may have asked for it.
@@ -165,7 +165,7 @@ NOTHING_TO_STOP = "There is nothing to stop."
 
 
 async def describe_stop(stopped: StoppedRequests, _request: Request) -> str:
-    """The one sentence for all that was stopped."""
+    """Answer to a stop: one sentence about all requests that were stopped."""
     if not stopped.requests:
         return NOTHING_TO_STOP
     # Only plain chat is a person's own words; other requests are JSON.
@@ -215,11 +215,11 @@ class RoomNotices:
         return _TOO_MUCH[language_of(said)]
 
     def not_privately(self, said: str) -> str:
-        """Refusal of an occupant's private message, of which the sender's address is unknown."""
+        """Refusal of a private message of an occupant with an unknown address."""
         return _NOT_PRIVATELY[language_of(said)].format(jid=self.jid)
 
     def not_here(self, said: str) -> str:
-        """Refusal of a command that would show the room what is one person's."""
+        """Refusal of a command that would show one person's data to the room."""
         return _NOT_HERE[language_of(said)].format(jid=self.jid)
 
 

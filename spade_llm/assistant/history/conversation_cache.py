@@ -74,34 +74,34 @@ class Conversation:
             self.askers.add(asker)
 
     def is_of(self, peer: str) -> bool:
-        """True if this peer takes part in it, also in a room; True if that is unknown."""
+        """True if this peer takes part in it, also in a room, or if that is unknown."""
         if self.peer == peer or peer in self.askers or len(self.askers) >= MAX_ASKERS:
             return True
         # An occupant of a room is known as `JID in ROOM`.
         return any(asker.startswith(peer + " in ") for asker in self.askers)
 
     def drop_last_exchange(self) -> None:
-        """Back to the latest user message, which goes too: it was meant otherwise. If it ended the
-        conversation, that goes on."""
+        """Remove the latest user message and everything after it, for a message that was corrected.
+        If that exchange ended the conversation, it goes on."""
         self.last_turn, self.ended, self.is_told_over = "", "", False
         while self.messages and self.messages.pop()["role"] != "user":
             continue
 
     def unsay(self, ids: Collection[str]) -> None:
-        """Take messages out of what was `said`."""
+        """Remove messages from `said`."""
         left = [message for message in self.said if message.id not in ids]
         self.said.clear()
         self.said.extend(left)
 
     def begin_anew(self) -> None:
-        """Whatever ended it does not count any more; what was said stays."""
+        """Clear the counters and the mark of an ended conversation; the messages stay."""
         self.interactions, self.ended, self.is_told_over = 0, "", False
 
 
 class ConversationCache:
-    """The conversations in RAM, least recently used first.
+    """LRU cache of conversations in RAM.
 
-    `idle_s=None`: none expires, for they are nowhere else.
+    `idle_s=None`: none expires, since they are stored nowhere else.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class ConversationCache:
         """Keys of conversations that another replica continues, and that a turn still used."""
 
     def get(self, key: str, *, peer: str) -> Conversation:
-        """The conversation of this key, made if it is new."""
+        """Return the conversation with this key, creating it if it is missing."""
         # Taken out and put back: the order of the mapping is the order of use.
         conversation = self._by_key.pop(key, None) or Conversation(key, peer)
         conversation.used_at_s = self._clock()
@@ -146,7 +146,7 @@ class ConversationCache:
             self._drop_oldest()
 
     def next_expiry_s(self) -> float:
-        """Seconds until the next can expire: nothing has to be looked at before."""
+        """Seconds until the next conversation can expire."""
         # The first is the least recently used, and so the next to expire.
         for oldest in self._by_key.values():
             return max(0.0, oldest.used_at_s + self._idle_s - self._clock())
@@ -227,7 +227,8 @@ def conversation_key_for(peer: str, thread: str) -> str:
 
 
 def thread_of_key(place: str | None, *, of: str) -> str | None:
-    """The thread of a bare JID's own place; None: it has none, or the place is another's."""
+    """Thread of a conversation key of this bare JID; None: it has none, or the key is of another
+    JID."""
     return place[len(of) + 1 :] if place and place.startswith(f"{of}#") else None
 
 

@@ -51,7 +51,7 @@ class HistoryLoader:
     def __init__(
         self, memory: HistoryStore, outbox: MemoryOutbox, *, deadline_s: float | None = None
     ) -> None:
-        """`deadline_s`: DEADLINE_S, unless it is said."""
+        """`deadline_s`: time limit of a load in seconds, by default DEADLINE_S."""
         self._memory = memory
         self._outbox = outbox
         self._deadline_s = deadline_s
@@ -173,7 +173,7 @@ class MemoryBehaviour(Behaviour):
         self._pause_s = FIRST_BACKOFF_S
 
     async def run(self) -> None:
-        """Hand what has gathered to memory, as often as it takes."""
+        """Wait for observations and send them to memory; SPADE calls it again and again."""
         with suppress(TimeoutError):
             async with asyncio.timeout(IDLE_S):
                 await self._outbox.has_mail.wait()
@@ -335,7 +335,7 @@ class MemoryBehaviour(Behaviour):
                 await self._flusher.about(peer)
 
     async def forget_peer(self, peer: str) -> int:
-        """Forget a person: what waits here, and all that memory has; how many memories.
+        """Remove everything about a person, here and in memory, and return the number of memories.
 
         Raises RequestError, ServiceError.
         """
@@ -353,7 +353,7 @@ class MemoryBehaviour(Behaviour):
             )
 
     async def clear_conversation(self, key: str) -> RemovedCounts:
-        """Remove what was said in it and is remembered of it. Raises RequestError, ServiceError."""
+        """Remove the messages and memories of a conversation. Raises RequestError, ServiceError."""
         async with self._delivery_paused():
             gone = (
                 _NOTHING_RECALLED if self.memory is None else await self.memory.forget_session(key)
@@ -362,15 +362,15 @@ class MemoryBehaviour(Behaviour):
             return gone
 
     async def clear_messages(self, keys: Sequence[str]) -> int:
-        """Remove what was said in these, not what is remembered of it; how many messages memory
-        had. Raises RequestError, ServiceError."""
+        """Remove the messages of these conversations, not the memories; return how many messages
+        memory had. Raises RequestError, ServiceError."""
         async with self._delivery_paused():
             count = 0 if self.memory is None else await self.memory.clear_messages(keys)
             await self._outbox.forget_conversations(keys)
             return count
 
     async def clear_here(self, key: str) -> None:
-        """Remove what others keep of it beside what was said. Raises ServiceError."""
+        """Remove what other components keep of a conversation. Raises ServiceError."""
         for clear in self.on_clear:
             await clear(key)
 

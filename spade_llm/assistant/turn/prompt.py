@@ -51,13 +51,13 @@ logger = logging.getLogger(__name__)
 
 @cache
 def prompt_template(name: str) -> str:
-    """The whole of `prompts/NAME.md`. What stands in braces there is filled in by `prompt`."""
+    """Text of `prompts/NAME.md`; `render_prompt` fills in what stands in braces."""
     path = files("spade_llm.assistant.turn") / "prompts" / f"{name}.md"
     return path.read_text(encoding="utf-8").strip()
 
 
 def render_prompt(name: str, **values: str) -> str:
-    """The text with its values. Nothing in a value is filled in again."""
+    """Fill values into a template; nothing inside a value is filled in again."""
     return prompt_template(name).format_map(values)
 
 
@@ -98,7 +98,8 @@ def without_text(message: ContextMessage) -> ContextMessage:
 
 
 def _json(arguments: str) -> str:
-    """Some servers parse the arguments of a history: its result says that they were no JSON."""
+    """The arguments if they are a JSON object, else `{}`: some servers parse the arguments in a
+    history. The result of the call says that they were no JSON."""
     try:
         is_object = isinstance(json.loads(arguments), dict)
     except (ValueError, RecursionError):
@@ -179,7 +180,7 @@ def is_message(memory: ScoredMemory) -> bool:
 
 
 def speaker_of(entry: MemoryEntry) -> str:
-    """The name that others call them by, else the role, in one line."""
+    """Name of a message's speaker, else the role, in one line."""
     name = entry.metadata.get("speaker") or entry.metadata.get("role") or "somebody"
     return " ".join(str(name).split())[:MAX_NAME_CHARS]
 

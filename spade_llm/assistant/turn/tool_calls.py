@@ -71,7 +71,7 @@ questions."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutedToolCall:
-    """A call as the model wished it, and what came of it."""
+    """Tool call as the model requested it, and its result."""
 
     id: str
     name: str
@@ -87,7 +87,7 @@ class ExecutedToolCall:
 
 
 class ToolCallRunner:
-    """All calls of one turn."""
+    """Runner of all tool calls of one turn."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class ToolCallRunner:
 
 
 class _ApprovalGate:
-    """The person's yes to single calls, asked for one after another."""
+    """Approval of single calls by the person, asked for one after another."""
 
     def __init__(self, approver: Approver, clock: PausableTimeout) -> None:
         self._approver = approver

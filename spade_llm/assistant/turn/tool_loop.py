@@ -46,7 +46,7 @@ PARAGRAPH_BREAK = "\n\n"
 
 
 class AnswerBuffer:
-    """Paragraphs without white space around them, one for each time the model spoke."""
+    """Buffer of an answer: a paragraph for each time the model wrote text, stripped."""
 
     def __init__(self, *, max_bytes: int = MAX_ANSWER_BYTES) -> None:
         self._left = max_bytes
@@ -68,7 +68,7 @@ class AnswerBuffer:
 
     @property
     def is_full(self) -> bool:
-        """The rest of what is added is left out."""
+        """True if the answer has reached its maximum length; later text is dropped."""
         return self._left <= 0
 
     def add(self, piece: str) -> str:
@@ -298,7 +298,7 @@ class ToolLoop:
     async def _streamed(
         self, messages: Sequence[ContextMessage], tools: Sequence[ToolSpec]
     ) -> Completion:
-        """Stops reading where the answer has become too long; the model need not go on."""
+        """Call the model and stream its answer; reading stops once the answer is too long."""
         self._result.model_calls += 1
         completion, has_spoken = Completion(), False
         pieces = self._model.stream(

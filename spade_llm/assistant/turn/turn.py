@@ -74,7 +74,7 @@ class TurnMiddleware(Protocol):
 def with_middleware(
     layers: Sequence[TurnMiddleware], conversation: Conversation, innermost: CallNext
 ) -> CallNext:
-    """`innermost` with the layers around it, the first of them outermost."""
+    """Wrap `innermost` in the layers, the first of them outermost."""
     call_next = innermost
     for layer in reversed(layers):
         call_next = partial(layer, conversation=conversation, call_next=call_next)
@@ -160,7 +160,7 @@ class StatelessCompletion:
     def __init__(
         self, model: ChatModel, *, limits: TurnLimits, layers: Sequence[TurnMiddleware] = ()
     ) -> None:
-        """`layers`: around each prompt, the first of them outermost."""
+        """`layers`: middleware of each prompt, outermost first."""
         self._model = model
         self._limits = limits
         self._layers = layers

@@ -160,8 +160,8 @@ class TurnRecorder:
     def __init__(
         self, ledger: UsageLedger, *, peer: str, groups: Sequence[str] = (), is_turn: bool = True
     ) -> None:
-        """`groups`: quota groups that the costs count for, beside the peer. `is_turn=False`: of
-        what is worked out for this peer between its turns."""
+        """`groups`: quota groups that are charged besides the peer. `is_turn=False`: records work
+        for this peer between its turns."""
         self._ledger = ledger
         self._peer = peer
         self._groups = groups
@@ -176,7 +176,7 @@ class TurnRecorder:
         self._is_counted = not is_turn
 
     async def spend(self, spent: UsageTotals) -> None:
-        """A disk that refuses costs the count, not the person the answer."""
+        """Add the usage to the ledger. A storage failure is only logged: the answer goes on."""
         if not self._is_counted:
             self._is_counted, spent = True, spent + UsageTotals(turns=1)
         try:
@@ -206,13 +206,14 @@ class TurnRecorder:
         self._messages = (history, read)
 
     def changed(self, what: str) -> None:
-        """Something changed the question or the answer, or answered instead of the model."""
+        """Note a component that changed the question or the answer, or answered instead of the
+        model."""
         note = single_line(what, MAX_WHY_CHARS)
         if note not in self._changes and len(self._changes) < MAX_NOTES:
             self._changes.append(note)
 
     def degraded(self, what: str) -> None:
-        """Something answered with less than it has."""
+        """Note a service that answered with reduced quality."""
         if what not in self._degraded and len(self._degraded) < MAX_NOTES:
             self._degraded.append(what)
 
@@ -264,7 +265,7 @@ _current: ContextVar[TurnRecorder | None] = ContextVar("recorder", default=None)
 
 
 def current_recorder() -> TurnRecorder | None:
-    """The turn's that this code runs for; None: it runs for none."""
+    """Recorder of the turn that this code runs for; None outside turns."""
     return _current.get()
 
 
