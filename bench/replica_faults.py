@@ -84,7 +84,7 @@ class Suffered:
             "answered twice": sum(one.doubled for one in people),
             "repeated under their ids": sum(one.repeated for one in people),
             "answers out of order": sum(one.disordered for one in people),
-            "answered with a failure": sum(one.failures for one in people),
+            "answered with a failure": sum(len(one.failures) for one in people),
             "error stanzas": sum(one.errors for one in people),
         }
 
@@ -174,7 +174,7 @@ async def faults(
                 elif kind == "database":
                     began = time.monotonic()
                     await asyncio.to_thread(_kill_database, postgres)
-                    print(f"away for {time.monotonic() - began:.1f} s", file=sys.stderr)
+                    suffered.say(f"the database was away for {time.monotonic() - began:.1f} s")
                 else:
                     await group.end(number, is_killed=kind == "kill")
                     await asyncio.sleep(ROUND_S / 2)

@@ -91,8 +91,8 @@ class Person:
         """Answers that came again under their ids, by which a client knows them."""
         self.order: list[int] = []
         self.errors = 0
-        self.failures = 0
-        """Answers that say why there is none."""
+        self.failures: set[int] = set()
+        """Messages that were answered with the reason of a failure."""
         self.ids: dict[int, str] = {}
         self.sent: dict[int, float] = {}
         self.took_s: dict[int, float] = {}
@@ -167,7 +167,8 @@ class Person:
             return
         words = text.partition("\n")[0].removeprefix("You said: ")
         if not words.startswith(f"{self.name} "):
-            self.failures += 1
+            failed = message.get("id", "").removeprefix(f"{self.name}.").partition(".")[0]
+            self.failures.add(int(failed))
             return
         id = message.get("id", "")
         if id in self._answer_ids:
@@ -183,7 +184,7 @@ class Person:
 
     @property
     def lost(self) -> list[int]:
-        return [number for number in self.sent if number not in self.took_s]
+        return [one for one in self.sent if one not in self.took_s and one not in self.failures]
 
     @property
     def doubled(self) -> int:

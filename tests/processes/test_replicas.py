@@ -181,6 +181,25 @@ async def test_replicas_that_are_killed_join_and_leave_answer_each_message_once_
     assert max(one.slowest_s for one in crowd.people) < 10
 
 
+async def test_a_database_that_is_killed_and_comes_back_costs_no_answer(
+    deployment: Deployment, own_postgres: PostgresProcess
+) -> None:
+    await asyncio.gather(start(deployment, 1), start(deployment, 2))
+    crowd = await crowd_of(deployment)
+    crowd.begin()
+    await crowd.answered(2 * PEOPLE)
+
+    own_postgres.kill()
+    own_postgres.start()
+    await asyncio.to_thread(own_postgres.wait_until_ready)
+    await crowd.answered(4 * PEOPLE)
+    await deployment.kill("replica-1")
+    await crowd.answered(4 * PEOPLE)
+    await crowd.end()
+
+    assert crowd.report() == FAULTLESS
+
+
 async def test_a_person_gets_an_answer_after_all_replicas_were_killed_and_one_is_back(
     deployment: Deployment,
 ) -> None:
