@@ -44,7 +44,7 @@ _SHADES = {ord(char): None for char in "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe
 
 
 def verdict_of(emojis: Collection[str]) -> int:
-    """1, -1, or 0: neither, or both."""
+    """Verdict of reactions: 1 (good), -1 (bad), or 0 (neither, or both)."""
     worth = {_EMOJI_VERDICTS.get(one.translate(_SHADES), 0) for one in emojis}
     # A set: one verdict in two colours counts once, and both cancel out.
     return sum(worth)
@@ -68,7 +68,8 @@ class AnswerFeedback:
         self._reacting = asyncio.Lock()
 
     async def note(self, said: ChatTurnInput, memories: Sequence[str]) -> None:
-        """The answer to it used these. Of programs nothing is noted: they react to nothing."""
+        """Store which memories an answer used. Answers to programs are not stored: programs do not
+        react."""
         message = said.message
         if message.encoding is not Encoding.PLAIN:
             return
@@ -104,7 +105,7 @@ class AnswerFeedback:
         return True
 
     async def settle(self) -> None:
-        """Memories bear what their readers think. What cannot be told now is told with the next."""
+        """Apply verdicts to the memories; those that memory cannot take now are applied later."""
         # A confidence is read and written back: two at once would count a verdict twice.
         async with self._settling:
             try:

@@ -204,7 +204,7 @@ def _checked(
     *,
     keeps_former: bool,
 ) -> ScoredMemory | None:
-    """The hit without what no longer holds; None if nothing is left."""
+    """Remove from a hit what no longer holds; None if nothing is left."""
     entry = hit.entry
     if entry.origin not in (Origin.MESSAGE, Origin.EPISODE):
         return hit

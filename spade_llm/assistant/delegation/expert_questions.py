@@ -104,8 +104,8 @@ class _AmbiguousAnswer:
 
 
 class ExpertQuestions:
-    """ReplyListener for answers of human experts. Entered, it knows again what was asked before
-    the process began."""
+    """ReplyListener for answers of human experts. On entry it loads the questions asked before a
+    restart."""
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class ExpertQuestions:
             asked.waiting -= 1
 
     def _withdraw(self, asked: _OpenExpertQuestion) -> None:
-        """The expert is told, and has room for the questions of others."""
+        """Withdraw a question: the expert is told, and may be asked other questions."""
         if not self._is_open(asked):
             return
         asked.is_withdrawn = asked.is_told = True
@@ -241,7 +241,7 @@ class ExpertQuestions:
     async def _send(
         self, asked: _OpenExpertQuestion, question: ExpertQuestion, context: CallContext
     ) -> None:
-        """Once for its id, also when it is asked again after a kill."""
+        """Send the question, once for its id, also if it is asked again after a kill."""
         # Before the first await: the same question, asked twice at once, is sent once.
         asked.is_sent = True
         text = expert_question_text(
@@ -296,7 +296,7 @@ class ExpertQuestions:
             self._say_closed(asked, message)
 
     def _take_unthreaded(self, message: AclMessage) -> bool:
-        """False: this is no answer."""
+        """Handle a message without a thread. False: it is no answer."""
         expert = message.owner
         meant = [one for one in self._asked.values() if self._may_be_meant(one, expert)]
         if not any(map(self._is_open, meant)):
@@ -427,7 +427,8 @@ class Expert:
 
 
 def expert_tool(expert: Expert, experts: ExpertQuestions) -> LLMTool:
-    """`ask_NAME`. Raises ConfigurationError: the name is none for a tool, or the time no time."""
+    """Tool `ask_NAME` of an expert. Raises ConfigurationError: the name is not valid for a tool, or
+    the time limit is not valid."""
     about = f" about {expert.knows}" if expert.knows else ""
     return LLMTool(
         f"ask_{expert.name}",

@@ -136,13 +136,13 @@ class MemoryOutbox:
         await self._db.execute(_DONE, [observation.id for observation in observations])
 
     async def forget_conversations(self, conversations: Sequence[str]) -> None:
-        """Drop what was not sent yet of these, and leave no bytes of what was."""
+        """Erase the queued observations of these conversations, also from the file's free space."""
         await self._db.execute(_FORGET_CONVERSATIONS, list(conversations))
         await self._db.erase_deleted()
 
     async def forget(self, subject: str) -> None:
-        """Drop what was not sent yet about this subject, in rooms too, and leave no bytes of what
-        was."""
+        """Erase the queued observations about this subject, in rooms too, also from the file's free
+        space."""
         await self._db.execute(_FORGET, subject, *room_subject_range(subject))
         await self._db.erase_deleted()
 
@@ -164,7 +164,7 @@ def _dump(messages: Sequence[ObservedMessage]) -> str:
 
 
 def _load(text: str) -> tuple[ObservedMessage, ...]:
-    """Rows of version 0.1.0 end after the time."""
+    """Parse the messages of a row. Those of version 0.1.0 end after the time."""
     return tuple(_message(*fields) for fields in json.loads(text))
 
 
@@ -205,7 +205,8 @@ class OutboxFlusher:
         self._underway = asyncio.Lock()
 
     async def all(self) -> None:
-        """All conversations side by side. Raises RequestError or ServiceError if one must wait."""
+        """Deliver all conversations concurrently. Raises RequestError or ServiceError if one must
+        wait."""
         async with self._underway:
             await self._groups(_by_conversation(await self._outbox.oldest()))
 
@@ -225,8 +226,8 @@ class OutboxFlusher:
                 await self._groups(_by_conversation(waiting))
 
     def paused(self) -> AbstractAsyncContextManager[object]:
-        """Within its block nothing is underway to memory: what is removed there does not come
-        back."""
+        """Context manager without deliveries in progress: what is removed in its block does not
+        come back."""
         return self._underway
 
     async def _groups(self, groups: Sequence[Sequence[QueuedObservation]]) -> None:
@@ -302,8 +303,8 @@ class OutboxFlusher:
 
 
 def _by_conversation(observations: Sequence[QueuedObservation]) -> list[list[QueuedObservation]]:
-    """Groups that fit into one message each; of one conversation only the first group, so that
-    its order is kept."""
+    """Group observations so that each group fits into one message; of one conversation only the
+    first group, so that its order is kept."""
     groups: dict[str, list[QueuedObservation]] = {}
     full: set[str] = set()
     for observation in observations:
@@ -316,6 +317,6 @@ def _by_conversation(observations: Sequence[QueuedObservation]) -> list[list[Que
 
 
 def _size(group: Sequence[QueuedObservation]) -> int:
-    """Bytes as JSON at the most: a character may become six."""
+    """Upper bound of the size of a group as JSON, in bytes: a character may become six."""
     texts = (message.content for observation in group for message in observation.messages)
     return sum(2 * len(text.encode()) + 200 for text in texts)

@@ -64,7 +64,8 @@ class SharedFile:
 
 
 def shared_file(text: str, *, file: str) -> SharedFile | None:
-    """`file`: the address that the client says is one. None: there is none."""
+    """File that a message shares; None if there is none. `file`: address that the client marks as a
+    file."""
     if not file:
         # An address inside a text is talked about; one that stands alone may be a file.
         is_address = _ADDRESS.fullmatch(text.strip()) is not None
@@ -73,7 +74,7 @@ def shared_file(text: str, *, file: str) -> SharedFile | None:
 
 
 def host_of(url: str) -> str:
-    """`HOST:PORT`; empty: it is no address."""
+    """`HOST:PORT` of an address; empty if it is not valid."""
     parts = _split(url)
     try:
         # `port` raises for what is no number, or is above 65535.
@@ -206,7 +207,8 @@ class FileSharingMiddleware:
         return _outcome(reading, texts.done(found, name=file.name, summary=summary))
 
     async def _shared(self, turn_input: ChatTurnInput) -> SharedFile | None:
-        """An address alone is a file only on our own server: any other is something to talk of."""
+        """File that the message shares. An address alone is one only on our own server: others are
+        a subject of conversation."""
         message = turn_input.message
         if message.encoding is not Encoding.PLAIN or not self._rules.takes:
             return None
@@ -297,7 +299,7 @@ async def _send_message(reading: _FileIngestion, text: str) -> None:
 
 
 def _outcome(reading: _FileIngestion, text: str) -> TurnOutcome:
-    """The conversation has the file's name, and not its address, which is a key to it."""
+    """Outcome with the file's name, not its address, which gives access to it."""
     result = TurnResult()
     result.close_as(text)
     return TurnOutcome(question=reading.texts.shared.format(reading.file.name), result=result)

@@ -44,7 +44,8 @@ class QuotaGroups:
     """Whether a bare JID is let in as a guest only."""
 
     def of(self, peer: str) -> tuple[str, ...]:
-        """The groups of its domain, if it is another one, and of all guests, if it is a guest."""
+        """Quota groups of a peer: its domain if that is a foreign one, and all guests if it is a
+        guest."""
         jid = subject_jid(peer)
         domain = jid.rpartition("@")[2]
         together = (f"@{domain}",) if self.own_domain and domain != self.own_domain else ()
@@ -94,7 +95,7 @@ class PeerQuota:
         return ", ".join(f"{limit:g} {text}" for limit, text in limits if limit is not None)
 
     def reached_by(self, spent: UsageTotals) -> str | None:
-        """The name of a limit of the day that nothing is left of."""
+        """Name of a daily limit that is used up; None if none is."""
         amounts = {
             "turns": spent.turns,
             "model_calls": spent.model_calls,
@@ -164,7 +165,7 @@ class QuotaMiddleware:
             return await call_next(turn_input)
 
     def _shares(self, peer: str, groups: Sequence[str]) -> Iterator[_QuotaShare]:
-        """The limits that hold for this peer: its own, and those of its quota groups."""
+        """Limits that hold for a peer: its own, and those of its quota groups."""
         yield _QuotaShare(name=peer, limits=self._limits, texts=_OF_PEER)
         for group in groups:
             is_all = group == ALL_GUESTS

@@ -54,7 +54,7 @@ class LongAnswerSender:
     """Sends long answers as files."""
 
     def __init__(self, send: SendFile, *, long_answer_chars: int, name_of: FileNameOf) -> None:
-        """`long_answer_chars`: a longer answer is a file whatever was asked; 0: none is."""
+        """`long_answer_chars`: longer answers are sent as files; 0: none."""
         self._send = send
         self._long = long_answer_chars
         self._name_of = name_of
@@ -75,7 +75,7 @@ class LongAnswerSender:
         return _with_text(reply, _shortened(reply.text, shown, _texts(turn_input, reply)))
 
     async def _sent(self, turn_input: ChatTurnInput, text: str, name: str) -> str:
-        """The file's address; empty: it cannot be sent."""
+        """Send a file and return its address; empty if it cannot be sent."""
         try:
             return await self._send(turn_input.message, text, name)
         except (RequestError, OSError) as error:
@@ -196,7 +196,7 @@ class ReplyPresenter:
         is_command: Callable[[ChatTurnInput], bool],
         retract: RetractExchange,
     ) -> None:
-        """`is_command`: its answer is no model's, and stays as it is."""
+        """`is_command`: true for a message that a command answers; such an answer is not styled."""
         agent.features.update(FEATURES)
         agent.on_peer_presence.append(self._sight)
         self._agent = agent

@@ -45,8 +45,8 @@ class BudgetedList(Generic[T]):
         count: Callable[[str], int],
         passes_over: bool = False,
     ) -> None:
-        """`write`: an entry's line. `shorten`: it with so many characters of its text.
-        `passes_over`: those behind one that does not fit may still be kept."""
+        """`write` formats an entry as a line. `shorten` truncates an entry to a number of
+        characters. `passes_over`: entries behind one that does not fit may still be kept."""
         self.kept: list[T] = []
         self._lines: dict[int, tuple[T, str]] = {}
         self._waiting = list(reversed(entries))
@@ -59,9 +59,9 @@ class BudgetedList(Generic[T]):
         self._sections: set[str] = set()
 
     def take(self, room: int, *, is_part_taken: bool = False) -> int:
-        """Keep entries while there is room; returns what they cost.
+        """Keep entries while there is room; return their cost.
 
-        `is_part_taken`: of the very first, if it does not fit, the beginning.
+        `is_part_taken`: if the very first does not fit, its beginning is kept.
         """
         left = room
         passed: list[T] = []
@@ -289,7 +289,7 @@ class _BudgetAllocator:
         self._memories.take(room)
 
     def built(self, max_tokens: int) -> AssembledContext:
-        """The context of what was kept, within `max_tokens`."""
+        """Assemble the kept entries within `max_tokens`."""
         self._drop_repeated()
         in_order_of_loss: tuple[_AnyBudgetedList, ...] = (
             *(self._memories, self._documents),

@@ -258,8 +258,8 @@ class Recall:
         return found.chunks
 
     async def _guarded(self, name: str, ask: RecallQuery[T]) -> tuple[T, ...] | None:
-        """The service's answer; None if it is away. A question that it cannot answer finds nothing,
-        and others' questions are asked all the same."""
+        """Answer of a service; None if it is unavailable. An error that concerns one question
+        counts as an empty result, and does not open the circuit breaker."""
         if ask is _nothing:
             return ()
         if self.is_away(name):

@@ -124,7 +124,7 @@ def cut_points(
 
 
 def _dates(messages: Sequence[ObservedMessage]) -> str:
-    """UTC, as all times."""
+    """Format the dates of an episode, in UTC."""
     first = min(message.at for message in messages)
     last = max(message.at for message in messages)
     begin = f"{first:%Y-%m-%d, %H:%M}"
@@ -163,7 +163,7 @@ def _by_speaker(lines: Iterable[str], names: frozenset[str]) -> str:
 
 
 def _speakers(spoken: Sequence[SpokenText]) -> str:
-    """They said nothing themselves."""
+    """Names of the speakers, for an episode without sentences of its persons."""
     names = dict.fromkeys(speaker_name(message) for message, _ in spoken)
     return f"{', '.join(names)}: …"
 

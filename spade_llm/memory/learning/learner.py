@@ -121,7 +121,7 @@ class Learner:
             self._task = None
 
     def wake(self) -> None:
-        """Something was observed. Cheap; never waits."""
+        """Wake the learner after an observation. Cheap; never waits."""
         self._woken.set()
 
     async def learn(self) -> int:
@@ -149,7 +149,7 @@ class Learner:
                 await self._wait()
 
     async def _step(self) -> int:
-        """Cut what has rested, and read some: what is cut does not wait for all to be read."""
+        """Cut episodes, and read some of them: cutting does not wait for all to be read."""
         return (
             await self._cut_all()
             + await self._extract_batch()
@@ -168,7 +168,8 @@ class Learner:
             self._woken.clear()
 
     def _back_off(self, error: ModelError) -> None:
-        """Cutting goes on, and so does everything else."""
+        """Pause fact extraction after a failure of the model (exponential back-off); cutting goes
+        on."""
         doubled_s = self._schedule.min_backoff_s * 2.0**self._failures
         pause_s = max(min(doubled_s, self._schedule.max_backoff_s), _retry_after_s(error))
         # Bounded, because a power of two would overflow a float in a long outage.
@@ -268,7 +269,7 @@ class Learner:
         return await asyncio.to_thread(find_patterns, sessions)
 
     async def _read_groups(self, groups: Sequence[Sequence[MemoryEntry]]) -> int:
-        """All of them end before one's failure is raised."""
+        """Read groups concurrently; a failure is raised after all have ended."""
         # Without return_exceptions the others would run on after the first failure.
         outcomes = await asyncio.gather(*map(self._read_group, groups), return_exceptions=True)
         for outcome in outcomes:
@@ -333,7 +334,7 @@ class Learner:
 
 
 def _retry_after_s(error: ModelError) -> float:
-    """The pause that the model's server asks for."""
+    """Pause in seconds that the model's server asks for."""
     return (error.retry_after or 0.0) if isinstance(error, RateLimited) else 0.0
 
 
