@@ -141,6 +141,10 @@ class StreamManagement:
         if self._sent % ASK_EVERY == 0:
             self.ask()
 
+    def handles(self, xml: Element) -> bool:
+        """Check whether this is an element of XEP-0198."""
+        return xml.tag in self._handlers
+
     def note_received(self, xml: Element) -> None:
         """Count a received stanza, or process an element of XEP-0198."""
         if xml.tag in _STANZAS:

@@ -302,7 +302,8 @@ class XmppClient(ClientXMPP):
         return bool(super().remove_handler(name))
 
     def _spawn_event(self, xml: Element) -> None:
-        if self._is_dropped(xml):
+        # slixmpp takes 0.1 to 0.3 ms for an element; what it has no handler for, it does not get.
+        if self.management.handles(xml) or self._is_dropped(xml):
             # Counted all the same: the server counts each stanza that it sends (XEP-0198 §4).
             self.management.note_received(xml)
         elif xml.tag == _MESSAGE and self.on_acl is not None and xml.find(ACL_TAG) is not None:
