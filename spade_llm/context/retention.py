@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import islice, takewhile
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -164,12 +164,14 @@ class Retention:
         """True if the whole history fits, without the leading system messages."""
         if len(self.messages) - self.first > self.budget.messages:
             return False
-        left = self.budget.tokens
-        if self.budget.counter:
-            for index in range(len(self.messages) - 1, self.first - 1, -1):
-                left -= self.budget.cost([self.messages[index]]).tokens
-                if left < 0:
-                    return False
+        counter, left = self.budget.counter, self.budget.tokens
+        if counter is None:
+            return True
+        # From the end, so that a long history ends the loop early.
+        for message in islice(reversed(self.messages), len(self.messages) - self.first):
+            left -= counter.message(message)
+            if left < 0:
+                return False
         return True
 
     @property
