@@ -67,12 +67,9 @@ class MemoryBm25:
 
     def beginnings(self, words: Sequence[QueryWord]) -> list[PostingList]:
         """Find, for each word, the rows with a word that has the same prefix."""
-        find = self._parts.table.postings.find_beginning
-        return [
-            self._known(find(prefix_hash(word.text)))
-            for word in words
-            if len(word.text) >= PREFIX_CHARS
-        ]
+        prefixes = [prefix_hash(word.text) for word in words if len(word.text) >= PREFIX_CHARS]
+        found = self._parts.table.postings.find_beginnings(prefixes)
+        return [self._known(posting) for posting in found]
 
     def shares(
         self, postings: Sequence[PostingList], spread: Mapping[int, float]

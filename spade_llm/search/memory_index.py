@@ -177,6 +177,9 @@ class OwnerIndex:
         mask = matching_rows(self._table, query.which, now=now, with_messages=query.with_messages)
         mask &= self._table.is_alive.rows if universe is None else universe
         rows = np.flatnonzero(mask)
+        if not len(rows):
+            # Common: each statement of a person without facts is compared with their facts.
+            return []
         search = MemorySearch(self._parts, query, vector, universe=universe, rows=rows, now=now)
         return rank_hits(search, self._table, query, now=now, scopes=scopes)
 

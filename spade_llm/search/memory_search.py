@@ -12,7 +12,7 @@ from spade_llm.search.bm25 import K1, MemoryBm25
 from spade_llm.search.memory_query import SearchMode, SortBy
 from spade_llm.search.query_analysis import asks_for_several, find_names
 from spade_llm.search.table import top_k
-from spade_llm.search.terms import query_words
+from spade_llm.search.terms import MAX_KEYWORDS, MAX_WORDS, query_words
 from spade_llm.search.vectors import COMPUTED_ROWS, EXACT_ROWS
 
 if TYPE_CHECKING:
@@ -258,7 +258,8 @@ class MemorySearch:
     @cached_property
     def _keyword(self) -> Row:
         """0…1 + K1. Without a match beginnings of words are tried."""
-        words = query_words(self._query.text)
+        is_alone = self._query.mode is SearchMode.KEYWORD
+        words = query_words(self._query.text, limit=MAX_KEYWORDS if is_alone else MAX_WORDS)
         has = self._parts.vectors.has
         is_needed = not self._is_semantic or not has[self.rows].all()
         if not (words and is_needed):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=np.generic)
 
 ROW_BITS, WEIGHT_BITS = 24, 8
+REST_MASK = np.uint32((1 << REST_BITS) - 1)
 MAX_ROWS = 1 << ROW_BITS
 """Maximum number of rows of an index: term, row and weight are sorted as one 64-bit number."""
 
@@ -58,12 +59,16 @@ class PostingSegment:
         pairs = zip(found.tolist(), places[found].tolist(), strict=True)
         return [(number, self._posting(place)) for number, place in pairs]
 
-    def find_beginning(self, beginning: int) -> list[PostingList]:
-        """Posting lists of all terms that share a prefix (`terms.prefix_hash`)."""
-        edges = np.array([beginning << REST_BITS, (beginning + 1 << REST_BITS) - 1], np.uint32)
-        first = int(np.searchsorted(self.terms, edges[0], "left"))
-        last = int(np.searchsorted(self.terms, edges[1], "right"))
-        return [self._posting(place) for place in range(first, last)]
+    def find_beginnings(self, beginnings: NDArray[np.uint32]) -> list[tuple[int, PostingList]]:
+        """Posting lists of all terms with one of these prefixes (`terms.prefix_hash`), each with
+        the number of its prefix."""
+        first = np.searchsorted(self.terms, beginnings << REST_BITS, "left")
+        last = np.searchsorted(self.terms, beginnings << REST_BITS | REST_MASK, "right")
+        return [
+            (number, self._posting(place))
+            for number in np.flatnonzero(first < last).tolist()
+            for place in range(first[number], last[number])
+        ]
 
     def weights_of_row(self, row: int) -> dict[int, int]:
         """Weights of one row, by term; scans the whole segment."""
@@ -173,14 +178,14 @@ class InvertedIndex:
                 parts[word_of[number]].append(part)
         return [_join_postings(some) for some in parts]
 
-    def find_beginning(self, beginning: int) -> PostingList:
-        """Rows with a term of this prefix, each once with its highest weight."""
-        parts = [part for one in self._segments for part in one.find_beginning(beginning)]
-        posting = _join_postings(parts)
-        order = np.lexsort((posting.weights, posting.rows))
-        rows, weights = posting.rows[order], posting.weights[order]
-        is_last = np.append(rows[1:] != rows[:-1], np.ones(min(1, len(rows)), np.bool_))
-        return PostingList(rows=rows[is_last], weights=weights[is_last])
+    def find_beginnings(self, beginnings: Sequence[int]) -> list[PostingList]:
+        """Rows with a term of each prefix, each once with its highest weight."""
+        prefixes = np.array(beginnings, np.uint32)
+        parts: list[list[PostingList]] = [[] for _ in beginnings]
+        for segment in self._segments:
+            for number, part in segment.find_beginnings(prefixes):
+                parts[number].append(part)
+        return [_highest_weights(_join_postings(some)) for some in parts]
 
     def weights_of_row(self, row: int) -> dict[int, int]:
         found: dict[int, int] = {}
@@ -232,6 +237,16 @@ def split_heads(
         raise ValueError("terms of another version: encode them anew")
     flags = heads >> np.uint32(16) & np.uint32(0xFF)
     return flags.astype(np.uint8), (heads & np.uint32(MAX_LENGTH)).astype(np.uint16)
+
+
+def _highest_weights(posting: PostingList) -> PostingList:
+    """Each row once, with its highest weight."""
+    if not len(posting.rows):
+        return posting
+    order = np.lexsort((posting.weights, posting.rows))
+    rows, weights = posting.rows[order], posting.weights[order]
+    is_last = np.append(rows[1:] != rows[:-1], True)
+    return PostingList(rows=rows[is_last], weights=weights[is_last])
 
 
 def _join_postings(parts: Sequence[PostingList]) -> PostingList:

@@ -142,8 +142,9 @@ CONTENT_WEIGHT, METADATA_WEIGHT = 2, 1
 # A weight is one byte of its item, the length two bytes of the head.
 MAX_WEIGHT = 255
 MAX_LENGTH = 0xFFFF
-MAX_WORDS = 64
-"""Different words of one query that are looked for; the first ones."""
+MAX_WORDS, MAX_KEYWORDS = 64, 256
+"""Different words of one query that are looked for; the first ones. The second applies to searches
+by keywords alone, for instance for the words of a text and those of its concepts."""
 
 _QUESTION = re.compile(r"[?？؟]\s*(?:[\"')\]”’»]*)\s*(?:\[[^\]]*\]|\([^)]*\))?\s*$")
 """Question mark at the end of a text. Brackets after it (a caption, a stage direction) are not an

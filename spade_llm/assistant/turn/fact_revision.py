@@ -155,6 +155,8 @@ class FactRevision:
         which = MemoryFilter(subject=subject, types=FACT_TYPES)
         found = await find_related(self._memory, words, which=which, limit=MAX_CANDIDATES)
         entries = [one for one in found if one.holds_since < message.at]
+        if not entries:
+            return []
         reading = read_message(message.text, earlier, [one.content for one in entries])
         replaced = [
             one

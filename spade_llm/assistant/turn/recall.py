@@ -6,10 +6,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.assistant.turn import turn_recorder
@@ -26,7 +25,6 @@ from spade_llm.memory.validity import apply_validity, successors
 from spade_llm.rag.contract import RetrievalOptions
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
 from spade_llm.search.query_vector import QueryVector
-from spade_llm.search.terms import MAX_WORDS, query_words
 from spade_llm.understanding.answers import asks_about_past
 from spade_llm.understanding.features import related_words
 
@@ -52,8 +50,6 @@ MAX_QUESTION_CHARS = 2000
 is there."""
 MAX_REQUESTED_MEMORIES = 32
 """Asked for where the asker decides the budget: some stand in the history, and are left out."""
-MAX_RELATED = 4 * MAX_WORDS
-"""Words of a text and its concepts that are searched for."""
 MAX_SUCCESSORS = 16
 """Memories that are read for what replaced an outdated message."""
 CIRCUIT_BREAKER_S = 10.0
@@ -298,11 +294,7 @@ async def find_related(
     with_messages: bool = False,
 ) -> list[MemoryEntry]:
     """Memories that share a word or a concept with a text (`moved` finds `live`), for a comparison
-    by rules. Raises RequestError, ServiceError.
-
-    A search reads MAX_WORDS words, and the words of three concepts are more than that: the others
-    are searched for beside it, up to MAX_RELATED.
-    """
+    by rules. Raises RequestError, ServiceError."""
     query = MemoryQuery(
         text=f"{text} {related_words(text)}",
         mode=SearchMode.KEYWORD,
@@ -310,15 +302,7 @@ async def find_related(
         which=which,
         with_messages=with_messages,
     )
-    words = [one.text for one in query_words(query.text, limit=MAX_RELATED)]
-    parts = [words[at : at + MAX_WORDS] for at in range(0, len(words), MAX_WORDS)]
-    results = await asyncio.gather(
-        *(memory.search(replace(query, text=" ".join(part))) for part in parts)
-    )
-    # The best of each search first.
-    ranked = chain.from_iterable(zip_longest(*(found.hits for found in results)))
-    entries = {hit.entry.id: hit.entry for hit in ranked if hit is not None}
-    return list(entries.values())[:limit]
+    return [hit.entry for hit in (await memory.search(query)).hits]
 
 
 async def _successors(
