@@ -40,7 +40,8 @@ def main(options: argparse.Namespace) -> int:
         case "import":
             return import_memories(memory, options)
         case _:
-            return run_until_stopped(_reindex(memory, options))
+            with memory.agent_stopped():
+                return run_until_stopped(_reindex(memory, options))
 
 
 def _back_up(memory: AgentMemory, options: argparse.Namespace) -> int:
@@ -95,14 +96,13 @@ async def _reindex(memory: AgentMemory, options: argparse.Namespace) -> int:
     spec = find_spec(memory.jid, options)
     if spec is None:
         raise ConfigurationError(f"{memory.jid} has no agent.toml: name its folder with --agents")
-    with memory.agent_stopped():
-        # The home is DATA/agents/JID; models are kept in DATA.
-        say = partial(note, options)
-        async with EmbedderPool(memory.home.parents[1], may_download=True, say=say) as embedders:
-            embedder = await embedders.get(spec)
-            async with memory.opened(embedder=embedder, is_reindexing=True) as backend:
-                with progress_bar("embedded") as progress:
-                    await backend.reindex(progress)
+    # The home is DATA/agents/JID; models are kept in DATA.
+    say = partial(note, options)
+    async with EmbedderPool(memory.home.parents[1], may_download=True, say=say) as embedders:
+        embedder = await embedders.get(spec)
+        async with memory.opened(embedder=embedder, is_reindexing=True) as backend:
+            with progress_bar("embedded") as progress:
+                await backend.reindex(progress)
     name = embedder.name if embedder else KEYWORDS_ONLY
     show(options, {"reindexed": memory.jid, "embedder": name}, f"reindexed   with {name}")
     return 0

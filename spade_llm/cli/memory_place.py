@@ -60,12 +60,11 @@ class AgentMemory:
             return self.file
         return PostgresServer(self.database, agent=self.jid)
 
-    async def exists(self) -> bool:
+    def exists(self) -> bool:
         """True if there is a memory. Raises ConfigurationError."""
         if self.database is None:
             return self.file.exists()
-        async with PostgresServer(self.database, agent=self.jid) as server:
-            return MEMORY_TABLES.what in await server.stores()
+        return asyncio.run(_has_memory(self.database, self.jid))
 
     @asynccontextmanager
     async def opened(
@@ -83,9 +82,14 @@ class AgentMemory:
 
     @contextmanager
     def agent_stopped(self) -> Iterator[None]:
-        """Keeps the agent from starting on this machine. Raises ConfigurationError: it runs."""
+        """Keeps the agent from starting on this machine; outside of an event loop. Raises
+        ConfigurationError: it runs, with PostgreSQL on whichever machine."""
         try:
             with directory_lock.lock_directory(self.home, what=f"{self.jid} with this data"):
+                if self.database is not None and asyncio.run(_is_in_use(self.database, self.jid)):
+                    raise ConfigurationError(
+                        f"{self.jid} uses the database on another machine: stop the agent first"
+                    )
                 yield
         except ConfigurationError as error:
             if directory_lock.is_locked(self.home):
@@ -106,7 +110,8 @@ def find_memory(options: argparse.Namespace) -> AgentMemory:
     if agent and "@" in agent:
         # Also without a memory yet: an import makes one.
         return _memory_at(data / "agents" / agent, options)
-    found = asyncio.run(_existing([_memory_at(home, options) for home in homes]))
+    memories = [_memory_at(home, options) for home in homes]
+    found = [one for one in memories if one.exists()]
     if len(found) == 1:
         return found[0]
     if not found:
@@ -120,8 +125,14 @@ def find_memory(options: argparse.Namespace) -> AgentMemory:
     raise ConfigurationError(f"there are several memories ({names}): name one with --agent")
 
 
-async def _existing(memories: list[AgentMemory]) -> list[AgentMemory]:
-    return [one for one in memories if await one.exists()]
+async def _is_in_use(database: DatabaseUrl, jid: str) -> bool:
+    async with PostgresServer(database, agent=jid) as server:
+        return await server.agent_sessions() > 0
+
+
+async def _has_memory(database: DatabaseUrl, jid: str) -> bool:
+    async with PostgresServer(database, agent=jid) as server:
+        return MEMORY_TABLES.what in await server.stores()
 
 
 def _memory_at(home: Path, options: argparse.Namespace) -> AgentMemory:

@@ -14,6 +14,7 @@ import pytest
 
 from spade_llm.cli.memory_place import AgentMemory
 from spade_llm.core.database import DatabaseUrl
+from spade_llm.core.postgres import PostgresServer
 from spade_llm.core.settings import DATABASE_VARIABLE
 from spade_llm.memory import MemoryDraft
 from tests.cli.program import Program, modest_agents
@@ -199,6 +200,25 @@ async def test_reading_commands_work_while_the_agent_runs_and_writing_ones_ask_t
     assert "Zephyr" in reading[2].output
     assert [one.status for one in writing] == [1, 1]
     assert all("stop the agent first" in one.errors for one in writing)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("program_in", ["postgres"], indirect=True)
+async def test_writing_commands_ask_to_stop_an_agent_on_another_machine(
+    tmp_path: Path, program_in: ProgramIn
+) -> None:
+    program = program_in(tmp_path)
+    await filled(program, "Ada likes tea")
+    memory, file = memory_of(program), str(tmp_path / "all.jsonl")
+    await program.run("memory", "export", file)
+
+    assert memory.database is not None
+    async with PostgresServer(memory.database, agent=memory.jid, is_agent=True):
+        refused = await program.run("memory", "import", file)
+    done = await program.run("memory", "import", file)
+
+    assert "on another machine: stop the agent first" in refused.errors
+    assert done.output == "imported    0 records; 1 were there already\n"
 
 
 async def test_memories_of_another_program_are_imported_and_exported_to_read(
