@@ -523,7 +523,8 @@ _PLACE = LazyPattern(
     _I,
 )
 _OWNER = LazyPattern(
-    r"(?<!my )(?<!our )\b(?P<name>[A-ZÁÉÍÓÚÑ]\w+)['’]s (?P<noun>[a-z]\w+)"
+    r"(?<!my )(?<!our )\b(?!(?:s?he|it|that|this|there|here|who|what|where|how|let)['’])"
+    r"(?P<name>[^\W\d_]\w+)['’]s (?P<noun>[a-z]\w+)"
     r"|(?P<noun2>\w+) de (?P<name2>[A-ZÁÉÍÓÚÑ]\w+)"
 )
 _FIRST_PERSON = LazyPattern(

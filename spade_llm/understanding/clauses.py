@@ -343,6 +343,13 @@ _OF_SPEAKER = LazyPattern(
     _I,
 )
 """Three words or more, one of which means the speaker: `penicillin gives me a rash`."""
+THIRD_SPANISH = (
+    r"(?:es|son|est[aá]n?|era|eran|fue|fueron|tiene|tienen|vive|viven|trabaja|trabajan|se llaman?"
+    r"|llama|cumple|cumpli[oó]|sale|salen|llega|viene|empieza|abre|cierra|cuesta|juega|estudia"
+    r"|gustan?|encantan?|muri[oó]|naci[oó]|queda|hay|ha|han|va|van|caduca|vence|dice|dijo|prefiere"
+    r"|come|bebe|habla|quiere|mide|pesa|odia|conduce|ense[ñn]a|toca|lleva|guarda|duerme)"
+)
+"""Spanish verbs in the third person, which need no subject."""
 FINITE = (
     r"(?:is|are|was|were|has|have|had|can|will|isn['’]t|aren['’]t|wasn['’]t|doesn['’]t|don['’]t"
     r"|does|do|did|didn['’]t"
@@ -363,12 +370,7 @@ FINITE = (
     r"|slept|spent|spoke|stole|taught|thought|wore|wrote|might|must|should|shall"
     r"|left|met|eats?|drinks?|drives?|wears?|calls?|called|named|turn(?:s|ed)|weighs?|prefers?"
     r"|teaches|sleeps?|barks?|thinks?|\w+ed"
-    r"|es|son|est[aá]n?|era|eran|fue|fueron|tiene|tienen|vive|viven|trabaja|trabajan|se llaman?"
-    r"|llama|cumple|cumpli[oó]|sale|salen"
-    r"|llega|viene|empieza|abre|cierra|cuesta|juega|estudia|gustan?|encantan?|muri[oó]|naci[oó]"
-    r"|queda|hay|ha|han|hemos|va|van|caduca|vence"
-    r"|se \w+(?:a|e|an|en)|dice|dijo|prefiere|come|bebe|habla|quiere|mide|pesa|odia|conduce"
-    r"|ense[ñn]a|toca|lleva|guarda|duerme|\w{3,}(?:ó|aron|ieron|é|aba[ns]?|ían?))"
+    rf"|{THIRD_SPANISH}|hemos|se \w+(?:a|e|an|en)|\w{{3,}}(?:ó|aron|ieron|é|aba[ns]?|ían?))"
 )
 """Verbs that make a clause a statement: a noun without one is a key word."""
 _OTHERS = LazyPattern(

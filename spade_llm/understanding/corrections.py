@@ -141,7 +141,11 @@ _CHANGE_WORDS = LazyPattern(
     _I,
 )
 """Words of a change itself, which say nothing about its topic."""
-_AT_PLACE = LazyPattern(r"\b(?:in|at|en) (?:the |el |la )?$", _I)
+_AT_PLACE = LazyPattern(
+    r"\b(?:in|at|en|(?:moved|went|gone|go|going|back|off|flew) to|(?:mudad\w|mud[oó]|fue|ido|vuelto"
+    r"|volvi[oó]|march\w+|traslad\w+) a) (?:the |el |la )?$",
+    _I,
+)
 _NOUN_BEFORE_NAME = LazyPattern(
     r"\b(?:called|named|llaman?|llamad[oa]s?|dra?\.?|mrs?\.?|ms\.?) $"
     r"|(?P<noun>[\w-]+?)(?:['’]s| is| es)?,? $",
@@ -442,10 +446,13 @@ def _kind_of_name(text: str, span: tuple[int, int]) -> str:
 def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:
     """The earlier statement with the new value in the place of one of the same type that `old`
     names; None if it has no such value."""
-    named = typed_values(earlier)
     types = without_known(value, values_of_part(value), earlier)
-    for kind in types.keys() & named.keys():
-        for start, end in named[kind]:
+    # A number that is named needs no unit in common.
+    of_kind: Spans = {kind: spans for kind, spans in types.items() if kind != ValueType.NUMBER}
+    fitting = values_in_place_of(value, of_kind, earlier)
+    for kind in types.keys() & fitting.keys():
+        # The last one: a statement begins with what it is about.
+        for start, end in reversed(fitting[kind]):
             if _has_words(earlier[start:end], old):
                 return _with_part(earlier, start, end, _part(value, types[kind]))
     return None
@@ -576,6 +583,9 @@ def _restated_noun(
         of_one = features(one)
         if not said - verbs <= of_one.concepts or (is_by_speaker and of_one.beings - beings):
             continue
+        if ValueType.NAME in types and of_one.is_ended:
+            # "The new dog is called Tim" does not say that Tim died, as Rex did.
+            continue
         changed = without_known(bare, types, one)
         if not changed or not changed.keys() & values_in_place_of(bare, changed, one).keys():
             continue
@@ -611,6 +621,7 @@ def with_types(
         kind: tuple(span for span in spans if not _has_words(earlier[span[0] : span[1]], new))
         or spans
         for kind, spans in values_in_place_of(new, types, earlier).items()
+        if kind != ValueType.NAME or not _is_about(new, earlier, spans)
     }
     text = earlier
     if not types.keys() & before.keys():
@@ -631,6 +642,15 @@ def with_types(
     if text == earlier:
         return None
     return Statement(text=text, is_change=True, replaced=earlier)
+
+
+def _is_about(text: str, earlier: str, names: Sequence[tuple[int, int]]) -> bool:
+    """Check whether the names are only the one that a clause begins with: `Ann moved to Leeds`
+    tells of Ann."""
+    subject = leading_noun(text)
+    return subject is not None and all(
+        subject.is_named and _has_words(earlier[slice(*one)], subject.text) for one in names
+    )
 
 
 def _part(text: str, spans: Sequence[tuple[int, int]]) -> str:

@@ -140,7 +140,9 @@ _CHANGE = LazyPattern(
 """The statement says itself that something is different now: less of the topic must be common to
 replace an older one then (replacement.py)."""
 _SUBJECT = LazyPattern(
-    r"^(?:and |but |y |pero )?((?:my|our|the|mi|nuestr[oa]|el|la) (?:(?:best|old|new|own|elder"
+    # "A mi prima la han despedido" is about the cousin, like "mi prima …".
+    r"^(?:and |but |y |pero )?(?:a (?=[^,;]{3,30} (?:les?|l[ao]s?|se) ))?"
+    r"((?:my|our|the|mi|nuestr[oa]|el|la) (?:(?:best|old|new|own|elder"
     r"|older|younger|little"
     r"|big|mejor) )?[\w-]+)(?! (?:de|del)\b)(?!['’]s [a-z]+ (?:is|was|are))",
     _I,

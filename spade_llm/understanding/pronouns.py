@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
-from spade_llm.understanding.clauses import FINITE
+from spade_llm.understanding.clauses import FINITE, THIRD_SPANISH
 from spade_llm.understanding.features import features, is_changed
 from spade_llm.understanding.vocabulary import (
     ValueType,
@@ -49,9 +49,10 @@ _SUBJECT_PRONOUN = LazyPattern(
     _I,
 )
 _THIRD_VERB = LazyPattern(
-    r"^(?:no |ya |tambi[eé]n |ahora )?(?:es|est[aá]|tiene|vive|trabaja|se llama|ha|se ha|estudia"
+    r"^(?:no |ya |tambi[eé]n |ahora )?"
+    rf"(?:(?:se )?(?!gusta|encanta|hay|toca|queda|van?\b){THIRD_SPANISH}"
     r"|se (?:va|vuelve|muda|casa|queda|jubila|separa|viene|marcha|traslada)"
-    r"|juega|habla|cumple|naci[oó]|le gustan?|le encantan?|prefiere|odia|come|mide|pesa)\b",
+    r"|les? (?:gusta|encanta)n?)\b",
     _I,
 )
 _IMPERSONAL = LazyPattern(
@@ -87,12 +88,14 @@ _ARTICLE = LazyPattern(
 _STOPS = LazyPattern(
     rf"(?:{FINITE}|at|in|on|for|with|from|to|by|who|that|which|because|so|but|and|then|as|of"
     r"|en|con|por|para|al?|que|porque|pero|y|e|i|i['’]\w+|we|me|called|named|llamad[oa]|cada|se|te"
-    r"|le|lo|nos|esta|just|also)$",
+    r"|le|lo|nos|esta|just|also|yesterday|today|last|ayer|hoy)$",
     _I,
 )
 """Words at which a noun phrase ends."""
 _FINITE = LazyPattern(rf"{FINITE}$", _I)
 _SPANISH = LazyPattern(r"\b(?:el|la|los|las|mi|que|se|ha|han|es|son|nos|una|con|por|muy|su)\b", _I)
+_INDEFINITE = LazyPattern(r"(?:an?|another|una?|otr[oa]) ", _I)
+_NAMES = LazyPattern(r"(?:['’]s| is) (?:called|named)\b|['’]s name\b| se llama\b", _I)
 _CLITIC = LazyPattern(r"l[ao]s?$", _I)
 _TITLE = LazyPattern(r"(?:mr|mrs|ms|miss|dr|prof|sir|rev|sr|sra|srta|don|do[ñn]a)$", _I)
 _BEFORE_PLACE = LazyPattern(r"(?:at|in|on|to|near|into|from|en|st|san|santa|al|de|del)$", _I)
@@ -223,7 +226,7 @@ def _phrase_end(words: Sequence[re.Match[str]], first: int) -> int:
 def _subject_end(words: Sequence[re.Match[str]]) -> int:
     """The end of a subject without an article: `boiler man's coming`; 0 if there is none."""
     for last, word in enumerate(words[:MAX_SUBJECT_WORDS], 1):
-        if word[0].endswith(("'s", "’s")):
+        if word[0].endswith(("'s", "’s")) and len(word[0]) > len("'s"):
             return last
         if last < len(words) and _FINITE.match(words[last][0]):
             return last
@@ -350,6 +353,16 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
         return f"{noun} {text[0].lower()}{text[1:]}"
     is_owner = pronoun["pronoun"].lower() in ("his", "her")
     return f"{noun}'s{pronoun['rest']}" if is_owner else f"{noun}{pronoun['rest']}"
+
+
+def names_introduced(text: str, before: str) -> bool:
+    """Check whether a clause tells the name of what the clause before it speaks of for the first
+    time: `we got a collie, she's called Fay`."""
+    pronoun = _SUBJECT_PRONOUN.match(text)
+    if not pronoun or not _NAMES.match(pronoun["rest"]):
+        return False
+    new = (one for one in noun_phrases(before) if _INDEFINITE.match(before, one.start))
+    return any(not one.is_named for one in new)
 
 
 def with_role(text: str, earlier: Sequence[str]) -> str:

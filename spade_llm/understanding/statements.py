@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.clauses import (
+    FINITE,
     TAKEN_BACK,
     Clause,
     ClauseKind,
@@ -17,7 +18,12 @@ from spade_llm.understanding.clauses import (
 )
 from spade_llm.understanding.corrections import resolve_correction
 from spade_llm.understanding.features import ended_part, is_changed, is_denial, is_scheduled
-from spade_llm.understanding.pronouns import with_antecedent, with_person, with_role
+from spade_llm.understanding.pronouns import (
+    names_introduced,
+    with_antecedent,
+    with_person,
+    with_role,
+)
 from spade_llm.understanding.replacement import Statement, replaces
 from spade_llm.understanding.slots import in_same_slot
 from spade_llm.understanding.successions import (
@@ -65,6 +71,9 @@ _JOKED = LazyPattern(
     r"|joking)|jk)[,.!:;]+ (?P<rest>.+)$",
     _I,
 )
+_FINITE_VERB = LazyPattern(rf"\b{FINITE}\b", _I)
+_MARKUP = "-*<[{|#>"
+"""What lists, tags and tables begin with."""
 _PREPOSITIONS = frozenset({"in", "at", "for", "as", "on", "to", "en", "de", "para", "como", "con"})
 
 
@@ -110,7 +119,8 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
             statements += _behind_joke(clause.text, known)
         if clause.kind not in (ClauseKind.STATEMENT, ClauseKind.OTHER):
             continue
-        if clause.kind is ClauseKind.OTHER and statements and _CONTINUED.match(clause.text):
+        is_bare = clause.kind is ClauseKind.OTHER and _CONTINUED.match(clause.text)
+        if statements and (is_bare or names_introduced(clause.text, before)):
             known = [one for one in known if one != statements[-1].text]
             statements[-1] = replace(statements[-1], text=f"{statements[-1].text}; {clause.text}")
             known.append(statements[-1].text)
@@ -195,7 +205,7 @@ def _statements_of_clause(
     if (changed := _change_of_clause(named.text, every, known))[0]:
         return changed
     slot = in_same_slot(text, named.text, every, known)
-    if slot or not is_own:
+    if slot or not (is_own or _has_verb(text)):
         return [slot] if slot else [], ""
     full = with_role(with_antecedent(named.text, known), every)
     return [_plain_statement(full, clause.is_change)], ""
@@ -217,6 +227,12 @@ def _change_of_clause(
     if earlier := adjacent(text, known):
         return [successor(text, earlier)], ""
     return [], ""
+
+
+def _has_verb(text: str) -> bool:
+    """Check whether a text of three words or more has a finite verb: it tells something, although
+    its subject stands elsewhere. Lists and tags are not said."""
+    return len(text.split()) > 2 and text[0] not in _MARKUP and bool(_FINITE_VERB.search(text))
 
 
 def _behind_joke(text: str, known: Sequence[str]) -> list[Statement]:

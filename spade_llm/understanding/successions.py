@@ -93,7 +93,9 @@ _NOW_WORDS = (
 )
 _SUCCEEDS_NOW = LazyPattern(_NOW_WORDS, _I)
 _TAKES_OVER = LazyPattern(
-    rf"{_NOW_WORDS}|\b(?:tak(?:es?|en|ing) over|took over|(?:step|fill|stand)\w* in"
+    rf"{_NOW_WORDS}|^(?:the|my|our) new (?:one|\w+) (?:is|was)\b|^(?:the|my|our) new \w+['’]s\b"
+    r"|^(?:el|la) nuev[oa] (?:\w+ )?(?:es|se llama)\b"
+    r"|\b(?:tak(?:es?|en|ing) over|took over|(?:step|fill|stand)\w* in"
     r"|cover(?:s|ing)?|replac\w+|in (?:his|her|their) place|till|until|for the time being"
     r"|(?:gave|given|put|assigned|moved|switched|swapped) (?:me|us)|sustitu\w+|reemplaz\w+"
     r"|en su (?:lugar|puesto|sitio)|de momento|hasta"
@@ -284,7 +286,9 @@ def _of_two_parts(first: str, rest: str, earlier: str, is_instead: bool) -> Stat
     if is_instead and (found := with_typed_value(earlier, f"{first} {gone}", bare)):
         return found
     named = concepts_of(first) & features(earlier).concepts - general() - light()
-    is_of_other = features(earlier).beings - features(first).beings
+    is_of_other = features(earlier).beings - features(first).beings or any(
+        concepts_of(one[2]) & kin() and one[1] not in earlier for one in _OWNER.finditer(first)
+    )
     if not named or is_of_other or not _IT_IS_ONLY.match(rest):
         return None
     types = without_known(bare, values_of_part(bare), earlier)
@@ -340,7 +344,8 @@ def _place_of_another(
     best, found = 0, ""
     for one in reversed(every):
         came = _newcomer(rest, one)
-        if not came or not _same_being(gone, one):
+        # Of what is over for the former being, nothing holds of the new one.
+        if not came or not _same_being(gone, one) or features(one).is_ended:
             continue
         said = concepts_of(rest) - concepts_of(came.text) - general()
         shared = len(said & concepts_of(one) - concepts_of(gone.text))

@@ -311,10 +311,11 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     ValueType.TIME: re.compile(
-        rf"\b(?:\d{{1,2}}[:.]\d\d(?: ?[ap]\.?m\b\.?| ?h)?|\d{{1,2}} ?(?:[ap]\.?m\b\.?|h\b"
-        rf"|o['’]clock)"
-        rf"|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?![:.]\d)|half (?:past )?(?:\d{{1,2}}|{_NUMBER_WORDS})\b|noon|midnight"
-        rf"|a la (?:1\b|una)|a las (?:\d{{1,2}}(?![\d:.]*\d)|{_NUMBER_WORDS})(?: y media| y cuarto)?)",
+        rf"\b(?:\d{{1,2}}[:.]\d\d(?: ?[ap]\.?m\b\.?| ?h)?|\d{{1,2}} ?(?:[ap]\.?m\b\.?|h\b)"
+        rf"|(?:\d{{1,2}}|{_NUMBER_WORDS}) o['’]clock"
+        rf"|(?:(?:five|ten|twenty|twenty-five|a quarter|quarter|half|\d{{1,2}}) (?:past|to)|half) (?:\d{{1,2}}|{_NUMBER_WORDS})\b"
+        rf"|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?![:.]\d)|noon|midnight"
+        rf"|a la (?:1\b|una)|a las (?:\d{{1,2}}(?![\d:.]*\d)|{_NUMBER_WORDS})(?: y media| (?:y|menos) (?:cuarto|cinco|diez|veinte|veinticinco))?)",
         re.IGNORECASE,
     ),
     ValueType.COLOUR: re.compile(rf"\b(?:(?:dark|light) )?(?:{_COLOURS})\b", re.IGNORECASE),

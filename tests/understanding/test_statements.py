@@ -178,6 +178,28 @@ def test_pronouns_mean_the_person_of_the_statement_before() -> None:
     assert told == ["My sister is called Ana", "My sister Ana lives in Paris"]
 
 
+@pytest.mark.parametrize(
+    ("earlier", "text", "told"),
+    [
+        # Its subject stands elsewhere.
+        ("Mi suegra es celíaca", "viene a comer los domingos", "Mi suegra viene a comer"),
+        ("El fontanero es Kiko", "su mujer, Lur, está de baja", "su mujer, Lur, está de baja"),
+        ("My plumber is Kev", "paid 340 for the plumber, no receipt", "Paid 340 for the plumber"),
+        ("I live in Bray", "'s lovely here now", ""),
+    ],
+)
+def test_a_clause_with_a_verb_tells_something(earlier: str, text: str, told: str) -> None:
+    statements = read_message(text, [earlier]).statements
+
+    assert any(told.lower() in one.text.lower() for one in statements) or not told
+
+
+def test_a_new_being_is_named() -> None:
+    (statement,) = read_message("we got a collie, she's called Fay", ["My aunt is Bo"]).statements
+
+    assert statement.text == "We got a collie; she's called Fay"
+
+
 def test_a_joke_takes_back_the_statement_before_it() -> None:
     assert statements_of(["I'm 31", "I live on the moon", "just kidding"]) == ["I'm 31"]
 
