@@ -159,7 +159,7 @@ class ChatService:
         self.service = RpcService(ONTOLOGY, ends_with_asker=True)
         """Further ops are added to it before `attach`."""
         self._questions = PendingApprovals()
-        self._rests = ReplyPagination()
+        self._pagination = ReplyPagination()
         self._dispatcher: Dispatcher | None = None
 
     def attach(self, dispatcher: Dispatcher) -> None:
@@ -176,7 +176,7 @@ class ChatService:
         if self._generate is not None:
             made = partial(self._answer_prompt, self._generate)
             service.on(CompletionRequest, made, effect=Idempotency.RESUME)
-        self._rests.add_to(service)
+        self._pagination.add_to(service)
         # Diverted: the turn that asks runs in this conversation, and waits for it.
         service.on(ApproveRequest, self._approve, effect=Idempotency.WRITE, is_diverted=True)
         service.attach(dispatcher)
@@ -204,7 +204,7 @@ class ChatService:
                 is_annotated=body.is_annotated,
             )
             reply = await self._handler(turn_input)
-            return self._rests.fitting(reply, peer=request.message.asker)
+            return self._pagination.fitting(reply, peer=request.message.asker)
 
     async def _answer_prompt(
         self, generate: ChatHandler, request: Request, body: CompletionRequest
