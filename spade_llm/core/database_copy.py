@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from spade_llm.core.database import DialectSql, StoreTables
-from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.core.sqlite_file import add_missing_column
 
 if TYPE_CHECKING:
@@ -208,22 +208,26 @@ async def refuse_unfinished_copy(server: PostgresServer | None, folder: Path | N
         folder: its folder.
 
     Raises:
-        ConfigurationError: a copy was interrupted, or its source has changed meanwhile.
-        StorageFailed: the record of copied tables cannot be read.
+        ConfigurationError: a copy was interrupted, or its source has changed meanwhile; or the
+            record of copied tables cannot be read.
     """
     if server is None:
         places: list[Path | PostgresServer] = [] if folder is None else _records_in(folder)
     else:
         places = [server] if COPY_TABLES.what in await server.stores() else []
     for place in places:
+        to, name = ("files", place) if isinstance(place, Path) else ("database", place.name)
         record = replace(COPY_TABLES, is_created_elsewhere=True).at(place)
         await record.open()
         try:
             unfinished = await record.execute(_SELECT_UNFINISHED)
+        except StorageFailed as error:
+            raise ConfigurationError(
+                f"{name}: {error}, the role needs SELECT on its table copied_tables: GRANT it"
+            ) from error
         finally:
             await record.close()
         if unfinished:
-            to, name = ("files", place) if isinstance(place, Path) else ("database", place.name)
             raise ConfigurationError(
                 f"{name}: a copy was not finished (tables"
                 f" {', '.join(str(table) for (table,) in unfinished)}): run `spade-llm storage move"

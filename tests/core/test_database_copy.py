@@ -218,6 +218,26 @@ async def test_rows_that_no_copy_has_written_are_kept_unless_they_may_be_replace
 
 
 @pytest.mark.thorough
+async def test_a_role_that_may_not_read_the_record_of_copies_is_told_the_right(
+    postgres: PostgresProcess, tmp_path: Path
+) -> None:
+    await put_notes(tmp_path / "source.db", ("a", "1"))
+    agent = "granted@example.org"
+    async with PostgresServer(DatabaseUrl(postgres.url()), agent=agent) as server:
+        await copy_store(NOTES, tmp_path / "source.db", server)
+        async with server.connection() as connection:
+            await connection.execute(
+                "CREATE ROLE granted LOGIN PASSWORD 'p'; GRANT USAGE ON SCHEMA"
+                f' "{agent}" TO granted; GRANT SELECT ON "{agent}".store_versions TO granted'
+            )
+
+    url = postgres.url(user="granted", password="p")
+    async with PostgresServer(DatabaseUrl(url), agent=agent) as server:
+        with pytest.raises(ConfigurationError, match="needs SELECT on its table copied_tables"):
+            await refuse_unfinished_copy(server, None)
+
+
+@pytest.mark.thorough
 async def test_a_text_that_postgresql_cannot_hold_is_verified_as_what_it_becomes(
     postgres: PostgresProcess, tmp_path: Path
 ) -> None:
