@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from spade_llm.core.database import StoreTables
 from spade_llm.core.errors import RequestError, ServiceError, StorageFailed
 from spade_llm.memory.contract import MemoryChange
-from spade_llm.messaging import Encoding, bare
+from spade_llm.messaging import bare
 from spade_llm.xmpp.stanza_router import on_extension
 from spade_llm.xmpp.stanzas.references import NAMESPACE, REACTIONS, read_reactions
 
@@ -68,11 +68,8 @@ class AnswerFeedback:
         self._reacting = asyncio.Lock()
 
     async def note(self, said: ChatTurnInput, memories: Sequence[str]) -> None:
-        """Store which memories an answer used. Answers to programs are not stored: programs do not
-        react."""
+        """Store which memories an answer to a person used."""
         message = said.message
-        if message.encoding is not Encoding.PLAIN:
-            return
         # Of a corrected question (XEP-0308), clients name the answer that they were shown first.
         for question in filter(None, (message.said.corrects, message.reply_with)):
             try:

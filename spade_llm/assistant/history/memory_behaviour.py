@@ -23,6 +23,7 @@ from spade_llm.assistant.turn.recall import MAX_CONCURRENT, SLOT_TIMEOUT_S, Reca
 from spade_llm.core.errors import RequestError, ServiceError, StorageFailed
 from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.memory.contract import ObservedMessage, RemovedCounts
+from spade_llm.messaging import Encoding
 from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class MemoryBehaviour(Behaviour):
         """Callbacks for components that store conversation data elsewhere, called with the
         conversation to delete."""
         self.on_use: list[OnUse] = []
-        """Told of each exchange which memories its answer used."""
+        """Told of each exchange with a person which memories its answer used."""
         self._probes = probes or {}
         self._notes = notes
         self._used_ids: deque[str] = deque(maxlen=MAX_USED_MEMORIES)
@@ -262,8 +263,10 @@ class MemoryBehaviour(Behaviour):
         ids = tuple(hit.entry.id for hit in recalled)
         messages = (asked, replace(answered, recalled=ids))
         of_use = used_memories(recalled, question=question, answer=answer)
-        for note in self.on_use:
-            await note(said, of_use)
+        # Programs do not react to answers.
+        if said.message.encoding is Encoding.PLAIN:
+            for note in self.on_use:
+                await note(said, of_use)
         if self.memory is not None:
             if not conversation.is_loaded:
                 conversation.observed.extend(message.id for message in messages)
