@@ -93,7 +93,9 @@ _WHO = LazyPattern(
     r"\b(?:who|what['’]?s? .*\bnames?|called|qui[eé]n(?:es)?|c[oó]mo se llaman?|nombres?)\b", _I
 )
 _WHO_DOES = LazyPattern(
-    r"^¿?(?:who|qui[eé]n(?:es)?) (?!(?:is|are|was|were|am|es|son|soy|era|eran)\b)", _I
+    r"^¿?(?:who|qui[eé]n(?:es)?)(?: (?!(?:is|are|was|were|am|es|son|soy|era|eran)\b)"
+    r"|(?:['’]s| is| are) (?!anything|something|nothing|during)\w+ing\b)",
+    _I,
 )
 """`Who brings me coffee?` asks for another being, though it names the speaker."""
 _WHERE = LazyPattern(

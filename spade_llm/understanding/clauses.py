@@ -46,7 +46,8 @@ class Clause:
 
 _LEAD_IN = LazyPattern(
     r"^(?:(?:hi|hello|hey|hola|buenas|well|so(?! far)|also|anyway|btw|by the way|okay|ok|oh|ah|fyi"
-    r"|plus|please|and|but|bueno|pues|oye|mira(?: que)?|adem[aá]s|por cierto|por favor|vale|y|pero"
+    r"|plus|please|and|but|bueno|pues|oye|mira(?: que\b|(?=\s*[,.:;]))"
+    r"|adem[aá]s|por cierto|por favor|vale|y|pero"
     r"|buen[oa]s (?:d[ií]as|tardes|noches)|good (?:morning|afternoon|evening)"
     r"|just so you know|for the record|para que lo sepas|(?:quiero )?que sepas? (?:usted )?que"
     r"|i (?:want you to know|should (?:mention|say|add)|(?:have|must) (?:to )?say|forgot to (?:say"
@@ -385,8 +386,8 @@ _OTHERS = LazyPattern(
 )
 """A statement about another being or a thing, with up to nine words before its verb."""
 _THIRD_SPANISH = LazyPattern(
-    r"^(?:no |ya no |tambi[eé]n |ahora |se )*(?:es|est[aá]|ha|se ha|han|se han|tiene|vive"
-    r"|trabaja|se llama|llama|estudia|juega|habla|cumple|naci[oó]"
+    r"^(?:no |ya no |ya (?=les? )|tambi[eé]n |ahora |se )*(?:es|est[aá]|ha|se ha|han"
+    r"|se han|tiene|vive|trabaja|se llama|llama|estudia|juega|habla|cumple|naci[oó]"
     r"|le gustan?|le encantan?|prefiere|odia|come|mide|pesa|son|tienen|viven|est[aá]n|era"
     r"|les? \w{3,}|fue|sale|viene|llega|empieza|termina|acaba|cuesta|queda|va|lleva|hace|quiere"
     r"|necesita|sabe"
@@ -539,6 +540,8 @@ def _split_message(text: str) -> tuple[Clause, ...]:
 
 def _clauses_of_sentence(sentence: str) -> list[Clause]:
     """Clauses of a sentence. If one of them is unreal, the whole sentence is."""
+    sentence = _NAMED_BEHIND.sub(r"\g<thing> called \g<name>", sentence)
+    sentence = _NAMED_BEHIND_ES.sub(r"\g<thing> que se llama \g<name>", sentence)
     if sentence.endswith(("?", "？")) and (parts := _QUESTION_SPLIT.split(sentence, maxsplit=1)):
         parts = [part for part in parts if part and part.strip()]
         if len(parts) == 2 and is_statement(_without_lead_in(parts[0])[0]):
@@ -566,6 +569,17 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
     return [*before, Clause(text=rest, kind=ClauseKind.UNREAL)]
 
 
+_NAMED_BEHIND = LazyPattern(
+    r"(?P<thing>\b(?:an?|my|our) (?:[\w-]+ )?[\w-]+),? (?:and )?(?:(?:his|her|its) name"
+    r"(?:['’]s| is)|(?:he|she|it)(?:['’]s| is) called) (?P<name>(?-i:[A-Z])\w+)",
+    _I,
+)
+"""`A baby, her name is Mira`: the name of what is told of belongs to its noun."""
+_NAMED_BEHIND_ES = LazyPattern(
+    r"(?P<thing>\b(?:una?|mi|nuestr[oa]) (?:[\w-]+ )?[\w-]+), (?:y )?se llama "
+    r"(?P<name>(?-i:[A-ZÁÉÍÓÚÑ])\w+)",
+    _I,
+)
 _INTRODUCTION = LazyPattern(
     r"^(?:(?:hi|hello|hey|ok(?:ay)?|so|hola|buenas|pues)\b[,.! ]*)?"
     r"(?P<name>(?P<verb>i['’]?m|i am|my name is|soy|me llamo) (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+),? "

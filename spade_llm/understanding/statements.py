@@ -40,7 +40,7 @@ from spade_llm.understanding.successions import (
     substituted,
     successor,
 )
-from spade_llm.understanding.vocabulary import concepts_of
+from spade_llm.understanding.vocabulary import ValueType, concepts_of, typed_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,6 +74,7 @@ _JOKED = LazyPattern(
 _FINITE_VERB = LazyPattern(rf"\b{FINITE}\b", _I)
 _MARKUP = "-*<[{|#>"
 """What lists, tags and tables begin with."""
+_NAME_FIRST = LazyPattern(r"(?P<name>[A-ZÁÉÍÓÚÑ][\w-]+)(?:['’]s)? [a-záéíóúñ][\w'’-]*(?: \S+){2}")
 _PREPOSITIONS = frozenset({"in", "at", "for", "as", "on", "to", "en", "de", "para", "como", "con"})
 
 
@@ -117,6 +118,7 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
         if clause.kind is ClauseKind.UNREAL and known:
             takes_back = known[-1] if TAKEN_BACK.match(clause.text) else takes_back
             statements += _behind_joke(clause.text, known)
+        clause = _as_statement(clause, [*remembered, *known])
         if clause.kind not in (ClauseKind.STATEMENT, ClauseKind.OTHER):
             continue
         is_bare = clause.kind is ClauseKind.OTHER and _CONTINUED.match(clause.text)
@@ -144,6 +146,18 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
         clauses=tuple(clauses),
         takes_back=takes_back,
     )
+
+
+def _as_statement(clause: Clause, every: Sequence[str]) -> Clause:
+    """A clause of no known form as a statement, if it begins with a name of an earlier one and
+    tells more of it: `Mira naps after lunch`, whatever the verb is."""
+    found = _NAME_FIRST.match(clause.text) if clause.kind is ClauseKind.OTHER else None
+    is_known = found is not None and any(
+        found["name"] == earlier[start:end]
+        for earlier in every
+        for start, end in typed_values(earlier).get(ValueType.NAME, ())
+    )
+    return replace(clause, kind=ClauseKind.STATEMENT) if is_known else clause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -536,7 +536,8 @@ def _topic(statement: str, announcement: str) -> str:
         if any(is_concept(one) and one not in general() for one in concepts_of(word))
         and not value_key(word) & named
     ]
-    return " ".join(words[:1])
+    # The first word of the statement may have had a capital for that only.
+    return "".join(word.lower() if bare.startswith(word) else word for word in words[:1])
 
 
 def is_announcement_only(text: str, earlier: str) -> bool:

@@ -19,6 +19,8 @@ ANSWERED = (
     ("Me mudo a Santander en enero", "¿cuándo es la mudanza?"),
     ("I'm a plumber from Hull", "where am I from?"),
     ("My daughter Ellie's switched to maths", "what's Ellie studying?"),
+    ("Ya le han dado el alta (mi abuela)", "¿sigue mi abuela en el hospital?"),
+    ("My mum is staying with us until May", "who is staying with us?"),
     ("I'm a bricklayer", "what's my job?"),
     ("My sister is a solicitor", "what does my sister do for a living?"),
     ("My brother's a chef", "what is my brother's profession?"),

@@ -37,6 +37,8 @@ from spade_llm.understanding.wording import in_second_person
         ("I'm Dan, 41, plumber", ["I'm Dan", "I'm 41", "I'm a plumber"]),
         ("Soy Ana, 29 años, profesora", ["Soy Ana", "Tengo 29 años", "Soy profesora"]),
         ("I'm Dan, 3 of us are coming", ["I'm Dan, 3 of us are coming"]),
+        ("I had a baby, her name is Mira", ["I had a baby called Mira"]),
+        ("Tengo un perro, se llama Thor", ["Tengo un perro que se llama Thor"]),
         ("allergic to kiwi btw", ["I'm allergic to kiwi"]),
         ("been to Peru twice", ["I've been to Peru twice"]),
         ("can't stand jazz", ["I can't stand jazz"]),
@@ -197,7 +199,14 @@ def test_a_clause_with_a_verb_tells_something(earlier: str, text: str, told: str
 def test_a_new_being_is_named() -> None:
     (statement,) = read_message("we got a collie, she's called Fay", ["My aunt is Bo"]).statements
 
-    assert statement.text == "We got a collie; she's called Fay"
+    assert statement.text == "We got a collie called Fay"
+
+
+def test_a_known_name_begins_a_statement_whatever_the_verb_is() -> None:
+    told = "I had a baby called Mira"
+
+    assert read_message("Mira naps after her lunch", [told]).statements
+    assert not read_message("Mira naps after her lunch").statements
 
 
 def test_a_joke_takes_back_the_statement_before_it() -> None:
