@@ -29,15 +29,17 @@ class Remember(OneShotBehaviour):
         metadata = {"performative": "request", "ontology": "spade-llm.memory/1", "language": "json"}
         await self.send(Message(to="memory@localhost", body=json.dumps(body), metadata=metadata))
         reply = await self.receive(timeout=10)
+        if reply is None or reply.body is None:
+            raise TimeoutError("memory@localhost: no answer in 10 s")
         return json.loads(reply.body)
 
 
 class PlainAgent(Agent):
-    def trust(self, ca_path: str) -> None:
-        """SPADE 4.1.4 takes no CA: give its client one before it connects."""
-        self.ca_path = ca_path
+    ca_path = ""
+    """SPADE 4.1.4 takes no CA: its client gets one before it connects."""
 
     async def _async_connect(self) -> None:
+        assert self.client is not None, "SPADE creates it before it connects"
         self.client.ssl_context = ssl.create_default_context(cafile=self.ca_path)
         await super()._async_connect()
 
@@ -48,7 +50,7 @@ async def main() -> None:
         await network.start(memory)
         connection = network.options("plain").connection
         agent = PlainAgent(*await network.account("plain"), port=connection.port)
-        agent.trust(str(connection.ca_path))
+        agent.ca_path = str(connection.ca_path)
         behaviour = Remember()
         agent.add_behaviour(behaviour, Template(metadata={"performative": "inform"}))
         await agent.start(auto_register=False)
