@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from spade_llm.xmpp.servers.managed_server import Endpoint
 
-READY_S = 30.0
+READY_S = 60.0
 PASSWORD = "correct horse"
 NAMES = ("memory", "rag", "tools", "assistant")
 WITH_GATEWAY = (*NAMES, "gateway")

@@ -37,7 +37,7 @@ jid = "lab@conference.localhost"
 nick = "assistant"
 """
 PEOPLE = 12
-ANSWER_S = 20.0
+ANSWER_S = 45.0
 MODEL_S = 0.2
 
 
