@@ -69,7 +69,7 @@ _PRONOUN = LazyPattern(
     r"|(?P<plural>they|them|theirs?|ell[ao]s|les)"
     r"|(?P<thing>(?-i:[Ii]ts?)(?! (?:takes|turns|looks|seems|rain|snow)))"
     r"|(?P<any>sus?|le|\w{2,}[aeiáéí]r(?:sel[aoe]s?|l[aoe])|(?<!\w )lo(?! (?:que"
-    r"|del?|m[ií]o|mismo)\b)"
+    r"|del?|m[ií]o|mismo)\b| (?:han?|he|hemos) (?:aplaz|anul|cancel|pospu|adelant|retras))"
     r"|(?<=^me )l[ao]|(?<=^se )l[ao]|(?<=^la )(?:vamos|\w+[óé])(?= )))(?!\w)",
     _I,
 )

@@ -190,15 +190,7 @@ def replaces(new: Statement, old: str) -> bool:
     if one.is_reported or one.is_plan or other.is_reported:
         return False
     if ends(new.text, other.concepts) and ends(new.text, other.concepts - _unsaid(old)):
-        # "Mum came home" ends nothing of her work at the hospital.
-        is_of_job = bool(other.concepts & _JOB) and not ends(new.text, _JOB)
-        subjects = (said.subject & said.beings - COUPLE for said in (one, other))
-        # What was mended need not be what was broken.
-        shared = one.topic & other.topic - {"break", "breakdown", "lose", "steal", "lend", "owe"}
-        names = (said.values_of(ValueType.NAME) or frozenset() for said in (one, other))
-        is_named = bool(frozenset.intersection(*names))
-        is_about_it = is_named or bool(other.concepts & _OF_SUBJECT or shared)
-        return len(set(subjects)) == 1 and not is_of_job and is_about_it
+        return _is_ended_by(new.text, old, one, other)
     if one.is_ended and is_end_of_another(new.text, old):
         return False
     if one.is_denial != other.is_denial:
@@ -216,6 +208,36 @@ def replaces(new: Statement, old: str) -> bool:
     )
 
 
+def _is_ended_by(event: str, old: str, one: Features, other: Features) -> bool:
+    """Check whether an event ends an older statement that has a concept which it ends."""
+    if _holds_without_companion(event, old):
+        return False
+    # "Mum came home" ends nothing of her work at the hospital.
+    is_of_job = bool(other.concepts & _JOB) and not ends(event, _JOB)
+    subjects = (said.subject & said.beings - COUPLE for said in (one, other))
+    # What was mended need not be what was broken.
+    shared = one.topic & other.topic - {"break", "breakdown", "lose", "steal", "lend", "owe"}
+    names = (said.values_of(ValueType.NAME) or frozenset() for said in (one, other))
+    is_named = bool(frozenset.intersection(*names))
+    is_about_it = is_named or bool(other.concepts & _OF_SUBJECT or shared)
+    return len(set(subjects)) == 1 and not is_of_job and is_about_it
+
+
+def _holds_without_companion(event: str, old: str) -> bool:
+    """Check whether a statement tells more than what the event ends: `I live in Rome with my
+    girlfriend` after a separation."""
+    rest = _COMPANION.sub("", old)
+    return (
+        rest != old
+        and bool(features(rest).values)
+        and not ends(event, concepts_of(rest))
+        and bool(features(rest).topic & {"home", "work", "study"})
+    )
+
+
+_COMPANION = LazyPattern(
+    r",? (?:with|con) (?:my|our|mi|nuestr[oa]) [\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)*", _I
+)
 _WITHOUT = LazyPattern(r"\b(?:without|sin) (?P<thing>[^,;]+)$", _I)
 _OF = LazyPattern(r" (?:de|del|of) ")
 

@@ -247,6 +247,7 @@ def test_a_change_ends_the_fact_before_it(new: str, old: str) -> None:
         ("I'm moving to Cádiz in January", "I live in Madrid"),
         ("Me mudo a Cádiz el mes que viene", "Vivo en Madrid"),
         ("I'm starting at Lidl next month", "I work at Aldi"),
+        ("Lucía y yo lo hemos dejado", "Vivo en Sevilla con mi novia Lucía"),
         ("I ran a marathon in 2021", "I ran a marathon in 2019"),
         ("I love New York", "I live in York"),
         ("Ana says she lives in Rome", "I live in Madrid"),
