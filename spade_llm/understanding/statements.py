@@ -11,6 +11,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.clauses import (
     FINITE,
     TAKEN_BACK,
+    THIRD_SPANISH,
     Clause,
     ClauseKind,
     is_statement,
@@ -71,7 +72,17 @@ _JOKED = LazyPattern(
     r"|joking)|jk)[,.!:;]+ (?P<rest>.+)$",
     _I,
 )
-_FINITE_VERB = LazyPattern(rf"\b{FINITE}\b", _I)
+_TELLS = LazyPattern(
+    rf"^(?:(?:no|ya|se|tambi[eé]n|ahora|siempre) )*(?:les? )?{THIRD_SPANISH}\b"
+    r"|^(?:the|an?|my|our|his|her|its|their|th(?:is|at|ese|ose)|next|some|both|every|each|all"
+    r"|el|la|los|las|una?|mis?|nuestr[oa]s?|sus?|est[aeo]s?|es[aeo]s?|\d+|[\w-]+['’]s)"
+    rf" .*\b{FINITE}\b"
+    rf"|^(?!(?i:{FINITE}) )(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+ (?:[\w-]+ )?{FINITE}\b",
+    _I,
+)
+"""A noun or a name before a finite verb, or a Spanish verb in the third person: not an order, which
+begins with its verb (`work out 6*7`)."""
+_POLITE = LazyPattern(r"\b(?:please|pls|por favor|porfa)\b", _I)
 _MARKUP = "-*<[{|#>"
 """What lists, tags and tables begin with."""
 _NAME_FIRST = LazyPattern(r"(?P<name>[A-ZÁÉÍÓÚÑ][\w-]+)(?:['’]s)? [a-záéíóúñ][\w'’-]*(?: \S+){2}")
@@ -244,9 +255,10 @@ def _change_of_clause(
 
 
 def _has_verb(text: str) -> bool:
-    """Check whether a text of three words or more has a finite verb: it tells something, although
-    its subject stands elsewhere. Lists and tags are not said."""
-    return len(text.split()) > 2 and text[0] not in _MARKUP and bool(_FINITE_VERB.search(text))
+    """Check whether a text of three words or more tells something with a finite verb. Lists and
+    tags are not said."""
+    is_said = len(text.split()) > 2 and text[0] not in _MARKUP and not _POLITE.search(text)
+    return is_said and bool(_TELLS.match(text))
 
 
 def _behind_joke(text: str, known: Sequence[str]) -> list[Statement]:

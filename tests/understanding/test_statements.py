@@ -196,6 +196,19 @@ def test_a_clause_with_a_verb_tells_something(earlier: str, text: str, told: str
     assert any(told.lower() in one.text.lower() for one in statements) or not told
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Work out 6*7 for me please",
+        "work out what 6*7 is",
+        "Solve 3x = 12 and say what x is",
+        "por favor saca la media de lo que cuesta",
+    ],
+)
+def test_an_order_is_no_statement(text: str) -> None:
+    assert not read_message(text, ["I live in Bray"]).statements
+
+
 def test_a_new_being_is_named() -> None:
     (statement,) = read_message("we got a collie, she's called Fay", ["My aunt is Bo"]).statements
 
