@@ -1,6 +1,6 @@
 """People that write to replicas and count the answers, with acknowledgements (XEP-0198).
 
-A client whose server was killed logs in at another node, and sends again what the server had not
+After a kill of its server, a client logs in at another node and sends again what was not
 acknowledged.
 """
 

@@ -106,7 +106,7 @@ class Node:
     address: str
     port: int
     joins: str = ""
-    """Node whose cluster it joins at its first start."""
+    """Node of the cluster to join at the first start."""
 
     def __str__(self) -> str:
         return f"{self.name}@{self.address}"

@@ -1,4 +1,4 @@
-"""Model proxy whose model can be replaced while it is in use (hot swap).
+"""Proxy of a model that can be replaced while it is in use (hot swap).
 
 Each call holds a lease on the model that it began with, and so does a turn: `same_model()` keeps
 all calls of the block at the model of its first one. A replaced model may be closed when its last
@@ -80,7 +80,7 @@ class ReplaceableModel:
 
     @property
     def is_outdated(self) -> bool:
-        """True within a turn whose model has been replaced."""
+        """True within a turn that goes on with a replaced model."""
         return self._leased() is not self._lease
 
     @property

@@ -574,7 +574,7 @@ _NAMED_BEHIND = LazyPattern(
     r"(?:['’]s| is)|(?:he|she|it)(?:['’]s| is) called) (?P<name>(?-i:[A-Z])\w+)",
     _I,
 )
-"""`A baby, her name is Mira`: the name of what is told of belongs to its noun."""
+"""A name told behind its noun: `a baby, her name is Mira`."""
 _NAMED_BEHIND_ES = LazyPattern(
     r"(?P<thing>\b(?:una?|mi|nuestr[oa]) (?:[\w-]+ )?[\w-]+), (?:y )?se llama "
     r"(?P<name>(?-i:[A-ZÁÉÍÓÚÑ])\w+)",
@@ -587,7 +587,7 @@ _INTRODUCTION = LazyPattern(
     r"(?:(?:,| and| y) (?:and |y )?(?P<rest>[^\W\d_][^,]{2,60}))?[.!]*$",
     _I,
 )
-"""`I'm Dan, 41, plumber from Hull`: name, age, and what somebody is."""
+"""Name, age and role in one sentence: `I'm Dan, 41, plumber from Hull`."""
 _NO_ARTICLE = LazyPattern(
     r"(?:an?|the|from|in|at|with|single|vegan|pregnant|\w+(?:ed|ing|ian))\b", _I
 )

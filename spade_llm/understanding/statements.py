@@ -44,7 +44,7 @@ from spade_llm.understanding.successions import (
 from spade_llm.understanding.vocabulary import ValueType, concepts_of, typed_values
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 _I = re.IGNORECASE
@@ -129,7 +129,7 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
         if clause.kind is ClauseKind.UNREAL and known:
             takes_back = known[-1] if TAKEN_BACK.match(clause.text) else takes_back
             statements += _behind_joke(clause.text, known)
-        clause = _as_statement(clause, [*remembered, *known])
+        clause = _as_statement(clause, chain(remembered, known))
         if clause.kind not in (ClauseKind.STATEMENT, ClauseKind.OTHER):
             continue
         is_bare = clause.kind is ClauseKind.OTHER and _CONTINUED.match(clause.text)
@@ -159,7 +159,7 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
     )
 
 
-def _as_statement(clause: Clause, every: Sequence[str]) -> Clause:
+def _as_statement(clause: Clause, every: Iterable[str]) -> Clause:
     """A clause of no known form as a statement, if it begins with a name of an earlier one and
     tells more of it: `Mira naps after lunch`, whatever the verb is."""
     found = _NAME_FIRST.match(clause.text) if clause.kind is ClauseKind.OTHER else None

@@ -1,4 +1,4 @@
-"""Picture of a terminal as an SVG whose screens follow one another, without scripts.
+"""Terminal recording as an animated SVG without scripts.
 
 The screens are a column of which one is visible, as on a strip of film; equal rows are stored once.
 A viewer that shows no animations, or shall reduce motion, shows the last screen.

@@ -228,7 +228,7 @@ class ExpertQuestions:
             asked.waiting -= 1
 
     def _withdraw(self, asked: _OpenExpertQuestion) -> None:
-        """Withdraw a question: the expert is told, and may be asked other questions."""
+        """Withdraw a question, tell the expert, and release the expert for other questions."""
         if not self._is_open(asked):
             return
         asked.is_withdrawn = asked.is_told = True

@@ -193,7 +193,7 @@ class LearningStore(Protocol):
         ...
 
     async def consenting_people(self, *, limit: int = 4) -> Sequence[ConsentingPerson]:
-        """Return people with consent about whom there are new episodes, with their episodes."""
+        """Return the people with consent and new episodes, with these episodes."""
         ...
 
     async def next_reflection(self, *, runs_per_day: int) -> ReflectionMaterial | None:

@@ -430,7 +430,7 @@ class _Rules:
         return "\n\n".join(f"{source}\n{text}" for source, text in quotes)
 
     def _nothing(self) -> str:
-        # Once in a conversation: who has read what it can do is not told it again and again.
+        # Once in a conversation: repeated behind each miss, it would hide the answer.
         if any(self._say.abilities in one for one in self._turn.answered):
             return self._say.nothing_found
         return f"{self._say.nothing_found} {self._say.abilities}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,13 +23,14 @@ from spade_llm.rag.store.schema import DOCUMENT_TABLES, MIGRATIONS
 from spade_llm.rag.store.vector_index import current_collection
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from spade_llm.core.database_copy import OnProgress
     from spade_llm.core.postgres import PostgresServer
+    from spade_llm.rag.store.library_database import LibraryDatabase
     from spade_llm.rag.store.vector_index import VectorCollection
 
 VECTOR_FOLDER = "chroma"
@@ -141,23 +143,42 @@ async def _continue_numbers(file: LibraryFile, database: PostgresLibrary) -> Non
 async def _copy_vectors(
     directory: Path, file: LibraryFile, database: PostgresLibrary, *, is_changed: bool
 ) -> CopiedTable:
+    """Write the vectors of the files into the database."""
     copies, target = VectorCopyStore(file), PostgresVectors(database, held_bytes=0)
     chroma = ChromaIndex(directory / VECTOR_FOLDER)
-    rows = written = stored = 0
     try:
-        for namespace in await Registry(file).all_namespaces():
-            collection = current_collection(namespace)
-            if collection is None:
-                continue
-            _, count = await copies.pages(namespace.id)
-            if is_changed or await target.count(collection.key) != count:
-                await _copy_collection(collection, copies, chroma, target)
-                written += count
-            rows += count
-            stored += await target.count(collection.key)
+        counts: dict[VectorCollection, int] = {}
+        for collection in await _collections(file):
+            _, counts[collection] = await copies.pages(collection.namespace_id)
+        copy = partial(_copy_collection, copies=copies, chroma=chroma, target=target)
+        return await _copy_collections(counts, target, copy, is_changed=is_changed)
     finally:
         await chroma.close()
         await target.close()
+
+
+async def _collections(library: LibraryDatabase) -> list[VectorCollection]:
+    """The collections with the current vectors of all namespaces."""
+    namespaces = await Registry(library).all_namespaces()
+    return [one for one in map(current_collection, namespaces) if one is not None]
+
+
+async def _copy_collections(
+    counts: Mapping[VectorCollection, int],
+    target: ChromaIndex | PostgresVectors,
+    copy: Callable[[VectorCollection], Awaitable[None]],
+    *,
+    is_changed: bool,
+) -> CopiedTable:
+    """Copy the collections with these numbers of vectors, all if the tables have changed, else
+    those of which the target has another number; and count what is there then."""
+    written = stored = 0
+    for collection, count in counts.items():
+        if is_changed or await target.count(collection.key) != count:
+            await copy(collection)
+            written += count
+        stored += await target.count(collection.key)
+    rows = sum(counts.values())
     return CopiedTable(name=VECTORS, rows=rows, written=written, is_verified=stored == rows)
 
 
@@ -196,22 +217,14 @@ async def _write_vectors(
     """Write the vectors of the database, with their copies, into files. There are none if they are
     on a Chroma server."""
     source, chroma = PostgresVectors(database, held_bytes=0), ChromaIndex(directory / VECTOR_FOLDER)
-    rows = written = stored = 0
     try:
-        for namespace in await Registry(database).all_namespaces():
-            collection = current_collection(namespace)
-            count = 0 if collection is None else await source.count(collection.key)
-            if collection is None or not count:
-                continue
-            if is_changed or await chroma.count(collection.key) != count:
-                await _write_collection(collection, file, source, chroma)
-                written += count
-            rows += count
-            stored += await chroma.count(collection.key)
+        every = {one: await source.count(one.key) for one in await _collections(database)}
+        counts = {one: count for one, count in every.items() if count}
+        copy = partial(_write_collection, file=file, source=source, chroma=chroma)
+        return await _copy_collections(counts, chroma, copy, is_changed=is_changed)
     finally:
         await chroma.close()
         await source.close()
-    return CopiedTable(name=VECTORS, rows=rows, written=written, is_verified=stored == rows)
 
 
 async def _write_collection(
