@@ -308,7 +308,7 @@ class LLMAgent(AssistantControls):
             notes=behaviour.status_notes,
             facts=self._status_facts,
             operator_notes=self._operator_notes,
-            replicas=self.replicas.loads if self.replicas else tuple,
+            replicas=self.replicas,
         )
         for one in (self.memory_behaviour, behaviour, behaviour.preparing):
             self.add_behaviour(one)
@@ -384,9 +384,7 @@ class LLMAgent(AssistantControls):
         return [f"Model: {fault}"] if fault else []
 
     def _status_facts(self) -> dict[str, str]:
-        facts = {"provider": provider_kind(self.provider), "model": self.llm_behaviour.model.name}
-        name = {} if self.replicas is None else {"answered_by": self.replicas.members.name}
-        return facts | name
+        return {"provider": provider_kind(self.provider), "model": self.llm_behaviour.model.name}
 
     async def _summary(self) -> str:
         model = self.llm_behaviour.model.name

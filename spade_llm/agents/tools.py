@@ -56,6 +56,10 @@ class ToolAgent(XmppAgent):
         options: AgentOptions | None = None,
     ) -> None:
         super().__init__(jid, password, options=options)
+        if self.replicas is not None and experts:
+            raise ConfigurationError(
+                f"{self.jid}: replicas cannot ask human experts: the answer may reach another one"
+            )
         self._rules = rules = rules or ToolRules()
         self.letters = OutgoingMessages(self.node)
         self.experts = expert_questions_of(self, self.letters)
@@ -82,7 +86,11 @@ class ToolAgent(XmppAgent):
         self.announce(kind="tools")
         self.add_behaviour(ToolChangeBehaviour(self, self._digest))
         agent_status.serve_status(
-            self.node.dispatcher, kind="tools", summary=self._summary, notes=self._notes
+            self.node.dispatcher,
+            kind="tools",
+            summary=self._summary,
+            notes=self._notes,
+            replicas=self.replicas,
         )
 
     async def open_resources(self, stack: AsyncExitStack) -> None:

@@ -38,14 +38,16 @@ MAX_LINE_CHARS = 100
 class FoundReplica:
     name: str
     conversations: int
+    """Of an assistant; of another agent, requests in the last minute."""
     share: float
-    """Share (0…1) of the agent's conversations."""
+    """Share (0…1) of the agent's conversations or requests."""
     takeovers: int
     is_leaving: bool
 
-    def __str__(self) -> str:
-        held = f"{pluralize(self.conversations, 'conversation')} ({self.share:.0%})"
-        load = f"{self.name}: {held}, {pluralize(self.takeovers, 'takeover')}"
+    def line(self, kind: str) -> str:
+        noun = "conversation" if kind == "assistant" else "request"
+        held = pluralize(self.conversations, noun) + " a minute" * (kind != "assistant")
+        load = f"{self.name}: {held} ({self.share:.0%}), {pluralize(self.takeovers, 'takeover')}"
         return f"{load}, leaving" if self.is_leaving else load
 
 
@@ -134,7 +136,7 @@ async def _tools(client: ChatAgent, jid: str, ontologies: tuple[str, ...]) -> tu
 
 def _lines(found: FoundAgent) -> list[str]:
     lines = [f"{found.jid:32} {_shortened(found.kind):10} {_shortened(found.summary)}"]
-    lines += [f"    replica   {_shortened(str(one))}" for one in found.replicas]
+    lines += [f"    replica   {_shortened(one.line(found.kind))}" for one in found.replicas]
     if found.features:
         lines.append(f"    features  {' '.join(map(_shortened, found.features))}")
     for spec in found.tools:

@@ -37,6 +37,8 @@ LOGIN_TIMEOUT_S = 8.0
 """Shorter than an agent's, which may start before its server."""
 DEFAULT_PERSON = "you"
 DEFAULT_ASSISTANT = "assistant"
+REPLICAS_FOLDER = "replicas"
+"""Folder of an agent with a folder for each of its replicas on this machine."""
 
 
 def agent_directories(data: Path) -> list[Path]:
@@ -51,15 +53,24 @@ def agent_file(agent: str, name: str, data: Path, *, what: str, hint: str = "") 
     Raises:
         ConfigurationError: no such agent has it, or several.
     """
-    found = sorted((data / "agents").glob(f"*/{name}"))
-    home = named_agent([path.parent for path in found], agent)
+    return agent_files(agent, name, data, what=what, hint=hint)[0]
+
+
+def agent_files(agent: str, name: str, data: Path, *, what: str, hint: str = "") -> list[Path]:
+    """As `agent_file`: the file of the agent itself, and those of its replicas."""
+    found: dict[Path, list[Path]] = {}
+    for pattern in (f"*/{name}", f"*/{REPLICAS_FOLDER}/*/{name}"):
+        for path in sorted((data / "agents").glob(pattern)):
+            local = path.relative_to(data / "agents")
+            found.setdefault(data / "agents" / local.parts[0], []).append(path)
+    home = named_agent(list(found), agent)
     if home is None:
-        known = ", ".join(path.parent.name for path in found) or "none"
+        known = ", ".join(one.name for one in sorted(found)) or "none"
         raise ConfigurationError(
             f"there is no {what} of {agent!r} below {str(data / 'agents')!r} (known: {known});"
             f" name the data directory with --data, or the agent with --agent{hint}"
         )
-    return next(path for path in found if path.parent == home)
+    return found[home]
 
 
 def named_agent(homes: Sequence[Path], agent: str) -> Path | None:

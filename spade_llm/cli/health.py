@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from spade_llm.cli.context import agent_directories, data_directory
+from spade_llm.cli.context import REPLICAS_FOLDER, agent_directories, data_directory
 from spade_llm.cli.terminal import show, style
 from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ConfigurationError
@@ -35,7 +35,6 @@ HEARTBEAT_INTERVAL_S = 15.0
 HEARTBEAT_TTL_S = 60.0
 """Four intervals: a server that restarts is back by then."""
 POLL_INTERVAL_S = 0.05
-REPLICAS_FOLDER = "replicas"
 HTTP_FILE = "http.json"
 HTTP_TIMEOUT_S = 3.0
 

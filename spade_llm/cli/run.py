@@ -87,16 +87,8 @@ def _check_replicas(spec: DeploymentSpec, cli_context: CliContext, count: int) -
     """Raises ConfigurationError: this agent cannot run as replicas."""
     if not 1 <= count <= MAX_REPLICAS:
         raise ConfigurationError(f"--replicas: {count} is not 1 to {MAX_REPLICAS}")
-    if spec.settings.kind != "assistant":
-        raise ConfigurationError(
-            f"{spec.path}: replicas: only assistants run as several processes, and not"
-            f' kind = "{spec.settings.kind}": remove the option'
-        )
-    if spec.settings.human:
-        raise ConfigurationError(
-            f"{spec.path}: replicas: questions to people ([human]) are of one process: remove the"
-            " table, or ask them from a tool agent"
-        )
+    if problem := spec.settings.replica_problem:
+        raise ConfigurationError(f"{spec.path}: --replicas: {problem}")
     require_shared_database(database_of(spec, cli_context.database), agent=spec.path)
 
 

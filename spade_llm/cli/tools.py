@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.context import agent_file, data_directory, find_context
+from spade_llm.cli.context import agent_file, agent_files, data_directory, find_context
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.terminal import note, sanitize_line, show
 from spade_llm.core.errors import ConfigurationError, RequestError, SpadeLLMError
@@ -56,13 +56,16 @@ def _log(options: argparse.Namespace) -> int:
     from spade_llm.tools.call_log import read_calls
 
     data = data_directory(options)
-    folder = agent_file(options.agent, CALL_LOG_FOLDER, data, what="log of calls")
+    folders = agent_files(options.agent, CALL_LOG_FOLDER, data, what="log of calls")
 
     def is_wanted(call: CallStarted) -> bool:
         is_tool = options.tool in (None, call.tool)
         return is_tool and options.caller in (None, call.caller, call.on_behalf_of)
 
-    calls = list(read_calls(folder, last=options.last, wanted=is_wanted))
+    calls = [
+        one for each in folders for one in read_calls(each, last=options.last, wanted=is_wanted)
+    ]
+    calls = sorted(calls, key=lambda one: one.begun.at)[-options.last :]
     if not calls:
         note(options, "no calls")
     for call in calls:

@@ -91,7 +91,7 @@ class _AgentCollector:
         )
         conversations = GaugeMetricFamily(
             "spade_llm_replica_conversations",
-            "Conversations that the replica holds.",
+            "Conversations that the replica holds; of a service, requests in the last minute.",
             labels=("agent", "replica"),
         )
         takeovers = CounterMetricFamily(

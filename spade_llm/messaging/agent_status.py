@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from pydantic import Field
 
@@ -34,7 +34,8 @@ class ReplicaLoad:
     name: str
     """Resource of its full JID."""
     conversations: int = 0
-    """Conversations that it holds in RAM."""
+    """Conversations that an assistant holds in RAM; of another agent, the requests that it answered
+    in the last minute."""
     takeovers: int = 0
     """Requests that it took over from other replicas since its start."""
     is_leaving: bool = False
@@ -67,7 +68,8 @@ class AgentStatus(Body):
     """Living replicas, by name; empty: the agent is one process."""
 
     def share_of(self, replica: ReplicaLoad) -> float:
-        """Share (0…1) of the agent's conversations that this replica holds; 0 if there are none."""
+        """Share (0…1) of the agent's conversations or requests that this replica has; 0 if there
+        are none."""
         total = sum(one.conversations for one in self.replicas)
         return replica.conversations / total if total else 0.0
 
@@ -85,6 +87,19 @@ class RecentRequests(Body):
     """Newest first."""
 
 
+class ReplicaReport(Protocol):
+    """Load of the processes of an agent that runs as replicas."""
+
+    @property
+    def name(self) -> str:
+        """Name of this process."""
+        ...
+
+    def loads(self) -> Sequence[ReplicaLoad]:
+        """Living replicas, by name."""
+        ...
+
+
 def serve_status(
     dispatcher: Dispatcher,
     *,
@@ -93,7 +108,7 @@ def serve_status(
     notes: Callable[[], Sequence[str]] = tuple,
     facts: Callable[[], Mapping[str, str]] = dict,
     operator_notes: Callable[[], Sequence[str]] = tuple,
-    replicas: Callable[[], Sequence[ReplicaLoad]] = tuple,
+    replicas: ReplicaReport | None = None,
 ) -> None:
     """`operator_notes`: added for a gateway of ours that asks for itself; it shows them to
     administrators. They may name servers."""
@@ -114,8 +129,8 @@ def serve_status(
             answered=dispatcher.recent.answered,
             per_minute=dispatcher.recent.per_minute,
             storage_failing=dispatcher.recent.is_storage_failing,
-            facts=facts(),
-            replicas=tuple(replicas()),
+            facts={**facts(), "answered_by": replicas.name} if replicas else facts(),
+            replicas=tuple(replicas.loads()) if replicas else (),
         )
 
     async def recent(request: Request, body: RecentRequestsQuery) -> Body:

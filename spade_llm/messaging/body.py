@@ -203,6 +203,13 @@ def peek_op(text: str) -> str:
     return found[1] if found else ""
 
 
+def peek_field(text: str, name: str) -> str:
+    """The first text with this name in a JSON body, at any depth and as it is written (with
+    escapes), without reading the rest; empty if there is none."""
+    found = re.search(rf'(?<!\\)"{name}"\s*:\s*"((?:[^"\\]|\\.)*)"', text)
+    return found[1] if found else ""
+
+
 def _owners(value: object) -> Iterator[str]:
     """Yield the claimed owners, at the depth that the JSON reader accepts (pydantic_core: 200)."""
     if isinstance(value, dict):

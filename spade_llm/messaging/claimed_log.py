@@ -81,7 +81,7 @@ _CLAIMED = """SELECT sender, id, fingerprint, question FROM requests
     WHERE question IS NOT NULL AND owner = ?"""
 _CLOSE = """UPDATE requests SET answer = ?, question = NULL, owner = NULL
     WHERE sender = ? AND id = ? AND fingerprint = ? AND question IS NOT NULL AND owner = ?"""
-_BUSY = f"""SELECT DISTINCT asker FROM requests
+_BUSY = f"""SELECT asker, question FROM requests
     WHERE question IS NOT NULL AND owner <> ? AND {_LIVING}"""
 _SERVED = f"""SELECT sender, id FROM requests
     WHERE (sender, id) IN (SELECT * FROM unnest(?::text[], ?::text[]))
@@ -108,6 +108,8 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         super().__init__(server)
         self._token = token
         self._on_busy = on_busy
+        self.is_ordered: Callable[[AclMessage], bool] = lambda _: True
+        """False for requests that those behind them in the conversation need not wait for."""
         self._claiming: dict[RequestKey, asyncio.Task[bool]] = {}
         """Claims at arrival that `find` has not asked for yet."""
         # A crash of the database may take back what was committed in its last moments
@@ -152,7 +154,8 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         row = await self._found(request, key)
         # What follows in the conversation waits behind it, and its owner may die.
         while row is not None and row.is_elsewhere and not (row.answer or row.is_erased):
-            self._on_busy(request.owner)
+            if self.is_ordered(request):
+                self._on_busy(request.owner)
             if time.monotonic() >= give_up_s:
                 break
             await asyncio.sleep(ELSEWHERE_POLL_S)
@@ -259,9 +262,13 @@ class ClaimedAnswerLog(PersistentAnswerLog):
                 await self._take(sender, id, fingerprint)
 
     async def busy_elsewhere(self) -> set[str]:
-        """Conversation owners with a request that another living replica serves."""
+        """Conversation owners with an ordered request that another living replica serves."""
         rows = await self._db.execute(_BUSY, self._token)
-        return {conversation_owner(str(asker)) for (asker,) in rows}
+        return {
+            conversation_owner(str(asker))
+            for asker, question in rows
+            if self.is_ordered(load_message(str(question)))
+        }
 
     async def served(self, requests: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
         """Return those of these requests, by full sender and id, that are answered or have a

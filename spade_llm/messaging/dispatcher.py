@@ -115,6 +115,8 @@ class Dispatcher:
         self._queues: dict[Hashable, deque[Job]] = {}
         """Jobs by conversation; the first of each is being served."""
         self._open_of: Counter[str] = Counter()
+        self._ordered_of: Counter[str] = Counter()
+        """Those of `_open_of` that replicas do not divide."""
         self._open = 0
         self._running = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -141,8 +143,22 @@ class Dispatcher:
         return ontology in self._routes
 
     def is_serving(self, owner: str) -> bool:
-        """True if a request of this bare JID is running or queued."""
-        return owner in self._open_of
+        """True if a request of this bare JID is running or queued, other than those that replicas
+        divide."""
+        return owner in self._ordered_of
+
+    def is_ordered(self, message: AclMessage) -> bool:
+        """True unless replicas divide the requests of its asker (`Route.replica_key`)."""
+        route = self._routes.get(message.ontology)
+        return route is None or route.replica_key is None or bool(message.conversation_id)
+
+    def replica_key(self, message: AclMessage) -> str:
+        """Key of a request among those of its asker, by which replicas divide them; empty: they
+        are answered by the same replica."""
+        route = self._routes.get(message.ontology)
+        if route is None or route.replica_key is None or message.conversation_id:
+            return ""
+        return route.replica_key(message)
 
     @property
     def ontologies(self) -> frozenset[str]:
@@ -200,6 +216,8 @@ class Dispatcher:
         self._open += 1
         self.load_changed.set()
         self._open_of[message.owner] += 1
+        if self.is_ordered(message):
+            self._ordered_of[message.owner] += 1
         pause_s = self.pause_of(message) if self.pause_of else 0.0
         job = Job(message, self.effect_of(message), diverted_to=diverted_to, pause_s=pause_s)
         if job.effect is Idempotency.RESUME:
@@ -273,6 +291,9 @@ class Dispatcher:
         self._open_of[peer] -= 1
         if not self._open_of[peer]:
             del self._open_of[peer]
+        if self.is_ordered(job.request):
+            # In-place subtraction drops counts of 0, so that the table stays bounded.
+            self._ordered_of -= Counter((peer,))
 
     async def _answer_once(self, job: Job) -> AclMessage | None:
         """Deduplicate: a request that was answered before gets the same answer from the log.
@@ -486,12 +507,14 @@ class Dispatcher:
         for logged in await self._log.unfinished():
             self.take_up(logged)
 
-    def take_up(self, logged: AclMessage) -> None:
+    def take_up(self, logged: AclMessage) -> bool:
         """Resume an unfinished request of the log, if it may be resumed."""
         # The log keeps the gateway's claim, not its check: trust may have ended since.
         request = self.identified(logged)
-        if request is not None and self.effect_of(request) is Idempotency.RESUME:
-            self._admit(request)
+        if request is None or self.effect_of(request) is not Idempotency.RESUME:
+            return False
+        self._admit(request)
+        return True
 
     async def resend(self) -> None:
         """Send people the answers that could not be sent; call after each connection."""

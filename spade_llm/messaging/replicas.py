@@ -94,7 +94,7 @@ class Replica:
     is_leaving: bool = False
     """True if it finishes its requests, and takes no new ones."""
     conversations: int = field(default=0, compare=False)
-    """Number of conversations that it holds in RAM, as of its last heartbeat."""
+    """Number of conversations that it holds in RAM (`ReplicaLoad`), as of its last heartbeat."""
     takeovers: int = field(default=0, compare=False)
     """Number of requests that it took over from other replicas since its start."""
 
@@ -122,12 +122,12 @@ def rendezvous_owner(key: str, names: Iterable[str]) -> str:
 class Takeover(Protocol):
     """Work that a replica takes over, done by its agent. Methods do not raise."""
 
-    def take_up(self, orphan: OrphanedRequest) -> None:
-        """Serve a request that its owner left unanswered."""
+    def take_up(self, orphan: OrphanedRequest) -> bool:
+        """Serve a request that its owner left unanswered. False: it may not be run again."""
         ...
 
-    def take_held(self, item: Any) -> None:
-        """Process a held message as if it had just come."""
+    def take_held(self, item: Any) -> bool:
+        """Process a held message as if it had just come. False: that is not needed any more."""
         ...
 
     async def resend(self) -> None:
@@ -403,12 +403,11 @@ class ReplicaSet:
             for one in orphans
             if (one.message.sender, one.message.reply_with) not in known
         ]
-        self.takeovers += len(left)
         for _, one in sorted(left, key=lambda pair: pair[0]):
             if isinstance(one, _Held):
-                self.work.take_held(one.item)
+                self.takeovers += self.work.take_held(one.item)
             else:
-                self.work.take_up(one)
+                self.takeovers += self.work.take_up(one)
 
     async def _release(self, still_busy: set[str]) -> None:
         """Answer what waited for a request at another replica."""

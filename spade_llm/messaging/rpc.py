@@ -61,10 +61,17 @@ _UNKNOWN = _Operation(_unknown, Idempotency.READ, None)
 class RpcService:
     """Handlers of one ontology. An unknown op is answered `not-understood`, with the known ones."""
 
-    def __init__(self, ontology: str, *, ends_with_asker: bool = False) -> None:
-        """`ends_with_asker`: see Route."""
+    def __init__(
+        self,
+        ontology: str,
+        *,
+        ends_with_asker: bool = False,
+        replica_key: Callable[[AclMessage], str] | None = None,
+    ) -> None:
+        """`ends_with_asker`, `replica_key`: see Route."""
         self.ontology = ontology
         self._ends_with_asker = ends_with_asker
+        self._replica_key = replica_key
         self._ops: dict[str, _Operation] = {}
         self._diverted: set[str] = set()
 
@@ -102,6 +109,7 @@ class RpcService:
                 max_time_s_of=lambda message: self._glimpsed(message).max_time_s,
                 divert=self._divert,
                 ends_with_asker=self._ends_with_asker,
+                replica_key=self._replica_key,
             ),
         )
 

@@ -18,14 +18,14 @@ from spade_llm.core.errors import (
     UnknownTool,
 )
 from spade_llm.messaging import Body, Idempotency
-from spade_llm.messaging.body import truncated_to_message
+from spade_llm.messaging.body import peek_field, truncated_to_message
 from spade_llm.messaging.operation import Operation
 from spade_llm.messaging.rpc import RpcClient, RpcService
 from spade_llm.tools.llm_tool import is_name
 from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult, ToolSpec
 
 if TYPE_CHECKING:
-    from spade_llm.messaging import Dispatcher, Request, RequestSender
+    from spade_llm.messaging import AclMessage, Dispatcher, Request, RequestSender
     from spade_llm.tools.toolbox import ToolboxBackend
 
 _log = logging.getLogger(__name__)
@@ -92,6 +92,12 @@ class ToolEndpoint:
         return ToolResultResponse(result=await self._tools.call(name, arguments, context=context))
 
 
+def _replica_key(message: AclMessage) -> str:
+    """Person that a call is made for, since tools may hold state for it: pages of a long result,
+    the session of an MCP server. A program's calls, without a person, stay together, too."""
+    return peek_field(message.content, "on_behalf_of")
+
+
 class ToolService:
     """Tool service (`spade-llm.tools/1`)."""
 
@@ -99,7 +105,7 @@ class ToolService:
         self._tools = tools
 
     def attach(self, dispatcher: Dispatcher) -> None:
-        service = RpcService(ONTOLOGY)
+        service = RpcService(ONTOLOGY, replica_key=_replica_key)
         service.serve(ToolsClient, lambda request: ToolEndpoint(self._tools, request))
         service.attach(dispatcher)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spade_llm.core.errors import InvalidArguments, MalformedContent
 from spade_llm.messaging import MAX_BODY_BYTES, Body, Empty, ErrorBody, read_request
-from spade_llm.messaging.body import read_error
+from spade_llm.messaging.body import peek_field, read_error
 
 XML_FORBIDS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -49,6 +49,14 @@ def test_a_body_survives_the_wire_as_text_that_xml_can_carry(note: Note) -> None
     assert Note.decode(wire) == note
     assert read_request(wire).op == "note"
     assert not XML_FORBIDS.search(wire)
+
+
+def test_a_field_is_found_in_a_body_but_not_in_a_text_that_quotes_one() -> None:
+    quoting = Call(arguments={"text": '"person":"eve"', "context": {"person": "ada"}}).encode()
+
+    assert peek_field(quoting, "person") == "ada"
+    assert peek_field('{"person" : "ada"}', "person") == "ada"
+    assert peek_field(quoting, "turn") == ""
 
 
 def test_characters_that_xml_forbids_are_escaped() -> None:

@@ -90,6 +90,27 @@ async def test_requests_of_one_conversation_are_answered_in_order() -> None:
     assert [answer.content for answer in answers] == [str(number) for number in range(50)]
 
 
+async def test_replicas_divide_requests_without_a_conversation_only() -> None:
+    gate = Gate()
+    async with serving(gate) as (dispatcher, _):
+        route = Route(
+            handler=gate,
+            effect_of=lambda _: Idempotency.READ,
+            replica_key=lambda message: message.reply_with,
+        )
+        dispatcher.route("divided", route)
+        alone = request("1", id="1", ontology="divided")
+        ordered = request("2", id="2", ontology="divided", conversation_id="talk")
+        keys = [dispatcher.replica_key(one) for one in (alone, ordered, request("3"))]
+        dispatcher.receive(alone)
+        while_alone = dispatcher.is_serving(alone.owner)
+        dispatcher.receive(ordered)
+
+        assert keys == ["1", "", ""]
+        assert (while_alone, dispatcher.is_serving(alone.owner)) == (False, True)
+        gate.open()
+
+
 async def test_a_slow_conversation_does_not_hold_up_another_one() -> None:
     gate = Gate()
 

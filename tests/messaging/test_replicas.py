@@ -40,11 +40,11 @@ class Work:
     serving: set[str] = field(default_factory=set)
     resent: int = 0
 
-    def take_up(self, orphan: OrphanedRequest) -> None:
-        self._take(orphan.message.content)
+    def take_up(self, orphan: OrphanedRequest) -> bool:
+        return self._take(orphan.message.content)
 
-    def take_held(self, item: str) -> None:
-        self._take(item)
+    def take_held(self, item: str) -> bool:
+        return self._take(item)
 
     async def resend(self) -> None:
         self.resent += 1
@@ -52,9 +52,10 @@ class Work:
     def is_serving(self, key: str) -> bool:
         return key in self.serving
 
-    def _take(self, text: str) -> None:
+    def _take(self, text: str) -> bool:
         self.taken.append(text)
         self.changed.set()
+        return True
 
 
 @dataclass

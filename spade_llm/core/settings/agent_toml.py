@@ -61,6 +61,8 @@ _KEYS_OF_STRATEGY = {
 
 MAX_REPLICAS = 16
 """Maximum number of replicas on one machine; each receives the messages to all."""
+REPLICATED_KINDS = ("assistant", "tools")
+"""Kinds of agents that may be several processes."""
 _KEYS_OF_ALL = {
     *("kind", "jid", "password_file", "password_env", "allowed", "announce_to", "server"),
     *("telemetry", "admission", "identity", "gateways", "storage"),
@@ -176,8 +178,8 @@ class StorageTable(Table):
     memories: Literal["database", "files"] = "database"
     """memory: `files` keeps the memories in memory.db although there is a database."""
     replicas: int | None = Field(default=None, ge=1, le=MAX_REPLICAS)
-    """assistant: every process of this agent is a replica, of which `spade-llm run` starts so many;
-    they share the database. Default: --replicas, else one process that is none."""
+    """assistant, tools: every process of this agent is a replica, of which `spade-llm run` starts
+    so many; they share the database. Default: --replicas, else one process that is none."""
     chroma_url: Name | None = None
     """rag: address of a server that `chroma run` started, for the vectors."""
     documents: Literal["database", "files"] = "database"
@@ -409,12 +411,8 @@ class AgentSettings(Table):
         for key, kind in kinds.items():
             if key in self.storage.model_fields_set and self.kind != kind:
                 raise ValueError(f'kind = "{self.kind}" takes no storage.{key}')
-        if self.storage.replicas and self.kind != "assistant":
-            raise ValueError(
-                f'kind = "{self.kind}" takes no storage.replicas: only assistants are replicas'
-            )
-        if self.storage.replicas and self.human:
-            raise ValueError("storage.replicas: questions to people ([human]) are of one process")
+        if self.storage.replicas and (problem := self.replica_problem):
+            raise ValueError(f"storage.replicas: {problem}")
         has_vectors = self.kind != "assistant" or self.context.vectors
         if not has_vectors and "embeddings" in self.model_fields_set:
             raise ValueError('kind = "assistant" takes no embeddings without context.vectors')
@@ -422,6 +420,19 @@ class AgentSettings(Table):
             raise ValueError("give password_file or password_env, not both")
         self._check_human_timeouts()
         return self
+
+    @property
+    def replica_problem(self) -> str:
+        """Reason that the agent cannot be several processes, and the fix; empty: it can be."""
+        if self.kind not in REPLICATED_KINDS:
+            names = " and ".join(f"{kind!r}" for kind in REPLICATED_KINDS)
+            return f'kind = "{self.kind}" is one process; replicas are for {names}: remove the key'
+        if self.human:
+            return (
+                "questions to people ([human]) are of one process: remove the table, or ask them"
+                " from another agent, without replicas"
+            )
+        return ""
 
     def _check_human_timeouts(self) -> None:
         longest = max((person.seconds for person in self.human.values()), default=0.0)

@@ -37,8 +37,11 @@ TIMEOUT_S = 2.0
 
 class ReplicaLine(HttpBody):
     name: str
-    conversations: int = Field(description="Number of conversations that it holds.")
-    share: float = Field(description="Share (0…1) of the agent's conversations.")
+    conversations: int = Field(
+        description="Number of conversations that it holds; if it is no assistant, of requests that"
+        " it answered in the last minute."
+    )
+    share: float = Field(description="Share (0…1) of the agent's conversations or requests.")
     takeovers: int = Field(description="Requests taken over from other replicas since its start.")
     leaving: bool
 

@@ -7,10 +7,12 @@ What is sent to the full JID of one replica is its own, whichever replica owns t
 from __future__ import annotations
 
 import logging
+import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spade_llm.core.errors import StorageFailed
-from spade_llm.messaging import PRINCIPAL, Performative, bare
+from spade_llm.core.errors import MalformedContent, StorageFailed
+from spade_llm.messaging import PRINCIPAL, AclMessage, Idempotency, Performative, bare
 from spade_llm.messaging.agent_status import ReplicaLoad
 from spade_llm.messaging.message import parse_principal
 from spade_llm.messaging.replicas import ReplicaSet, require_shared_database
@@ -31,6 +33,15 @@ _BODY = "{jabber:client}body"
 _FOR_EACH = frozenset({"error", "groupchat", "headline"})
 """Message types that each replica reads: errors and room messages come to full JIDs, headlines are
 notifications (PEP)."""
+READ_HOLD_S = 5.0
+"""A held request that only reads is dropped after this: the log does not show whether it was
+answered, and its program asks again. The time exceeds that after which a dead replica is missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _HeldStanza:
+    stanza: Element
+    at_s: float = field(default_factory=time.monotonic)
 
 
 class ReplicaRouting:
@@ -42,6 +53,9 @@ class ReplicaRouting:
         self._agent = agent
         self.members = ReplicaSet(shared, is_connected=self._is_connected)
         self.members.work = self
+        # Of an assistant, the conversations: it says so itself.
+        self.members.count_conversations = lambda: agent.node.dispatcher.recent.per_minute
+        self.members.log.is_ordered = lambda request: agent.node.dispatcher.is_ordered(request)
 
     def is_held(self, stanza: Element) -> bool:
         """True if another replica answers this stanza; it is held here for a while."""
@@ -58,14 +72,26 @@ class ReplicaRouting:
         key = jid
         if acl is not None and jid in agent.node.dispatcher.gateways:
             key = parse_principal(acl.get(PRINCIPAL, "")) or jid
+        # The sender as the answer log writes it (`_asker` there).
+        full = sender if key == jid else f"{key}/{sender}"
+        if acl is not None and (part := self._part_of(stanza)):
+            key = f"{key}\0{part}"
         if self.members.is_answered_here(key):
             return False
         id = (acl.get("reply-with", "") if acl is not None else "") or stanza.get("id", "")
-        # The sender as the answer log writes it (`_asker` there).
-        full = sender if key == jid else f"{key}/{sender}"
         if acl is not None or stanza.find(_BODY) is not None:
-            self.members.hold(key, (full, id), stanza)
+            self.members.hold(key, (full, id), _HeldStanza(stanza))
         return True
+
+    def _part_of(self, stanza: Element) -> str:
+        """Key of a request among those of its asker; empty: they are not divided."""
+        request = _request_in(stanza)
+        return self._agent.node.dispatcher.replica_key(request) if request else ""
+
+    @property
+    def name(self) -> str:
+        """Name of this replica, valid after the start."""
+        return self.members.name
 
     def loads(self) -> list[ReplicaLoad]:
         """Load of each living replica, for the agent's status."""
@@ -79,11 +105,17 @@ class ReplicaRouting:
             for one in self.members.members
         ]
 
-    def take_up(self, orphan: OrphanedRequest) -> None:
-        self._agent.node.dispatcher.take_up(orphan.message)
+    def take_up(self, orphan: OrphanedRequest) -> bool:
+        return self._agent.node.dispatcher.take_up(orphan.message)
 
-    def take_held(self, item: Element) -> None:
-        self._agent.receive_held(item)
+    def take_held(self, item: _HeldStanza) -> bool:
+        if time.monotonic() > item.at_s + READ_HOLD_S:
+            request = _request_in(item.stanza)
+            dispatcher = self._agent.node.dispatcher
+            if request and dispatcher.effect_of(request) is Idempotency.READ:
+                return False
+        self._agent.receive_held(item.stanza)
+        return True
 
     async def resend(self) -> None:
         try:
@@ -97,3 +129,14 @@ class ReplicaRouting:
     def _is_connected(self) -> bool:
         connection = self._agent.connection
         return connection is not None and connection.connected.is_set()
+
+
+def _request_in(stanza: Element) -> AclMessage | None:
+    """Request of a program in a stanza; None: a person's message, or one that cannot be read."""
+    if stanza.find(codec.ACL_TAG) is None:
+        return None
+    try:
+        message = codec.decode(stanza)
+    except MalformedContent:
+        return None
+    return message if isinstance(message, AclMessage) else None

@@ -40,7 +40,7 @@ export function everyAgent(agents) {
   return table({ caption: t("all"), columns, rows: agents });
 }
 
-/** The replicas of all agents, with the share of conversations that each holds. */
+/** The replicas of all agents, with the share of conversations or requests of each. */
 export function everyReplica(agents) {
   const rows = agents.flatMap((agent) => (agent.replicas ?? []).map((replica) => ({ ...replica, agent })));
   const percent = (share) => `${number(100 * share, 0)} %`;
