@@ -533,10 +533,12 @@ def _restated_recently(
     if not (is_change or _DONE_TO.search(text)) or not (_PRONOUN.match(text) or is_bare):
         return None
     for one in reversed(known[-MAX_BACK:]):
-        if types.keys() & values_in_place_of(bare, types, one).keys() and _may_restate(
+        # What both name says what is meant, and takes nothing's place.
+        new = without_known(bare, types, one)
+        if new.keys() & values_in_place_of(bare, new, one).keys() and _may_restate(
             text, types, one
         ):
-            return with_types(one, bare, _without_date(text, types, one))
+            return with_types(one, bare, _without_date(text, new, one))
     return None
 
 

@@ -199,6 +199,8 @@ def _noun_phrases(statement: str) -> Iterator[Mention]:
             last = _name_end(words, first)
             if number == 0 and last == first and not is_word:
                 last = _subject_end(words)
+        if number < last < len(words) and _is_possessed(words[last - 1][0], words[last][0]):
+            last += 1
         if last > first:
             behind = last
             yield _mention(
@@ -208,6 +210,11 @@ def _noun_phrases(statement: str) -> Iterator[Mention]:
                 is_subject=number == 0,
             )
         number = max(last, number + 1)
+
+
+def _is_possessed(owner: str, word: str) -> bool:
+    """Check whether a word is the being of an owner: `Kate's mum`, not `Kate's ill`."""
+    return owner.endswith(("'s", "’s")) and bool(concepts_of(word) & (kin() | {"pet"}))
 
 
 def _phrase_end(words: Sequence[re.Match[str]], first: int) -> int:
@@ -254,7 +261,8 @@ def _name_end(words: Sequence[re.Match[str]], first: int) -> int:
 
 def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mention:
     text = re.sub(r"['’]s$", "", text)
-    concepts = concepts_of(text)
+    head = re.split(r"['’]s ", text)[-1]
+    concepts = concepts_of(head)
     is_unknown = not any(map(is_concept, concepts))
     # A capital inside a statement makes a name, whatever else the word means.
     has_capital = bool(_NAME.match(text)) and (is_unknown or (start > 0 and _is_name(text)))
@@ -268,10 +276,10 @@ def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mentio
         is_being=is_known_being or is_named,
         is_sure=is_known_being or start > 0,
         is_animal="pet" in concepts,
-        is_plural=text.endswith("s") and not is_named and not sex_of(text),
+        is_plural=text.endswith("s") and not is_named and not sex_of(head),
         is_unknown=not concepts & things(),
         is_new=is_subject or article not in ("the", "el", "la", "los", "las", ""),
-        sex=sex_of(text),
+        sex=sex_of(head),
     )
 
 

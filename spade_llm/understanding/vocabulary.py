@@ -371,12 +371,16 @@ def typed_values(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]:
 @lru_cache(maxsize=2000)
 def values_of_part(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]:
     """Spans of the typed values of a part of a sentence. A capital at its beginning makes a name,
-    as it does not at the beginning of a sentence."""
+    as it does not at the beginning of a sentence; that of a word of function (`We`) does not."""
     mark = "· "
-    return {
+    values = {
         kind: tuple((start - len(mark), end - len(mark)) for start, end in spans)
         for kind, spans in typed_values(mark + text).items()
     }
+    names = values.pop(ValueType.NAME, ())
+    if names := tuple(one for one in names if text[slice(*one)].lower() not in STOP):
+        values[ValueType.NAME] = names
+    return values
 
 
 @lru_cache(maxsize=2000)

@@ -18,6 +18,9 @@ from spade_llm.understanding.statements import read_message, statements_of
         # Names of places are no beings; the first word is a name only if it has no other meaning.
         ("Cara moved to Leeds", ["Cara"]),
         ("Mi prima Luz cuida a Berta", ["mi prima Luz", "Berta"]),
+        # A being of another one, of whom `she` may be said; not what an owner is or has.
+        ("Ida's mum Berta is staying with us", ["Ida's mum", "Berta"]),
+        ("Ole's ill and Ole's canoe leaks", ["Ole", "Ole"]),
         # A clitic is no article.
         ("A mi perro lo pasea Nuria", ["mi perro", "Nuria"]),
     ],
