@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.factory.deployment_spec import database_of
+from spade_llm.cli.factory.deployment_spec import (
+    database_of,
+    find_package_conflicts,
+    missing_extras,
+)
 from spade_llm.cli.factory.embeddings import EMBEDDINGS_EXTRA, models_directory
 from spade_llm.cli.health import HTTP_FILE, gateway_problem, read_http_record
-from spade_llm.cli.installed_packages import find_package_conflicts, missing_extras
 from spade_llm.cli.xmpp_server import DEFAULT_PORT, is_free
 from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ConfigurationError

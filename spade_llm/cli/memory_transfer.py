@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping
 
-    from spade_llm.cli.memory_place import AgentMemory
+    from spade_llm.cli.memory import AgentMemory
     from spade_llm.memory.transfer.memory_file import MemoryPlace
     from spade_llm.memory.transfer.passport import Passport, PassportHeader
 

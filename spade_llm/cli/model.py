@@ -21,14 +21,12 @@ from spade_llm.cli.factory.deployment_spec import (
     standard_deployment,
 )
 from spade_llm.cli.factory.model_choice import (
+    MODEL_FILE,
     OPENAI_URL,
     REMEDIES,
     URLS,
     build_model,
     choose_model,
-)
-from spade_llm.cli.factory.model_file import (
-    MODEL_FILE,
     close_to_others,
     keep_key,
     key_path,

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import check_disk_space, find_context
 from spade_llm.cli.factory.agent_factory import AgentFactory, running_agent
-from spade_llm.cli.factory.deployment_spec import database_of, read_spec
-from spade_llm.cli.factory.embeddings import EmbedderPool
-from spade_llm.cli.installed_packages import (
+from spade_llm.cli.factory.deployment_spec import (
+    database_of,
+    read_spec,
     require_agent_extras,
     warn_of_package_conflicts,
     without_rag,
 )
+from spade_llm.cli.factory.embeddings import EmbedderPool
 from spade_llm.cli.logs import log_to_stderr
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.sockets import inherited_socket, open_sockets, web_lines, with_allowed_hosts

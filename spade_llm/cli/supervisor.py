@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.cli.factory.agent_factory import running_agent
 from spade_llm.cli.factory.deployment_spec import start_waves
-from spade_llm.cli.factory.model_file import MODEL_FILE
+from spade_llm.cli.factory.model_choice import MODEL_FILE
 from spade_llm.cli.fork_server import ForkServer
 from spade_llm.cli.health import remove_heartbeat, wait_for_heartbeat
 from spade_llm.cli.logs import last_lines, log_path, rotate_log

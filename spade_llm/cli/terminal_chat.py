@@ -21,7 +21,7 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from spade_llm.cli.answer_output import QUIT_COMMANDS, describe_waiting, write_answer
+from spade_llm.cli.chat import QUIT_COMMANDS, describe_waiting, write_answer
 from spade_llm.cli.factory.model_choice import CONNECT_HINT
 from spade_llm.cli.markdown import MarkdownStream
 from spade_llm.cli.signals import on_ctrl_c
@@ -178,7 +178,7 @@ class TerminalChat:
                 task.result()
             self._print("\n")
 
-    # Output of the answer (cli/answer_output.py)
+    # Output of the answer (cli/chat.py)
 
     def add(self, piece: str) -> None:
         self._status = ""

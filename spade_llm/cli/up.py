@@ -16,7 +16,13 @@ from spade_llm.cli import context, ollama
 from spade_llm.cli.chat import converse, is_terminal
 from spade_llm.cli.context import DEFAULT_PERSON, default_database, login
 from spade_llm.cli.factory.agent_factory import AgentFactory
-from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
+from spade_llm.cli.factory.deployment_spec import (
+    read_deployment,
+    require_agent_extras,
+    standard_deployment,
+    warn_of_package_conflicts,
+    without_missing_extras,
+)
 from spade_llm.cli.factory.embeddings import EmbedderPool
 from spade_llm.cli.factory.model_choice import (
     REMEDIES,
@@ -25,11 +31,6 @@ from spade_llm.cli.factory.model_choice import (
     choose_model,
 )
 from spade_llm.cli.factory.model_record import explain_refusal, read_model_record
-from spade_llm.cli.installed_packages import (
-    require_agent_extras,
-    warn_of_package_conflicts,
-    without_missing_extras,
-)
 from spade_llm.cli.logs import logged_to_file
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.sockets import HTTP_OFF, open_sockets, web_lines, with_allowed_hosts

@@ -7,7 +7,6 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
-from spade_llm.context.draft import ContextDraft
 from spade_llm.context.notes import HistoryNotesCache
 from spade_llm.context.retention import (
     ContextBudget,
@@ -22,7 +21,7 @@ from spade_llm.context.stable_prefix import (
     fill_stable_context,
     walk_history,
 )
-from spade_llm.context.strategy import ContextManagement, ContextStats
+from spade_llm.context.strategy import ContextDraft, ContextManagement, ContextStats
 from spade_llm.context.token_counter import Truncator
 from spade_llm.providers.model import SystemMessage
 

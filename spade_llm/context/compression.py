@@ -23,9 +23,8 @@ from spade_llm.providers.quoted_context import CONTEXT_NAME, quote_earlier
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from spade_llm.context.draft import ContextDraft
     from spade_llm.context.notes import Block, HistoryNotes, OpenQuestion
-    from spade_llm.context.strategy import ContextStats
+    from spade_llm.context.strategy import ContextDraft, ContextStats
     from spade_llm.providers.model import ChatModel, ContextMessage
 
 OPEN_QUESTIONS_TITLE = "Open questions:"

@@ -14,9 +14,8 @@ from spade_llm.core.errors import ModelError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spade_llm.context.draft import ContextDraft
     from spade_llm.context.notes import Block, HistoryNotes
-    from spade_llm.context.strategy import ContextStats
+    from spade_llm.context.strategy import ContextDraft, ContextStats
     from spade_llm.providers.embedder import Embedder
 
 logger = logging.getLogger(__name__)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from spade_llm.context.composable import Composable
-    from spade_llm.context.draft import ContextDraft
     from spade_llm.context.notes import Block, HistoryNotes, NotedHistory
+    from spade_llm.context.strategy import ContextDraft
     from spade_llm.context.token_counter import Truncator
     from spade_llm.providers.model import ContextMessage
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
-from spade_llm.context.retention import leading_system_messages
+from spade_llm.context.retention import ContextCost, Retention, leading_system_messages
+from spade_llm.providers.quoted_context import CONTEXT_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from spade_llm.context.notes import HistoryNotes, HistoryNotesCache, NotedHistory
+    from spade_llm.context.retention import ContextBudget
+    from spade_llm.context.stable_prefix import StableSelection
+    from spade_llm.context.token_counter import Truncator
     from spade_llm.providers.model import ContextMessage
 
 
@@ -112,3 +118,115 @@ class ContextManagement(ABC):
         stats["messages_in_context"] = len(kept) - leading_system_messages(kept)
         stats["messages_dropped"] = max(0, total - stats["messages_in_context"])
         return stats
+
+
+class ContextDraft:
+    """Context under construction, shared by the parts of a strategy."""
+
+    def __init__(
+        self,
+        retention: Retention,
+        histories: HistoryNotesCache,
+        truncator: Truncator | None,
+    ) -> None:
+        self.retention = retention
+        self._histories = histories
+        self._truncator = truncator
+        self.reserved = ContextCost(0, 0)
+        """Budget reserved for the summary by the first part that writes one."""
+        self.summariser: object = None
+        self.fits = False
+        """True if the whole history fits."""
+        self.summarised: tuple[int, frozenset[int]] = (0, frozenset())
+        """Number of leading noted blocks that the summary covers, and those of them also shown."""
+        self.stable: StableSelection | None = None
+        """Selection that stays the same in later turns; the context is `shown` then."""
+        self.shown: list[ContextMessage] = []
+        self.appended = 0
+        """Number of messages of the history behind the stable selection."""
+
+    @property
+    def truncator(self) -> Truncator:
+        """Truncator for the token limit, which there must be."""
+        if self._truncator is None:
+            raise ValueError("this context has no token limit")
+        return self._truncator
+
+    @cached_property
+    def question_index(self) -> int:
+        """Index of the newest user message; the length of the history if there is none."""
+        return self.retention.question
+
+    @cached_property
+    def question(self) -> str:
+        messages = self.retention.messages
+        at = self.question_index
+        return messages[at]["content"] or "" if at < len(messages) else ""
+
+    @property
+    def summarised_messages(self) -> int:
+        stop, shown = self.summarised
+        blocks = self.noted_history.notes.blocks[:stop] if stop else []
+        return sum(len(block.indexes) for i, block in enumerate(blocks) if i not in shown)
+
+    @cached_property
+    def noted_history(self) -> NotedHistory:
+        """Notes of the turns before the current one."""
+        noted = self.followed
+        self.note(noted, self.question_index)
+        return noted
+
+    @cached_property
+    def followed(self) -> NotedHistory:
+        """Notes of the history, with nothing more noted."""
+        retention = self.retention
+        return self._histories.extend(
+            self._found, retention.messages, retention.first, self.question_index
+        )
+
+    @property
+    def is_followed(self) -> bool:
+        """True if there are notes of the history."""
+        return bool(self._found[0].messages)
+
+    @cached_property
+    def _found(self) -> tuple[HistoryNotes, int]:
+        retention = self.retention
+        return self._histories.find(retention.messages, retention.first, self.question_index)
+
+    def note_in_steps(self, noted: NotedHistory, stop: int, size: int) -> Iterator[None]:
+        """Note the messages before index `stop` of the history, about `size` at a time."""
+        return self._histories.note_in_steps(noted, stop, size)
+
+    def note(self, noted: NotedHistory, stop: int) -> None:
+        for _ in self.note_in_steps(noted, stop, stop):
+            pass
+
+    def of(self, retention: Retention, noted: NotedHistory) -> ContextDraft:
+        """Draft of a part of the same history, with notes that belong to it."""
+        draft = ContextDraft(retention, self._histories, self._truncator)
+        draft.noted_history = noted
+        return draft
+
+    def result(self) -> list[ContextMessage]:
+        return self.retention.result() if self.stable is None else self.shown
+
+    @property
+    def kept_messages(self) -> int:
+        if self.stable is None:
+            return self.retention.kept_messages()
+        return self.stable.kept + self.appended
+
+    @property
+    def truncated_messages(self) -> int:
+        if self.stable is None:
+            return self.retention.truncated_messages
+        said = {id(one) for one in self.retention.messages}
+        return sum(id(one) not in said and one.get("name") != CONTEXT_NAME for one in self.shown)
+
+    def keep_everything(self) -> None:
+        self.retention.keep_everything()
+        self.fits = True
+
+    def share(self, part: float) -> ContextBudget:
+        return self.retention.budget.part(part)

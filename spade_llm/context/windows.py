@@ -15,9 +15,8 @@ from spade_llm.context.token_counter import CachedTokenCounter, counter_for
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.context.draft import ContextDraft
     from spade_llm.context.notes import HistoryNotes
-    from spade_llm.context.strategy import ContextManagement, ContextStats
+    from spade_llm.context.strategy import ContextDraft, ContextManagement, ContextStats
     from spade_llm.context.token_counter import TokenCounter
     from spade_llm.providers.embedder import Embedder
     from spade_llm.providers.model import ChatModel

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.limits import ConcurrencyQuota, Rate, TokenBuckets
 from spade_llm.core.tracing import Tracer
-from spade_llm.gateway.agent_clients import Network
+from spade_llm.gateway.agent_clients import AgentAvailability, LivenessRequester, Network
 from spade_llm.gateway.document_uploads import UploadSpool
 from spade_llm.gateway.gateway_database import GATEWAY_TABLES
-from spade_llm.gateway.liveness import AgentAvailability, LivenessRequester
 from spade_llm.gateway.metrics import Metrics
 from spade_llm.gateway.middleware.idempotency import AnswerStore
 from spade_llm.gateway.options import OriginPolicy

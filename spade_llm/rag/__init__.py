@@ -8,10 +8,13 @@ from spade_llm.core.imports import lazy_exports
 
 if TYPE_CHECKING:
     from spade_llm.compat.chroma import Chroma
-    from spade_llm.compat.documents import BaseDocumentLoader, DirectoryLoader, Document, TextLoader
-    from spade_llm.compat.text_splitters import (
+    from spade_llm.compat.documents import (
+        BaseDocumentLoader,
         CharacterTextSplitter,
+        DirectoryLoader,
+        Document,
         RecursiveCharacterTextSplitter,
+        TextLoader,
         TextSplitter,
     )
     from spade_llm.compat.vector_store import BaseRetriever, VectorStore, VectorStoreRetriever

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import psycopg
 import pytest
 
-from spade_llm.cli.memory_place import AgentMemory
+from spade_llm.cli.memory import AgentMemory
 from spade_llm.core.database import DatabaseUrl
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.core.settings import DATABASE_VARIABLE

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.cli.factory.model_choice import REMEDIES
-from spade_llm.cli.factory.model_file import write_provider
+from spade_llm.cli.factory.model_choice import REMEDIES, write_provider
 from spade_llm.cli.model import PROVIDERS, WantedModel
 from spade_llm.core.errors import ConfigurationError, ModelError, ModelFailure
 from spade_llm.core.settings import ProviderTable, load_agent, load_network_model

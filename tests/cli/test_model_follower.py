@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.cli.factory.model_choice import configured_choice
-from spade_llm.cli.factory.model_file import MODEL_FILE, write_provider
+from spade_llm.cli.factory.model_choice import MODEL_FILE, configured_choice, write_provider
 from spade_llm.cli.factory.model_follower import followed_model
 from spade_llm.core.settings import ProviderTable
 from tests.cli.program import Program, program_in

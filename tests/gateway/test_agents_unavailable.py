@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spade_llm.core import sqlite_file
-from spade_llm.gateway import gateway, liveness
+from spade_llm.gateway import agent_clients, gateway
 from spade_llm.providers import OfflineProvider
 from spade_llm.xmpp.servers.embedded.launcher import EmbeddedServer
 from tests.conftest import Provisioner
@@ -32,7 +32,7 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every look is a new one."""
-    monkeypatch.setattr(liveness, "STATUS_TTL_S", 0.0)
+    monkeypatch.setattr(agent_clients, "STATUS_TTL_S", 0.0)
 
 
 @pytest.fixture
@@ -102,8 +102,8 @@ async def test_unavailable_agents_are_named_and_not_awaited(
         await web.rag.stop()
         without_rag = await web.http.get("/ready")
         await web.assistant.stop()
-        monkeypatch.setattr(liveness, "LIVENESS_CHECK_INTERVAL_S", 0.1)
-        monkeypatch.setattr(liveness, "LIVENESS_TIMEOUT_S", 0.5)
+        monkeypatch.setattr(agent_clients, "LIVENESS_CHECK_INTERVAL_S", 0.1)
+        monkeypatch.setattr(agent_clients, "LIVENESS_TIMEOUT_S", 0.5)
         without_assistant, chat, stream, wiped = await asyncio.gather(
             web.http.get("/ready"),
             web.http.post("/llm/chat", json=asking("hello")),

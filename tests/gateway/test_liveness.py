@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from spade_llm.gateway.liveness import FairYield
+from spade_llm.gateway.agent_clients import FairYield
 
 
 async def test_simultaneous_answers_pass_one_per_loop_iteration() -> None:

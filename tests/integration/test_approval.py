@@ -10,7 +10,7 @@ import pytest
 
 from spade_llm.agents import Services, TurnLimits
 from spade_llm.assistant.chat.service import ApprovalPrompt, ChatReply
-from spade_llm.cli.answer_output import PlainOutput, write_answer
+from spade_llm.cli.chat import PlainOutput, write_answer
 from spade_llm.core.errors import RequestRefused
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedProvider

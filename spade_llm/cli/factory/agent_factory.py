@@ -21,15 +21,14 @@ from spade_llm.cli.factory.agent_options import (
     build_rooms_options,
 )
 from spade_llm.cli.factory.deployment_spec import database_of, read_spec
-from spade_llm.cli.factory.guardrail_options import build_guardrails, rules_refused
 from spade_llm.cli.factory.model_choice import (
+    MODEL_FILE,
     ModelChoice,
     check_in_background,
     choose_fallback,
     choose_learning_model,
     choose_model,
 )
-from spade_llm.cli.factory.model_file import MODEL_FILE
 from spade_llm.cli.factory.model_follower import followed_model
 from spade_llm.cli.factory.model_record import ModelDescription, ModelRecord, maintain_model_record
 from spade_llm.cli.health import (
@@ -161,7 +160,7 @@ async def _assistant(
     from spade_llm.agents.llm import LLMAgent, Services
     from spade_llm.assistant.config import TurnLimits
     from spade_llm.assistant.turn.memory_toolbox import MemoryToolSet
-    from spade_llm.cli.factory.context_strategy import choose_context
+    from spade_llm.cli.factory.assistant_options import choose_context
 
     settings, began = spec.settings, datetime.now(UTC)
     prompt = read_prompt(spec.path, settings)
@@ -227,6 +226,7 @@ async def _assistant_config(
 ) -> AssistantConfig:
     from spade_llm.assistant.config import AssistantConfig, PresentationOptions
     from spade_llm.assistant.middleware.quota import PeerQuota
+    from spade_llm.cli.factory.assistant_options import build_guardrails
 
     guardrails = await build_guardrails(spec, model, factory.place.data, stack)
     return AssistantConfig(
@@ -276,7 +276,11 @@ async def _follow(
     async def read_and_choose() -> Choices:
         return await choose(read_spec(spec.path, domain=spec.domain), data)
 
-    refused = rules_refused(spec.settings) if spec.settings.kind == "assistant" else ""
+    refused = ""
+    if spec.settings.kind == "assistant":
+        from spade_llm.cli.factory.assistant_options import rules_refused
+
+        refused = rules_refused(spec.settings)
     files = [spec.path, data / MODEL_FILE]
     follower = followed_model(read_and_choose, files, rules_refused=refused)
     return await stack.enter_async_context(follower)
