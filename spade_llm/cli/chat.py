@@ -17,6 +17,7 @@ from spade_llm.cli.command_line import EXIT_RULES, EXIT_SIGINT
 from spade_llm.cli.context import assistant_jid, find_context, login, person_jid
 from spade_llm.cli.signals import STDIN, run_until_stopped
 from spade_llm.cli.terminal import sanitize_line, sanitize_text, show, style
+from spade_llm.core.concurrency import concurrent_task
 from spade_llm.core.errors import RequestError, RequestTimeout, SpadeLLMError
 from spade_llm.providers.model import OFFLINE
 
@@ -161,20 +162,16 @@ async def _ask(options: argparse.Namespace) -> int:
 
 async def _reply(client: ChatAgent, peer: str, options: argparse.Namespace) -> ChatReply:
     """Ask; tell on standard error what is waited for. Raises RequestError."""
-    waiting = asyncio.create_task(
-        describe_waiting(client, peer, lambda state: _tell(f"{state} (Ctrl-C leaves)"))
-    )
-    try:
-        chat = ChatClient(client.node.requester, peer, timeout_s=options.timeout)
-        return await chat.say(options.question)
-    except RequestTimeout:
-        raise SpadeLLMError(
-            f"{peer} did not answer within {options.timeout} s: see `spade-llm doctor`, or wait"
-            " longer with --timeout"
-        ) from None
-    finally:
-        waiting.cancel()
-        await asyncio.wait([waiting])
+    waiting = describe_waiting(client, peer, lambda state: _tell(f"{state} (Ctrl-C leaves)"))
+    async with concurrent_task(waiting):
+        try:
+            chat = ChatClient(client.node.requester, peer, timeout_s=options.timeout)
+            return await chat.say(options.question)
+        except RequestTimeout:
+            raise SpadeLLMError(
+                f"{peer} did not answer within {options.timeout} s: see `spade-llm doctor`, or wait"
+                " longer with --timeout"
+            ) from None
 
 
 def _tell(line: str) -> None:
@@ -216,10 +213,12 @@ async def _converse_by_lines(client: ChatAgent, peer: str) -> bool:
     async def listen() -> str:
         return await anext(lines, "")
 
+    output = PlainOutput(lambda text: print(text, end="", flush=True), listen)
+
     async for line in lines:
         if line in QUIT_COMMANDS:
             break
-        if line and not await write_answer(client, peer, line, PlainOutput(_write_output, listen)):
+        if line and not await write_answer(client, peer, line, output):
             is_answered = False
     return is_answered
 
@@ -252,7 +251,3 @@ def _read_lines() -> Iterator[str]:
         yield from (line.decode(errors="replace") for line in lines)
     if pending:
         yield pending.decode(errors="replace")
-
-
-def _write_output(text: str) -> None:
-    print(text, end="", flush=True)

@@ -19,6 +19,7 @@ from spade_llm.cli.command_line import ALL_TOOL_FAMILIES, DEFAULT_TOOL_FAMILIES,
 from spade_llm.cli.context import absolute_path, data_directory, find_context, login, person_jid
 from spade_llm.cli.logs import log_to_stderr
 from spade_llm.cli.signals import run_until_stopped
+from spade_llm.core.concurrency import concurrent_task
 from spade_llm.core.errors import ConfigurationError, SpadeLLMError
 from spade_llm.core.imports import require_extra
 from spade_llm.core.settings import read_environment
@@ -227,14 +228,10 @@ async def _transport(calls: RunningCalls, owner: str, address: ListenAddress | N
 async def _run_until_disconnected(client: ChatAgent, work: Coroutine[object, object, None]) -> None:
     """Raises SpadeLLMError if our connection ends for good."""
     assert client.connection is not None  # we are logged in
-    serving = asyncio.create_task(work)
     gone = client.connection.closed_for_good
-    gone.add_done_callback(lambda _: serving.cancel())
-    try:
+    async with concurrent_task(work) as serving:
+        gone.add_done_callback(lambda _: serving.cancel())
         await asyncio.wait([serving])
         if gone.done():
             raise SpadeLLMError(f"{client.jid} lost its connection for good: {gone.result()}")
         await serving
-    finally:
-        serving.cancel()
-        await asyncio.wait([serving])

@@ -133,7 +133,7 @@ def _export_passport(memory: AgentMemory, options: argparse.Namespace) -> int:
     if header.left_out:
         lines.append(f"left out    {header.left_out} older ones, which do not fit")
     lines.append(f"signed      by {header.issuer}, key {header.fingerprint}")
-    show(options, {"file": target, **asdict(header)}, lines)
+    show(options, {"file": target, **header.model_dump()}, lines)
     return 0
 
 

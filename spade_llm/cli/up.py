@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -38,13 +37,13 @@ from spade_llm.cli.supervisor import supervise_local, supervise_processes
 from spade_llm.cli.terminal import sanitize_line, say
 from spade_llm.cli.xmpp_server import server_domain, xmpp_server
 from spade_llm.core import directory_lock
-from spade_llm.core.concurrency import freeze_gc, gc_paused, run_event_loop
+from spade_llm.core.concurrency import concurrent_task, freeze_gc, gc_paused, run_event_loop
 from spade_llm.core.errors import ConfigurationError, RequestError, SpadeLLMError
 from spade_llm.xmpp.servers.data_directory import RunRecord, remove_run_record
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+    from collections.abc import Coroutine, Iterator, Sequence
 
     from spade_llm.agents import ChatAgent
     from spade_llm.cli.context import CliContext
@@ -173,7 +172,7 @@ async def _serve_agents(
             say(line)
         say(f"ready       {f'write to {assistant}; ' if assistant else ''}Ctrl-C stops everything")
         freeze_gc()
-        async with _reporting_models(specs, cli_context):
+        async with concurrent_task(_report_models(specs, cli_context)):
             if is_terminal() and not options.no_chat:
                 if assistant is None:
                     raise ConfigurationError(
@@ -182,18 +181,6 @@ async def _serve_agents(
                 chat = converse(client, assistant, history=cli_context.data)
                 return await _unless_failed(chat, group)
             raise SpadeLLMError(await group.wait_failed())
-
-
-@asynccontextmanager
-async def _reporting_models(
-    specs: Sequence[DeploymentSpec], cli_context: CliContext
-) -> AsyncIterator[None]:
-    telling = asyncio.create_task(_report_models(specs, cli_context))
-    try:
-        yield
-    finally:
-        telling.cancel()
-        await asyncio.wait((telling,))
 
 
 async def _report_models(specs: Sequence[DeploymentSpec], cli_context: CliContext) -> None:
@@ -256,17 +243,11 @@ async def _answers(client: ChatAgent, jid: str, group: Supervisor) -> None:
 
 async def _unless_failed(work: Coroutine[object, object, T], group: Supervisor) -> T:
     """Result of the work. Raises SpadeLLMError if an agent ends for good meanwhile."""
-    working = asyncio.create_task(work)
-    failing = asyncio.create_task(group.wait_failed())
-    try:
+    async with concurrent_task(work) as working, concurrent_task(group.wait_failed()) as failing:
         await asyncio.wait([working, failing], return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             return working.result()
         raise SpadeLLMError(failing.result())
-    finally:
-        working.cancel()
-        failing.cancel()
-        await asyncio.wait([working, failing])
 
 
 def _specs(options: argparse.Namespace) -> tuple[DeploymentSpec, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import DEFAULT_PERSON, OWN_SERVER_KINDS, CliContext, absolute_path
 from spade_llm.cli.factory.agent_factory import password_of
+from spade_llm.core.concurrency import concurrent_task
 from spade_llm.core.errors import ConfigurationError, PortInUse, RegistrationThrottled
 from spade_llm.core.settings import read_environment, read_password
 from spade_llm.xmpp.connection.settings import full_jid, parse_address
@@ -66,12 +67,8 @@ async def run_server(
         )
         (data / PORT_FILE).write_text(f"{endpoint.port}\n", encoding="ascii")
         await asyncio.gather(*(server.create_account(*account) for account in passwords.items()))
-        restart_task = asyncio.create_task(_keep_running(server, say))
-        try:
+        async with concurrent_task(_keep_running(server, say)):
             yield cli_context
-        finally:
-            restart_task.cancel()
-            await asyncio.wait([restart_task])
     finally:
         await server.stop()
 

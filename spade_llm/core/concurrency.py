@@ -12,11 +12,11 @@ import contextvars
 import gc
 import inspect
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
     from types import TracebackType
 
 T = TypeVar("T")
@@ -122,6 +122,17 @@ async def _run_task(call: Callable[[], object]) -> object:
     # A task raises these through the event loop as well, which would end the process.
     except (SystemExit, KeyboardInterrupt) as error:
         raise deliverable_error(error) from error
+
+
+@asynccontextmanager
+async def concurrent_task(work: Coroutine[object, object, T]) -> AsyncIterator[asyncio.Task[T]]:
+    """Run `work` in a task beside the block, at the end of which it is cancelled and awaited."""
+    task = asyncio.create_task(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 class BackgroundTask:

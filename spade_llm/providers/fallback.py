@@ -8,7 +8,7 @@ import time
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,9 +25,9 @@ from spade_llm.core.text import pluralize
 from spade_llm.providers.model import Completion, TextDelta, closing_stream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 
-    from spade_llm.providers.model import ChatModel, ContextMessage, Sampling, ToolSpec
+    from spade_llm.providers.model import CallOptions, ChatModel, ContextMessage, ToolSpec
 
 logger = logging.getLogger(__name__)
 
@@ -112,9 +112,9 @@ class FallbackModel:
     ) -> None:
         """`patience_s`: how long each but the last is waited for, in a stream: for its beginning;
         its own repeated attempts count."""
-        models = (primary, *fallbacks)
         self._candidates = [
-            _Candidate(model=model, circuit=CircuitBreaker(now=now)) for model in models
+            _Candidate(model=model, circuit=CircuitBreaker(now=now))
+            for model in (primary, *fallbacks)
         ]
         self._patience_s = patience_s
 
@@ -123,9 +123,7 @@ class FallbackModel:
         """Name of the model that would be called now, and of the preferred one: `llama3 (for
         gpt-5-mini, which is away)`."""
         first = self._candidates[0]
-        working = [
-            candidate.model.name for candidate in self._candidates if not candidate.circuit.is_open
-        ]
+        working = [one.model.name for one in self._candidates if not one.circuit.is_open]
         if working and first.circuit.is_open:
             return f"{working[0]} (for {first.model.name}, which is away)"
         others = ", ".join(candidate.model.name for candidate in self._candidates[1:])
@@ -140,22 +138,13 @@ class FallbackModel:
         self,
         messages: Sequence[ContextMessage],
         tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
+        **options: Unpack[CallOptions],
     ) -> Completion:
         failures = _Failures()
         for candidate, patience_s in self._in_order():
             try:
                 async with _guarded_call(candidate, patience_s):
-                    completion = await candidate.model.complete(
-                        messages,
-                        tools,
-                        tool_choice=tool_choice,
-                        response_schema=response_schema,
-                        sampling=sampling,
-                    )
+                    completion = await candidate.model.complete(messages, tools, **options)
                 return self._with_origin(completion, candidate)
             except ModelError as error:
                 failures.add_or_raise(candidate, error)
@@ -165,21 +154,12 @@ class FallbackModel:
         self,
         messages: Sequence[ContextMessage],
         tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
+        **options: Unpack[CallOptions],
     ) -> AsyncGenerator[TextDelta | Completion]:
         failures = _Failures()
         for candidate, patience_s in self._in_order():
             has_begun = False
-            answer = candidate.model.stream(
-                messages,
-                tools,
-                tool_choice=tool_choice,
-                response_schema=response_schema,
-                sampling=sampling,
-            )
+            answer = candidate.model.stream(messages, tools, **options)
             try:
                 async with _guarded_call(candidate, patience_s) as clock, closing_stream(answer):
                     async for part in answer:
@@ -211,13 +191,9 @@ class FallbackModel:
         """Return the models in order, each with its timeout; unavailable ones are last, but not
         excluded."""
         # The sort is stable: within both groups the given order holds.
-        candidates = sorted(
-            self._candidates, key=lambda candidate: not candidate.circuit.allows_call
-        )
+        *others, last = sorted(self._candidates, key=lambda one: not one.circuit.allows_call)
         # The last one has no timeout here: there is no other to call instead.
-        return [(candidate, self._patience_s) for candidate in candidates[:-1]] + [
-            (candidates[-1], None)
-        ]
+        return [*((one, self._patience_s) for one in others), (last, None)]
 
 
 class _Failures:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NotRequired, Protocol, TypedDict
+from typing import TYPE_CHECKING, Literal, NotRequired, Protocol, TypedDict, Unpack
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -92,6 +92,14 @@ class Sampling:
     """0…2."""
     max_tokens: int | None = None
     """Maximum number of tokens of the answer."""
+
+
+class CallOptions(TypedDict, total=False):
+    """Options of the methods of ChatModel, for models that pass them on to another one."""
+
+    tool_choice: str
+    response_schema: Mapping[str, object] | None
+    sampling: Sampling | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,18 +241,9 @@ class NonStreamingModel(ChatModel, Protocol):
         self,
         messages: Sequence[ContextMessage],
         tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
+        **options: Unpack[CallOptions],
     ) -> AsyncGenerator[TextDelta | Completion]:
-        completion = await self.complete(
-            messages,
-            tools,
-            tool_choice=tool_choice,
-            response_schema=response_schema,
-            sampling=sampling,
-        )
+        completion = await self.complete(messages, tools, **options)
         for piece in re.findall(r"\s*\S+\s*$|\s*\S+|\s+", completion.text):
             yield TextDelta(piece)
         yield completion

@@ -10,14 +10,14 @@ from __future__ import annotations
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from spade_llm.providers.model import Completion, TextDelta, closing_stream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Iterator, Sequence
 
-    from spade_llm.providers.model import ChatModel, ContextMessage, Sampling, ToolSpec
+    from spade_llm.providers.model import CallOptions, ChatModel, ContextMessage, ToolSpec
 
 
 @dataclass(slots=True, eq=False)
@@ -91,37 +91,19 @@ class ReplaceableModel:
         self,
         messages: Sequence[ContextMessage],
         tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
+        **options: Unpack[CallOptions],
     ) -> Completion:
         with self._lease_for_call().held() as model:
-            return await model.complete(
-                messages,
-                tools,
-                tool_choice=tool_choice,
-                response_schema=response_schema,
-                sampling=sampling,
-            )
+            return await model.complete(messages, tools, **options)
 
     async def stream(
         self,
         messages: Sequence[ContextMessage],
         tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
+        **options: Unpack[CallOptions],
     ) -> AsyncGenerator[TextDelta | Completion]:
         with self._lease_for_call().held() as model:
-            pieces = model.stream(
-                messages,
-                tools,
-                tool_choice=tool_choice,
-                response_schema=response_schema,
-                sampling=sampling,
-            )
+            pieces = model.stream(messages, tools, **options)
             async with closing_stream(pieces):
                 async for piece in pieces:
                     yield piece

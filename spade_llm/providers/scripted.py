@@ -7,9 +7,11 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 from spade_llm.core.errors import ModelError
 from spade_llm.providers.model import (
+    CallOptions,
     Completion,
     ContextMessage,
     NonStreamingModel,
@@ -29,7 +31,7 @@ class ScriptedRequest:
 
     messages: tuple[ContextMessage, ...]
     tools: tuple[ToolSpec, ...]
-    tool_choice: str
+    tool_choice: str = "auto"
     response_schema: Mapping[str, object] | None = None
     sampling: Sampling | None = None
 
@@ -68,18 +70,9 @@ class ScriptedProvider(NonStreamingModel):
         self,
         messages: Sequence[ContextMessage],
         tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
+        **options: Unpack[CallOptions],
     ) -> Completion:
-        request = ScriptedRequest(
-            messages=tuple(messages),
-            tools=tuple(tools),
-            tool_choice=tool_choice,
-            response_schema=response_schema,
-            sampling=sampling,
-        )
+        request = ScriptedRequest(messages=tuple(messages), tools=tuple(tools), **options)
         self._requests.append(request)
         if self._delay_s:
             await asyncio.sleep(self._delay_s)

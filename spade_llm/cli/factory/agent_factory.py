@@ -39,6 +39,7 @@ from spade_llm.cli.health import (
     touch_heartbeat,
 )
 from spade_llm.core import directory_lock
+from spade_llm.core.concurrency import concurrent_task
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.settings import read_environment, read_password, read_prompt
 
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from spade_llm.cli.factory.model_follower import Choices, ModelChange, ModelFollower
     from spade_llm.cli.sockets import Listener
     from spade_llm.core.settings import TermsTable
-    from spade_llm.memory.learning.learner import ReflectionLimits
     from spade_llm.providers import ChatModel
     from spade_llm.tools import Tool
     from spade_llm.tools.toolbox import Terms
@@ -128,12 +128,10 @@ async def _heartbeat(agent: XmppAgent, home: Path) -> AsyncIterator[None]:
             await asyncio.sleep(HEARTBEAT_INTERVAL_S)
 
     remove_heartbeat(home)
-    task = asyncio.create_task(beat())
     try:
-        yield
+        async with concurrent_task(beat()):
+            yield
     finally:
-        task.cancel()
-        await asyncio.wait([task])
         remove_heartbeat(home)
 
 
@@ -164,7 +162,7 @@ async def _assistant(
 
     settings, began = spec.settings, datetime.now(UTC)
     prompt = read_prompt(spec.path, settings)
-    follower = await _follow(spec, factory, stack, _assistant_models)
+    follower = await _follow(spec, factory, stack)
     model = follower.model
     wanted, limits = settings.services, settings.limits
     agent = LLMAgent(
@@ -268,13 +266,17 @@ async def _follow(
     spec: DeploymentSpec,
     factory: AgentFactory,
     stack: AsyncExitStack,
-    choose: Callable[[DeploymentSpec, Path], Awaitable[Choices]],
+    choose: Callable[[DeploymentSpec, Path], Awaitable[ModelChoice | None]] = choose_model,
 ) -> ModelFollower:
-    """Open the model that `choose` takes from the agent's file and from DATA/model.toml."""
+    """Open the model that `choose` takes from the agent's file and from DATA/model.toml, with the
+    fallback that the file names."""
     data = factory.place.data
 
     async def read_and_choose() -> Choices:
-        return await choose(read_spec(spec.path, domain=spec.domain), data)
+        read = read_spec(spec.path, domain=spec.domain)
+        first, fallback = await choose(read, data), await choose_fallback(read, data)
+        first = first or ModelChoice(kind="offline")
+        return (first, fallback) if fallback else (first,)
 
     refused = ""
     if spec.settings.kind == "assistant":
@@ -286,27 +288,16 @@ async def _follow(
     return await stack.enter_async_context(follower)
 
 
-async def _assistant_models(spec: DeploymentSpec, data: Path) -> Choices:
-    first, fallback = await choose_model(spec, data), await choose_fallback(spec, data)
-    return (first, fallback) if fallback else (first,)
-
-
-async def _rag_model(spec: DeploymentSpec, data: Path) -> Choices:
-    return (await choose_model(spec, data),)
-
-
-async def _learning_model(spec: DeploymentSpec, data: Path) -> Choices:
-    return (await choose_learning_model(spec, data) or ModelChoice(kind="offline"),)
-
-
 async def _memory(
     spec: DeploymentSpec, password: str, factory: AgentFactory, stack: AsyncExitStack
 ) -> XmppAgent:
     from spade_llm.agents.memory import MemoryAgent
+    from spade_llm.memory.learning.learner import ReflectionLimits
 
     learning, model = spec.settings.learning, None
+    reflection = learning.reflection
     if learning.enabled and learning.provider is not None:
-        follower = await _follow(spec, factory, stack, _learning_model)
+        follower = await _follow(spec, factory, stack, choose_learning_model)
         await stack.enter_async_context(follower.following())
         model = follower.model
     return MemoryAgent(
@@ -315,20 +306,15 @@ async def _memory(
         embedder=await factory.embedders.get(spec),
         learns=learning.enabled,
         learning_model=model,
-        reflection=_reflection_limits(spec),
+        reflection=ReflectionLimits(
+            runs_per_day=reflection.runs_per_day,
+            tokens=reflection.tokens,
+            deadline_s=reflection.seconds,
+        )
+        if reflection.enabled
+        else None,
         uses_file=spec.settings.storage.memories == "files",
         options=_options(spec, factory),
-    )
-
-
-def _reflection_limits(spec: DeploymentSpec) -> ReflectionLimits | None:
-    from spade_llm.memory.learning.learner import ReflectionLimits
-
-    table = spec.settings.learning.reflection
-    if not table.enabled:
-        return None
-    return ReflectionLimits(
-        runs_per_day=table.runs_per_day, tokens=table.tokens, deadline_s=table.seconds
     )
 
 
@@ -338,7 +324,7 @@ async def _rag(
     from spade_llm.agents.rag import RAGAgent, RagOptions
 
     data, settings = factory.place.data, spec.settings
-    follower = await _follow(spec, factory, stack, _rag_model)
+    follower = await _follow(spec, factory, stack)
     await stack.enter_async_context(follower.following())
     return RAGAgent(
         spec.jid,

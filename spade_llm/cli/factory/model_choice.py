@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from spade_llm.cli.ollama import list_models, ollama_url
+from spade_llm.core.concurrency import concurrent_task
 from spade_llm.core.errors import ConfigurationError, ModelError, ModelFailure
 from spade_llm.core.settings import (
     Environment,
@@ -172,12 +173,16 @@ async def check_in_background(
 ) -> AsyncIterator[asyncio.Task[None]]:
     """Check the model's server concurrently: a wrong key shows before the first question. The task
     may be cancelled, when another model has replaced this one."""
-    checking = asyncio.create_task(_check_in_background(model, health))
-    try:
+
+    async def check() -> None:
+        try:
+            await check_model(model)
+        except ModelError as error:
+            logger.warning("model %s: %s", model.name, error)
+            health.fail(error)
+
+    async with concurrent_task(check()) as checking:
         yield checking
-    finally:
-        checking.cancel()
-        await asyncio.wait((checking,))
 
 
 async def check_model(model: OpenAIModel | OfflineProvider) -> None:
@@ -267,14 +272,6 @@ def _read_key(table: ProviderTable, environment: Environment, path: Path, key: s
             " api_key_env or a file in api_key_file, or let `spade-llm model set` ask for it"
         )
     return environment.openai_api_key
-
-
-async def _check_in_background(model: OpenAIModel | OfflineProvider, health: ModelHealth) -> None:
-    try:
-        await check_model(model)
-    except ModelError as error:
-        logger.warning("model %s: %s", model.name, error)
-        health.fail(error)
 
 
 MODEL_FILE = "model.toml"

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.factory.model_choice import build_model, check_model
 from spade_llm.cli.factory.model_record import RefusedModel
+from spade_llm.core.concurrency import concurrent_task
 from spade_llm.core.errors import ConfigurationError, ModelError
 from spade_llm.core.settings import FallbackTable
 from spade_llm.providers.fallback import FallbackModel
@@ -22,6 +23,7 @@ from spade_llm.providers.replaceable import ReplaceableModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from spade_llm.cli.factory.model_choice import ModelChoice
@@ -91,15 +93,9 @@ class ModelFollower:
         self._rules_refused = rules_refused
         self._replaced: list[tuple[ModelLease, OpenedModels]] = []
 
-    @asynccontextmanager
-    async def following(self) -> AsyncIterator[None]:
+    def following(self) -> AbstractAsyncContextManager[object]:
         """Follow the settings for the block."""
-        task = asyncio.create_task(self._follow(), name="model follower")
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
+        return concurrent_task(self._follow())
 
     async def aclose(self) -> None:
         """Close the model in use, and those that it has replaced."""
@@ -110,7 +106,11 @@ class ModelFollower:
     async def _follow(self) -> None:
         while True:
             await asyncio.sleep(POLL_INTERVAL_S)
-            await self._close_unused()
+            # Replaced models that no turn uses any more.
+            unused = [opened for lease, opened in self._replaced if not lease.uses]
+            self._replaced = [one for one in self._replaced if one[1] not in unused]
+            for opened in unused:
+                await opened.aclose()
             status = file_status(self._files)
             if status != self._status:
                 self._status = status
@@ -153,13 +153,6 @@ class ModelFollower:
         self._replaced.append((self.model.replace(opened.model), former))
         logger.info("model %s replaces %s", opened.model.name, former.model.name)
 
-    async def _close_unused(self) -> None:
-        """Close replaced models that no turn uses any more."""
-        unused = [opened for lease, opened in self._replaced if not lease.uses]
-        self._replaced = [one for one in self._replaced if one[1] not in unused]
-        for opened in unused:
-            await opened.aclose()
-
 
 @asynccontextmanager
 async def followed_model(
@@ -183,12 +176,9 @@ async def followed_model(
 
 def file_status(files: Sequence[Path]) -> object:
     """Status by which changed files are found; a file may be missing."""
-    return [_status_of(path) for path in files]
-
-
-def _status_of(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_ino, status.st_size
+    found = []
+    for path in files:
+        with suppress(OSError):
+            status = path.stat()
+            found.append((path, status.st_mtime_ns, status.st_ino, status.st_size))
+    return found

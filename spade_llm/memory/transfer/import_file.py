@@ -171,8 +171,10 @@ class JsonItemReader:
                 value, self._at = self._json.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 held = len(self._text) - self._at
-                if not _may_be_truncated(error) or held > MAX_ITEM_CHARS:
-                    raise InvalidArguments(_json_fault(error, held)) from None
+                if held > MAX_ITEM_CHARS:
+                    raise InvalidArguments(f"it has over {MAX_ITEM_CHARS} characters") from None
+                if not _may_be_truncated(error):
+                    raise InvalidArguments(f"it is not JSON ({error.msg})") from None
                 # As much again: reading and decoding stay linear in the size of the item.
                 if not self._read(max(CHUNK_BYTES, held)):
                     raise InvalidArguments("the file ends within it") from None
@@ -295,9 +297,3 @@ def _may_be_truncated(error: json.JSONDecodeError) -> bool:
     """Whether more text could help: the error is at the end, or in a string without an end."""
     at_end = error.pos >= len(error.doc) - _LONGEST_LITERAL
     return at_end or error.msg.startswith("Unterminated string")
-
-
-def _json_fault(error: json.JSONDecodeError, held: int) -> str:
-    if held > MAX_ITEM_CHARS:
-        return f"it has over {MAX_ITEM_CHARS} characters"
-    return f"it is not JSON ({error.msg})"

@@ -7,40 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.memory.transfer.chat_exports import (
-    CHATGPT,
-    CLAUDE,
-    OPEN_WEBUI,
-    is_chatgpt,
-    is_claude,
-    is_open_webui,
-    read_chatgpt,
-    read_claude,
-    read_open_webui,
-)
+from spade_llm.memory.transfer import chat_exports as chats
+from spade_llm.memory.transfer import legacy_files as legacy
+from spade_llm.memory.transfer import other_programs as others
 from spade_llm.memory.transfer.import_file import read_database, read_parts
 from spade_llm.memory.transfer.json_lines import FORMAT
-from spade_llm.memory.transfer.legacy_files import (
-    LEGACY_TABLE,
-    is_legacy_interactions,
-    read_legacy_database,
-    read_legacy_interactions,
-)
-from spade_llm.memory.transfer.other_programs import (
-    LETTA,
-    LLM_MEMORY,
-    MCP_MEMORY,
-    MEM0,
-    is_letta,
-    is_llm_memory,
-    is_mcp_memory,
-    is_mem0,
-    read_letta,
-    read_llm_memory,
-    read_mcp_memory,
-    read_mem0,
-    read_mem0_database,
-)
 from spade_llm.memory.transfer.records import ImportedRecord
 from spade_llm.memory.validation import JID_PATTERN
 
@@ -55,7 +26,7 @@ ReadItem = Callable[[str, object, "ImportTarget"], Iterator[ImportedRecord]]
 ReadDatabase = Callable[["sqlite3.Connection", "ImportTarget"], Iterator[ImportedRecord]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ImportFormat:
     """Format of the files of one program."""
 
@@ -76,25 +47,21 @@ class ImportFormat:
 IMPORT_FORMATS = (
     ImportFormat(
         name="spade-llm-0.3",
-        recognizes=is_legacy_interactions,
-        read=read_legacy_interactions,
-        table=LEGACY_TABLE,
-        read_rows=read_legacy_database,
+        recognizes=legacy.is_legacy_interactions,
+        read=legacy.read_legacy_interactions,
+        table=legacy.LEGACY_TABLE,
+        read_rows=legacy.read_legacy_database,
         names_owner=True,
     ),
-    ImportFormat(name=CHATGPT, recognizes=is_chatgpt, read=read_chatgpt),
-    ImportFormat(name=CLAUDE, recognizes=is_claude, read=read_claude),
-    ImportFormat(name=OPEN_WEBUI, recognizes=is_open_webui, read=read_open_webui),
-    ImportFormat(name=LETTA, recognizes=is_letta, read=read_letta),
+    ImportFormat(chats.CHATGPT, chats.is_chatgpt, chats.read_chatgpt),
+    ImportFormat(chats.CLAUDE, chats.is_claude, chats.read_claude),
+    ImportFormat(chats.OPEN_WEBUI, chats.is_open_webui, chats.read_open_webui),
+    ImportFormat(others.LETTA, others.is_letta, others.read_letta),
     ImportFormat(
-        name=MEM0,
-        recognizes=is_mem0,
-        read=read_mem0,
-        table="history",
-        read_rows=read_mem0_database,
+        others.MEM0, others.is_mem0, others.read_mem0, "history", others.read_mem0_database
     ),
-    ImportFormat(name=MCP_MEMORY, recognizes=is_mcp_memory, read=read_mcp_memory),
-    ImportFormat(name=LLM_MEMORY, recognizes=is_llm_memory, read=read_llm_memory),
+    ImportFormat(others.MCP_MEMORY, others.is_mcp_memory, others.read_mcp_memory),
+    ImportFormat(others.LLM_MEMORY, others.is_llm_memory, others.read_llm_memory),
 )
 OWN_FORMAT = "spade-llm"
 FORMAT_NAMES = (OWN_FORMAT, *(one.name for one in IMPORT_FORMATS))

@@ -114,17 +114,12 @@ class _Importer:
             self._omitted[FORGOTTEN] += 1
         elif insert_record(self._transaction, "entry", values):
             self._added["entry"] += 1
-        elif self._update_entry(values):
-            self._updated += 1
         else:
-            self._present += 1
-
-    def _update_entry(self, values: Mapping[str, SqlValue]) -> bool:
-        """Replace the text of an existing entry by a newer one; return whether it was."""
-        row = {**values, **derived_columns("entry", values)}
-        updated = self._transaction.all(UPDATE_ENTRY, row)
-        self._transaction.mark_changed(str(values["owner"]), [entry_key(seq) for (seq,) in updated])
-        return bool(updated)
+            row = {**values, **derived_columns("entry", values)}
+            keys = [entry_key(seq) for (seq,) in self._transaction.all(UPDATE_ENTRY, row)]
+            self._transaction.mark_changed(str(values["owner"]), keys)
+            self._updated += len(keys)
+            self._present += not keys
 
     def _forgotten(self, owner: SqlValue) -> frozenset[SqlValue]:
         """Ids of the entries that an owner has forgotten, from the audit log."""

@@ -145,21 +145,9 @@ def _read_boolean(value: object) -> int:
     return int(value)
 
 
-def _write_time(value: SqlValue) -> object:
-    return from_microseconds(_read_integer(value)).isoformat()
-
-
 def _read_time(value: object) -> int:
     at = datetime.fromisoformat(_read_text(value))
     return to_microseconds(at if at.tzinfo else at.replace(tzinfo=UTC))
-
-
-def _read_id(value: object) -> bytes:
-    return UUID(_read_text(value)).bytes
-
-
-def _read_ids(value: object) -> bytes:
-    return pack_ids(_read_text_list(value)) or b""
 
 
 def _read_text_list(value: object) -> Sequence[str]:
@@ -203,9 +191,14 @@ TEXT = FieldCodec(lambda value: value, _read_text)
 INTEGER = FieldCodec(lambda value: value, _read_integer, is_required=True)
 REAL = FieldCodec(lambda value: value, _read_real)
 BOOLEAN = FieldCodec(bool, _read_boolean, is_required=True)
-TIME = FieldCodec(_write_time, _read_time)
-ID = FieldCodec(lambda value: unpack_ids(_uuid_bytes(value))[0], _read_id)
-IDS = FieldCodec(lambda value: list(unpack_ids(_uuid_bytes(value))), _read_ids)
+TIME = FieldCodec(lambda value: from_microseconds(_read_integer(value)).isoformat(), _read_time)
+ID = FieldCodec(
+    lambda value: unpack_ids(_uuid_bytes(value))[0], lambda value: UUID(_read_text(value)).bytes
+)
+IDS = FieldCodec(
+    lambda value: list(unpack_ids(_uuid_bytes(value))),
+    lambda value: pack_ids(_read_text_list(value)) or b"",
+)
 TAGS = FieldCodec(_write_json, lambda value: _read_texts(value) if value else None)
 TIERS_FIELD = FieldCodec(_write_json, _read_texts, is_required=True)
 MAPPING = FieldCodec(_write_json, _read_mapping)

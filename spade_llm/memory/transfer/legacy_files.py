@@ -126,7 +126,12 @@ def migrate_legacy_file(source: Path, target: Path) -> Path:
     unfinished = target.with_name(f".{target.name}.unfinished")
     unfinished.unlink(missing_ok=True)
     try:
-        _import_into(unfinished, source)
+        # Does nothing but make the file and its tables.
+        BlockingMemory(unfinished).run(lambda _transaction: None)
+        done = import_records(unfinished, _legacy_records(source))
+        logger.info("%s: %d memories migrated to %s", source, done.added, unfinished.name)
+        for fault in done.faults:
+            logger.warning("%s: skipped: %s", source, fault)
         unfinished.rename(target)
     except (InvalidArguments, OSError) as error:
         raise ConfigurationError(
@@ -188,15 +193,6 @@ def _parse_time(field: str, text: str) -> datetime:
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         raise InvalidArguments(f"{field}: {text[:40]!r} is not an ISO date and time") from None
-
-
-def _import_into(path: Path, source: Path) -> None:
-    # Does nothing but make the file and its tables.
-    BlockingMemory(path).run(lambda _transaction: None)
-    done = import_records(path, _legacy_records(source))
-    logger.info("%s: %d memories migrated to %s", source, done.added, path.name)
-    for fault in done.faults:
-        logger.warning("%s: skipped: %s", source, fault)
 
 
 def _legacy_records(source: Path) -> Iterator[ImportedRecord]:

@@ -362,8 +362,12 @@ def verify_memory(place: MemoryPlace) -> list[str]:
     try:
         with opened_memory(place, is_read_only=True) as transaction:
             # PostgreSQL looks after its own pages and references.
-            broken = list(_broken_pages(transaction)) if isinstance(place, Path) else []
-            return broken or list(_find_faults(transaction, place))[:MAX_FAULTS]
+            if isinstance(place, Path):
+                pages = transaction.all(f"PRAGMA integrity_check({MAX_FAULTS})")
+                # The other checks would read the same broken pages.
+                if (broken := [str(row[0]) for row in pages]) != ["ok"]:
+                    return broken
+            return list(_find_faults(transaction, place))[:MAX_FAULTS]
     except StorageFailed as error:
         return [str(error)]
 
@@ -481,12 +485,6 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
             f"{str(path)!r} has schema {found}, not {SCHEMA_VERSION}: start a memory agent of this"
             " version to migrate an older file"
         )
-
-
-def _broken_pages(transaction: Transaction) -> list[str]:
-    """Faults of a file's pages: the other checks would read the same ones."""
-    found = [str(row[0]) for row in transaction.all(f"PRAGMA integrity_check({MAX_FAULTS})")]
-    return [] if found == ["ok"] else found
 
 
 def _find_faults(transaction: Transaction, place: MemoryPlace) -> Iterator[str]:

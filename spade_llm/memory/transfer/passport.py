@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -27,7 +27,15 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
-from pydantic import AwareDatetime, BaseModel, Field, NonNegativeInt, ValidationError
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    ValidationError,
+)
 
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.core.text import validation_problems
@@ -39,7 +47,6 @@ from spade_llm.memory.validation import normalize_subject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
     from pathlib import Path
 
     from spade_llm.memory.database.connection import SqlValue
@@ -97,30 +104,21 @@ class InvalidPassport(InvalidArguments):
         self.detail = detail
 
 
-class _HeaderLine(BaseModel):
+class PassportHeader(BaseModel):
     """First line of the file, without format and version."""
 
+    model_config = ConfigDict(frozen=True)
+
     issuer: str = Field(max_length=validation.MAX_NAME_CHARS)
+    """Bare JID of the memory agent that made it."""
     subject: str = Field(max_length=validation.MAX_NAME_CHARS)
-    made_at: AwareDatetime
+    """Bare JID of the person at the issuer."""
+    made_at: Annotated[AwareDatetime, AfterValidator(lambda at: at.astimezone(UTC))]
     key: str
+    """Public key (Ed25519, Base64 of 32 bytes)."""
     entries: NonNegativeInt
     messages: NonNegativeInt
     left_out: NonNegativeInt
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassportHeader:
-    issuer: str
-    """Bare JID of the memory agent that made it."""
-    subject: str
-    """Bare JID of the person at the issuer."""
-    made_at: datetime
-    key: str
-    """Public key (Ed25519, Base64 of 32 bytes)."""
-    entries: int
-    messages: int
-    left_out: int = 0
     """Number of older entries and messages that did not fit."""
 
     @property
@@ -189,21 +187,9 @@ def fingerprint(key: str) -> str:
 
 
 def header_line(header: PassportHeader) -> str:
-    return json.dumps(
-        {
-            "format": FORMAT,
-            "version": VERSION,
-            "issuer": header.issuer,
-            "subject": header.subject,
-            "made_at": header.made_at.isoformat(timespec="seconds"),
-            "key": header.key,
-            "entries": header.entries,
-            "messages": header.messages,
-            "left_out": header.left_out,
-        },
-        ensure_ascii=False,
-        separators=(",", ":"),
-    )
+    made_at = header.made_at.isoformat(timespec="seconds")
+    fields = {"format": FORMAT, "version": VERSION, **header.model_dump(), "made_at": made_at}
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
 
 def sign_passport(header: PassportHeader, lines: Sequence[str], key: PassportKey) -> bytes:
@@ -282,7 +268,7 @@ def _read_header(line: bytes) -> PassportHeader:
             detail=said,
         )
     try:
-        found = _HeaderLine.model_validate_json(line, strict=True)
+        found = PassportHeader.model_validate_json(line, strict=True)
         is_key = len(base64.b64decode(found.key, validate=True)) == KEY_BYTES
     except ValidationError as error:
         problem = validation_problems(error, whole="header", most=1)
@@ -295,15 +281,7 @@ def _read_header(line: bytes) -> PassportHeader:
         # As people read it: a JID with invisible characters could pass for another one.
         if normalize_subject(jid) != jid or not _BARE_JID.fullmatch(jid) or not jid.isprintable():
             raise _content_fault(f"line 1: {name} is no bare JID in lower case")
-    return PassportHeader(
-        issuer=found.issuer,
-        subject=found.subject,
-        made_at=found.made_at.astimezone(UTC),
-        key=found.key,
-        entries=found.entries,
-        messages=found.messages,
-        left_out=found.left_out,
-    )
+    return found
 
 
 def _signature_line(signature: bytes) -> bytes:
@@ -347,7 +325,10 @@ def _read_record(line: bytes, header: PassportHeader, *, number: int) -> Record:
         kind, values = json_lines.decode_record(line.decode())
         if kind not in ("entry", "message"):
             raise InvalidArguments(f"kind: a passport has no {kind}")
-        _check_subject(str(values["subject"]), header)
+        first, end = validation.room_subject_range(header.subject)
+        subject = str(values["subject"])
+        if subject != header.subject and not first <= subject < end:
+            raise InvalidArguments("subject: it is about another person")
         validation.check_name("owner", str(values["owner"]))
         if kind == "entry":
             _check_entry(values, header)
@@ -357,12 +338,6 @@ def _read_record(line: bytes, header: PassportHeader, *, number: int) -> Record:
     except (InvalidArguments, UnicodeDecodeError, RecursionError) as error:
         reason = error if isinstance(error, InvalidArguments) else "it is not a JSON object"
         raise _content_fault(f"line {number}: {reason}") from None
-
-
-def _check_subject(subject: str, header: PassportHeader) -> None:
-    first, end = validation.room_subject_range(header.subject)
-    if subject != header.subject and not first <= subject < end:
-        raise InvalidArguments("subject: it is about another person")
 
 
 def _check_entry(values: Mapping[str, SqlValue], header: PassportHeader) -> None:

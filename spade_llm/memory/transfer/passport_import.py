@@ -103,13 +103,14 @@ class PassportImport:
         if isinstance(expires_at, int) and expires_at <= self._now:
             return False
         row = self._entry_row(values, old_id)
-        for seq, id, content, start, end in transaction.all(
-            SELECT_SAME_ENTRIES, {name: row[name] for name in _SAME_KEYS}
-        ):
+        same = {name: row[name] for name in ("owner", "subject", "id", "content_hash", "content")}
+        for seq, id, content, start, end in transaction.all(SELECT_SAME_ENTRIES, same):
             if id != row["id"] and not _overlap(row, start, end):
                 continue
             self._ids[old_id] = _format_id(id)
-            if content == row["content"] and end is None and _closes(row, start):
+            new_end = _validity(row)[1]
+            is_closed = new_end is not None and new_end > start
+            if content == row["content"] and end is None and is_closed:
                 closed = {"owner": self._owner, "seq": seq, "now": self._now}
                 transaction.count(CLOSE_ENTRY, {**closed, "invalid_at": row["invalid_at"]})
                 transaction.mark_changed(self._owner, [entry_key(seq)])
@@ -169,19 +170,11 @@ class PassportImport:
         return True
 
 
-_SAME_KEYS = ("owner", "subject", "id", "content_hash", "content")
-
-
 def _overlap(row: Mapping[str, SqlValue], start: int, end: int | None) -> bool:
     """True if the same statement was true at a common time, so that it is one memory. What was true
     before and is true again are two."""
     other_start, other_end = _validity(row)
     return (end is None or other_start < end) and (other_end is None or start < other_end)
-
-
-def _closes(row: Mapping[str, SqlValue], start: int) -> bool:
-    end = _validity(row)[1]
-    return end is not None and end > start
 
 
 def _validity(row: Mapping[str, SqlValue]) -> tuple[int, int | None]:

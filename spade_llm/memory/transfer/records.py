@@ -179,6 +179,8 @@ def fact_record(
     Tagged with the program. `is_about_agent`: about the agent itself, not the person.
     """
     subject = None if is_about_agent else target.subject
+    all_tags = dict.fromkeys((source.program, *tags))
+    bounded = (tag for tag in all_tags if 0 < len(tag) <= validation.MAX_TAG_CHARS)
 
     def read() -> Mapping[str, object]:
         draft = MemoryDraft(
@@ -186,7 +188,7 @@ def fact_record(
             category=category,
             context=context,
             subject=subject,
-            tags=_bounded_tags((source.program, *tags)),
+            tags=tuple(islice(bounded, validation.MAX_TAGS)),
             metadata={
                 "imported_from": source.program,
                 "source_id": source.id,
@@ -252,11 +254,6 @@ def content_digest(*parts: str) -> str:
     """Id for a record that has none in its program, from its content."""
     text = "\0".join(parts)
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
-
-
-def _bounded_tags(tags: Sequence[str]) -> tuple[str, ...]:
-    kept = (tag for tag in dict.fromkeys(tags) if 0 < len(tag) <= validation.MAX_TAG_CHARS)
-    return tuple(islice(kept, validation.MAX_TAGS))
 
 
 def _bounded_metadata(metadata: Mapping[str, object]) -> Mapping[str, object]:

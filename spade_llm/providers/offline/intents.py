@@ -73,7 +73,11 @@ class OfflineTurn:
 
 def read_turn(messages: Sequence[ContextMessage]) -> OfflineTurn:
     """Read the state of the turn from the messages."""
-    asked = [i for i, message in enumerate(messages) if _is_persons(message)]
+    asked = [
+        i
+        for i, message in enumerate(messages)
+        if message["role"] == "user" and message.get("name") != CONTEXT_NAME
+    ]
     at = asked[-1] if asked else len(messages)
     said = [_content(messages[i]) for i in reversed(asked[-LANGUAGE_MESSAGES:])]
     return OfflineTurn(
@@ -84,10 +88,6 @@ def read_turn(messages: Sequence[ContextMessage]) -> OfflineTurn:
         answered=tuple(m["content"] for m in messages if m["role"] == "assistant" and m["content"]),
         language=language_of(*said),
     )
-
-
-def _is_persons(message: ContextMessage) -> bool:
-    return message["role"] == "user" and message.get("name") != CONTEXT_NAME
 
 
 def _said_before(messages: Sequence[ContextMessage], asked: Sequence[int]) -> list[str]:
@@ -150,10 +150,10 @@ def recognise_intent(text: str) -> Intent | None:
     """The first rule that applies. None: the message tells or asks something of its own
     (spade_llm/understanding)."""
     text = " ".join(text[:MAX_MESSAGE_CHARS].split())
-    for rule in (_time, _calculation, _recall, _greeting):
+    for rule in (_time, _calculation, _recall):
         if intent := rule(text):
             return intent
-    return None
+    return GreetingIntent() if _GREETING.match(text.lstrip(" ¡¿")) else None
 
 
 MAX_MESSAGE_CHARS = 4000
@@ -264,7 +264,3 @@ def _recall(text: str) -> RecallIntent | None:
         return None
     topic = next(filter(None, found.groups())).strip()
     return RecallIntent(topic="" if _SELF.match(topic) else topic)
-
-
-def _greeting(text: str) -> GreetingIntent | None:
-    return GreetingIntent() if _GREETING.match(text.lstrip(" ¡¿")) else None

@@ -179,7 +179,6 @@ SPANISH = Phrases(
 PHRASES = {"en": ENGLISH, "es": SPANISH}
 
 
-"""Name of the provider, also behind wrappers that count or trace."""
 _IS_EMPTY = re.compile(r"No .*memor|Found 0|My \w+ memories \(0 ")
 """Pattern of an empty result of the memory tools."""
 _ENTRY = re.compile(r"^- (?:\[[\w ]+\] )?(?!\d{4}-\d\d-\d\d, \d\d:\d\d)(?P<text>.*)$")
@@ -227,11 +226,14 @@ class OfflineProvider(NonStreamingModel):
         turn = read_turn(messages)
         rules = _Rules(turn, [] if tool_choice == "none" else tools)
         step = await rules.next_step()
-        if isinstance(step, str):
-            return _within_token_limit(
-                _with_notices(turn, step, is_stand_in=self._is_stand_in), sampling
-            )
-        return Completion(tool_calls=tuple(step))
+        if not isinstance(step, str):
+            return Completion(tool_calls=tuple(step))
+        text = _with_notices(turn, step, is_stand_in=self._is_stand_in)
+        # Rules have no temperature, but an answer can be too long.
+        most = sampling.max_tokens if sampling else None
+        if most is None or len(text) <= most * CHARS_PER_TOKEN:
+            return Completion(text=text)
+        return Completion(text=text[: most * CHARS_PER_TOKEN], is_cut_off=True)
 
 
 class _Rules:
@@ -297,17 +299,15 @@ class _Rules:
                 )
             case CalculateIntent():
                 if results:
-                    return _sum_sentence(intent.expression, results[-1])
+                    is_number = results[-1].strip("-").replace(".", "", 1).isdigit()
+                    return f"{intent.expression} = {results[-1]}" if is_number else results[-1]
                 return self._calls("calculator", [{"expression": intent.expression}])
             case RecallIntent():
                 return self._recall(intent, results)
             case GreetingIntent():
-                return "\n".join(results) or self._greet()
-
-    def _greet(self) -> str:
-        if _THANKS.search(self._turn.question):
-            return self._say.welcome
-        return f"{self._say.greeting} {self._say.abilities}"
+                is_thanks = _THANKS.search(self._turn.question)
+                hello = f"{self._say.greeting} {self._say.abilities}"
+                return "\n".join(results) or (self._say.welcome if is_thanks else hello)
 
     def _small_talk(self) -> str:
         if _THANKS.search(self._turn.question):
@@ -354,7 +354,8 @@ class _Rules:
             near := find_nearest(asked, nearest) or find_possible(asked, candidates, recent)
         ):
             return self._say.perhaps.format(self._line(near))
-        if results and not any(map(_is_list, results)):
+        # Neither a list of memories nor an empty one: the words of the tool.
+        if results and not any(_IS_EMPTY.match(one) or _listed([one]) for one in results):
             return "\n".join(results)
         return self._say.nothing_remembered if may_search else self._nothing()
 
@@ -449,11 +450,6 @@ def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most].rsplit(maxsplit=1)[0]} …"
 
 
-def _is_list(result: str) -> bool:
-    """Check whether a tool's result is a list of memories, maybe an empty one."""
-    return bool(_IS_EMPTY.match(result)) or bool(_listed([result]))
-
-
 def _listed(results: Sequence[str]) -> list[str]:
     """The memories that tools' results list, without the lines that belong to them."""
     lines = (line for result in results for line in result.splitlines())
@@ -474,19 +470,6 @@ def _with_notices(turn: OfflineTurn, text: str, *, is_stand_in: bool) -> str:
     before = f"{admission} " if not turn.answered or is_stand_in else ""
     behind = f"\n{say.unavailable.format(', '.join(names))}" if names else ""
     return f"{before}{text}{behind}"
-
-
-def _within_token_limit(text: str, sampling: Sampling | None) -> Completion:
-    """Rules have no temperature; an answer can be too long."""
-    most = sampling.max_tokens if sampling else None
-    if most is None or len(text) <= most * CHARS_PER_TOKEN:
-        return Completion(text=text)
-    return Completion(text=text[: most * CHARS_PER_TOKEN], is_cut_off=True)
-
-
-def _sum_sentence(expression: str, result: str) -> str:
-    is_number = result.strip("-").replace(".", "", 1).isdigit()
-    return f"{expression} = {result}" if is_number else result
 
 
 def _tool_call(tool: str, arguments: Mapping[str, object]) -> ToolCall:

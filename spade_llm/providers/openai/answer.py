@@ -120,7 +120,8 @@ class AnswerAssembler:
             return ""
         answer = _read(raw)
         if answer.usage:
-            self._usage = _usage(answer.usage)
+            prompt, completion = answer.usage.prompt_tokens, answer.usage.completion_tokens
+            self._usage = Usage(prompt_tokens=prompt or 0, completion_tokens=completion or 0)
         # With include_usage, the last event has the token counts and no choices.
         if not answer.choices:
             return ""
@@ -141,7 +142,9 @@ class AnswerAssembler:
         """
         text, calls = "".join(self._text), tuple(_finished(self._calls))
         if not text and not calls:
-            raise _empty(self._finish_reason)
+            reason = self._finish_reason
+            kind = InvalidModelOutput if reason in FINAL_FINISH_REASONS else EmptyModelOutput
+            raise kind(f"The model's answer is empty ({reason or 'no finish_reason'}).")
         return Completion(
             text=text,
             tool_calls=calls,
@@ -180,12 +183,6 @@ class AnswerAssembler:
             raise InvalidModelOutput("The model's answer is larger than the limit; it was cut off.")
 
 
-def _empty(finish_reason: str) -> InvalidModelOutput:
-    if finish_reason in FINAL_FINISH_REASONS:
-        return InvalidModelOutput(f"The model's answer is empty ({finish_reason}).")
-    return EmptyModelOutput(f"The model's answer is empty ({finish_reason or 'no finish_reason'}).")
-
-
 def _is_new(call: _ToolCallRecord, partial: _PartialCall) -> bool:
     """Check whether a delta begins a new call. Some servers give every call the index 0, or none:
     then a different id or a name marks a new one."""
@@ -205,12 +202,6 @@ def _read(raw: bytes) -> _ChatAnswer:
     if answer.error:
         raise translate_event(answer.error)
     return answer
-
-
-def _usage(usage: _Usage) -> Usage:
-    return Usage(
-        prompt_tokens=usage.prompt_tokens or 0, completion_tokens=usage.completion_tokens or 0
-    )
 
 
 def _finished(partials: Iterable[_PartialCall]) -> Iterable[ToolCall]:

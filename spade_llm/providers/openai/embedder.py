@@ -77,11 +77,8 @@ class OpenAIEmbedder:
 
     @property
     def name(self) -> str:
-        return (
-            f"{self._model}/{self._requested_dimension}"
-            if self._requested_dimension
-            else self._model
-        )
+        wanted = self._requested_dimension
+        return f"{self._model}/{wanted}" if wanted else self._model
 
     @property
     def dimension(self) -> int | None:
@@ -142,20 +139,15 @@ class OpenAIEmbedder:
         from spade_llm.providers.openai.answer import parse_vectors
         from spade_llm.providers.openai.endpoint import EMBEDDINGS
 
+        # Base64 is a quarter of the bytes; servers that do not know it send numbers.
+        body: RequestBody = {"model": self._model, "input": texts, "encoding_format": "base64"}
+        if self._requested_dimension:
+            body["dimensions"] = self._requested_dimension
         async with attempts.timeout(self._timeout_s):
-            raw = await self._endpoint.answer(
-                self._body(texts), max_bytes=MAX_ANSWER_BYTES, path=EMBEDDINGS
-            )
+            raw = await self._endpoint.answer(body, max_bytes=MAX_ANSWER_BYTES, path=EMBEDDINGS)
         vectors = parse_vectors(raw, count=len(texts), dimension=self._dimension)
         self._dimension = vectors.shape[1]
         return vectors
-
-    def _body(self, texts: Sequence[str]) -> RequestBody:
-        # Base64 is a quarter of the bytes; servers that do not know it send numbers.
-        wanted: RequestBody = (
-            {"dimensions": self._requested_dimension} if self._requested_dimension else {}
-        )
-        return {"model": self._model, "input": texts, "encoding_format": "base64", **wanted}
 
 
 def _sendable(text: str) -> str:

@@ -11,7 +11,7 @@ import logging
 import re
 from collections import deque
 from contextlib import aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack
 from urllib.parse import urlsplit
 
 from spade_llm.core.errors import ConfigurationError, ModelError, ModelUnavailable
@@ -20,9 +20,9 @@ from spade_llm.providers.openai.request_body import TOKEN_LIMIT_FIELD, build_req
 from spade_llm.providers.retry import Attempts, ModelLimits
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
-    from spade_llm.providers.model import Completion, ContextMessage, Sampling, ToolSpec
+    from spade_llm.providers.model import CallOptions, Completion, ContextMessage, ToolSpec
     from spade_llm.providers.openai.probe import ModelProbe, ModelTestCall
     from spade_llm.providers.openai.request_body import RequestBody
 
@@ -68,10 +68,11 @@ class OptionalFields:
 
     def accepted(self, body: RequestBody) -> RequestBody:
         """The request without the refused fields."""
-        left_out = [
-            field for field in _COMPLAINT_PATTERNS if _refusal_key(body, field) in self._refused
-        ]
-        return {field: value for field, value in body.items() if field not in left_out}
+        return {
+            field: value
+            for field, value in body.items()
+            if field not in _COMPLAINT_PATTERNS or _refusal_key(body, field) not in self._refused
+        }
 
     def note(self, error: ModelError, body: RequestBody) -> bool:
         """Note the optional fields that the error complains about; True if there are any, so that
@@ -149,20 +150,12 @@ class OpenAIModel:
 
     async def check(self, *, within_s: float) -> None:
         """Make one call without retries, and stop reading when the answer begins: it costs a
-        prompt of a few tokens.
-
-        Raises:
-            ModelError: the model gives no answer; `cause` says why.
-        """
+        prompt of a few tokens. Raises ModelError: the model gives no answer; `cause` says why."""
         await self._test_call().check(within_s=within_s)
 
     async def probe(self, *, within_s: float) -> ModelProbe:
         """Measure one call without retries, in which the model is offered a tool, and look up its
-        context window in the server's list of models.
-
-        Raises:
-            ModelError: the model gives no answer; `cause` says why.
-        """
+        context window in the server's list of models. Raises as `check` does."""
         return await self._test_call().probe(within_s=within_s)
 
     def _test_call(self) -> ModelTestCall:
@@ -173,19 +166,16 @@ class OpenAIModel:
             server=self._server,
             model=self.name,
             optional_fields=self._optional_fields,
-            build=lambda messages, tools: self._request(messages, tools, "auto", None, None),
+            build=self._request,
         )
 
     async def complete(
         self,
         messages: Sequence[ContextMessage],
         tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
+        **options: Unpack[CallOptions],
     ) -> Completion:
-        body = self._request(messages, tools, tool_choice, response_schema, sampling)
+        body = self._request(messages, tools, **options)
         attempts = self._attempts()
         async with self._slot(attempts):
             while True:
@@ -198,12 +188,9 @@ class OpenAIModel:
         self,
         messages: Sequence[ContextMessage],
         tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
+        **options: Unpack[CallOptions],
     ) -> AsyncGenerator[TextDelta | Completion]:
-        body = with_stream(self._request(messages, tools, tool_choice, response_schema, sampling))
+        body = with_stream(self._request(messages, tools, **options))
         attempts = self._attempts()
         async with (
             self._slot(attempts),
@@ -271,18 +258,11 @@ class OpenAIModel:
         self,
         messages: Sequence[ContextMessage],
         tools: Sequence[ToolSpec],
-        tool_choice: str,
-        response_schema: Mapping[str, object] | None,
-        sampling: Sampling | None,
+        **options: Unpack[CallOptions],
     ) -> RequestBody:
+        field = self._token_limit_field
         return build_request(
-            messages,
-            tools,
-            settings=self._settings,
-            tool_choice=tool_choice,
-            response_schema=response_schema,
-            sampling=sampling,
-            token_limit_field=self._token_limit_field,
+            messages, tools, settings=self._settings, token_limit_field=field, **options
         )
 
     def _attempts(self) -> Attempts:
@@ -318,4 +298,4 @@ def server_name(base_url: str) -> str:
 
 def _refusal_key(body: RequestBody, field: str) -> str:
     """Key of a refused field and its value: another schema may be accepted."""
-    return f"{field} {json.dumps(body[field], sort_keys=True)}" if field in body else ""
+    return f"{field} {json.dumps(body[field], sort_keys=True)}"

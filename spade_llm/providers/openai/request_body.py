@@ -52,7 +52,7 @@ def build_request(
     tools: Sequence[ToolSpec],
     *,
     settings: RequestBody,
-    tool_choice: str,
+    tool_choice: str = "auto",
     response_schema: Mapping[str, object] | None = None,
     sampling: Sampling | None = None,
     token_limit_field: str = TOKEN_LIMIT_FIELD,
