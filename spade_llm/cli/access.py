@@ -11,7 +11,6 @@ import sys
 import time
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import agent_directories, agent_place, data_directory
@@ -170,10 +169,9 @@ async def _create_token(tokens: TokenStore, gateway: str, options: argparse.Name
 
 def _agent_jids(options: argparse.Namespace, domain: str) -> frozenset[str]:
     """JIDs of the deployment's agents: described in its files, running, or with data here."""
-    from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
+    from spade_llm.cli.factory.deployment_spec import agents_folder, read_deployment
 
-    folder = Path(options.agents) if options.agents else standard_deployment()
-    described = read_deployment(folder, domain=domain)
+    described = read_deployment(agents_folder(options), domain=domain)
     record = read_run_record(data_directory(options))
     running = record.agents if record else ()
     here = (path.name for path in agent_directories(data_directory(options)))

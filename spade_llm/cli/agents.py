@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import find_context, login, person_jid
-from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
+from spade_llm.cli.factory.deployment_spec import agents_folder, read_deployment
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.terminal import sanitize_line, show
 from spade_llm.core.errors import RequestError
@@ -68,10 +67,9 @@ def main(options: argparse.Namespace) -> int:
 
 async def _list_agents(options: argparse.Namespace) -> int:
     cli_context = find_context(options)
-    folder = Path(options.agents) if options.agents else standard_deployment()
     domain = cli_context.jid("x").partition("@")[2]
     async with login(person_jid(options, cli_context), cli_context) as client:
-        jids = {one.jid for one in read_deployment(folder, domain=domain)}
+        jids = {one.jid for one in read_deployment(agents_folder(options), domain=domain)}
         if options.roster:
             jids |= await client.find_online_agents(PRESENCE_WAIT_S)
         wanted = sorted(jids)[:MAX_QUERIED_AGENTS]

@@ -6,13 +6,11 @@ import argparse
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from spade_llm.cli.terminal import style
 from spade_llm.core.text import suggestion
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_NUMBER = 1_000_000
 """Maximum number for any count argument: days, lines, uses."""

@@ -10,8 +10,9 @@ import argparse
 import errno
 import os
 import sys
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from spade_llm.cli.argument_parser import (
     CommandParser,
@@ -23,9 +24,6 @@ from spade_llm.cli.argument_parser import (
 )
 from spade_llm.cli.terminal import sanitize_line, sanitize_lines, style
 from spade_llm.core.errors import SpadeLLMError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 TOOL_FAMILIES = {
     "memory": "the eleven memory_* tools",

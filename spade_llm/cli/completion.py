@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
+from collections.abc import Iterable
 
 from argcomplete.completers import BaseCompleter, DirectoriesCompleter, FilesCompleter
 from argcomplete.shell_integration import shellcode
 
 from spade_llm.core.errors import SpadeLLMError
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable
 
 ZSH_INIT = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }"
 """Loads zsh's completion system, which a zsh without a configuration of its own has not loaded."""

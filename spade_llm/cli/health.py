@@ -7,13 +7,15 @@ start, twice a minute.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import logging
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -22,11 +24,6 @@ from spade_llm.cli.terminal import show, style
 from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.servers.data_directory import read_run_record
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 logger = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
+from spade_llm.cli.factory.deployment_spec import agents_folder, read_deployment
 from spade_llm.cli.terminal import note, show
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.connection.jids import bare_jid, local_part
@@ -76,8 +76,7 @@ class DeploymentSite:
 
 def main(options: argparse.Namespace) -> int:
     root = Path(options.to).absolute()
-    folder = Path(options.agents) if options.agents else standard_deployment()
-    site = _site(options, read_deployment(folder, domain=options.domain))
+    site = _site(options, read_deployment(agents_folder(options), domain=options.domain))
     prepare_deployment(root, site)
     config, accounts = root / SERVER_FOLDER / CONFIG_FILE, root / PEOPLE_FOLDER / "accounts"
     show(options, {"kind": "server", "config": config}, f"server      {config}")
@@ -142,10 +141,7 @@ def _words(text: str) -> list[str]:
 
 def prepare_deployment(root: Path, site: DeploymentSite) -> None:
     """Create everything below `root` that is missing, and write the configuration of `site` anew.
-
-    Raises:
-        ConfigurationError: a name, an account or a folder cannot be used.
-    """
+    Raises ConfigurationError: a name, an account or a folder cannot be used."""
     for name, jid in site.agents.items():
         if name in RESERVED_NAMES:
             raise ConfigurationError(f"agents/{name}: this name is reserved: rename the folder")

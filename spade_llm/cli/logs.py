@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from pathlib import Path
 
 MAX_BYTES = 5 * 1024 * 1024
 """Maximum size of a log file in bytes; one older file of this size is kept."""

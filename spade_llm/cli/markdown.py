@@ -39,7 +39,9 @@ class MarkdownStream:
     def add(self, text: str) -> str:
         """Add a piece of text; return what it completes, rendered."""
         self._pending += text
-        starts, lines = _block_starts(self._pending), self._pending.split("\n")
+        blocks = [one for one in _PARSER.parse(self._pending) if one.level == 0]
+        starts = [one.map[0] for one in blocks if one.map and one.nesting >= 0]
+        lines = self._pending.split("\n")
         if len(starts) < 2:
             return ""
         self._pending = "\n".join(lines[starts[-1] :])
@@ -112,9 +114,3 @@ class _ChatMarkdown(Markdown):
 
 def _is_empty(line: str) -> bool:
     return not _STYLES.sub("", line).strip()
-
-
-def _block_starts(markdown: str) -> list[int]:
-    """First lines of the top-level blocks."""
-    blocks = (token for token in _PARSER.parse(markdown) if token.level == 0)
-    return [one.map[0] for one in blocks if one.map and one.nesting >= 0]

@@ -23,6 +23,7 @@ from spade_llm.core.concurrency import concurrent_task
 from spade_llm.core.errors import ConfigurationError, SpadeLLMError
 from spade_llm.core.imports import require_extra
 from spade_llm.core.settings import read_environment
+from spade_llm.core.text import host_in_url
 from spade_llm.xmpp.connection.settings import parse_address
 
 if TYPE_CHECKING:
@@ -96,8 +97,7 @@ def client_settings(options: argparse.Namespace, key: str) -> str:
     another PATH and in another directory."""
     if options.http:
         host, port = parse_address(options.http, named="--http", default_port=PORT)
-        own = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        reached = options.allow_host[0] if options.allow_host else own
+        reached = options.allow_host[0] if options.allow_host else f"{host_in_url(host)}:{port}"
         entry: dict[str, object] = {"type": "http", "url": f"http://{reached}/mcp"}
         if not options.no_token:
             # A placeholder: the token itself is not shown on a terminal.

@@ -21,9 +21,9 @@ from spade_llm.cli.context import (
     is_named,
 )
 from spade_llm.cli.factory.deployment_spec import (
+    agents_folder,
     database_of,
     read_deployment,
-    standard_deployment,
 )
 from spade_llm.cli.factory.embeddings import KEYWORDS_ONLY, EmbedderPool
 from spade_llm.cli.memory_transfer import export_memories, import_memories, new_file
@@ -74,9 +74,15 @@ class AgentMemory:
 
     def exists(self) -> bool:
         """True if there is a memory. Raises ConfigurationError."""
-        if self.database is None:
-            return self.file.exists()
-        return asyncio.run(_has_memory(self.database, self.jid))
+        return self.file.exists() if self.database is None else asyncio.run(self._is_stored())
+
+    async def _is_stored(self, *, in_use: bool = False) -> bool:
+        """True if the database has this memory; `in_use`: if an agent uses the database now."""
+        assert self.database is not None
+        async with PostgresServer(self.database, agent=self.jid) as server:
+            if in_use:
+                return await server.agent_sessions() > 0
+            return MEMORY_TABLES.what in await server.stores()
 
     @asynccontextmanager
     async def opened(
@@ -98,7 +104,7 @@ class AgentMemory:
         ConfigurationError: it runs, with PostgreSQL on whichever machine."""
         try:
             with directory_lock.lock_directory(self.home, what=f"{self.jid} with this data"):
-                if self.database is not None and asyncio.run(_is_in_use(self.database, self.jid)):
+                if self.database is not None and asyncio.run(self._is_stored(in_use=True)):
                     raise ConfigurationError(
                         f"{self.jid} uses the database on another machine: stop the agent first"
                     )
@@ -110,11 +116,8 @@ class AgentMemory:
 
 
 def find_memory(options: argparse.Namespace) -> AgentMemory:
-    """Memory of --agent, or the only one without it, at the place that its agent uses.
-
-    Raises:
-        ConfigurationError: there is none, or several.
-    """
+    """Memory of --agent, or the only one without it, at the place that its agent uses. Raises
+    ConfigurationError: there is none, or several."""
     data, agent = data_directory(options), options.agent
     homes = agent_directories(data)
     if agent:
@@ -137,16 +140,6 @@ def find_memory(options: argparse.Namespace) -> AgentMemory:
     raise ConfigurationError(f"there are several memories ({names}): name one with --agent")
 
 
-async def _is_in_use(database: DatabaseUrl, jid: str) -> bool:
-    async with PostgresServer(database, agent=jid) as server:
-        return await server.agent_sessions() > 0
-
-
-async def _has_memory(database: DatabaseUrl, jid: str) -> bool:
-    async with PostgresServer(database, agent=jid) as server:
-        return MEMORY_TABLES.what in await server.stores()
-
-
 def _memory_at(home: Path, options: argparse.Namespace) -> AgentMemory:
     spec, default = find_spec(home.name, options), default_database(options)
     if spec is None:
@@ -158,8 +151,7 @@ def _memory_at(home: Path, options: argparse.Namespace) -> AgentMemory:
 def find_spec(jid: str, options: argparse.Namespace) -> DeploymentSpec | None:
     """The agent's agent.toml below --agents, else among the standard agents. Raises
     ConfigurationError: one of these files is not valid."""
-    folder = Path(options.agents) if options.agents else standard_deployment()
-    specs = read_deployment(folder, domain=jid.partition("@")[2])
+    specs = read_deployment(agents_folder(options), domain=jid.partition("@")[2])
     return next((one for one in specs if one.jid == jid), None)
 
 

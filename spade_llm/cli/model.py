@@ -173,11 +173,8 @@ class WantedModel:
 
     @classmethod
     def parse(cls, text: str, url: str | None) -> WantedModel:
-        """Parse PROVIDER/NAME, or NAME with a URL.
-
-        Raises:
-            ConfigurationError: the provider is unknown and there is no URL, or the URL is wrong.
-        """
+        """Parse PROVIDER/NAME, or NAME with a URL. Raises ConfigurationError: the provider is
+        unknown and there is no URL, or the URL is wrong."""
         if text in WITHOUT_NAME and not url:
             return cls(kind=text)
         if url:
@@ -188,7 +185,10 @@ class WantedModel:
                 raise ConfigurationError("--url: no secrets in addresses: use --key-file")
         first, _, name = text.partition("/")
         if (known := PROVIDERS.get(first)) and name:
-            own = url or (_ollama_url() if first == "ollama" else None)
+            own = url
+            if first == "ollama" and not url:
+                here = f"{ollama.ollama_url()}/v1"
+                own = None if here == known.url else here
             return cls(
                 kind=known.kind,
                 name=name,
@@ -217,11 +217,6 @@ class WantedModel:
         return {"kind": kind, "model": self.name, **url, **key}
 
 
-def _ollama_url() -> str | None:
-    url = f"{ollama.ollama_url()}/v1"
-    return None if url == URLS["ollama"] else url
-
-
 def _set(options: argparse.Namespace) -> int:
     data = data_directory(options)
     target = _find_target(options, data)
@@ -229,7 +224,8 @@ def _set(options: argparse.Namespace) -> int:
     key = _find_key(wanted, options, data)
     report = _write_and_test(wanted, key, target, options, data)
     is_typed = not (options.key_file or options.key_env)
-    if _is_key_wrong(report) and is_typed and _may_ask(options):
+    is_key_wrong = report.error is not None and report.error.cause is ModelFailure.WRONG_KEY
+    if is_key_wrong and is_typed and _may_ask(options):
         key = {"api_key_file": str(_ask_key(wanted, data))}
         report = _write_and_test(wanted, key, target, options, data)
     _show_report(report, options, target.files)
@@ -246,12 +242,9 @@ class _Target:
 
 
 def _find_target(options: argparse.Namespace, data: Path) -> _Target:
-    """An agent.toml with a model of its own, or one of the folder --agents, is written itself;
-    the agents that come with the package get the model of DATA/model.toml.
-
-    Raises:
-        ConfigurationError: there is no assistant, or there are several and none is named.
-    """
+    """An agent.toml with a model of its own, or one of the folder --agents, is written itself; the
+    agents that come with the package get the model of DATA/model.toml. Raises ConfigurationError:
+    there is no assistant, or there are several and none is named."""
     record = read_run_record(data)
     own = Path(options.agents) if options.agents else record and record.agents_folder
     specs = read_deployment(own or standard_deployment(), domain="localhost")
@@ -275,11 +268,8 @@ def _find_target(options: argparse.Namespace, data: Path) -> _Target:
 
 
 def _find_key(wanted: WantedModel, options: argparse.Namespace, data: Path) -> dict[str, str]:
-    """Place of the API key, as a key of `[provider]`; empty: none is needed.
-
-    Raises:
-        ConfigurationError: a file or variable is missing, or there is no terminal to ask in.
-    """
+    """Place of the API key, as a key of `[provider]`; empty: none is needed. Raises
+    ConfigurationError: a file or variable is missing, or there is no terminal to ask in."""
     if options.key_env or options.key_file:
         return _given_key(options)
     if not wanted.name:
@@ -380,10 +370,6 @@ async def _test(spec: DeploymentSpec, data: Path) -> _Report:
         window = ollama.loaded_context(choice.base_url.removesuffix("/v1"), choice.model)
         probe = replace(probe, context_tokens=window)
     return _Report(choice=choice, probe=probe)
-
-
-def _is_key_wrong(report: _Report) -> bool:
-    return report.error is not None and report.error.cause is ModelFailure.WRONG_KEY
 
 
 def _show_report(report: _Report, options: argparse.Namespace, files: Sequence[Path] = ()) -> None:

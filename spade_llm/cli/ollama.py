@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import http.client
 import logging
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, ValidationError
@@ -13,9 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from spade_llm.cli.terminal import progress_bar
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.settings import read_environment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from spade_llm.core.text import host_in_url
 
 logger = logging.getLogger(__name__)
 
@@ -54,11 +52,8 @@ class _Pull(BaseModel):
 
 def ollama_url() -> str:
     """Address of the Ollama of this machine, without a path: OLLAMA_HOST, which may be a host, a
-    `:PORT` or a URL, else the usual one.
-
-    Raises:
-        ConfigurationError: the variable holds no address.
-    """
+    `:PORT` or a URL, else the usual one. Raises ConfigurationError: the variable holds no
+    address."""
     given = read_environment().ollama_host or ""
     try:
         url = urlsplit(given if "://" in given else f"http://{given}")
@@ -69,7 +64,7 @@ def ollama_url() -> str:
         ) from None
     # The server's own variable: what it listens on is not what clients connect to.
     host = "localhost" if host in {"0.0.0.0", "::"} else host
-    return f"{url.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+    return f"{url.scheme}://{host_in_url(host)}:{port}"
 
 
 def list_models(url: str) -> tuple[str, ...] | None:
@@ -101,11 +96,7 @@ def loaded_context(url: str, name: str) -> int | None:
 
 def pull_model(url: str, name: str, *, show: Callable[[int, int], None]) -> None:
     """Download a model. A download that was interrupted continues. `show` is called with the bytes
-    done and their total.
-
-    Raises:
-        ConfigurationError: Ollama refuses, or is lost.
-    """
+    done and their total. Raises ConfigurationError: Ollama refuses, or is lost."""
     done: dict[str, int] = {}
     total: dict[str, int] = {}
     try:
@@ -130,11 +121,7 @@ def pull_model(url: str, name: str, *, show: Callable[[int, int], None]) -> None
 
 def offer_pull(url: str, name: str) -> None:
     """Ask in the terminal whether to download the model if this Ollama does not have it; show the
-    progress.
-
-    Raises:
-        ConfigurationError: the download fails.
-    """
+    progress. Raises ConfigurationError: the download fails."""
     models = list_models(url)
     if models is None or has_model(models, name):
         return

@@ -65,7 +65,9 @@ async def _run(options: argparse.Namespace) -> int:
             listeners=listeners,
             replica=options.replica,
         )
-        if options.replica is None and (count := _replicas_of(definition, options)) is not None:
+        count = definition.settings.storage.replicas
+        count = count if options.replicas is None else int(options.replicas)
+        if options.replica is None and count is not None:
             _check_replicas(definition, cli_context, count)
             return await _run_replicas(definition, factory, count)
         async with running_agent(definition, factory) as agent:
@@ -77,11 +79,6 @@ async def _run(options: argparse.Namespace) -> int:
                 raise SpadeLLMError(f"{agent.jid} has no connection")
             reason = await agent.connection.closed_for_good
             raise SpadeLLMError(f"{agent.jid} lost its connection for good: {reason}")
-
-
-def _replicas_of(spec: DeploymentSpec, options: argparse.Namespace) -> int | None:
-    """Number of replicas to start; None: the agent is one process."""
-    return spec.settings.storage.replicas if options.replicas is None else int(options.replicas)
 
 
 def _check_replicas(spec: DeploymentSpec, cli_context: CliContext, count: int) -> None:

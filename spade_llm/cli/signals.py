@@ -6,14 +6,11 @@ import asyncio
 import os
 import signal
 import threading
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 from spade_llm.core.concurrency import run_event_loop
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
 
 STDIN = 0
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.text import host_in_url
 from spade_llm.xmpp.connection.settings import parse_address
 
 if TYPE_CHECKING:
@@ -44,12 +45,12 @@ class Listener:
     def url(self) -> str:
         """Base URL on this machine, without a path."""
         reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
-        return f"http://{_in_url(reached)}:{self.port}"
+        return f"http://{host_in_url(reached)}:{self.port}"
 
     @property
     def address(self) -> str:
         """Address in the form of `--http`."""
-        return f"{_in_url(self.host)}:{self.port}"
+        return f"{host_in_url(self.host)}:{self.port}"
 
 
 def with_allowed_hosts(
@@ -77,11 +78,8 @@ def web_lines(specs: Sequence[DeploymentSpec], listeners: Mapping[str, Listener]
 def open_sockets(
     specs: Sequence[DeploymentSpec], http: str | None, say: Callable[[str], None]
 ) -> Iterator[dict[str, Listener]]:
-    """Open the sockets of all gateways, keyed by JID, for the block.
-
-    Raises:
-        ConfigurationError: an address cannot be used.
-    """
+    """Open the sockets of all gateways, keyed by JID, for the block. Raises ConfigurationError: an
+    address cannot be used."""
     gateways = [one for one in specs if one.settings.kind == "gateway"]
     if http is not None and len(gateways) != 1:
         raise ConfigurationError(
@@ -151,7 +149,3 @@ def _opened(wanted: _WantedAddress, say: Callable[[str], None]) -> Listener:
                 say(f"http        port {wanted.port} is in use: using {listener.port} instead")
             return listener
     raise ConfigurationError(f"http: no port is free at {wanted.host}")
-
-
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

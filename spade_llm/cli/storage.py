@@ -126,11 +126,8 @@ async def _move_agent(home: Path, address: DatabaseUrl, options: argparse.Namesp
 async def _source_stopped(
     home: Path, server: PostgresServer, options: argparse.Namespace, *, is_free: bool
 ) -> bool:
-    """True if no agent changes the source. `is_free`: none runs on this machine.
-
-    Raises:
-        ConfigurationError: an agent uses the target: the copy would overwrite what it writes.
-    """
+    """True if no agent changes the source. `is_free`: none runs on this machine. Raises
+    ConfigurationError: an agent uses the target: the copy would overwrite what it writes."""
     in_use = await server.agent_sessions()
     uses_target = in_use if options.to == "database" else not (in_use or is_free)
     if uses_target and not options.dry_run:

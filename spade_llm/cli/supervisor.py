@@ -19,6 +19,7 @@ from spade_llm.cli.logs import last_lines, log_path, rotate_log
 from spade_llm.core.errors import SpadeLLMError
 from spade_llm.core.settings import DATABASE_VARIABLE, load_network_model
 from spade_llm.core.settings.environment import MODEL_VARIABLES, secret_variables
+from spade_llm.core.text import host_in_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -85,11 +86,7 @@ async def supervise_local(
     specs: Sequence[DeploymentSpec], factory: AgentFactory
 ) -> AsyncIterator[LocalSupervisor]:
     """Run the agents in this process for the block. Agents stop before those that they use; those
-    of one wave stop together.
-
-    Raises:
-        ConfigurationError: an agent does not start.
-    """
+    of one wave stop together. Raises ConfigurationError: an agent does not start."""
     async with AsyncExitStack() as stack:
         waves = [
             await stack.enter_async_context(_start_wave(wave, factory))
@@ -246,11 +243,7 @@ async def supervise_replicas(
     spec: DeploymentSpec, factory: AgentFactory, count: int
 ) -> AsyncIterator[ProcessSupervisor]:
     """Run so many replicas of one agent for the block, each in a process of its own. They have
-    answered when it begins.
-
-    Raises:
-        SpadeLLMError: one does not start; with the reason.
-    """
+    answered when it begins. Raises SpadeLLMError: one does not start; with the reason."""
     environment = dict(os.environ)
     if factory.place.database is not None:
         environment[DATABASE_VARIABLE] = factory.place.database.url
@@ -298,11 +291,7 @@ def _environment(
 def _arguments(spec: DeploymentSpec, factory: AgentFactory) -> list[str]:
     """Arguments of `spade-llm` that run this agent."""
     cli_context = factory.place
-    server = (
-        f"[{cli_context.host}]:{cli_context.port}"
-        if ":" in cli_context.host
-        else f"{cli_context.host}:{cli_context.port}"
-    )
+    server = f"{host_in_url(cli_context.host)}:{cli_context.port}"
     arguments = ["run", str(spec.path.absolute())]
     arguments += ["--data", str(cli_context.data), "--no-download", "--with-parent"]
     # Several addresses are those of the agent.toml, which the child reads itself.

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
 import sys
 import time
 import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TextIO
 
 from pydantic_core import to_jsonable_python
 
 from spade_llm.core.redaction import is_invisible
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import TextIO
-
 
 WIDTH = 30
 PROGRESS_AFTER_S = 2.0

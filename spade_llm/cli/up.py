@@ -16,9 +16,9 @@ from spade_llm.cli.chat import converse, is_terminal
 from spade_llm.cli.context import DEFAULT_PERSON, default_database, login
 from spade_llm.cli.factory.agent_factory import AgentFactory
 from spade_llm.cli.factory.deployment_spec import (
+    agents_folder,
     read_deployment,
     require_agent_extras,
-    standard_deployment,
     warn_of_package_conflicts,
     without_missing_extras,
 )
@@ -251,8 +251,7 @@ async def _unless_failed(work: Coroutine[object, object, T], group: Supervisor) 
 
 
 def _specs(options: argparse.Namespace) -> tuple[DeploymentSpec, ...]:
-    folder = Path(options.agents) if options.agents else standard_deployment()
-    definitions = read_deployment(folder, domain=server_domain(options))
+    definitions = read_deployment(agents_folder(options), domain=server_domain(options))
     for one in definitions:
         if one.settings.storage.replicas:
             raise ConfigurationError(

@@ -5,16 +5,13 @@ It is for the operator, also while the agent runs. A peer gets its own usage wit
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from spade_llm.assistant.middleware.usage_ledger import USAGE_TABLES, UsageLedger
 from spade_llm.cli.context import agent_place
 from spade_llm.cli.terminal import note, sanitize_line, show
-
-if TYPE_CHECKING:
-    import argparse
 
 
 def main(options: argparse.Namespace) -> int:

@@ -50,10 +50,7 @@ async def run_server(
     say: Callable[[str], None],
 ) -> AsyncIterator[CliContext]:
     """Run the server with these accounts (JID → password) for the block; restart it if it dies.
-
-    Raises:
-        ConfigurationError: it does not start, or refuses an account.
-    """
+    Raises ConfigurationError: it does not start, or refuses an account."""
     server, endpoint = await _start_on_free_port(server_on, ports)
     say(f"server      {server.description}")
     try:
@@ -143,10 +140,8 @@ async def register_accounts(
     """Register the missing accounts (JID → password), one after the other.
 
     Waits while the server throttles registrations: per account at most REGISTER_TIMEOUT_S, with a
-    line for each attempt.
-
-    Raises:
-        ConfigurationError: the server does not register one of them, or not within that time.
+    line for each attempt. Raises ConfigurationError: the server does not register one of them, or
+    not within that time.
     """
     # One by one: servers throttle registrations by address (ejabberd: one in 10 minutes).
     for number, (jid, password) in enumerate(passwords.items(), start=1):

@@ -196,6 +196,11 @@ class ReadyForStructuredOutputTool(LLMTool):
 
     def __init__(self, output_schema: type[BaseModel]) -> None:
         self.output_schema = output_schema
+
+        def say_ready() -> dict[str, str]:
+            name = output_schema.__name__
+            return {"status": "ready", "message": f"Now answer with the {name} object."}
+
         super().__init__(
             name=self.TOOL_NAME,
             description=(
@@ -203,12 +208,8 @@ class ReadyForStructuredOutputTool(LLMTool):
                 " the object into the call."
             ),
             parameters={"properties": {}},
-            func=self._say_ready,
+            func=say_ready,
         )
-
-    async def _say_ready(self) -> dict[str, str]:
-        name = self.output_schema.__name__
-        return {"status": "ready", "message": f"Now answer with the {name} object."}
 
 
 @runtime_checkable

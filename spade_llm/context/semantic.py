@@ -103,7 +103,9 @@ class SemanticRetention(Composable):
         little more."""
         for block, other in self._near_pairs(notes, question):
             yield block
-            if other is not None and (other.role == "user" or _asks(notes, block)):
+            text = notes.messages[block.indexes.start]["content"] or ""
+            is_question = not QUESTION_MARKS.isdisjoint(text)
+            if other is not None and (other.role == "user" or is_question):
                 yield other
 
     def _near_pairs(
@@ -172,11 +174,6 @@ class SemanticRetention(Composable):
         if self.embedder is None or draft.fits:
             return ""
         return "" if ranks_by_vectors(draft.noted_history.notes, draft.question) else "vectors"
-
-
-def _asks(notes: HistoryNotes, block: Block) -> bool:
-    text = notes.messages[block.indexes.start]["content"] or ""
-    return not QUESTION_MARKS.isdisjoint(text)
 
 
 def _term_scores(

@@ -75,11 +75,8 @@ class ContextManagement(ABC):
 
     @abstractmethod
     def get_stats(self, total_messages: int) -> ContextStats:
-        """Estimate how many of `total_messages` messages would be kept and dropped.
-
-        Raises:
-            ValueError: `total_messages` is negative.
-        """
+        """Estimate how many of `total_messages` messages would be kept and dropped. Raises
+        ValueError: `total_messages` is negative."""
 
     @property
     def has_preparations(self) -> bool:

@@ -146,12 +146,9 @@ def _tokens_of(piece: str) -> float:
 
 
 def counter_for(model: str | None = None, *, tokenizer: Path | None = None) -> TokenCounter:
-    """Exact if `tokenizer` is given, or `model` is one of OpenAI's and its table is installed
-    (the extra `tokens`); else an estimate.
-
-    Raises:
-        ConfigurationError: `tokenizer` cannot be read, or `tokenizers` is missing.
-    """
+    """Exact if `tokenizer` is given, or `model` is one of OpenAI's and its table is installed (the
+    extra `tokens`); else an estimate. Raises ConfigurationError: `tokenizer` cannot be read, or
+    `tokenizers` is missing."""
     if tokenizer is not None:
         return TokenizerFile(tokenizer)
     encoding = encoding_of(model or "")

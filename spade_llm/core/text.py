@@ -190,3 +190,8 @@ def fold_accents(text: str) -> str:
 def _without_accents(text: str) -> str:
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     return "".join(char for char in decomposed if not unicodedata.combining(char))
+
+
+def host_in_url(host: str) -> str:
+    """Host as in a URL: an IPv6 address stands in brackets (RFC 3986 §3.2.2)."""
+    return f"[{host}]" if ":" in host else host

@@ -41,10 +41,7 @@ EVENT_STREAM, JSON_LINES = "text/event-stream", "application/x-ndjson"
 
 async def cancel_on_disconnect(receive: Receive, work: Coroutine[object, object, T]) -> T:
     """Return the result of `work`, and cancel it if the client disconnects. The body has been read.
-
-    Raises:
-        HttpError: CLIENT_CLOSED_REQUEST.
-    """
+    Raises HttpError: CLIENT_CLOSED_REQUEST."""
     task = asyncio.create_task(work)
     disconnect = asyncio.create_task(_disconnected(receive))
     try:

@@ -7,18 +7,15 @@ import inspect
 import logging
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeGuard
+from typing import Protocol, TypeGuard
 
 from spade_llm.core.concurrency import run_in_task, run_in_thread
 from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.core.text import is_encodable, language_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 logger = logging.getLogger(__name__)
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NotRequired, Protocol, TypedDict, Unpack
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+from typing import Literal, NotRequired, Protocol, TypedDict, Unpack
 
 MAX_NAME_CHARS = 64
 _UNSAFE_CHAR = re.compile(r"[^a-zA-Z0-9_-]")

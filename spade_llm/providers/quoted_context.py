@@ -8,11 +8,8 @@ Whatever is quoted can neither close its section nor pass for another entry:
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 CONTEXT_NAME = "context"
 """The `name` of the user message that carries it, right before the user's own."""

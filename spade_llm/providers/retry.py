@@ -6,13 +6,12 @@ import asyncio
 import logging
 import math
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import (
     EmptyModelOutput,
@@ -21,9 +20,6 @@ from spade_llm.core.errors import (
     ModelUnavailable,
     RateLimited,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
 
 logger = logging.getLogger(__name__)
 
@@ -89,11 +85,8 @@ class Attempts:
 
     @asynccontextmanager
     async def timeout(self, timeout_s: float) -> AsyncIterator[None]:
-        """Limit the block to `timeout_s`, and to the deadline of the call.
-
-        Raises:
-            ModelUnavailable: it took longer.
-        """
+        """Limit the block to `timeout_s`, and to the deadline of the call. Raises ModelUnavailable:
+        it took longer."""
         try:
             async with asyncio.timeout_at(min(self._loop.time() + timeout_s, self._ends_at)):
                 yield

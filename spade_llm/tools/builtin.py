@@ -49,11 +49,8 @@ def datetime_tool(now: Callable[[], datetime] = utc_now) -> Tool:
 
 
 def describe_now(moment: datetime, timezone: str) -> str:
-    """Format a moment in a time zone: `2026-11-03T14:05:00+01:00 (Tuesday, Europe/Madrid)`.
-
-    Raises:
-        InvalidArguments: unknown time zone; the message names the most similar ones.
-    """
+    """Format a moment in a time zone: `2026-11-03T14:05:00+01:00 (Tuesday, Europe/Madrid)`. Raises
+    InvalidArguments: unknown time zone; the message names the most similar ones."""
     if timezone not in _zones():
         raise _unknown_zone(timezone[:64])
     local = moment.astimezone(ZoneInfo(timezone))

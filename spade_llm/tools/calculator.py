@@ -10,15 +10,12 @@ import ast
 import math
 import operator
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 Number = Fraction | float
 
@@ -55,11 +52,8 @@ _CONSTANTS = {"pi": math.pi, "e": math.e}
 
 
 def calculate(expression: str) -> str:
-    """Compute an expression; the result as text.
-
-    Raises:
-        InvalidArguments: not an expression, not computable, or too large; says where.
-    """
+    """Compute an expression; the result as text. Raises InvalidArguments: not an expression, not
+    computable, or too large; says where."""
     return _written(evaluate(expression))
 
 

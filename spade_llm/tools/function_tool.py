@@ -193,11 +193,8 @@ def _described_arguments(documentation: str) -> dict[str, str]:
 
 def load_tools(names: Sequence[str], *, folder: Path) -> tuple[Tool, ...]:
     """Load the tools of each `file.py` (relative to the folder) or `package.module`: all of them
-    without a leading `_`, or the one of `…:name`. The folder may contain packages, too.
-
-    Raises:
-        ConfigurationError: names the entry and the fix.
-    """
+    without a leading `_`, or the one of `…:name`. The folder may contain packages, too. Raises
+    ConfigurationError: names the entry and the fix."""
     if names and str(folder) not in sys.path:
         sys.path.append(str(folder))  # The last one, so that it hides no installed module.
     found: dict[str, tuple[str, Tool]] = {}

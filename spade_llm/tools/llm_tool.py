@@ -76,11 +76,8 @@ class Tool(Protocol):
         ...
 
     def bind(self, arguments: Mapping[str, object]) -> Callable[[], object]:
-        """Validate the arguments and return the call, to be run by the toolbox.
-
-        Raises:
-            InvalidArguments: written for the model, which may try again.
-        """
+        """Validate the arguments and return the call, to be run by the toolbox. Raises
+        InvalidArguments: written for the model, which may try again."""
         ...
 
 

@@ -50,11 +50,7 @@ MAX_LOGGED_CHARS = 10_000
 
 def to_tool_result(value: object) -> ToolResult:
     """Convert the return value of a tool: text stays as it is, apart from lone surrogates; other
-    values become JSON.
-
-    Raises:
-        ValueError: it cannot be written as JSON.
-    """
+    values become JSON. Raises ValueError: it cannot be written as JSON."""
     if isinstance(value, ToolResult):
         return replace(value, text=valid_unicode(value.text))
     return ToolResult(

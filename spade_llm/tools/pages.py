@@ -10,8 +10,8 @@ import secrets
 import sys
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 
@@ -19,9 +19,6 @@ from spade_llm.core.errors import InvalidArguments
 from spade_llm.providers.model import ToolSpec
 from spade_llm.tools.llm_tool import ArgumentValidator
 from spade_llm.tools.toolbox import ToolResult, error_result
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 RESULT_TTL_S = 15 * 60.0
 MAX_RESULTS = 256

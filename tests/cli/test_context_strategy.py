@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.cli.factory.assistant_options import StrategyParts, build_context, choose_context
 from spade_llm.cli.factory.deployment_spec import DeploymentSpec, read_spec, standard_deployment
 from spade_llm.cli.factory.embeddings import EmbedderPool
-from spade_llm.cli.factory.assistant_options import StrategyParts, build_context, choose_context
 from spade_llm.context import AdaptiveSmartContext, CombinedContext
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.settings import ContextTable

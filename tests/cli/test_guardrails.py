@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.cli.factory.deployment_spec import read_spec
 from spade_llm.cli.factory.assistant_options import build_guardrails
+from spade_llm.cli.factory.deployment_spec import read_spec
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.guardrails import Guardrail, GuardrailAction, GuardrailResult
 from spade_llm.providers import OfflineProvider, ScriptedProvider

@@ -10,16 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.factory.agent_options import (
-    build_admission,
-    build_agent_addresses,
-    build_crowd_limits,
-    build_file_rules,
-    build_http_options,
-    build_http_record,
-    build_identity,
-    build_rooms_options,
-)
+from spade_llm.cli.factory import agent_options
 from spade_llm.cli.factory.deployment_spec import database_of, read_spec
 from spade_llm.cli.factory.model_choice import (
     MODEL_FILE,
@@ -81,11 +72,8 @@ class AgentFactory:
 
 @asynccontextmanager
 async def running_agent(spec: DeploymentSpec, factory: AgentFactory) -> AsyncIterator[XmppAgent]:
-    """Run the agent, logged in and answering, for the block.
-
-    Raises:
-        ConfigurationError: its file, its account or the server is wrong; or it runs already.
-    """
+    """Run the agent, logged in and answering, for the block. Raises ConfigurationError: its file,
+    its account or the server is wrong; or it runs already."""
     password = password_of(spec, factory.place)
     home = factory.home(spec)
     async with AsyncExitStack() as stack:
@@ -233,11 +221,11 @@ async def _assistant_config(
         input_guardrails=guardrails.input,
         output_guardrails=guardrails.output,
         peer_limits=PeerQuota(**spec.settings.limits.peer.model_dump()),
-        crowd_limits=build_crowd_limits(spec.settings.limits),
+        crowd_limits=agent_options.build_crowd_limits(spec.settings.limits),
         experts=_experts(spec),
-        files=build_file_rules(spec.settings.files),
+        files=agent_options.build_file_rules(spec.settings.files),
         manners=PresentationOptions(**spec.settings.manners.model_dump()),
-        rooms=build_rooms_options(spec.settings),
+        rooms=agent_options.build_rooms_options(spec.settings),
         admins=_admins(spec, factory.place.data),
     )
 
@@ -382,13 +370,15 @@ def _gateway(
     from spade_llm.agents.gateway import GatewayAgent
 
     listener = factory.listeners[spec.jid]
-    http = build_http_options(spec, listener)
+    http = agent_options.build_http_options(spec, listener)
     home = factory.home(spec)
-    stack.enter_context(published_http_record(home, build_http_record(http, listener)))
+    stack.enter_context(
+        published_http_record(home, agent_options.build_http_record(http, listener))
+    )
     return GatewayAgent(
         spec.jid,
         password,
-        addresses=build_agent_addresses(spec),
+        addresses=agent_options.build_agent_addresses(spec),
         http=http,
         listener=listener.socket,
         options=_options(spec, factory),
@@ -409,11 +399,11 @@ def _options(spec: DeploymentSpec, factory: AgentFactory) -> AgentOptions:
         allowed=tuple(spec.settings.allowed),
         announce_to=tuple(map(spec.resolve_jid, spec.settings.announce_to)),
         gateways=tuple(map(spec.resolve_jid, spec.settings.gateways)),
-        admission=build_admission(spec.settings.admission),
+        admission=agent_options.build_admission(spec.settings.admission),
         telemetry=TracingConfig(endpoint=endpoint, include_text=telemetry.include_text)
         if endpoint
         else None,
-        identity=build_identity(spec),
+        identity=agent_options.build_identity(spec),
         read_password=partial(password_of, spec, factory.place),
     )
 

@@ -7,21 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from spade_llm import context
 from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
 from spade_llm.cli.factory.model_choice import MODEL_FILE, configured_choice
 from spade_llm.cli.factory.model_follower import followed_model
-from spade_llm.context import (
-    AdaptiveSmartContext,
-    AdaptiveWindow,
-    CombinedContext,
-    Compression,
-    NoContextManagement,
-    SemanticRetention,
-    SmartWindowSizeContext,
-    TokenBudget,
-    WindowSizeContext,
-    counter_for,
-)
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.providers.model import language_model
 
@@ -175,31 +164,33 @@ async def choose_context(
 
 def build_context(table: ContextTable, materials: StrategyParts | None = None) -> ContextManagement:
     made = [_build(name, table, materials or StrategyParts()) for name in table.strategy]
-    return made[0] if len(made) == 1 else CombinedContext(made)
+    return made[0] if len(made) == 1 else context.CombinedContext(made)
 
 
 def _build(name: str, table: ContextTable, materials: StrategyParts) -> ContextManagement:
     match name:
         case "window":
-            return WindowSizeContext(table.max_messages or WINDOW_MESSAGES)
+            return context.WindowSizeContext(table.max_messages or WINDOW_MESSAGES)
         case "smart":
-            return SmartWindowSizeContext(
+            return context.SmartWindowSizeContext(
                 max_messages=table.max_messages or WINDOW_MESSAGES,
                 preserve_initial=table.preserve_initial,
                 prioritize_tools=table.prioritize_tools,
             )
         case "tokens":
-            return TokenBudget(table.token_limit, counter=materials.counter)
+            return context.TokenBudget(table.token_limit, counter=materials.counter)
         case "semantic":
-            return SemanticRetention(
+            return context.SemanticRetention(
                 table.max_messages, table.similarity_threshold, embedder=materials.embedder
             )
         case "compression":
-            return Compression(table.summary_tokens, model=materials.summariser)
+            return context.Compression(table.summary_tokens, model=materials.summariser)
         case "adaptive_window":
-            return AdaptiveWindow(table.min_messages, table.max_messages or ADAPTIVE_MESSAGES)
+            return context.AdaptiveWindow(
+                table.min_messages, table.max_messages or ADAPTIVE_MESSAGES
+            )
         case "adaptive":
-            return AdaptiveSmartContext(
+            return context.AdaptiveSmartContext(
                 table.token_limit,
                 table.similarity_threshold,
                 table.compression,
@@ -209,15 +200,15 @@ def _build(name: str, table: ContextTable, materials: StrategyParts) -> ContextM
                 summariser=materials.summariser,
             )
         case _:
-            return NoContextManagement()
+            return context.NoContextManagement()
 
 
 def _counter(spec: DeploymentSpec, model: str) -> TokenCounter:
     named = spec.settings.context.tokenizer
     if named is None:
-        return counter_for(model)
+        return context.counter_for(model)
     path = spec.path.absolute().parent / named
     try:
-        return counter_for(model, tokenizer=path)
+        return context.counter_for(model, tokenizer=path)
     except ConfigurationError as error:
         raise ConfigurationError(f"{spec.path}: context.tokenizer: {error}") from error

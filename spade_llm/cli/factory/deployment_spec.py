@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import spade_llm
 from spade_llm.core.database import DatabaseUrl
@@ -14,9 +15,6 @@ from spade_llm.core.imports import PACKAGES, install_command, missing_packages
 from spade_llm.core.settings import AgentSettings, load_agent
 from spade_llm.xmpp.connection.jids import bare_jid
 from spade_llm.xmpp.connection.settings import full_jid
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 AGENT_FILE = "agent.toml"
 _DEPENDENT_KINDS = ("assistant", "gateway")
@@ -68,10 +66,7 @@ def read_spec(path: Path, *, domain: str) -> DeploymentSpec:
 
 def read_deployment(folder: Path, *, domain: str) -> tuple[DeploymentSpec, ...]:
     """Read every agent in the folder: services, then the assistants that use them, then gateways.
-
-    Raises:
-        ConfigurationError: there is none, one is wrong, or two have the same JID.
-    """
+    Raises ConfigurationError: there is none, one is wrong, or two have the same JID."""
     paths = sorted(folder.glob(f"*/{AGENT_FILE}"))
     found = [read_spec(path, domain=domain) for path in paths]
     if not found:
@@ -100,6 +95,11 @@ def start_waves(specs: Sequence[DeploymentSpec]) -> list[list[DeploymentSpec]]:
     """Group the agents into waves, in start-up order; no wave is empty."""
     waves = sorted({one.wave for one in specs})
     return [[one for one in specs if one.wave == wave] for wave in waves]
+
+
+def agents_folder(options: argparse.Namespace) -> Path:
+    """Folder of --agents, else that of the standard agents."""
+    return Path(options.agents) if options.agents else standard_deployment()
 
 
 def standard_deployment() -> Path:

@@ -42,11 +42,8 @@ class EmbedderPool:
         await self._stack.aclose()
 
     async def get(self, spec: DeploymentSpec) -> Embedder | None:
-        """Embedder of the agent; None if it searches by keywords only.
-
-        Raises:
-            ConfigurationError: the embedder that its file names is not available.
-        """
+        """Embedder of the agent; None if it searches by keywords only. Raises ConfigurationError:
+        the embedder that its file names is not available."""
         # Agents that start concurrently must not download or load the same weights twice.
         async with self._opening:
             table = spec.settings.embeddings

@@ -135,11 +135,8 @@ async def configured_choice(
     table: ProviderTable, path: Path, *, key: str, data: Path
 ) -> ModelChoice:
     """Choose the model that the table names; for `auto`: that of DATA/model.toml, of the
-    environment, of a local Ollama, else rules. `path` and `key`: the place of the table.
-
-    Raises:
-        ConfigurationError: the table or the environment is incomplete.
-    """
+    environment, of a local Ollama, else rules. `path` and `key`: the place of the table. Raises
+    ConfigurationError: the table or the environment is incomplete."""
     if table.kind == "auto":
         path, key = data / MODEL_FILE, "provider"
         table = load_network_model(path)
@@ -288,11 +285,8 @@ _HEADER = """\
 
 def write_provider(path: Path, values: Mapping[str, str]) -> None:
     """Replace the model in the table `[provider]` of a toml; comments and the order of the file
-    stay. The file is created if it does not exist.
-
-    Raises:
-        ConfigurationError: the file is not valid TOML, or cannot be read.
-    """
+    stay. The file is created if it does not exist. Raises ConfigurationError: the file is not valid
+    TOML, or cannot be read."""
     # 30 ms, and needed by this command only.
     import tomlkit
     from tomlkit.exceptions import TOMLKitError

@@ -11,35 +11,8 @@ from spade_llm.core.errors import RequestError
 from spade_llm.gateway.dependencies import CurrentRequest
 from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
 from spade_llm.gateway.openapi import API_VERSION
+from spade_llm.gateway.schemas import configuration as schemas
 from spade_llm.gateway.schemas.common import SessionId
-from spade_llm.gateway.schemas.configuration import (
-    ConfigStatus,
-    ConfigurationLayer,
-    ConfiguredParts,
-    ContextDefaults,
-    Defaults,
-    EffectiveConfiguration,
-    LlmService,
-    MemoryConfig,
-    MemoryDefaults,
-    MemoryServiceStatus,
-    MemoryUpdated,
-    Preferences,
-    RagConfig,
-    RagDefaults,
-    RagPart,
-    RagServiceStatus,
-    RagUpdated,
-    ServicesStatus,
-    SessionConfig,
-    SessionConfigDeleted,
-    SessionUpdated,
-    System,
-    ToolServices,
-    UpdateMemory,
-    UpdateRag,
-    UpdateSession,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +24,7 @@ if TYPE_CHECKING:
 router = APIRouter(prefix="/config", tags=["config"], responses=ERROR_RESPONSES)
 
 
-async def config_status(api_request: ApiRequest) -> ConfigStatus:
+async def config_status(api_request: ApiRequest) -> schemas.ConfigStatus:
     """Collect the status of the agents, within the deadlines of a liveness check. An agent that
     does not respond is unavailable."""
     gateway = api_request.gateway
@@ -62,30 +35,32 @@ async def config_status(api_request: ApiRequest) -> ConfigStatus:
     rag = statuses.get(addresses.rag) if addresses.rag else None
     effective = await gateway.sessions.effective(api_request.principal.jid)
     environment = "development" if gateway.options.is_loopback else "production"
-    return ConfigStatus(
-        system=System(version=API_VERSION, environment=environment),
-        services=ServicesStatus(
-            llm=LlmService(
+    return schemas.ConfigStatus(
+        system=schemas.System(version=API_VERSION, environment=environment),
+        services=schemas.ServicesStatus(
+            llm=schemas.LlmService(
                 available=llm is not None,
                 provider=_status_value(llm, "provider"),
                 model=_status_value(llm, "model"),
             ),
-            memory=MemoryServiceStatus(
+            memory=schemas.MemoryServiceStatus(
                 available=memory is not None,
                 storage=_status_value(memory, "storage"),
                 semantic_search=bool(_status_value(memory, "embeddings")),
             ),
-            rag=RagServiceStatus(
+            rag=schemas.RagServiceStatus(
                 available=rag is not None,
                 vector_db=_status_value(rag, "storage"),
                 embedding_model=_status_value(rag, "embeddings"),
             ),
             mcp=await _tool_services(api_request, statuses),
         ),
-        defaults=Defaults(
-            memory=MemoryDefaults(enabled=effective.use_memory, types=effective.memory_types),
-            rag=RagDefaults(enabled=effective.use_rag, top_k=effective.top_k),
-            context=ContextDefaults(
+        defaults=schemas.Defaults(
+            memory=schemas.MemoryDefaults(
+                enabled=effective.use_memory, types=effective.memory_types
+            ),
+            rag=schemas.RagDefaults(enabled=effective.use_rag, top_k=effective.top_k),
+            context=schemas.ContextDefaults(
                 max_tokens=effective.max_context_tokens, priority=effective.priority
             ),
         ),
@@ -93,27 +68,27 @@ async def config_status(api_request: ApiRequest) -> ConfigStatus:
 
 
 @router.get("/status")
-async def status(api_request: CurrentRequest) -> ConfigStatus:
+async def status(api_request: CurrentRequest) -> schemas.ConfigStatus:
     """Current status of the agents, and the defaults."""
     return await config_status(api_request)
 
 
 @router.get("/session/{session_id}", response_model_exclude_unset=True)
-async def get_session(session_id: SessionId, api_request: CurrentRequest) -> SessionConfig:
+async def get_session(session_id: SessionId, api_request: CurrentRequest) -> schemas.SessionConfig:
     """Configuration of a session; the defaults if it was never configured."""
     state, principal = api_request.gateway.sessions, api_request.principal.jid
     kept, effective = (
         await state.stored_configuration(principal, session_id),
         await state.effective(principal, session_id),
     )
-    parts = ConfiguredParts.of(effective)
+    parts = schemas.ConfiguredParts.of(effective)
     more = {"config": parts} if effective.has_toggles else {}
-    return SessionConfig(
+    return schemas.SessionConfig(
         session_id=session_id,
         memory=parts.memory,
         rag=parts.rag,
         **more,
-        preferences=Preferences(
+        preferences=schemas.Preferences(
             context_priority=effective.priority, max_context_tokens=effective.max_context_tokens
         ),
         created_at=kept.created if kept else None,
@@ -122,43 +97,51 @@ async def get_session(session_id: SessionId, api_request: CurrentRequest) -> Ses
 
 
 @router.post("/session", response_model_exclude_none=True)
-async def update_session(body: UpdateSession, api_request: CurrentRequest) -> SessionUpdated:
+async def update_session(
+    body: schemas.UpdateSession, api_request: CurrentRequest
+) -> schemas.SessionUpdated:
     """Change the given fields of a session's configuration."""
     before = await api_request.gateway.sessions.effective(
         api_request.principal.jid, body.session_id
     )
     effective = await _configured(api_request, body.as_layer(before), body.session_id)
-    return SessionUpdated(session_id=body.session_id, config=ConfiguredParts.of(effective))
+    return schemas.SessionUpdated(
+        session_id=body.session_id, config=schemas.ConfiguredParts.of(effective)
+    )
 
 
 @router.delete("/session/{session_id}")
 async def delete_session(
     session_id: SessionId, api_request: CurrentRequest
-) -> SessionConfigDeleted:
+) -> schemas.SessionConfigDeleted:
     """Delete a session's configuration; its messages and memories stay."""
     state = api_request.gateway.sessions
     if not await state.delete_configuration(api_request.principal.jid, session_id):
         raise HttpError(404, f"Session {session_id} has no configuration")
-    return SessionConfigDeleted(session_id=session_id)
+    return schemas.SessionConfigDeleted(session_id=session_id)
 
 
 @router.put("/memory", response_model_exclude_none=True)
-async def update_memory(body: UpdateMemory, api_request: CurrentRequest) -> MemoryUpdated:
+async def update_memory(
+    body: schemas.UpdateMemory, api_request: CurrentRequest
+) -> schemas.MemoryUpdated:
     """Change the memory settings of one session, or (without `session_id`) of all own ones."""
     before = await api_request.gateway.sessions.effective(
         api_request.principal.jid, body.session_id or ""
     )
-    change = ConfigurationLayer(memory=body.part(before))
+    change = schemas.ConfigurationLayer(memory=body.part(before))
     effective = await _configured(api_request, change, body.session_id)
-    return MemoryUpdated(config=MemoryConfig.of(effective))
+    return schemas.MemoryUpdated(config=schemas.MemoryConfig.of(effective))
 
 
 @router.put("/rag", response_model_exclude_none=True)
-async def update_rag(body: UpdateRag, api_request: CurrentRequest) -> RagUpdated:
+async def update_rag(body: schemas.UpdateRag, api_request: CurrentRequest) -> schemas.RagUpdated:
     """Change the document settings of one session, or (without `session_id`) of all own ones."""
-    part = RagPart(enabled=body.enabled, namespaces=body.namespaces, top_k=body.top_k)
-    effective = await _configured(api_request, ConfigurationLayer(rag=part), body.session_id)
-    return RagUpdated(config=RagConfig.of(effective))
+    part = schemas.RagPart(enabled=body.enabled, namespaces=body.namespaces, top_k=body.top_k)
+    effective = await _configured(
+        api_request, schemas.ConfigurationLayer(rag=part), body.session_id
+    )
+    return schemas.RagUpdated(config=schemas.RagConfig.of(effective))
 
 
 def _status_value(status: AgentStatus | None, name: str) -> str:
@@ -167,13 +150,13 @@ def _status_value(status: AgentStatus | None, name: str) -> str:
 
 async def _tool_services(
     api_request: ApiRequest, statuses: Mapping[str, AgentStatus | None]
-) -> ToolServices:
+) -> schemas.ToolServices:
     """Number of tools that the principal may see."""
     available = {
         jid for jid in api_request.gateway.addresses.tools if statuses.get(jid) is not None
     }
     if not available:
-        return ToolServices(available=False, registered_tools=0)
+        return schemas.ToolServices(available=False, registered_tools=0)
 
     async def tool_names(client: ToolsClient) -> set[str]:
         try:
@@ -183,12 +166,12 @@ async def _tool_services(
 
     clients = [client for client in api_request.clients.tools if client.jid in available]
     names = await asyncio.gather(*map(tool_names, clients))
-    return ToolServices(available=True, registered_tools=len(set[str]().union(*names)))
+    return schemas.ToolServices(available=True, registered_tools=len(set[str]().union(*names)))
 
 
 async def _configured(
-    api_request: CurrentRequest, change: ConfigurationLayer, session: str | None
-) -> EffectiveConfiguration:
+    api_request: CurrentRequest, change: schemas.ConfigurationLayer, session: str | None
+) -> schemas.EffectiveConfiguration:
     """Apply the change and return the merged configuration; `session` None means the global one."""
     state, principal = api_request.gateway.sessions, api_request.principal.jid
     await state.configure(principal, change, session or "")

@@ -20,30 +20,8 @@ from spade_llm.core.errors import (
 from spade_llm.gateway.dependencies import ApiRequest, CurrentRequest
 from spade_llm.gateway.document_uploads import DocumentUploads, sanitize_file_name
 from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError, http_error
+from spade_llm.gateway.schemas import documents as schemas
 from spade_llm.gateway.schemas.common import Namespace
-from spade_llm.gateway.schemas.documents import (
-    MAX_OFFSET,
-    AddDirectory,
-    AddDocuments,
-    DocumentDeleted,
-    DocumentLine,
-    DocumentList,
-    DocumentsAdded,
-    LeftOutFile,
-    NamespaceDeleted,
-    NamespaceFigures,
-    NamespaceLine,
-    NamespaceList,
-    NotUploaded,
-    QuotableDocuments,
-    RagAnswer,
-    RagQuery,
-    RetrieveRequest,
-    RetrieveResponse,
-    Uploaded,
-    UploadProgress,
-    rag_source,
-)
 from spade_llm.gateway.streaming import JSON_LINES, JsonLines, json_line
 from spade_llm.rag.contract import DEFAULT_NAMESPACE, MAX_PAGE, DocumentPage, RetrievalOptions
 from spade_llm.rag.loading.chunking import Splitting
@@ -80,7 +58,7 @@ NamespaceOfPath = Annotated[Namespace, Path()]
 
 
 @router.post("/query")
-async def query_documents(api_request: CurrentRequest, body: RagQuery) -> RagAnswer:
+async def query_documents(api_request: CurrentRequest, body: schemas.RagQuery) -> schemas.RagAnswer:
     """Answer a question from documents, and cite the passages used."""
     namespaces = (body.namespace,) if body.namespace else ()
     answer = await api_request.run_until_disconnect(
@@ -88,27 +66,31 @@ async def query_documents(api_request: CurrentRequest, body: RagQuery) -> RagAns
             body.query, k=body.top_k or 5, options=RetrievalOptions(namespaces=namespaces)
         )
     )
-    return RagAnswer(
+    return schemas.RagAnswer(
         success=True,
         answer=answer.text,
-        sources=[rag_source(one.passage) for one in answer.citations],
+        sources=[schemas.rag_source(one.passage) for one in answer.citations],
         query=body.query,
         degraded=[answer.degraded] if answer.degraded else [],
     )
 
 
 @router.post("/documents")
-async def add_documents(api_request: CurrentRequest, body: AddDocuments) -> DocumentsAdded:
+async def add_documents(
+    api_request: CurrentRequest, body: schemas.AddDocuments
+) -> schemas.DocumentsAdded:
     """Add texts, or files below the document root of the RAG agent."""
     uploads = document_uploads(api_request, body.namespace, body.splitting)
     added = await api_request.run_until_disconnect(uploads.add_all(body.documents))
-    return DocumentsAdded(
+    return schemas.DocumentsAdded(
         success=True, message="Documents added successfully", documents_added=added
     )
 
 
 @router.post("/directory")
-async def add_directory(api_request: CurrentRequest, body: AddDirectory) -> DocumentsAdded:
+async def add_directory(
+    api_request: CurrentRequest, body: schemas.AddDirectory
+) -> schemas.DocumentsAdded:
     """Add all files of a folder below the document root of the RAG agent."""
     uploads = document_uploads(api_request, body.namespace, body.splitting)
     is_recursive = body.recursive is not False
@@ -121,21 +103,21 @@ async def add_directory(api_request: CurrentRequest, body: AddDirectory) -> Docu
             raise HttpError(404, "directory: no such folder below the document root") from None
         raise
     left_out = [one for one in report.documents if one.left_out]
-    return DocumentsAdded(
+    return schemas.DocumentsAdded(
         success=True,
         message="Directory processed successfully",
         documents_added=report.added + report.unchanged,
-        left_out=[LeftOutFile(source=one.source, reason=one.left_out) for one in left_out],
+        left_out=[schemas.LeftOutFile(source=one.source, reason=one.left_out) for one in left_out],
     )
 
 
 @router.get("/namespaces")
-async def list_namespaces(api_request: CurrentRequest) -> NamespaceList:
+async def list_namespaces(api_request: CurrentRequest) -> schemas.NamespaceList:
     """List the caller's own namespaces."""
     found = await rag_client(api_request).namespaces()
     # Others' namespaces that the principal may read have their owner before a slash.
     own = [one for one in found if "/" not in one.name]
-    return NamespaceList(namespaces=[NamespaceLine.of(one) for one in own])
+    return schemas.NamespaceList(namespaces=[schemas.NamespaceLine.of(one) for one in own])
 
 
 @router.get("/documents")
@@ -143,8 +125,8 @@ async def list_documents(
     api_request: CurrentRequest,
     namespace: Annotated[Namespace | None, Query()] = None,
     limit: Annotated[int, Query(json_schema_extra={"minimum": 1, "maximum": MAX_PAGE})] = 100,
-    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
-) -> DocumentList:
+    offset: Annotated[int, Query(ge=0, le=schemas.MAX_OFFSET)] = 0,
+) -> schemas.DocumentList:
     """List documents, ordered by namespace and source; an unknown namespace has none."""
     if not 1 <= limit <= MAX_PAGE:
         raise HttpError(400, f"limit: {limit} is out of range; use 1 to {MAX_PAGE}")
@@ -156,24 +138,24 @@ async def list_documents(
         if refusal.wire_code != NotFound.code:
             raise
         page = DocumentPage(documents=(), total=0, limit=limit, offset=offset, has_more=False)
-    return DocumentList.of(page)
+    return schemas.DocumentList.of(page)
 
 
 @router.get("/namespace/{namespace}/stats")
 async def namespace_stats(
     api_request: CurrentRequest, namespace: NamespaceOfPath
-) -> NamespaceFigures:
+) -> schemas.NamespaceFigures:
     """Size of a namespace; `exists` is false if the name is unknown."""
-    return NamespaceFigures.of(await rag_client(api_request).stats(namespace))
+    return schemas.NamespaceFigures.of(await rag_client(api_request).stats(namespace))
 
 
 @router.delete("/namespace/{namespace}")
 async def delete_namespace(
     api_request: CurrentRequest, namespace: NamespaceOfPath
-) -> NamespaceDeleted:
+) -> schemas.NamespaceDeleted:
     """Delete a namespace with all its documents."""
     await rag_client(api_request).delete(namespace=namespace)
-    return NamespaceDeleted(
+    return schemas.NamespaceDeleted(
         success=True,
         namespace=namespace,
         message=f"Namespace '{namespace}' deleted successfully",
@@ -214,13 +196,13 @@ async def upload_document(
 
 
 @console_router.get("/documents")
-async def quotable_documents(api_request: CurrentRequest) -> QuotableDocuments:
+async def quotable_documents(api_request: CurrentRequest) -> schemas.QuotableDocuments:
     """Documents that answers to the caller can quote: the number of the caller's own, and the
     assistant's, which it quotes to every caller."""
     own, network = api_request.clients.rag, api_request.gateway.network
     library = network.clients_for(network.addresses.assistants[0]).rag
     if own is None or library is None:
-        return QuotableDocuments(own_count=0, shared_count=0, shared=[])
+        return schemas.QuotableDocuments(own_count=0, shared_count=0, shared=[])
     mine, theirs = await asyncio.gather(own.namespaces(), library.namespaces())
     # A slash marks another owner; a personal namespace belongs to one user.
     shared = [one for one in theirs if "/" not in one.name and not is_personal_namespace(one.name)]
@@ -229,10 +211,10 @@ async def quotable_documents(api_request: CurrentRequest) -> QuotableDocuments:
         if left := MAX_SHARED - len(documents):
             page = await library.documents(namespace=one.name, limit=left)
             documents.extend(page.documents)
-    return QuotableDocuments(
+    return schemas.QuotableDocuments(
         own_count=sum(one.documents for one in mine if "/" not in one.name),
         shared_count=sum(one.documents for one in shared),
-        shared=[DocumentLine.of(one) for one in documents],
+        shared=[schemas.DocumentLine.of(one) for one in documents],
     )
 
 
@@ -241,20 +223,22 @@ async def delete_document(
     api_request: CurrentRequest,
     source: Annotated[str, Query(min_length=1, max_length=MAX_SOURCE_CHARS, pattern=r"\S")],
     namespace: Annotated[Namespace, Query()],
-) -> DocumentDeleted:
+) -> schemas.DocumentDeleted:
     """Delete one document. To delete a whole namespace, use /llm/rag/namespace."""
     await rag_client(api_request).delete(namespace=namespace, source=source)
-    return DocumentDeleted(namespace=namespace, source=source)
+    return schemas.DocumentDeleted(namespace=namespace, source=source)
 
 
 @console_router.post("/retrieve")
-async def retrieve_passages(api_request: CurrentRequest, body: RetrieveRequest) -> RetrieveResponse:
+async def retrieve_passages(
+    api_request: CurrentRequest, body: schemas.RetrieveRequest
+) -> schemas.RetrieveResponse:
     """Search passages by a query, with their scores."""
     options = RetrievalOptions(namespaces=tuple(body.namespaces or ()))
     found = await rag_client(api_request).retrieve(body.query, k=body.top_k or 5, options=options)
-    return RetrieveResponse(
+    return schemas.RetrieveResponse(
         query=body.query,
-        chunks=[rag_source(one) for one in found.chunks],
+        chunks=[schemas.rag_source(one) for one in found.chunks],
         degraded=[found.degraded] if found.degraded else [],
     )
 
@@ -298,7 +282,7 @@ async def _receive_file(api_request: ApiRequest, path: pathlib.Path) -> int:
 async def _progress_lines(
     uploads: DocumentUploads, path: pathlib.Path, source: str, size: int
 ) -> AsyncGenerator[str]:
-    yield _line(UploadProgress(done=0, total=1, chunks=0))
+    yield _line(schemas.UploadProgress(done=0, total=1, chunks=0))
     try:
         try:
             if file_kind(source) is FileKind.TEXT and size <= MAX_TEXT_BYTES:
@@ -311,11 +295,11 @@ async def _progress_lines(
             await asyncio.to_thread(path.unlink, missing_ok=True)
     except (RequestError, ServiceError) as error:
         answer = http_error(error)
-        yield _line(NotUploaded(detail=answer.detail, status=answer.status_code))
+        yield _line(schemas.NotUploaded(detail=answer.detail, status=answer.status_code))
         return
-    yield _line(UploadProgress(done=1, total=1, chunks=done.chunks))
+    yield _line(schemas.UploadProgress(done=1, total=1, chunks=done.chunks))
     yield _line(
-        Uploaded(
+        schemas.Uploaded(
             id=done.id,
             source=done.source,
             namespace=done.namespace,
@@ -325,5 +309,5 @@ async def _progress_lines(
     )
 
 
-def _line(body: UploadProgress | Uploaded | NotUploaded) -> str:
+def _line(body: schemas.UploadProgress | schemas.Uploaded | schemas.NotUploaded) -> str:
     return json_line(body.model_dump(mode="json"))

@@ -17,22 +17,13 @@ from spade_llm.assistant.turn.turn_options import AUTO, NONE, ContextOptions, To
 from spade_llm.core.errors import InvalidArguments, RequestError, RequestRefused, ServiceError
 from spade_llm.gateway.dependencies import ApiRequest, CurrentRequest, encode_session_header
 from spade_llm.gateway.errors import ERROR_RESPONSES, http_error
+from spade_llm.gateway.schemas import llm as schemas
 from spade_llm.gateway.schemas.configuration import (
     ConfigurationLayer,
     MemoryPart,
     PreferencesPart,
     RagPart,
     ToolsPart,
-)
-from spade_llm.gateway.schemas.llm import (
-    AgentStep,
-    ChatResponse,
-    GenerateResponse,
-    HttpChatRequest,
-    HttpGenerateRequest,
-    RagSource,
-    ToolCallMade,
-    ToolCallOutput,
 )
 from spade_llm.gateway.streaming import EVENT_SCHEMA, EVENT_STREAM, EventStream, sse_event
 from spade_llm.providers.model import Sampling
@@ -67,7 +58,7 @@ class ResolvedTurn:
     use_tools: bool
 
 
-def request_layer(body: HttpChatRequest) -> ConfigurationLayer:
+def request_layer(body: schemas.HttpChatRequest) -> ConfigurationLayer:
     """Configuration layer of a request: its explicit fields only."""
     return ConfigurationLayer(
         memory=MemoryPart(
@@ -90,7 +81,7 @@ def request_layer(body: HttpChatRequest) -> ConfigurationLayer:
 
 
 def resolve_turn(
-    body: HttpChatRequest,
+    body: schemas.HttpChatRequest,
     session: str,
     effective: EffectiveConfiguration,
     *,
@@ -122,21 +113,25 @@ def resolve_turn(
     )
 
 
-def chat_response(turn: ResolvedTurn, reply: ChatReply, *, request_id: str) -> ChatResponse:
+def chat_response(turn: ResolvedTurn, reply: ChatReply, *, request_id: str) -> schemas.ChatResponse:
     context = reply.context
-    return ChatResponse(
+    return schemas.ChatResponse(
         response=reply.text,
         session_id=turn.session,
         context_text=context.text if context else "",
         context_tokens=context.tokens if context else 0,
-        rag_sources=[RagSource.of(one) for one in context.sources] if context else [],
+        rag_sources=[schemas.RagSource.of(one) for one in context.sources] if context else [],
         tools_used=bool(reply.tool_calls),
-        tool_calls=[ToolCallMade.of(one) for one in reply.tool_calls] if turn.use_tools else None,
+        tool_calls=[schemas.ToolCallMade.of(one) for one in reply.tool_calls]
+        if turn.use_tools
+        else None,
         tool_results=(
-            [ToolCallOutput.of(one) for one in reply.tool_calls] if turn.use_tools else None
+            [schemas.ToolCallOutput.of(one) for one in reply.tool_calls] if turn.use_tools else None
         ),
         agent_steps=(
-            [AgentStep.of(one, reply.tool_calls) for one in reply.steps] if turn.use_tools else None
+            [schemas.AgentStep.of(one, reply.tool_calls) for one in reply.steps]
+            if turn.use_tools
+            else None
         ),
         degraded=list(reply.missing),
         request_id=request_id,
@@ -144,7 +139,9 @@ def chat_response(turn: ResolvedTurn, reply: ChatReply, *, request_id: str) -> C
 
 
 @router.post("/generate")
-async def generate(api_request: CurrentRequest, body: HttpGenerateRequest) -> GenerateResponse:
+async def generate(
+    api_request: CurrentRequest, body: schemas.HttpGenerateRequest
+) -> schemas.GenerateResponse:
     """Complete a prompt with the model, without session, memory and tools."""
     sampling = Sampling(
         temperature=0.7 if body.temperature is None else body.temperature,
@@ -154,11 +151,11 @@ async def generate(api_request: CurrentRequest, body: HttpGenerateRequest) -> Ge
     work = chat.generate(body.prompt, sampling=sampling, id=api_request.wire_id)
     reply = await api_request.run_until_disconnect(work)
     api_request.count_tokens(reply)
-    return GenerateResponse(text=reply.text, prompt=body.prompt)
+    return schemas.GenerateResponse(text=reply.text, prompt=body.prompt)
 
 
 @router.post("/chat")
-async def chat(api_request: CurrentRequest, body: HttpChatRequest) -> ChatResponse:
+async def chat(api_request: CurrentRequest, body: schemas.HttpChatRequest) -> schemas.ChatResponse:
     """Ask the assistant; the response has its answer and the context that the model received."""
     client = api_request.clients.chat
     turn = await _start_turn(api_request, body)
@@ -185,7 +182,7 @@ async def chat(api_request: CurrentRequest, body: HttpChatRequest) -> ChatRespon
     response_class=EventStream,
     responses={200: {"content": {EVENT_STREAM: {"schema": EVENT_SCHEMA, "example": _EVENTS}}}},
 )
-async def chat_stream(api_request: CurrentRequest, body: HttpChatRequest) -> EventStream:
+async def chat_stream(api_request: CurrentRequest, body: schemas.HttpChatRequest) -> EventStream:
     """Chat as in /llm/chat, with the answer as server-sent events.
 
     `delta` has the next part of the `text`; `asked` asks whether a tool may run (answer its
@@ -202,11 +199,11 @@ async def chat_stream(api_request: CurrentRequest, body: HttpChatRequest) -> Eve
         return EventStream(events, resources=stack.pop_all(), headers=headers)
 
 
-def _given(body: HttpChatRequest, field: str) -> bool:
+def _given(body: schemas.HttpChatRequest, field: str) -> bool:
     return field in body.model_fields_set
 
 
-def _tool_options(body: HttpChatRequest, effective: EffectiveConfiguration) -> ToolOptions:
+def _tool_options(body: schemas.HttpChatRequest, effective: EffectiveConfiguration) -> ToolOptions:
     names = (effective.tools or None) if body.available_tools is None else body.available_tools
     return ToolOptions(
         tool_choice=body.tool_choice or AUTO,
@@ -215,7 +212,7 @@ def _tool_options(body: HttpChatRequest, effective: EffectiveConfiguration) -> T
     )
 
 
-async def _start_turn(api_request: ApiRequest, body: HttpChatRequest) -> ResolvedTurn:
+async def _start_turn(api_request: ApiRequest, body: schemas.HttpChatRequest) -> ResolvedTurn:
     """Resolve the turn, and create its session if needed."""
     session, principal = body.session_id or api_request.new_session(), api_request.principal.jid
     state = api_request.gateway.sessions

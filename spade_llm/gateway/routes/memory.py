@@ -10,22 +10,8 @@ from starlette.convertors import StringConvertor, register_url_convertor
 
 from spade_llm.gateway.dependencies import CurrentRequest
 from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
+from spade_llm.gateway.schemas import memory as schemas
 from spade_llm.gateway.schemas.common import MemoryTypeName, SessionId
-from spade_llm.gateway.schemas.memory import (
-    ContextRequest,
-    ContextResponse,
-    Correction,
-    Forgotten,
-    HistoryResponse,
-    MemoryHit,
-    MemoryLine,
-    MemoryLines,
-    RetrieveMemory,
-    SearchRequest,
-    SearchResponse,
-    SessionCleared,
-    StatsResponse,
-)
 from spade_llm.memory.retrieval import DEFAULT_LIMIT
 from spade_llm.search.memory_query import MemoryType
 
@@ -62,7 +48,9 @@ register_url_convertor("other", _OtherThanOperations())
 
 
 @router.post("/context")
-async def memory_context(api_request: CurrentRequest, body: ContextRequest) -> ContextResponse:
+async def memory_context(
+    api_request: CurrentRequest, body: schemas.ContextRequest
+) -> schemas.ContextResponse:
     """Memory context that a model should have when the session continues."""
     types = None if body.memory_types is None else tuple(map(MemoryType, body.memory_types))
     context = await api_request.clients.sessions.context(
@@ -71,7 +59,7 @@ async def memory_context(api_request: CurrentRequest, body: ContextRequest) -> C
         types=tuple(MemoryType) if types is None else types,
         language=body.language or api_request.gateway.options.language,
     )
-    return ContextResponse.of(context)
+    return schemas.ContextResponse.of(context)
 
 
 @router.get("/history/{session_id}")
@@ -79,26 +67,32 @@ async def session_history(
     api_request: CurrentRequest,
     session_id: SessionOfPath,
     limit: Annotated[int, Query(ge=1, le=MAX_MESSAGES)] = 50,
-) -> HistoryResponse:
+) -> schemas.HistoryResponse:
     """List the latest messages, oldest first; an unknown session has none."""
-    return HistoryResponse.of(await api_request.clients.sessions.history(session_id, limit=limit))
+    return schemas.HistoryResponse.of(
+        await api_request.clients.sessions.history(session_id, limit=limit)
+    )
 
 
 @router.get("/stats/{session_id}")
-async def session_stats(api_request: CurrentRequest, session_id: SessionOfPath) -> StatsResponse:
+async def session_stats(
+    api_request: CurrentRequest, session_id: SessionOfPath
+) -> schemas.StatsResponse:
     """Number of stored messages and memories of a session."""
-    return StatsResponse.of(await api_request.clients.sessions.stats(session_id))
+    return schemas.StatsResponse.of_counts(await api_request.clients.sessions.stats(session_id))
 
 
 @router.post("/search")
-async def search_memory(api_request: CurrentRequest, body: SearchRequest) -> SearchResponse:
+async def search_memory(
+    api_request: CurrentRequest, body: schemas.SearchRequest
+) -> schemas.SearchResponse:
     """Search memories, in one session or in all."""
     found = await api_request.clients.sessions.search(
         body.query, top_k=body.top_k or 5, session=body.session_id
     )
-    return SearchResponse(
+    return schemas.SearchResponse(
         query=body.query,
-        results=[MemoryHit.of(one) for one in found.results],
+        results=[schemas.MemoryHit.of(one) for one in found.results],
         total_results=len(found.results),
     )
 
@@ -106,10 +100,12 @@ async def search_memory(api_request: CurrentRequest, body: SearchRequest) -> Sea
 @router.delete("/{session_id:other}", name="clear_session_by_id")
 @router.delete("/history/{session_id}", name="clear_history")
 @router.delete("/session/{session_id}")
-async def clear_session(api_request: CurrentRequest, session_id: SessionOfPath) -> SessionCleared:
+async def clear_session(
+    api_request: CurrentRequest, session_id: SessionOfPath
+) -> schemas.SessionCleared:
     """Delete a session's messages and memories; its configuration stays. The operation has three
     paths: Agent Lab's programs use the other two."""
-    return SessionCleared.of(await api_request.clients.sessions.clear(session_id))
+    return schemas.SessionCleared.of(await api_request.clients.sessions.clear(session_id))
 
 
 class MarkdownResponse(Response):
@@ -121,7 +117,9 @@ class MarkdownResponse(Response):
     response_class=MarkdownResponse,
     responses={200: {"content": {MARKDOWN: {"schema": {"type": "string"}, "example": _EXAMPLE}}}},
 )
-async def retrieve_memory(api_request: CurrentRequest, body: RetrieveMemory) -> MarkdownResponse:
+async def retrieve_memory(
+    api_request: CurrentRequest, body: schemas.RetrieveMemory
+) -> MarkdownResponse:
     """Retrieve the memories relevant to a query, best first."""
     return MarkdownResponse(
         await api_request.clients.sessions.retrieve(
@@ -138,7 +136,7 @@ async def list_memories(
     session: Annotated[SessionId | None, Query()] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
-) -> MemoryLines:
+) -> schemas.MemoryLines:
     """List memories, newest first; with `text`, those that match it, best first."""
     page = await api_request.clients.sessions.memories(
         types=tuple(map(MemoryType, types or ())),
@@ -147,8 +145,8 @@ async def list_memories(
         limit=limit,
         offset=offset,
     )
-    return MemoryLines(
-        memories=[MemoryLine.of(one) for one in page.entries],
+    return schemas.MemoryLines(
+        memories=[schemas.MemoryLine.of(one) for one in page.entries],
         total_count=page.total,
         limit=limit,
         offset=offset,
@@ -157,15 +155,17 @@ async def list_memories(
 
 
 @console_router.patch("/{id}")
-async def correct_memory(api_request: CurrentRequest, id: IdOfPath, body: Correction) -> MemoryLine:
+async def correct_memory(
+    api_request: CurrentRequest, id: IdOfPath, body: schemas.Correction
+) -> schemas.MemoryLine:
     """Change the content of a memory."""
-    return MemoryLine.of(await api_request.clients.sessions.correct(str(id), body.content))
+    return schemas.MemoryLine.of(await api_request.clients.sessions.correct(str(id), body.content))
 
 
 @console_router.delete("/{id}")
-async def forget_memory(api_request: CurrentRequest, id: IdOfPath) -> Forgotten:
+async def forget_memory(api_request: CurrentRequest, id: IdOfPath) -> schemas.Forgotten:
     """Delete a memory."""
     deleted = await api_request.clients.sessions.forget([str(id)])
     if not deleted:
         raise HttpError(404, f"Memory {id} does not exist")
-    return Forgotten(deleted=deleted)
+    return schemas.Forgotten(deleted=deleted)

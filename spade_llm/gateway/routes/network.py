@@ -16,7 +16,7 @@ from spade_llm.assistant.turn.turn_recorder import KEPT_DAYS
 from spade_llm.core.errors import RequestError
 from spade_llm.gateway.dependencies import CurrentRequest
 from spade_llm.gateway.errors import ERROR_RESPONSES, NetworkUnavailable
-from spade_llm.gateway.schemas.common import HttpBody, Timestamp
+from spade_llm.gateway.schemas.common import HttpAnswer, HttpBody, Timestamp
 from spade_llm.messaging import PrincipalRequester
 from spade_llm.messaging.agent_status import MAX_RECENT, ask_recent
 
@@ -129,7 +129,7 @@ class UsageDay(HttpBody):
         )
 
 
-class UsageLimits(HttpBody):
+class UsageLimits(HttpAnswer):
     """Usage limits per day (UTC); null means no limit."""
 
     turns: int | None
@@ -193,18 +193,8 @@ async def usage(
 ) -> UsageOverview:
     """Usage of the caller at the first assistant, and its limits."""
     report = await api_request.clients.chat.usage(days=days)
-    limits = report.limits
-    return UsageOverview(
-        days=[UsageDay.of(one) for one in report.days],
-        limits=UsageLimits(
-            turns=limits.turns,
-            model_calls=limits.model_calls,
-            tool_calls=limits.tool_calls,
-            tokens=limits.tokens,
-            seconds=limits.seconds,
-            concurrent_turns=limits.concurrent_turns,
-        ),
-    )
+    used = [UsageDay.of(one) for one in report.days]
+    return UsageOverview(days=used, limits=UsageLimits.of(report.limits))
 
 
 def _configured_kinds(addresses: AgentAddresses) -> dict[str, str]:

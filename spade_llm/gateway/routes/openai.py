@@ -27,15 +27,7 @@ from spade_llm.gateway.dependencies import (
     encode_session_header,
 )
 from spade_llm.gateway.errors import OPENAI_ERROR_RESPONSES, HttpError, http_error, openai_envelope
-from spade_llm.gateway.schemas.openai import (
-    AnswerMessage,
-    ChatCompletion,
-    ChatCompletionRequest,
-    Choice,
-    ModelLine,
-    ModelList,
-    TokenUsage,
-)
+from spade_llm.gateway.schemas import openai as schemas
 from spade_llm.gateway.streaming import (
     EVENT_SCHEMA,
     EVENT_STREAM,
@@ -114,28 +106,28 @@ class CompletionTurn:
 
 
 @router.get("/models")
-async def list_models(api_request: CurrentRequest) -> ModelList:
+async def list_models(api_request: CurrentRequest) -> schemas.ModelList:
     """List the assistants of the network."""
-    return ModelList(
-        data=[ModelLine(id=name) for name in jids_by_model(api_request.gateway.addresses)]
+    return schemas.ModelList(
+        data=[schemas.ModelLine(id=name) for name in jids_by_model(api_request.gateway.addresses)]
     )
 
 
 @router.get("/models/{model}")
-async def get_model(api_request: CurrentRequest, model: str) -> ModelLine:
+async def get_model(api_request: CurrentRequest, model: str) -> schemas.ModelLine:
     """Describe a model; 404 if the name is unknown."""
     _check_model(api_request, model)
-    return ModelLine(id=model)
+    return schemas.ModelLine(id=model)
 
 
 @router.post(
     "/chat/completions",
-    response_model=ChatCompletion,
+    response_model=schemas.ChatCompletion,
     responses={200: {"content": {EVENT_STREAM: {"schema": EVENT_SCHEMA}}}},
 )
 async def create_chat_completion(
     api_request: CurrentRequest,
-    body: ChatCompletionRequest,
+    body: schemas.ChatCompletionRequest,
     x_session_id: Annotated[str | None, Header(pattern=SESSION_HEADER_PATTERN)] = None,
 ) -> Response:
     """Answer the last question; with `stream`, as server-sent events."""
@@ -152,7 +144,7 @@ async def create_chat_completion(
 
 
 async def _start_turn(
-    api_request: ApiRequest, body: ChatCompletionRequest, session: str | None
+    api_request: ApiRequest, body: schemas.ChatCompletionRequest, session: str | None
 ) -> CompletionTurn:
     """Raises HttpError (no such model), NetworkUnavailable."""
     jid, principal = _check_model(api_request, body.model), api_request.principal.jid
@@ -184,19 +176,23 @@ def _check_model(api_request: ApiRequest, model: str) -> str:
     return known[model]
 
 
-def _completion(turn: CompletionTurn, reply: ChatReply) -> ChatCompletion:
-    return ChatCompletion(
+def _completion(turn: CompletionTurn, reply: ChatReply) -> schemas.ChatCompletion:
+    return schemas.ChatCompletion(
         id=turn.id,
         created=int(time.time()),
         model=turn.model,
-        choices=[Choice(message=AnswerMessage(content=reply.text), finish_reason=reply.finish)],
+        choices=[
+            schemas.Choice(
+                message=schemas.AnswerMessage(content=reply.text), finish_reason=reply.finish
+            )
+        ],
         usage=_usage(reply),
     )
 
 
-def _usage(reply: ChatReply) -> TokenUsage:
+def _usage(reply: ChatReply) -> schemas.TokenUsage:
     prompt, completion = reply.prompt_tokens, reply.completion_tokens
-    return TokenUsage(
+    return schemas.TokenUsage(
         prompt_tokens=prompt, completion_tokens=completion, total_tokens=prompt + completion
     )
 

@@ -17,7 +17,7 @@ from spade_llm.core.text import pluralize
 from spade_llm.gateway.agent_clients import jids_by_model
 from spade_llm.gateway.dependencies import CurrentAdminRequest, CurrentRequest
 from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
-from spade_llm.gateway.schemas.common import HttpBody, SessionId, Timestamp
+from spade_llm.gateway.schemas.common import HttpAnswer, HttpBody, SessionId, Timestamp
 from spade_llm.gateway.schemas.configuration import EMPTY_LAYER
 from spade_llm.gateway.schemas.memory import SessionCleared
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from spade_llm.assistant.history.remote_sessions import CallerSessions
     from spade_llm.gateway.agent_clients import AgentClients
     from spade_llm.gateway.gateway import Gateway
-    from spade_llm.gateway.session_store import SessionRow
     from spade_llm.rag.remote import RagClient
 
 
@@ -51,12 +50,12 @@ class ResetAll(HttpBody):
     confirmation: str
 
 
-class DeletedCounts(HttpBody):
+class DeletedCounts(HttpAnswer):
     sessions: int
     messages: int
     memory_entries: int
     rag_documents: int
-    vector_count: int
+    vector_count: int = Field(validation_alias="vectors")
 
 
 class EverythingReset(HttpBody):
@@ -76,17 +75,11 @@ class CurrentPrincipal(HttpBody):
     has_tools: bool
 
 
-class SessionLine(HttpBody):
+class SessionLine(HttpAnswer):
     session_id: str
     title: str = Field(description="Beginning of the first question.")
     created: Timestamp
     updated: Timestamp
-
-    @classmethod
-    def of(cls, row: SessionRow) -> SessionLine:
-        return cls(
-            session_id=row.session_id, title=row.title, created=row.created, updated=row.updated
-        )
 
 
 class SessionList(HttpBody):
@@ -142,11 +135,8 @@ async def clear_messages(gateway: Gateway, principal: str, clients: AgentClients
 
 async def reset_everything(gateway: Gateway) -> ResetReport:
     """Delete all data of every principal that has used this gateway. Agents that fail are named,
-    and the others go on; the list of principals is then kept for the next attempt.
-
-    Raises:
-        StorageFailed: the gateway's own data cannot be deleted.
-    """
+    and the others go on; the list of principals is then kept for the next attempt. Raises
+    StorageFailed: the gateway's own data cannot be deleted."""
     report = ResetReport()
     # Known before the work: an unavailable agent would cost a deadline for each principal.
     statuses, addresses = await gateway.availability.statuses(), gateway.addresses
@@ -191,17 +181,8 @@ async def reset_all(body: ResetAll, api_request: CurrentAdminRequest) -> Everyth
     if report.failed:
         names = ", ".join(sorted(jid.partition("@")[0] for jid in report.failed))
         message = f"System reset is incomplete: {names} could not delete everything; try again"
-    return EverythingReset(
-        success=not report.failed,
-        message=message,
-        deleted=DeletedCounts(
-            sessions=report.sessions,
-            messages=report.messages,
-            memory_entries=report.memory_entries,
-            rag_documents=report.rag_documents,
-            vector_count=report.vectors,
-        ),
-    )
+    deleted = DeletedCounts.of(report)
+    return EverythingReset(success=not report.failed, message=message, deleted=deleted)
 
 
 @console_router.get("/me")

@@ -13,7 +13,7 @@ from pydantic import Field
 from spade_llm.core.errors import RequestError
 from spade_llm.gateway.dependencies import CurrentRequest
 from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
-from spade_llm.gateway.schemas.common import HttpBody, ToolName
+from spade_llm.gateway.schemas.common import HttpAnswer, HttpBody, ToolName
 from spade_llm.tools.toolbox import CallContext
 
 if TYPE_CHECKING:
@@ -29,20 +29,13 @@ console_router = APIRouter(prefix="/api/v0/tools", tags=["console"], responses=E
 NameOfPath = Annotated[ToolName, Path()]
 
 
-class ToolLine(HttpBody):
+class ToolLine(HttpAnswer):
     name: str
     description: str
-    input_schema: dict[str, object] = Field(description="JSON Schema of the arguments.")
+    input_schema: dict[str, object] = Field(
+        validation_alias="parameters", description="JSON Schema of the arguments."
+    )
     needs_approval: bool = Field(default=False, description="Each call needs a user's approval.")
-
-    @classmethod
-    def of(cls, spec: ToolSpec) -> ToolLine:
-        return cls(
-            name=spec.name,
-            description=spec.description,
-            input_schema=dict(spec.parameters),
-            needs_approval=spec.needs_approval,
-        )
 
 
 class ToolList(HttpBody):
@@ -57,7 +50,7 @@ class ToolNames(HttpBody):
     degraded: list[str] = Field(default=[], description="Tool agents that did not answer.")
 
 
-class ToolUsageExample(HttpBody):
+class ToolUsageExample(HttpAnswer):
     input: dict[str, object]
     output: str
 
@@ -66,13 +59,6 @@ class ToolInformation(ToolLine):
     examples: list[ToolUsageExample] = Field(
         default=[], description="Examples that the tool declares."
     )
-
-    @classmethod
-    def of(cls, spec: ToolSpec) -> ToolInformation:
-        examples = [
-            ToolUsageExample(input=dict(one.input), output=one.output) for one in spec.examples
-        ]
-        return cls(**ToolLine.of(spec).model_dump(), examples=examples)
 
 
 class ToolCallRequest(HttpBody):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -65,6 +65,17 @@ class HttpBody(BaseModel):
     """
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, allow_inf_nan=False)
+
+
+class HttpAnswer(HttpBody):
+    """Body of a response that `of` reads from an object: each field from the attribute of its name,
+    or of its `validation_alias`."""
+
+    model_config = ConfigDict(strict=False, from_attributes=True, validate_by_name=True)
+
+    @classmethod
+    def of(cls, source: object) -> Self:
+        return cls.model_validate(source)
 
 
 def format_timestamp(at: datetime) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.gateway.schemas.common import (
     MAX_NAMES,
     WHOLE_NUMBER,
+    HttpAnswer,
     HttpBody,
     Namespace,
     Timestamp,
@@ -20,13 +21,7 @@ from spade_llm.rag.contract import DEFAULT_NAMESPACE, MAX_QUERY_CHARS
 from spade_llm.rag.loading.chunking import Splitting
 
 if TYPE_CHECKING:
-    from spade_llm.rag.contract import (
-        DocumentPage,
-        DocumentSummary,
-        NamespaceStats,
-        NamespaceSummary,
-        ScoredChunk,
-    )
+    from spade_llm.rag.contract import ScoredChunk
 
 MAX_DOCUMENTS = 1000
 """Maximum number of documents in a request."""
@@ -107,86 +102,47 @@ class DocumentsAdded(HttpBody):
     left_out: list[LeftOutFile] = Field(default=[], description="Skipped files with the reason.")
 
 
-class NamespaceLine(HttpBody):
+class NamespaceLine(HttpAnswer):
     name: str
-    document_count: int
-    chunk_count: int
-    total_chunks: int = Field(description="As `chunk_count`.")
-    last_updated: Timestamp
-
-    @classmethod
-    def of(cls, summary: NamespaceSummary) -> NamespaceLine:
-        return cls(
-            name=summary.name,
-            document_count=summary.documents,
-            chunk_count=summary.chunks,
-            total_chunks=summary.chunks,
-            last_updated=summary.updated_at,
-        )
+    document_count: int = Field(validation_alias="documents")
+    chunk_count: int = Field(validation_alias="chunks")
+    total_chunks: int = Field(validation_alias="chunks", description="As `chunk_count`.")
+    last_updated: Timestamp = Field(validation_alias="updated_at")
 
 
 class NamespaceList(HttpBody):
     namespaces: list[NamespaceLine]
 
 
-class DocumentLine(HttpBody):
+class DocumentLine(HttpAnswer):
     id: str
     source: str
     namespace: str
-    chunk_count: int
-    uploaded_at: Timestamp
-    filename: str = Field(description="Last part of `source`.")
-    total_chunks: int = Field(description="As `chunk_count`.")
-    content_preview: str = Field(description="Beginning of the text.")
-
-    @classmethod
-    def of(cls, summary: DocumentSummary) -> DocumentLine:
-        return cls(
-            id=summary.id,
-            source=summary.source,
-            namespace=summary.namespace,
-            chunk_count=summary.chunks,
-            uploaded_at=summary.updated_at,
-            filename=summary.source.rpartition("/")[2] or summary.source,
-            total_chunks=summary.chunks,
-            content_preview=summary.preview,
-        )
+    chunk_count: int = Field(validation_alias="chunks")
+    uploaded_at: Timestamp = Field(validation_alias="updated_at")
+    filename: Annotated[str, AfterValidator(lambda source: source.rpartition("/")[2] or source)] = (
+        Field(validation_alias="source", description="Last part of `source`.")
+    )
+    total_chunks: int = Field(validation_alias="chunks", description="As `chunk_count`.")
+    content_preview: str = Field(validation_alias="preview", description="Beginning of the text.")
 
 
-class DocumentList(HttpBody):
+class DocumentList(HttpAnswer):
     documents: list[DocumentLine]
-    total_count: int
+    total_count: int = Field(validation_alias="total")
     limit: int
     offset: int
     has_more: bool
 
-    @classmethod
-    def of(cls, page: DocumentPage) -> DocumentList:
-        return cls(
-            documents=[DocumentLine.of(one) for one in page.documents],
-            total_count=page.total,
-            limit=page.limit,
-            offset=page.offset,
-            has_more=page.has_more,
-        )
 
-
-class NamespaceFigures(HttpBody):
-    success: bool
-    namespace: str
-    vector_count: int
-    dimension: int = Field(description="0: no vectors.")
+class NamespaceFigures(HttpAnswer):
+    success: bool = True
+    namespace: str = Field(validation_alias="name")
+    vector_count: int = Field(validation_alias="vectors")
+    dimension: Annotated[int, BeforeValidator(lambda size: size or 0)] = Field(
+        description="0: no vectors."
+    )
     exists: bool
-
-    @classmethod
-    def of(cls, stats: NamespaceStats) -> NamespaceFigures:
-        return cls(
-            success=True,
-            namespace=stats.name,
-            vector_count=stats.vectors,
-            dimension=stats.dimension or 0,
-            exists=stats.exists,
-        )
 
 
 class NamespaceDeleted(HttpBody):
@@ -197,13 +153,7 @@ class NamespaceDeleted(HttpBody):
 
 def rag_source(found: ScoredChunk) -> RagSource:
     chunk = found.chunk
-    metadata = SourceMetadata(
-        source=chunk.source,
-        namespace=chunk.namespace,
-        chunk_index=chunk.index,
-        page=chunk.page,
-        heading=chunk.heading,
-    )
+    metadata = SourceMetadata.of(chunk)
     return RagSource(
         content=chunk.text, metadata=metadata, score=found.score, chunk_index=chunk.index
     )

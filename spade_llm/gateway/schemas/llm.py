@@ -14,6 +14,7 @@ from spade_llm.gateway.schemas.common import (
     ContextLanguage,
     ContextPriority,
     ContextTokens,
+    HttpAnswer,
     HttpBody,
     MemoryTypeName,
     Namespace,
@@ -132,10 +133,10 @@ class HttpChatRequest(HttpBody):
         )
 
 
-class SourceMetadata(HttpBody):
+class SourceMetadata(HttpAnswer):
     source: str
     namespace: str
-    chunk_index: int
+    chunk_index: int = Field(validation_alias=AliasChoices("chunk_index", "index"))
     page: int | None = None
     heading: str = ""
 
@@ -150,19 +151,9 @@ class RagSource(HttpBody):
 
     @classmethod
     def of(cls, source: AnswerSource) -> RagSource:
-        metadata = SourceMetadata(
-            source=source.source,
-            namespace=source.namespace,
-            chunk_index=source.chunk_index,
-            page=source.page,
-            heading=source.heading,
-        )
-        return cls(
-            content=source.content,
-            metadata=metadata,
-            score=source.score,
-            chunk_index=source.chunk_index,
-        )
+        metadata = SourceMetadata.of(source)
+        index = source.chunk_index
+        return cls(content=source.content, metadata=metadata, score=source.score, chunk_index=index)
 
 
 class ToolCallMade(HttpBody):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import ConfigDict, Field
 
@@ -10,6 +11,7 @@ from spade_llm.gateway.schemas.common import (
     WHOLE_NUMBER,
     ContextLanguage,
     ContextTokens,
+    HttpAnswer,
     HttpBody,
     MemoryTypeName,
     SessionId,
@@ -21,8 +23,7 @@ from spade_llm.memory.retrieval import DEFAULT_LIMIT, MAX_LIMIT
 from spade_llm.memory.validation import MAX_CONTENT_CHARS, MAX_QUERY_CHARS
 
 if TYPE_CHECKING:
-    from spade_llm.memory.contract import MemoryEntry, ObservedMessage
-    from spade_llm.memory.sessions import SessionContext, SessionCounts, SessionHistory, SessionHit
+    from spade_llm.memory.sessions import SessionCounts, SessionHit
 
 MemoryQueryText = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS, pattern=r"\S")]
 MAX_DETAILS = 10**6
@@ -37,93 +38,51 @@ class ContextRequest(HttpBody):
     language: ContextLanguage = None
 
 
-class ContextResponse(HttpBody):
+class ContextResponse(HttpAnswer):
     session_id: str
     context_text: str
     token_count: int
     memory_types_included: list[MemoryTypeName]
     truncated: bool
 
-    @classmethod
-    def of(cls, context: SessionContext) -> ContextResponse:
-        return cls(
-            session_id=context.session_id,
-            context_text=context.context_text,
-            token_count=context.token_count,
-            memory_types_included=[one.value for one in context.memory_types_included],
-            truncated=context.truncated,
-        )
 
-
-class HistoryMessage(HttpBody):
+class HistoryMessage(HttpAnswer):
     role: str
     content: str
-    timestamp: Timestamp
-
-    @classmethod
-    def of(cls, message: ObservedMessage) -> HistoryMessage:
-        return cls(role=message.role, content=message.content, timestamp=message.at)
+    timestamp: Timestamp = Field(validation_alias="at")
 
 
-class HistoryResponse(HttpBody):
+class HistoryResponse(HttpAnswer):
     session_id: str
     messages: list[HistoryMessage] = Field(description="The latest messages, oldest first.")
     total_count: int = Field(description="Number of messages of the whole session.")
 
-    @classmethod
-    def of(cls, history: SessionHistory) -> HistoryResponse:
-        return cls(
-            session_id=history.session_id,
-            messages=[HistoryMessage.of(one) for one in history.messages],
-            total_count=history.total_count,
-        )
+
+class ShortTermFigures(HttpAnswer):
+    message_count: int = Field(validation_alias="messages")
+    token_count: int = Field(validation_alias="tokens")
 
 
-class ShortTermFigures(HttpBody):
-    message_count: int
-    token_count: int
-
-
-class LongTermFigures(HttpBody):
+class LongTermFigures(HttpAnswer):
     semantic_facts: int
     episodic_summaries: int
     profile_entries: int
     procedural_patterns: int
 
 
-class StatsResponse(LongTermFigures):
+class StatsResponse(ShortTermFigures, LongTermFigures):
     """Counts of a session, also without their groups, for Agent Lab's programs."""
 
     session_id: str
     short_term: ShortTermFigures
     long_term: LongTermFigures
-    message_count: int
-    token_count: int
-    buffer_tokens: int
-    semantic_facts_count: int
-    profile_attributes_count: int
+    buffer_tokens: int = Field(validation_alias="tokens")
+    semantic_facts_count: int = Field(validation_alias="semantic_facts")
+    profile_attributes_count: int = Field(validation_alias="profile_entries")
 
     @classmethod
-    def of(cls, counts: SessionCounts) -> StatsResponse:
-        return cls(
-            session_id=counts.session_id,
-            message_count=counts.messages,
-            token_count=counts.tokens,
-            buffer_tokens=counts.tokens,
-            semantic_facts=counts.semantic_facts,
-            semantic_facts_count=counts.semantic_facts,
-            episodic_summaries=counts.episodic_summaries,
-            profile_entries=counts.profile_entries,
-            profile_attributes_count=counts.profile_entries,
-            procedural_patterns=counts.procedural_patterns,
-            short_term=ShortTermFigures(message_count=counts.messages, token_count=counts.tokens),
-            long_term=LongTermFigures(
-                semantic_facts=counts.semantic_facts,
-                episodic_summaries=counts.episodic_summaries,
-                profile_entries=counts.profile_entries,
-                procedural_patterns=counts.procedural_patterns,
-            ),
-        )
+    def of_counts(cls, counts: SessionCounts) -> Self:
+        return cls.model_validate({**asdict(counts), "short_term": counts, "long_term": counts})
 
 
 class SearchRequest(HttpBody):
@@ -164,12 +123,8 @@ class SearchResponse(HttpBody):
     total_results: int
 
 
-class DeletedFigures(HttpBody):
+class DeletedFigures(LongTermFigures):
     messages: int
-    semantic_facts: int
-    episodic_summaries: int
-    profile_entries: int
-    procedural_patterns: int
 
 
 class SessionCleared(HttpBody):
@@ -180,18 +135,11 @@ class SessionCleared(HttpBody):
 
     @classmethod
     def of(cls, counts: SessionCounts) -> SessionCleared:
-        deleted = DeletedFigures(
-            messages=counts.messages,
-            semantic_facts=counts.semantic_facts,
-            episodic_summaries=counts.episodic_summaries,
-            profile_entries=counts.profile_entries,
-            procedural_patterns=counts.procedural_patterns,
-        )
         return cls(
             success=True,
             session_id=counts.session_id,
             message=f"Memory of session '{counts.session_id}' deleted successfully",
-            deleted=deleted,
+            deleted=DeletedFigures.of(counts),
         )
 
 
@@ -205,14 +153,14 @@ class RetrieveMemory(HttpBody):
     )
 
 
-class MemoryLine(HttpBody):
+class MemoryLine(HttpAnswer):
     id: str
     content: str
     type: MemoryTypeName
     category: str | None
     context: str | None
     confidence: float
-    session_id: str | None
+    session_id: str | None = Field(validation_alias="session")
     tags: list[str]
     importance: float
     surprise: float | None
@@ -223,28 +171,6 @@ class MemoryLine(HttpBody):
     valid_at: Timestamp | None
     invalid_at: Timestamp | None
     expires_at: Timestamp | None
-
-    @classmethod
-    def of(cls, entry: MemoryEntry) -> MemoryLine:
-        return cls(
-            id=entry.id,
-            content=entry.content,
-            type=entry.type.value,
-            category=entry.category.value if entry.category else None,
-            context=entry.context,
-            confidence=entry.confidence,
-            session_id=entry.session,
-            tags=list(entry.tags),
-            importance=entry.importance,
-            surprise=entry.surprise,
-            origin=entry.origin.value,
-            access_count=entry.access_count,
-            created_at=entry.created_at,
-            updated_at=entry.updated_at,
-            valid_at=entry.valid_at,
-            invalid_at=entry.invalid_at,
-            expires_at=entry.expires_at,
-        )
 
 
 class MemoryLines(HttpBody):

@@ -8,18 +8,8 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import mcp_types
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    CONNECTION_CLOSED,
-    AudioContent,
-    BlobResourceContents,
-    CallToolResult,
-    EmbeddedResource,
-    ImageContent,
-    ResourceLink,
-    TextContent,
-    TextResourceContents,
-)
 from pydantic import ValidationError
 
 from spade_llm.core.redaction import sanitize_line, sanitize_text
@@ -39,7 +29,7 @@ MAX_NAME_CHARS = 300
 MAX_ERROR_CHARS = 2000
 
 
-def tool_result(answer: CallToolResult) -> ToolResult:
+def tool_result(answer: mcp_types.CallToolResult) -> ToolResult:
     """Convert the answer of a server to text for the model, at most MAX_RESULT_CHARS long."""
     blocks = [_text(block) for block in answer.content]
     if _adds_to_text(answer.structured_content, blocks):
@@ -56,18 +46,15 @@ def tool_result(answer: CallToolResult) -> ToolResult:
 async def call_tool(
     connection: McpConnection, tool: str, arguments: Mapping[str, object], *, server: str
 ) -> ToolResult:
-    """Call a tool; errors of the server are results for the model.
-
-    Raises:
-        ConnectionLost: nothing was sent.
-    """
+    """Call a tool; errors of the server are results for the model. Raises ConnectionLost: nothing
+    was sent."""
     try:
         answer = await connection.call(tool, arguments)
     except MCPError as error:
         return _error_result(_error_text(error, server))
     except ValidationError:
         return _error_result(f"The MCP server {server!r} sent an invalid response.")
-    if not isinstance(answer, CallToolResult):
+    if not isinstance(answer, mcp_types.CallToolResult):
         return _error_result(
             f"The MCP server {server!r} asks for input first, which is not supported."
         )
@@ -88,25 +75,25 @@ def _adds_to_text(value: object, blocks: list[str]) -> bool:
 
 def _text(block: ContentBlock) -> str:
     match block:
-        case TextContent():
+        case mcp_types.TextContent():
             return block.text
-        case ImageContent():
+        case mcp_types.ImageContent():
             return f"[{_type(block.mime_type)} image, {_size(block.data)}, not shown]"
-        case AudioContent():
+        case mcp_types.AudioContent():
             return f"[{_type(block.mime_type)} audio, {_size(block.data)}, not played]"
-        case ResourceLink():
+        case mcp_types.ResourceLink():
             return f"[link to the resource {_name(block.name)}: {_name(str(block.uri))}]"
-        case EmbeddedResource():
+        case mcp_types.EmbeddedResource():
             return _resource(block)
 
 
-def _resource(block: EmbeddedResource) -> str:
+def _resource(block: mcp_types.EmbeddedResource) -> str:
     resource = block.resource
     name = _name(str(resource.uri))
     match resource:
-        case TextResourceContents():
+        case mcp_types.TextResourceContents():
             return f"[resource {name}]\n{resource.text}"
-        case BlobResourceContents():
+        case mcp_types.BlobResourceContents():
             kind = _type(resource.mime_type or "binary")
             return f"[resource {name}: {kind}, {_size(resource.blob)}, not shown]"
 
@@ -128,7 +115,7 @@ def _size(data: str) -> str:
 
 
 def _error_text(error: MCPError, server: str) -> str:
-    if error.error.code == CONNECTION_CLOSED:
+    if error.error.code == mcp_types.CONNECTION_CLOSED:
         return (
             f"The connection to the MCP server {server!r} was lost during the call, which may or"
             " may not have taken effect."

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from textwrap import wrap
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from spade_llm.core.redaction import escape_hidden, sanitize_json, sanitize_text
 from spade_llm.providers.model import MAX_NAME_CHARS, ToolSpec, safe_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 MAX_TOOL_NAME_CHARS = 200
 MAX_DESCRIPTION_CHARS = 4000

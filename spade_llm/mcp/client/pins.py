@@ -6,18 +6,15 @@ The agent writes it when it first sees a tool, and an operator's review, possibl
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from spade_llm.core.errors import NotFound, StorageFailed
 from spade_llm.mcp.client.definitions import ToolDefinition, definition_digest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
 
 PINS_FILE = "mcp.db"
 MAX_TOOLS = 500
@@ -153,11 +150,8 @@ class Pins:
             ]
 
     def accept(self, seen: PendingDefinition) -> None:
-        """Accept exactly the definition that was shown.
-
-        Raises:
-            NotFound: the server has offered another one in the meantime.
-        """
+        """Accept exactly the definition that was shown. Raises NotFound: the server has offered
+        another one in the meantime."""
         with self._open() as database:
             self._check(database, seen)
             database.execute(_ACCEPT, (self._stamp(), seen.server, seen.tool))

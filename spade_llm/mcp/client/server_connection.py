@@ -12,18 +12,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 import httpx2
+import mcp_types
 from mcp.client.client import Client
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    CallToolRequest,
-    CallToolRequestParams,
-    CallToolResult,
-    Implementation,
-    InputRequiredResult,
-    PaginatedRequestParams,
-    ToolListChangedNotification,
-)
 from pydantic import TypeAdapter, ValidationError
 
 from spade_llm.core.redaction import sanitize_line
@@ -60,9 +52,9 @@ MAX_PAGES = 50
 MAX_TOOLS = 1000
 """Maximum number of tools in a listing; further ones are ignored."""
 
-Answer: TypeAlias = CallToolResult | InputRequiredResult
+Answer: TypeAlias = mcp_types.CallToolResult | mcp_types.InputRequiredResult
 _ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
-_CLIENT_INFO = Implementation(name="spade-llm", version="1")
+_CLIENT_INFO = mcp_types.Implementation(name="spade-llm", version="1")
 
 
 def end_reason(task: Task[None]) -> str:
@@ -123,12 +115,14 @@ class McpConnection:
         """
         if self._session is None:
             raise ConnectionLost
-        params = CallToolRequestParams(name=tool, arguments=dict(arguments))
+        params = mcp_types.CallToolRequestParams(name=tool, arguments=dict(arguments))
         self._running += 1
         try:
             # Not `call_tool`: it checks the answer against the server's own schema, whose patterns
             # a hostile server can make as slow as it likes, on our event loop.
-            return await self._session.send_request(CallToolRequest(params=params), _ANSWER)
+            return await self._session.send_request(
+                mcp_types.CallToolRequest(params=params), _ANSWER
+            )
         finally:
             self._running -= 1
 
@@ -153,7 +147,7 @@ class McpConnection:
             yield gate.inbound, gate.outbound
 
         async def on_message(message: IncomingMessage) -> None:
-            if isinstance(message, ToolListChangedNotification):
+            if isinstance(message, mcp_types.ToolListChangedNotification):
                 self.listings.refresh()
 
         async def raise_at_end() -> None:
@@ -193,7 +187,7 @@ class McpConnection:
         cursor = None
         # A hostile server can return next cursors without end.
         for _ in range(MAX_PAGES):
-            params = PaginatedRequestParams(cursor=cursor) if cursor else None
+            params = mcp_types.PaginatedRequestParams(cursor=cursor) if cursor else None
             page = await self._session.list_tools(params=params)
             tools += page.tools
             cursor = page.next_cursor

@@ -16,6 +16,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 
 from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.text import host_in_url
 from spade_llm.mcp.server.stdio_transport import MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
@@ -107,18 +108,16 @@ async def serve_http(
     calls: RunningCalls,
     on_ready: Callable[[str], None],
 ) -> None:
-    """Serve until cancelled, then end the calls. `on_ready` receives the URL.
-
-    Raises:
-        ConfigurationError: the address cannot be used, or would be open to all without a token.
-    """
+    """Serve until cancelled, then end the calls. `on_ready` receives the URL. Raises
+    ConfigurationError: the address cannot be used, or would be open to all without a token."""
     address.check()
     # Not bound by uvicorn, which exits the process if the port is taken; and the allowed hosts need
     # the port that 0 stands for.
     with _bound(address) as bound:
         port = bound.getsockname()[1]
         app = _app(server, address, port)
-        http = _McpUvicorn(_config(app), lambda: on_ready(_url(address, port)))
+        host = address.names[0] if address.names else f"{host_in_url(address.host)}:{port}"
+        http = _McpUvicorn(_config(app), lambda: on_ready(f"http://{host}{MCP_PATH}"))
         await _run(server.session_manager, http, bound, calls)
 
 
@@ -135,7 +134,7 @@ def _app(server: Server[None], address: ListenAddress, port: int) -> ASGIApp:
 
 def _security(address: ListenAddress, port: int) -> TransportSecuritySettings:
     """Check of Host and Origin against our names, which prevents DNS rebinding."""
-    own = LOOPBACK_NAMES if address.is_loopback else (_in_url(address.host),)
+    own = LOOPBACK_NAMES if address.is_loopback else (host_in_url(address.host),)
     hosts = [f"{name}:{port}" for name in own] + list(address.names)
     return TransportSecuritySettings(
         allowed_hosts=hosts,
@@ -206,12 +205,3 @@ def _bound(address: ListenAddress) -> Iterator[socket.socket]:
         ) from None
     with bound:
         yield bound
-
-
-def _url(address: ListenAddress, port: int) -> str:
-    host = address.names[0] if address.names else f"{_in_url(address.host)}:{port}"
-    return f"http://{host}{MCP_PATH}"
-
-
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

@@ -8,19 +8,9 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+import mcp_types
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-    Tool,
-    ToolAnnotations,
-)
 
 from spade_llm.core.errors import Busy, Interrupted, UnknownTool
 from spade_llm.mcp.server.offered_tools import error_result
@@ -101,18 +91,26 @@ class RunningCalls:
         try:
             return await self.offer.call(name, arguments, report)
         except UnknownTool:
-            raise MCPError(code=INVALID_PARAMS, message=NO_SUCH_TOOL.format(name[:64])) from None
+            raise MCPError(
+                code=mcp_types.INVALID_PARAMS, message=NO_SUCH_TOOL.format(name[:64])
+            ) from None
         except Exception:
             # The SDK would show the client what the exception says.
             logger.exception("%.64r failed", name)
-            raise MCPError(code=INTERNAL_ERROR, message="internal error") from None
+            raise MCPError(code=mcp_types.INTERNAL_ERROR, message="internal error") from None
 
 
 def build_server(calls: RunningCalls, owner: str) -> Server[None]:
-    async def list_tools(_context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_mcp_tool(tool) for tool in await calls.offer.list()])
+    async def list_tools(
+        _context: Context, _: mcp_types.PaginatedRequestParams | None
+    ) -> mcp_types.ListToolsResult:
+        return mcp_types.ListToolsResult(
+            tools=[_mcp_tool(tool) for tool in await calls.offer.list()]
+        )
 
-    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(
+        context: Context, params: mcp_types.CallToolRequestParams
+    ) -> mcp_types.CallToolResult:
         called = await calls.call(params.name, params.arguments or {}, _Progress(context))
         return _result(called)
 
@@ -141,8 +139,8 @@ class _Progress:
             await self._session.report_progress(self._characters, message=text)
 
 
-def _mcp_tool(tool: OfferedTool) -> Tool:
-    return Tool(
+def _mcp_tool(tool: OfferedTool) -> mcp_types.Tool:
+    return mcp_types.Tool(
         name=tool.spec.name,
         description=tool.spec.description,
         input_schema=dict(tool.spec.parameters),
@@ -150,8 +148,8 @@ def _mcp_tool(tool: OfferedTool) -> Tool:
     )
 
 
-def _annotations(effects: ToolEffects) -> ToolAnnotations:
-    return ToolAnnotations(
+def _annotations(effects: ToolEffects) -> mcp_types.ToolAnnotations:
+    return mcp_types.ToolAnnotations(
         read_only_hint=effects.read_only,
         destructive_hint=effects.destructive,
         idempotent_hint=effects.idempotent,
@@ -159,9 +157,9 @@ def _annotations(effects: ToolEffects) -> ToolAnnotations:
     )
 
 
-def _result(called: McpToolResult) -> CallToolResult:
-    return CallToolResult(
-        content=[TextContent(text=called.text)],
+def _result(called: McpToolResult) -> mcp_types.CallToolResult:
+    return mcp_types.CallToolResult(
+        content=[mcp_types.TextContent(text=called.text)],
         structured_content=dict(called.answer) if called.answer is not None else None,
         is_error=called.is_error,
     )

@@ -20,15 +20,8 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import anyio
+import mcp_types
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCMessage,
-    jsonrpc_message_adapter,
-)
 from pydantic import ValidationError
 
 if TYPE_CHECKING:
@@ -200,35 +193,37 @@ async def _write(out_of_server: OutOfServer, writer: LineWriter, into_server: In
 class _UnreadableMessage(Exception):
     def __init__(self, code: int, reason: str, id: str | int | None = None) -> None:
         super().__init__(reason)
-        self.answer = JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=code, message=reason))
+        self.answer = mcp_types.JSONRPCError(
+            jsonrpc="2.0", id=id, error=mcp_types.ErrorData(code=code, message=reason)
+        )
 
 
-def _parsed(line: bytes | None) -> JSONRPCMessage:
+def _parsed(line: bytes | None) -> mcp_types.JSONRPCMessage:
     """Raises _UnreadableMessage."""
     if line is None:
         raise _UnreadableMessage(
-            INVALID_REQUEST, f"the message exceeds the limit of {MAX_MESSAGE_BYTES} bytes"
+            mcp_types.INVALID_REQUEST, f"the message exceeds the limit of {MAX_MESSAGE_BYTES} bytes"
         )
     try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+        return mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
         return _parsed_slowly(line)
 
 
-def _parsed_slowly(line: bytes) -> JSONRPCMessage:
+def _parsed_slowly(line: bytes) -> mcp_types.JSONRPCMessage:
     """Parse a message that pydantic rejects. Pydantic allows 200 levels of nesting, Python more, so
     that the tool can answer with its own error about the arguments."""
     try:
         read = json.loads(line)
     except (ValueError, RecursionError):
-        raise _UnreadableMessage(PARSE_ERROR, "the message is not valid JSON") from None
+        raise _UnreadableMessage(mcp_types.PARSE_ERROR, "the message is not valid JSON") from None
     try:
         # Python also parses NaN and lone surrogates, which are not JSON: encoding them fails.
         json.dumps(read, ensure_ascii=False, allow_nan=False).encode()
-        return jsonrpc_message_adapter.validate_python(read, by_name=False)
+        return mcp_types.jsonrpc_message_adapter.validate_python(read, by_name=False)
     except (ValueError, RecursionError):
         raise _UnreadableMessage(
-            INVALID_REQUEST, "the message is not a JSON-RPC message", _id_of(read)
+            mcp_types.INVALID_REQUEST, "the message is not a JSON-RPC message", _id_of(read)
         ) from None
 
 
@@ -239,5 +234,5 @@ def _id_of(read: object) -> str | int | None:
     return id if is_id and not isinstance(id, bool) else None
 
 
-def _line(message: JSONRPCMessage) -> bytes:
+def _line(message: mcp_types.JSONRPCMessage) -> bytes:
     return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"

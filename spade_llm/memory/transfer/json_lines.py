@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory.contract import MemoryAccess
+from spade_llm.memory.database import rows
 from spade_llm.memory.database.connection import SqlValue
-from spade_llm.memory.database.rows import (
-    ACCESS_CODES,
-    CATEGORY_CODES,
-    CONTENT_TYPE_CODES,
-    ORIGIN_CODES,
-    ROLE_CODES,
-    TIER_CODES,
-    TYPE_CODES,
-    EnumCodes,
-    from_microseconds,
-    pack_ids,
-    to_microseconds,
-    unpack_ids,
-)
 from spade_llm.search.memory_query import Category, ContentType, MemoryType, Origin, Tier
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 T = TypeVar("T")
 
@@ -74,11 +58,8 @@ def check_header(line: str) -> None:
 
 
 def decode_record(line: str) -> tuple[str, dict[str, SqlValue]]:
-    """Decode a line into the record's kind and all of its fields; None for missing ones.
-
-    Raises:
-        InvalidArguments: it is no such record; names the field.
-    """
+    """Decode a line into the record's kind and all of its fields; None for missing ones. Raises
+    InvalidArguments: it is no such record; names the field."""
     found = _parse_object(line)
     kind = found.pop("kind", None)
     if not isinstance(kind, str) or kind not in RECORD_FIELDS:
@@ -147,7 +128,7 @@ def _read_boolean(value: object) -> int:
 
 def _read_time(value: object) -> int:
     at = datetime.fromisoformat(_read_text(value))
-    return to_microseconds(at if at.tzinfo else at.replace(tzinfo=UTC))
+    return rows.to_microseconds(at if at.tzinfo else at.replace(tzinfo=UTC))
 
 
 def _read_text_list(value: object) -> Sequence[str]:
@@ -178,7 +159,7 @@ def _read_mapping(value: object) -> str:
 
 
 def _code_field(
-    codes: EnumCodes[T], word: Callable[[str], T], *, is_required: bool = False
+    codes: rows.EnumCodes[T], word: Callable[[str], T], *, is_required: bool = False
 ) -> FieldCodec:
     return FieldCodec(
         lambda value: codes.value(_read_integer(value)),
@@ -191,13 +172,16 @@ TEXT = FieldCodec(lambda value: value, _read_text)
 INTEGER = FieldCodec(lambda value: value, _read_integer, is_required=True)
 REAL = FieldCodec(lambda value: value, _read_real)
 BOOLEAN = FieldCodec(bool, _read_boolean, is_required=True)
-TIME = FieldCodec(lambda value: from_microseconds(_read_integer(value)).isoformat(), _read_time)
+TIME = FieldCodec(
+    lambda value: rows.from_microseconds(_read_integer(value)).isoformat(), _read_time
+)
 ID = FieldCodec(
-    lambda value: unpack_ids(_uuid_bytes(value))[0], lambda value: UUID(_read_text(value)).bytes
+    lambda value: rows.unpack_ids(_uuid_bytes(value))[0],
+    lambda value: UUID(_read_text(value)).bytes,
 )
 IDS = FieldCodec(
-    lambda value: list(unpack_ids(_uuid_bytes(value))),
-    lambda value: pack_ids(_read_text_list(value)) or b"",
+    lambda value: list(rows.unpack_ids(_uuid_bytes(value))),
+    lambda value: rows.pack_ids(_read_text_list(value)) or b"",
 )
 TAGS = FieldCodec(_write_json, lambda value: _read_texts(value) if value else None)
 TIERS_FIELD = FieldCodec(_write_json, _read_texts, is_required=True)
@@ -211,11 +195,11 @@ RECORD_FIELDS: Mapping[str, Mapping[str, FieldCodec]] = {
         "id": REQUIRED_ID,
         "owner": REQUIRED_TEXT,
         "content": REQUIRED_TEXT,
-        "type": _code_field(TYPE_CODES, MemoryType, is_required=True),
-        "category": _code_field(CATEGORY_CODES, Category),
-        "tier": _code_field(TIER_CODES, Tier, is_required=True),
-        "content_type": _code_field(CONTENT_TYPE_CODES, ContentType, is_required=True),
-        "origin": _code_field(ORIGIN_CODES, Origin, is_required=True),
+        "type": _code_field(rows.TYPE_CODES, MemoryType, is_required=True),
+        "category": _code_field(rows.CATEGORY_CODES, Category),
+        "tier": _code_field(rows.TIER_CODES, Tier, is_required=True),
+        "content_type": _code_field(rows.CONTENT_TYPE_CODES, ContentType, is_required=True),
+        "origin": _code_field(rows.ORIGIN_CODES, Origin, is_required=True),
         "context": TEXT,
         "confidence": REQUIRED_REAL,
         "subject": TEXT,
@@ -245,7 +229,7 @@ RECORD_FIELDS: Mapping[str, Mapping[str, FieldCodec]] = {
         "conversation": REQUIRED_TEXT,
         "id": REQUIRED_TEXT,
         "subject": TEXT,
-        "role": _code_field(ROLE_CODES, str, is_required=True),
+        "role": _code_field(rows.ROLE_CODES, str, is_required=True),
         "speaker": TEXT,
         "content": REQUIRED_TEXT,
         "at": REQUIRED_TIME,
@@ -265,7 +249,7 @@ RECORD_FIELDS: Mapping[str, Mapping[str, FieldCodec]] = {
         "id": REQUIRED_ID,
         "owner": REQUIRED_TEXT,
         "to": REQUIRED_TEXT,
-        "access": _code_field(ACCESS_CODES, MemoryAccess, is_required=True),
+        "access": _code_field(rows.ACCESS_CODES, MemoryAccess, is_required=True),
         "tag": TEXT,
         "session": TEXT,
         "created_at": REQUIRED_TIME,

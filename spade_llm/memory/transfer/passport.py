@@ -118,7 +118,7 @@ class PassportHeader(BaseModel):
     """Public key (Ed25519, Base64 of 32 bytes)."""
     entries: NonNegativeInt
     messages: NonNegativeInt
-    left_out: NonNegativeInt
+    left_out: NonNegativeInt = 0
     """Number of older entries and messages that did not fit."""
 
     @property
@@ -153,11 +153,8 @@ class PassportKey:
 
     @classmethod
     def load_or_create(cls, directory: Path) -> PassportKey:
-        """Read the key of this agent's directory; create it (mode 600) if there is none.
-
-        Raises:
-            ConfigurationError: the file cannot be read or written, or is no such key.
-        """
+        """Read the key of this agent's directory; create it (mode 600) if there is none. Raises
+        ConfigurationError: the file cannot be read or written, or is no such key."""
         path = directory / KEY_FILE
         try:
             if not path.exists():

@@ -11,18 +11,10 @@ import json
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from spade_llm.memory.database import rows
 from spade_llm.memory.database.conversations import DELETE_EMPTY_CONVERSATIONS, DELETE_MESSAGE
 from spade_llm.memory.database.entries import DELETE_ENTRY, record_action, record_count
 from spade_llm.memory.database.queries import OWNED_ENTRY
-from spade_llm.memory.database.rows import (
-    ORIGIN_CODES,
-    entry_key,
-    message_key,
-    new_id,
-    pack_ids,
-    to_microseconds,
-    unpack_ids,
-)
 from spade_llm.memory.transfer.memory_file import ADD_CONVERSATION, ADD_OWNER, INSERT_RECORDS
 from spade_llm.search.memory_query import Origin
 from spade_llm.search.terms import content_hash, encode_terms
@@ -87,7 +79,7 @@ class PassportImport:
         self._issuer = issuer
         self._subject = subject
         self._owner = owner
-        self._now = to_microseconds(now)
+        self._now = rows.to_microseconds(now)
         self._imported_at = now.isoformat(timespec="seconds")
         self._ids: dict[str, str] = {}
         """Ids of entries here, by their ids in the passport."""
@@ -113,27 +105,29 @@ class PassportImport:
             if content == row["content"] and end is None and is_closed:
                 closed = {"owner": self._owner, "seq": seq, "now": self._now}
                 transaction.count(CLOSE_ENTRY, {**closed, "invalid_at": row["invalid_at"]})
-                transaction.mark_changed(self._owner, [entry_key(seq)])
+                transaction.mark_changed(self._owner, [rows.entry_key(seq)])
             return False
         if not transaction.count(INSERT_RECORDS["entry"], row):
             return False
         self._ids[old_id] = _format_id(row["id"])
         ((seq,),) = transaction.all(SELECT_SEQ, {"id": row["id"]})
-        transaction.mark_changed(self._owner, [entry_key(seq)])
+        transaction.mark_changed(self._owner, [rows.entry_key(seq)])
         return True
 
     def _entry_row(self, values: Mapping[str, SqlValue], old_id: str) -> dict[str, SqlValue]:
         content, context = str(values["content"]), values["context"]
-        derived = {ORIGIN_CODES.number(one) for one in (Origin.PATTERN, Origin.REFLECTION)}
+        derived = {rows.ORIGIN_CODES.number(one) for one in (Origin.PATTERN, Origin.REFLECTION)}
         is_pattern = values["origin"] in derived
         known = {"issuer": self._issuer, "agent": values["owner"], "imported_at": self._imported_at}
         return {
             **values,
             "owner": self._owner,
-            "id": new_id(self._owner, f"passport\0{self._subject}\0{old_id}"),
+            "id": rows.new_id(self._owner, f"passport\0{self._subject}\0{old_id}"),
             "subject": self._subject,
             # A pattern belongs to a consent, which was given to another agent.
-            "origin": ORIGIN_CODES.number(Origin.CONSOLIDATED) if is_pattern else values["origin"],
+            "origin": rows.ORIGIN_CODES.number(Origin.CONSOLIDATED)
+            if is_pattern
+            else values["origin"],
             "sources": self._sources(values["sources"]),
             "metadata": json.dumps({METADATA_KEY: known}, ensure_ascii=False),
             "access_count": 0,
@@ -144,8 +138,8 @@ class PassportImport:
         }
 
     def _sources(self, value: SqlValue) -> bytes | None:
-        old = unpack_ids(value) if isinstance(value, bytes) else ()
-        return pack_ids([self._ids[one] for one in old if one in self._ids])
+        old = rows.unpack_ids(value) if isinstance(value, bytes) else ()
+        return rows.pack_ids([self._ids[one] for one in old if one in self._ids])
 
     def _insert_message(self, transaction: Transaction, values: Mapping[str, SqlValue]) -> bool:
         content, speaker = str(values["content"]), values["speaker"]
@@ -166,7 +160,7 @@ class PassportImport:
         if not transaction.count(INSERT_RECORDS["message"], row):
             return False
         ((seq,),) = transaction.all(SELECT_MESSAGE_SEQ, row)
-        transaction.mark_changed(self._owner, [message_key(seq)])
+        transaction.mark_changed(self._owner, [rows.message_key(seq)])
         return True
 
 
@@ -226,7 +220,9 @@ def remove_imported(transaction: Transaction, subject: str, *, issuer: str, now:
         transaction.each(DELETE_ENTRY, [{"owner": owner, "seq": seq} for seq in seqs])
         transaction.each(DELETE_MESSAGE, [{"owner": owner, "seq": seq} for seq in message_seqs])
         transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
-        transaction.mark_changed(owner, [*map(entry_key, seqs), *map(message_key, message_seqs)])
+        transaction.mark_changed(
+            owner, [*map(rows.entry_key, seqs), *map(rows.message_key, message_seqs)]
+        )
         record_action(transaction, owner, "passport_removed", ids, now=now)
         record_count(transaction, owner, "forget_messages", len(message_seqs), now=now)
         transaction.is_erasing = True

