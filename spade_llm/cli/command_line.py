@@ -295,11 +295,7 @@ def _add_model(commands: Commands[argparse.ArgumentParser]) -> None:
     help = "Set the model of the network, and test it. API keys are prompted for."
     # A default of an option here would overwrite the value that stands before `set`.
     setting = actions.add_parser(
-        "set",
-        help=help,
-        description=help,
-        allow_abbrev=False,
-        argument_default=argparse.SUPPRESS,
+        "set", help=help, description=help, allow_abbrev=False, argument_default=argparse.SUPPRESS
     )
     add = setting.add_argument
     add("model", metavar="PROVIDER/NAME", help="for instance ollama/qwen3; NAME with --url")

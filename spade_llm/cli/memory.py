@@ -14,17 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from spade_llm.cli.context import (
-    agent_directories,
-    data_directory,
-    default_database,
-    is_named,
-)
-from spade_llm.cli.factory.deployment_spec import (
-    agents_folder,
-    database_of,
-    read_deployment,
-)
+from spade_llm.cli.context import agent_directories, data_directory, default_database, is_named
+from spade_llm.cli.factory.deployment_spec import agents_folder, database_of, read_deployment
 from spade_llm.cli.factory.embeddings import KEYWORDS_ONLY, EmbedderPool
 from spade_llm.cli.memory_transfer import export_memories, import_memories, new_file
 from spade_llm.cli.signals import run_until_stopped

@@ -15,11 +15,7 @@ from spade_llm.cli.terminal import note, progress_bar, sanitize_line, show
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.core.text import pluralize
 from spade_llm.memory.transfer import memory_file, passport_store
-from spade_llm.memory.transfer.export_formats import (
-    letta_agent_file,
-    markdown_lines,
-    owners_about,
-)
+from spade_llm.memory.transfer.export_formats import letta_agent_file, markdown_lines, owners_about
 from spade_llm.memory.transfer.import_formats import OWN_FORMAT, is_own_export, read_import
 from spade_llm.memory.transfer.importer import import_records
 from spade_llm.memory.transfer.passport import (

@@ -15,11 +15,7 @@ from urllib.parse import urlsplit
 from spade_llm.cli import ollama
 from spade_llm.cli.chat import is_terminal
 from spade_llm.cli.context import agent_directories, data_directory, is_named
-from spade_llm.cli.factory.deployment_spec import (
-    read_deployment,
-    read_spec,
-    standard_deployment,
-)
+from spade_llm.cli.factory.deployment_spec import read_deployment, read_spec, standard_deployment
 from spade_llm.cli.factory.model_choice import (
     MODEL_FILE,
     OPENAI_URL,
@@ -86,9 +82,7 @@ PROVIDERS = {
     "anthropic": ModelProvider(COMPATIBLE, "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
     "deepseek": ModelProvider(COMPATIBLE, "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
     "gemini": ModelProvider(
-        COMPATIBLE,
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        "GEMINI_API_KEY",
+        COMPATIBLE, "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"
     ),
     "groq": ModelProvider(COMPATIBLE, "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     "mistral": ModelProvider(COMPATIBLE, "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),

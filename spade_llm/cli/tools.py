@@ -124,11 +124,7 @@ def _line(call: LoggedCall) -> str:
     return sanitize_line(f"{when}  {begun.tool}: {how}  ({who})  {begun.arguments}")
 
 
-def _decide(
-    pins: Pins,
-    waiting: Sequence[PendingDefinition],
-    options: argparse.Namespace,
-) -> int:
+def _decide(pins: Pins, waiting: Sequence[PendingDefinition], options: argparse.Namespace) -> int:
     decisions = ((options.accept, True), (options.reject, False))
     chosen = [
         (one, is_accepted)

@@ -132,11 +132,7 @@ class ContextManager:
         self._add(create_assistant_message(content), self._named(conversation_id))
 
     def add_tool_result(
-        self,
-        tool_name: str,
-        result: object,
-        tool_call_id: str,
-        conversation_id: str | None = None,
+        self, tool_name: str, result: object, tool_call_id: str, conversation_id: str | None = None
     ) -> None:
         """Add the result of a tool call. The name is not used, as the call already has it."""
         message = create_tool_result_message(result, tool_call_id)

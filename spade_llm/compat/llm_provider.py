@@ -129,20 +129,14 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
 
     @classmethod
     def create_lm_studio(
-        cls,
-        model: str,
-        base_url: str = "http://localhost:1234/v1",
-        **options: Unpack[ModelOptions],
+        cls, model: str, base_url: str = "http://localhost:1234/v1", **options: Unpack[ModelOptions]
     ) -> LLMProvider:
         """Model of an LM Studio server."""
         return cls(f"lm_studio/{model}", None, base_url, **options)
 
     @classmethod
     def create_vllm(
-        cls,
-        model: str,
-        base_url: str = "http://localhost:8000/v1",
-        **options: Unpack[ModelOptions],
+        cls, model: str, base_url: str = "http://localhost:8000/v1", **options: Unpack[ModelOptions]
     ) -> LLMProvider:
         """Model of a vLLM server."""
         return cls(f"hosted_vllm/{model}", None, base_url, **options)

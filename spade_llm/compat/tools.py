@@ -37,10 +37,7 @@ DESCRIPTION = (
     " knowledge, or what is not clear. One whole question at a time."
 )
 
-_SINGLE: Mapping[str, object] = {
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
-}
+_SINGLE: Mapping[str, object] = {"properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
 def query_metadata(id: str) -> dict[str, str]:

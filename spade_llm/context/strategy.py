@@ -121,10 +121,7 @@ class ContextDraft:
     """Context under construction, shared by the parts of a strategy."""
 
     def __init__(
-        self,
-        retention: Retention,
-        histories: HistoryNotesCache,
-        truncator: Truncator | None,
+        self, retention: Retention, histories: HistoryNotesCache, truncator: Truncator | None
     ) -> None:
         self.retention = retention
         self._histories = histories

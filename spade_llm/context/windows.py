@@ -72,10 +72,7 @@ class SmartWindowSizeContext(Composable):
     reads_notes = False
 
     def __init__(
-        self,
-        max_messages: int = 20,
-        preserve_initial: int = 0,
-        prioritize_tools: bool = False,
+        self, max_messages: int = 20, preserve_initial: int = 0, prioritize_tools: bool = False
     ) -> None:
         self.max_messages = check_count("max_messages", max_messages, minimum=1)
         self.preserve_initial = check_count("preserve_initial", preserve_initial, minimum=0)

@@ -14,12 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.core.errors import (
-    InvalidArguments,
-    PathNotFound,
-    RequestRefused,
-    StorageFailed,
-)
+from spade_llm.core.errors import InvalidArguments, PathNotFound, RequestRefused, StorageFailed
 from spade_llm.core.limits import ConcurrencyQuota
 from spade_llm.messaging import new_id
 from spade_llm.rag.contract import SourceDocument

@@ -103,11 +103,7 @@ class LLMTool:
         self.name = name
         self.description = description
         # Model servers require both keys.
-        self.parameters: Mapping[str, object] = {
-            "type": "object",
-            "properties": {},
-            **parameters,
-        }
+        self.parameters: Mapping[str, object] = {"type": "object", "properties": {}, **parameters}
         self.func = func
         self.strict = strict
         self._options = ToolSettings(**options)

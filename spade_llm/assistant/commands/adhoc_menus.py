@@ -262,11 +262,7 @@ STOP_S = 5.0
 
 
 def offer_assistant_menu(
-    agent: XmppAgent,
-    behaviour: LLMBehaviour,
-    chat: ChatService,
-    *,
-    is_room: Callable[[str], bool],
+    agent: XmppAgent, behaviour: LLMBehaviour, chat: ChatService, *, is_room: Callable[[str], bool]
 ) -> None:
     """`is_room` takes a bare JID."""
 

@@ -160,9 +160,7 @@ class MemoryCommands:
         )
         commands.add("memories", self._list, "/memories [words] – what I remember about you")
         commands.add(
-            "correct",
-            self._correct,
-            "/correct NUMBER new text – say how one of them really is",
+            "correct", self._correct, "/correct NUMBER new text – say how one of them really is"
         )
         commands.add(
             "forget",

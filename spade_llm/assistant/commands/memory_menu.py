@@ -209,9 +209,7 @@ class MemoryMenu:
             is_required=True,
         )
         form = DataForm(
-            title=_label(entry, request),
-            instructions=(texts.correct_how,),
-            fields=(text,),
+            title=_label(entry, request), instructions=(texts.correct_how,), fields=(text,)
         )
         return CommandForm(form=form, then=partial(self._corrected, request, entry.id))
 

@@ -463,10 +463,7 @@ class PassportCommands:
 
 
 def _counts(header: PassportHeader, texts: PassportTexts) -> str:
-    both = (
-        pluralize(header.entries, *texts.memory),
-        pluralize(header.messages, *texts.message),
-    )
+    both = (pluralize(header.entries, *texts.memory), pluralize(header.messages, *texts.message))
     return " + ".join(both)
 
 

@@ -245,10 +245,7 @@ class ExpertQuestions:
         # Before the first await: the same question, asked twice at once, is sent once.
         asked.is_sent = True
         text = expert_question_text(
-            question.text,
-            question.background,
-            asker=context.on_behalf_of,
-            seconds=question.seconds,
+            question.text, question.background, asker=context.on_behalf_of, seconds=question.seconds
         )
         id = asked.row.id
         metadata = question.metadata_of(id) if question.metadata_of else None

@@ -156,9 +156,7 @@ async def delete_namespace(
     """Delete a namespace with all its documents."""
     await rag_client(api_request).delete(namespace=namespace)
     return schemas.NamespaceDeleted(
-        success=True,
-        namespace=namespace,
-        message=f"Namespace '{namespace}' deleted successfully",
+        success=True, namespace=namespace, message=f"Namespace '{namespace}' deleted successfully"
     )
 
 

@@ -62,8 +62,7 @@ def request_layer(body: schemas.HttpChatRequest) -> ConfigurationLayer:
     """Configuration layer of a request: its explicit fields only."""
     return ConfigurationLayer(
         memory=MemoryPart(
-            enabled=body.use_memory if _given(body, "use_memory") else None,
-            types=body.memory_types,
+            enabled=body.use_memory if _given(body, "use_memory") else None, types=body.memory_types
         ),
         rag=RagPart(
             enabled=body.use_rag if _given(body, "use_rag") else None,

@@ -241,8 +241,7 @@ class ChatResponse(HttpBody):
     tool_results: list[ToolCallOutput] | None
     agent_steps: list[AgentStep] | None
     degraded: list[str] = Field(
-        default=[],
-        description="Unavailable services: `memory`, `documents`, `tools`.",
+        default=[], description="Unavailable services: `memory`, `documents`, `tools`."
     )
     request_id: str = Field(default="", description="As the X-Request-ID header.")
 

@@ -32,12 +32,7 @@ if TYPE_CHECKING:
 
     from spade_llm.messaging import Requester
     from spade_llm.rag.cited_answers import SourcedAnswer
-    from spade_llm.rag.contract import (
-        DocumentSummary,
-        NamespaceSummary,
-        Scalar,
-        ScoredChunk,
-    )
+    from spade_llm.rag.contract import DocumentSummary, NamespaceSummary, Scalar, ScoredChunk
 
 
 STATUS_TIMEOUT_S = 5.0

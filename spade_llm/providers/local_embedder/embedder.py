@@ -140,11 +140,7 @@ class MiniLmEmbedder:
             raise ModelUnavailable("The embedder has been closed.")
 
     async def _run(
-        self,
-        executor: ThreadPoolExecutor,
-        function: Callable[P, T],
-        *args: P.args,
-        **_: P.kwargs,
+        self, executor: ThreadPoolExecutor, function: Callable[P, T], *args: P.args, **_: P.kwargs
     ) -> T:
         self._check_open()
         return await asyncio.get_running_loop().run_in_executor(executor, function, *args)
@@ -205,11 +201,7 @@ class MiniLmSession:
             self._session = onnxruntime.InferenceSession(
                 str(graph), options, providers=["CPUExecutionProvider"]
             )
-        except (
-            onnx_errors.Fail,
-            onnx_errors.InvalidProtobuf,
-            onnx_errors.InvalidGraph,
-        ) as error:
+        except (onnx_errors.Fail, onnx_errors.InvalidProtobuf, onnx_errors.InvalidGraph) as error:
             raise ConfigurationError(
                 f"{str(graph)!r} is damaged; delete it, it will be built anew."
             ) from error

@@ -7,14 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    JsonValue,
-    ValidationError,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from spade_llm.core.errors import EmptyModelOutput, InvalidModelOutput
 from spade_llm.providers.model import Completion, ToolCall, Usage, valid_call_id

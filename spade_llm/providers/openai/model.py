@@ -192,10 +192,7 @@ class OpenAIModel:
     ) -> AsyncGenerator[TextDelta | Completion]:
         body = with_stream(self._request(messages, tools, **options))
         attempts = self._attempts()
-        async with (
-            self._slot(attempts),
-            aclosing(self._first_parts(body, attempts)) as parts,
-        ):
+        async with self._slot(attempts), aclosing(self._first_parts(body, attempts)) as parts:
             async for part in parts:
                 yield part
 
