@@ -84,22 +84,10 @@ _ORDINALS = {
     "first": 1, "one": 1, "second": 2, "third": 3, "two": 2, "three": 3, "primero": 1, "primera": 1,
     "segundo": 2, "segunda": 2, "tercero": 3, "tercera": 3, "uno": 1, "dos": 2, "tres": 3,
 }  # fmt: skip
-_AROUND_NUMBER = frozenset(
-    [
-        "the",
-        "number",
-        "one",
-        "el",
-        "la",
-        "lo",
-        "número",
-        "please",
-        "por",
-        "favor",
-        "option",
-        "opción",
-    ]
-)
+_AROUND_NUMBER = frozenset({
+    "the", "number", "one", "please", "option", "el", "la", "lo", "número", "por", "favor",
+    "opción",
+})  # fmt: skip
 """Words of an answer beside its number or ordinal."""
 
 

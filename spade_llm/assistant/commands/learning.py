@@ -16,6 +16,7 @@ from spade_llm.assistant.commands.memory import (
 )
 from spade_llm.core.limits import LruDict
 from spade_llm.core.text import single_line
+from spade_llm.core.translations import load_texts
 from spade_llm.memory.contract import ReflectionKind
 from spade_llm.search.memory_query import Category, MemoryFilter, Origin
 
@@ -55,36 +56,8 @@ class LearnedTexts:
 
 
 UNDO_WORDS = frozenset({"undo", "deshacer", "deshaz"})
-LEARNED_TEXTS = {
-    "learned": LearnedTexts(
-        listed="How I have tidied what I remember about you, newest first:",
-        closed="{}: no longer true: “{}”, because of “{}”",
-        merged="{}: said twice: “{}”, kept: “{}”",
-        summary="{}: summary: “{}” (from {} memories)",
-        forgotten="something forgotten",
-        how="/learned undo NUMBER undoes one for good.",
-        nothing="I have not changed anything that I remember about you.",
-        no_single="There is no such number: /learned lists them.",
-        undone="Undone:",
-    ),
-    "aprendido": LearnedTexts(
-        listed="Cómo he ordenado lo que recuerdo de ti, lo más nuevo primero:",
-        closed="{}: ya no es cierto: «{}», por «{}»",
-        merged="{}: dicho dos veces: «{}», queda: «{}»",
-        summary="{}: resumen: «{}» (de {} recuerdos)",
-        forgotten="algo olvidado",
-        how="/aprendido deshacer NÚMERO deshace uno para siempre.",
-        nothing="No he cambiado nada de lo que recuerdo de ti.",
-        no_single="No hay ese número: /aprendido los enumera.",
-        undone="Deshecho:",
-    ),
-}
-
-
-def _learned_texts(text: str) -> LearnedTexts:
-    """The texts in the language of the command that was written."""
-    word = text.strip().lstrip("/").partition(" ")[0].lower()
-    return LEARNED_TEXTS.get(word, LEARNED_TEXTS["learned"])
+_TEXTS = load_texts(LearnedTexts, __file__, "learning.toml")
+LEARNED_TEXTS = {"learned": _TEXTS["en"], "aprendido": _TEXTS["es"]}
 
 
 def _change_line(change: LearnedChange, say: LearnedTexts) -> str:
@@ -118,7 +91,9 @@ class LearningCommands:
         )
 
     async def _learned(self, argument: str, turn_input: ChatTurnInput) -> str:
-        say = _learned_texts(turn_input.text)
+        # In the language of the command that was written.
+        word = turn_input.text.strip().lstrip("/").partition(" ")[0].lower()
+        say = LEARNED_TEXTS.get(word, LEARNED_TEXTS["learned"])
         memory, peer = self._memory.memory, turn_input.peer
         if memory is None:
             return NO_MEMORY

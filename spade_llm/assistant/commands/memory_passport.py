@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import Enum, auto
+from enum import StrEnum, auto
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.commands.memory import MAX_EXPORT_BYTES
@@ -25,6 +25,7 @@ from spade_llm.core.errors import (
 )
 from spade_llm.core.limits import LruDict
 from spade_llm.core.text import fold_accents, pluralize, single_line
+from spade_llm.core.translations import load_texts
 from spade_llm.memory.transfer.passport import (
     InvalidPassport,
     PassportFault,
@@ -63,7 +64,7 @@ _NO = frozenset({"no"})
 _UNDO = frozenset({"undo", "deshacer"})
 
 
-class IssuerCheck(Enum):
+class IssuerCheck(StrEnum):
     """Result of asking the issuer for its key."""
 
     CONFIRMED = auto()
@@ -110,169 +111,7 @@ class PassportTexts:
     only_in_private: str
 
 
-ENGLISH = PassportTexts(
-    memory=("memory", "memories"),
-    message=("message", "messages"),
-    nothing="Nothing is remembered about you: there is nothing to take along.",
-    made="""\
-Your memory passport: {}
-It has {} about you, signed by {} (key {}).{}
-To take them along: save the file, and send it to the memory agent of the other server.""",
-    secret=(
-        "Keep it to yourself. It is not encrypted, and has everything that you told, also codes and"
-        " passwords."
-    ),
-    address=" Anybody who has the address can download it until the server deletes it.",
-    left_out=" {} older ones do not fit.",
-    no_upload=(
-        "This server takes no files: copy the lines of my next messages, all of them, into one"
-        " file. It has {} about you, signed by {} (key {}).{}"
-    ),
-    what="This is the memory passport of {}, made by {} on {}: {}{}.",
-    agents=" of {}",
-    more_agents="{} and {} more",
-    checks={
-        IssuerCheck.CONFIRMED: "The signature is valid: {} confirms that it is its own.",
-        IssuerCheck.UNKNOWN: (
-            "The signature is intact, but {} could not be asked whether it is its own. Compare the"
-            " key with the one that /passport showed you there: {}."
-        ),
-        IssuerCheck.DENIED: (
-            "I do not take this file: its signature is not by {}, which has another key. It is"
-            " forged, or that server has a new key: then ask for a new passport there."
-        ),
-    },
-    other_address="You are {} here: they will be memories about you.",
-    one_owner="They go to {}. Write /import yes if you want that, /import no if not.",
-    which_owner="Which agent are they for? Write /import yes NUMBER, or /import no.",
-    no_owner=(
-        "No agent here knows you yet: write a message to your assistant first, and then to me"
-        " /import yes."
-    ),
-    no_such_owner="There is no agent {!r} that knows you. Write /import yes NUMBER:",
-    none_pending=(
-        "Send me the file of your memory passport here: /passport at the memory agent of the other"
-        " server makes it. /import undo removes what you have imported."
-    ),
-    changed_meanwhile="The file is another one than before. Please send it to me again.",
-    declined="Nothing was imported.",
-    imported=(
-        "Imported: {} new memories and messages; {} were here already. They belong to {} now."
-        " /memories lists them, /import undo removes what came from {}."
-    ),
-    removed="Removed: {} memories and messages that came from {}.",
-    which_issuer="You have imported from {}. Write /import undo ADDRESS.",
-    none_imported="You have imported nothing.",
-    too_many=(
-        "That is too much: a person can import {} memories and messages. /import undo removes"
-        " earlier ones."
-    ),
-    faults={
-        PassportFault.FOREIGN: "This file is no memory passport: I take those only, for /import.",
-        PassportFault.VERSION: (
-            "I do not take this file: its format has version {}, which is newer than mine."
-        ),
-        PassportFault.INCOMPLETE: (
-            "I do not take this file: it ends without its signature, so a part of it is missing."
-        ),
-        PassportFault.ALTERED: (
-            "I do not take this file: the signature does not fit, it was changed after {} had made"
-            " it."
-        ),
-        PassportFault.CONTENT: "I do not take this file: it is signed, but not valid ({}).",
-    },
-    foreign_host=(
-        "I only take files from the server that I am on: save the file, and send me the file"
-        " itself, not its address."
-    ),
-    gone="The file is not there any more: please send it again.",
-    too_large="The file is too large for a memory passport.",
-    not_fetched="I could not download the file; please try again. ({})",
-    only_in_private="Please write to me in private for that.",
-)
-
-SPANISH = PassportTexts(
-    memory=("recuerdo", "recuerdos"),
-    message=("mensaje", "mensajes"),
-    nothing="No se recuerda nada de ti: no hay nada que llevarse.",
-    made="""\
-Tu pasaporte de recuerdos: {}
-Tiene {} sobre ti, firmados por {} (clave {}).{}
-Para llevártelos: guarda el archivo y envíaselo al agente de memoria del otro servidor.""",
-    secret=(
-        "No se lo des a nadie. No está cifrado y tiene todo lo que contaste, también códigos y"
-        " contraseñas."
-    ),
-    address=" Quien tenga la dirección puede descargarlo hasta que el servidor lo borre.",
-    left_out=" {} más antiguos no caben.",
-    no_upload=(
-        "Este servidor no acepta archivos: copia las líneas de mis próximos mensajes, todas, en un"
-        " archivo. Tiene {} sobre ti, firmados por {} (clave {}).{}"
-    ),
-    what="Es el pasaporte de recuerdos de {}, hecho por {} el {}: {}{}.",
-    agents=" de {}",
-    more_agents="{} y {} más",
-    checks={
-        IssuerCheck.CONFIRMED: "La firma es válida: {} confirma que es suya.",
-        IssuerCheck.UNKNOWN: (
-            "La firma está intacta, pero no se pudo preguntar a {} si es suya. Compara la clave con"
-            " la que te mostró /pasaporte allí: {}."
-        ),
-        IssuerCheck.DENIED: (
-            "No acepto este archivo: la firma no es de {}, que tiene otra clave. Está falsificado,"
-            " o ese servidor tiene una clave nueva: pide allí otro pasaporte."
-        ),
-    },
-    other_address="Aquí eres {}: serán recuerdos sobre ti.",
-    one_owner="Serán de {}. Escribe /importar sí si lo quieres, /importar no si no.",
-    which_owner="¿Para qué agente son? Escribe /importar sí NÚMERO, o /importar no.",
-    no_owner=(
-        "Aquí todavía no te conoce ningún agente: escribe primero un mensaje a tu asistente y"
-        " luego a mí /importar sí."
-    ),
-    no_such_owner="No hay ningún agente {!r} que te conozca. Escribe /importar sí NÚMERO:",
-    none_pending=(
-        "Envíame aquí el archivo de tu pasaporte de recuerdos: lo hace /pasaporte en el agente de"
-        " memoria del otro servidor. /importar deshacer borra lo que has importado."
-    ),
-    changed_meanwhile="El archivo es distinto del de antes. Envíamelo otra vez, por favor.",
-    declined="No se ha importado nada.",
-    imported=(
-        "Importado: {} recuerdos y mensajes nuevos; {} ya estaban aquí. Ahora son de {}."
-        " /recuerdos los enumera, /importar deshacer borra lo que vino de {}."
-    ),
-    removed="Borrado: {} recuerdos y mensajes que vinieron de {}.",
-    which_issuer="Has importado de {}. Escribe /importar deshacer DIRECCIÓN.",
-    none_imported="No has importado nada.",
-    too_many=(
-        "Es demasiado: una persona puede importar {} recuerdos y mensajes. /importar deshacer borra"
-        " los anteriores."
-    ),
-    faults={
-        PassportFault.FOREIGN: (
-            "Este archivo no es un pasaporte de recuerdos: solo acepto esos, para /importar."
-        ),
-        PassportFault.VERSION: (
-            "No acepto este archivo: su formato tiene la versión {}, más nueva que la mía."
-        ),
-        PassportFault.INCOMPLETE: (
-            "No acepto este archivo: termina sin su firma, así que le falta una parte."
-        ),
-        PassportFault.ALTERED: (
-            "No acepto este archivo: la firma no encaja, fue cambiado después de que {} lo hiciera."
-        ),
-        PassportFault.CONTENT: "No acepto este archivo: está firmado, pero no es válido ({}).",
-    },
-    foreign_host=(
-        "Solo acepto archivos del servidor en el que estoy: guarda el archivo y envíame el propio"
-        " archivo, no su dirección."
-    ),
-    gone="El archivo ya no está ahí: envíalo otra vez, por favor.",
-    too_large="El archivo es demasiado grande para un pasaporte de recuerdos.",
-    not_fetched="No pude descargar el archivo; inténtalo otra vez, por favor. ({})",
-    only_in_private="Escríbeme en privado para eso, por favor.",
-)
-TEXTS = {"en": ENGLISH, "es": SPANISH}
+TEXTS = load_texts(PassportTexts, __file__, "memory_passport.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

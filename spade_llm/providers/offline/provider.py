@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import key_words
+from spade_llm.core.translations import load_texts
 from spade_llm.providers.model import (
     OFFLINE,
     Completion,
@@ -102,81 +103,7 @@ class Phrases:
     service_names: dict[str, str]
 
 
-ENGLISH = Phrases(
-    no_model="(No language model is configured; I follow simple rules.)",
-    model_away="(My language model is away; I follow simple rules.)",
-    greeting="Hello!",
-    abilities=(
-        "I can remember things (“remember that …”, “my name is …”), say what I know "
-        "(“what do you know about …?”), tell the time (“what time is it in Tokyo?”), calculate "
-        "(“what is 12*7+3?”) and quote from your documents."
-    ),
-    stored="I will remember: {}.",
-    changed="I have changed it: {}.",
-    not_stored="I could not store that: {}",
-    noted="Noted in this conversation: {}.",
-    taken_back="All right, I do not keep that.",
-    understood="All right.",
-    welcome="You are welcome.",
-    dated="{} (you told me on {}).",
-    former="{} (no longer true).",
-    perhaps="I am not sure; perhaps this: {}",
-    remembered="This is what I remember:",
-    groups={
-        "you": "About you",
-        "people": "People and animals",
-        "tastes": "Likes and dislikes",
-        "plans": "Plans and dates",
-    },
-    nothing_remembered="I remember nothing about that.",
-    unanswered="I do not know the answer to your question.",
-    passage="From {}:",
-    nothing_found="I found nothing about that in memory or documents.",
-    weekdays=("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
-    unknown_place="I know no time zone for {!r}; try a larger city near it.",
-    missing_tool="That needs the tool {}, which I do not have here.",
-    unavailable="(Not reachable right now: {}.)",
-    service_names={},
-)
-
-SPANISH = Phrases(
-    no_model="(No hay ningún modelo de lenguaje configurado; sigo reglas sencillas.)",
-    model_away="(Mi modelo de lenguaje no está disponible; sigo reglas sencillas.)",
-    greeting="¡Hola!",
-    abilities=(
-        "Puedo recordar cosas («recuerda que …», «me llamo …»), decir lo que sé "
-        "(«¿qué sabes de …?»), dar la hora («¿qué hora es en Tokio?»), calcular "
-        "(«¿cuánto es 12*7+3?») y citar tus documentos."
-    ),
-    stored="Lo recordaré: {}.",
-    changed="Lo he cambiado: {}.",
-    not_stored="No he podido guardarlo: {}",
-    noted="Anotado en esta conversación: {}.",
-    taken_back="De acuerdo, no lo guardo.",
-    understood="De acuerdo.",
-    welcome="De nada.",
-    dated="{} (me lo dijiste el {}).",
-    former="{} (ya no es así).",
-    perhaps="No estoy seguro; quizá esto: {}",
-    remembered="Esto es lo que recuerdo:",
-    groups={
-        "you": "Sobre ti",
-        "people": "Personas y animales",
-        "tastes": "Gustos",
-        "plans": "Planes y fechas",
-    },
-    nothing_remembered="No recuerdo nada sobre eso.",
-    unanswered="No sé la respuesta a tu pregunta.",
-    passage="De {}:",
-    nothing_found="No he encontrado nada sobre eso en la memoria ni en los documentos.",
-    weekdays=("lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"),
-    unknown_place="No conozco la zona horaria de {!r}; prueba con una ciudad mayor y cercana.",
-    missing_tool="Para eso hace falta la herramienta {}, que aquí no tengo.",
-    unavailable="(Ahora no se puede acceder a: {}.)",
-    service_names={"memory": "memoria", "documents": "documentos", "tools": "herramientas"},
-)
-
-PHRASES = {"en": ENGLISH, "es": SPANISH}
+PHRASES = load_texts(Phrases, __file__, "phrases.toml")
 
 
 _IS_EMPTY = re.compile(r"No .*memor|Found 0|My \w+ memories \(0 ")
