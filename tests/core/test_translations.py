@@ -11,7 +11,11 @@ import pytest
 import spade_llm
 from spade_llm.core.translations import load_texts
 
-FILES = sorted(Path(spade_llm.__file__).parent.rglob("*.toml"))
+FILES = [
+    path
+    for path in sorted(Path(spade_llm.__file__).parent.rglob("*.toml"))
+    if {"en", "es"} <= tomllib.loads(path.read_text(encoding="utf-8")).keys()
+]
 
 
 @dataclass(frozen=True, kw_only=True)
