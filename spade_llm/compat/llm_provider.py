@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from spade_llm.agents.constructor_arguments import check_keywords
-from spade_llm.compat.own_provider import BaseLLMProvider, ProviderAnswers
+from spade_llm.compat.own_provider import (
+    BaseLLMProvider,
+    ProviderAnswers,
+    complete_with,
+    response_of,
+)
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.providers.openai.model import (
     DEFAULT_TIMEOUT_S,
@@ -25,12 +30,18 @@ from spade_llm.providers.openai.model import (
 from spade_llm.providers.retry import ModelLimits
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from pydantic import BaseModel
 
     from spade_llm.compat.own_provider import LLMResponse, PromptSource
-    from spade_llm.providers.model import Completion, ContextMessage, Sampling, TextDelta, ToolSpec
+    from spade_llm.providers.model import (
+        CallOptions,
+        Completion,
+        ContextMessage,
+        TextDelta,
+        ToolSpec,
+    )
     from spade_llm.tools.llm_tool import LLMTool
 
 
@@ -145,43 +156,23 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         self,
         messages: Sequence[ContextMessage],
         tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
+        **options: Unpack[CallOptions],
     ) -> Completion:
         """Call the model, or the override of a subclass of spade_llm 0.3 (`ChatModel.complete`)."""
         if self._is_overridden:
-            return await self._complete_with_override(messages, tools, tool_choice)
-        return await super().complete(
-            messages,
-            tools,
-            tool_choice=tool_choice,
-            response_schema=response_schema,
-            sampling=sampling,
-        )
+            return await complete_with(self, messages, tools, options.get("tool_choice", "auto"))
+        return await super().complete(messages, tools, **options)
 
     async def stream(
         self,
         messages: Sequence[ContextMessage],
         tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
+        **options: Unpack[CallOptions],
     ) -> AsyncGenerator[TextDelta | Completion]:
         if self._is_overridden:
-            yield await self._complete_with_override(messages, tools, tool_choice)
+            yield await complete_with(self, messages, tools, options.get("tool_choice", "auto"))
             return
-        async with aclosing(
-            super().stream(
-                messages,
-                tools,
-                tool_choice=tool_choice,
-                response_schema=response_schema,
-                sampling=sampling,
-            )
-        ) as parts:
+        async with aclosing(super().stream(messages, tools, **options)) as parts:
             async for part in parts:
                 yield part
 
@@ -193,8 +184,6 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         output_schema: type[BaseModel] | None = None,
     ) -> LLMResponse:
         """Raises ModelError."""
-        from spade_llm.compat.own_provider import response_of
-
         prompt = context.get_prompt(conversation_id)
         specs = [tool.spec for tool in tools or ()]
         schema = output_schema if output_schema and not specs else None
@@ -213,13 +202,6 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         ) as embedder:
             vectors: list[list[float]] = (await embedder.embed(texts)).tolist()
         return vectors
-
-    async def _complete_with_override(
-        self, messages: Sequence[ContextMessage], tools: Sequence[ToolSpec], tool_choice: str
-    ) -> Completion:
-        from spade_llm.compat.own_provider import complete_with
-
-        return await complete_with(self, messages, tools, tool_choice=tool_choice)
 
     @property
     def _is_overridden(self) -> bool:

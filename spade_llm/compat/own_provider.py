@@ -8,7 +8,7 @@ import logging
 import traceback
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
 from spade_llm.core.errors import InvalidModelOutput, ModelError, ModelUnavailable
 from spade_llm.core.redaction import redact_text
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from spade_llm.providers.model import ContextMessage, Sampling, ToolSpec
+    from spade_llm.providers.model import CallOptions, ContextMessage, ToolSpec
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +108,6 @@ async def complete_with(
     provider: AnsweringProvider,
     messages: Sequence[ContextMessage],
     tools: Sequence[ToolSpec],
-    *,
     tool_choice: str,
 ) -> Completion:
     """Call a program's own provider. Tools are only described to it; the caller runs them.
@@ -175,26 +174,20 @@ class BaseLLMProvider(ProviderAnswers):
         self,
         messages: Sequence[ContextMessage],
         tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
+        **options: Unpack[CallOptions],
     ) -> Completion:
         """Ignore `response_schema` and `sampling`, which such a provider does not support; the
         prompt describes the form."""
-        return await complete_with(self, messages, tools, tool_choice=tool_choice)
+        return await complete_with(self, messages, tools, options.get("tool_choice", "auto"))
 
     async def stream(
         self,
         messages: Sequence[ContextMessage],
         tools: Sequence[ToolSpec] = (),
-        *,
-        tool_choice: str = "auto",
-        response_schema: Mapping[str, object] | None = None,
-        sampling: Sampling | None = None,
+        **options: Unpack[CallOptions],
     ) -> AsyncGenerator[TextDelta | Completion]:
         """Yield the whole text at once: such a provider does not stream."""
-        completion = await self.complete(messages, tools, tool_choice=tool_choice)
+        completion = await self.complete(messages, tools, **options)
         if completion.text:
             yield TextDelta(completion.text)
         yield completion
