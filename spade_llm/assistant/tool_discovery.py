@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.delegation.expert_questions import ExpertQuestions
     from spade_llm.messaging.outgoing_messages import OutgoingMessages
-    from spade_llm.tools.combined import CombinedToolbox
+    from spade_llm.tools.toolbox import CombinedToolbox
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.features.peer_features import PeerPresence
 

@@ -11,8 +11,7 @@ from spade_llm.cli.context import agent_file, agent_files, data_directory, find_
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.terminal import note, sanitize_line, show
 from spade_llm.core.errors import ConfigurationError, RequestError, SpadeLLMError
-from spade_llm.mcp.client.definitions import offered_name, side_by_side
-from spade_llm.mcp.client.pins import PINS_FILE, PendingDefinition, Pins
+from spade_llm.mcp.client.pins import PINS_FILE, PendingDefinition, Pins, offered_name, side_by_side
 
 if TYPE_CHECKING:
     import argparse

@@ -99,7 +99,7 @@ INTERNAL_ERROR = "Internal error; see the gateway's log for this answer's X-Requ
 
 def error_content(*names: str) -> dict[str, Any]:
     """Build the content that refers to one of these schemas. Models would be built again for each
-    status of each operation, half a second in all; gateway/openapi.py defines each schema once."""
+    status of each operation, half a second in all; gateway/app.py defines each schema once."""
     schemas = [{"$ref": f"#/components/schemas/{name}"} for name in names]
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
     return {"application/json": {"schema": schema}}

@@ -120,7 +120,7 @@ class MCPSession:
 
     async def call_tool(self, tool_name: str, arguments: Mapping[str, object]) -> ToolResult:
         """Call a tool by the server's own name or the offered name. Raises UnknownTool."""
-        from spade_llm.mcp.client.definitions import offered_name
+        from spade_llm.mcp.client.pins import offered_name
 
         is_ours = tool_name.startswith(self._server.prefix)
         name = tool_name if is_ours else offered_name(self._server.name, tool_name)

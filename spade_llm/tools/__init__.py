@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from spade_llm.compat.retrieval_agent import RetrievalTool
     from spade_llm.compat.tools import HumanInTheLoopTool, LangChainToolAdapter
     from spade_llm.tools.builtin import builtin_tools
-    from spade_llm.tools.combined import CombinedToolbox
     from spade_llm.tools.function_tool import FunctionTool, tool
     from spade_llm.tools.llm_tool import LLMTool, Tool
     from spade_llm.tools.local import LocalToolbox
     from spade_llm.tools.toolbox import (
         CallContext,
+        CombinedToolbox,
         Terms,
         Toolbox,
         ToolExample,

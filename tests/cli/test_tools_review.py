@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.cli import main
-from spade_llm.mcp.client.definitions import ToolDefinition, parse_definition, side_by_side
-from spade_llm.mcp.client.pins import PINS_FILE, Pins, PinVerdict
+from spade_llm.mcp.client.pins import (
+    PINS_FILE,
+    Pins,
+    PinVerdict,
+    ToolDefinition,
+    parse_definition,
+    side_by_side,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

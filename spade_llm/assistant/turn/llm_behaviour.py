@@ -68,7 +68,7 @@ from spade_llm.providers.model import safe_name
 from spade_llm.providers.replaceable import same_model
 from spade_llm.providers.retry import pause_listener
 from spade_llm.rag.cited_answers import citation_label
-from spade_llm.tools.combined import CombinedToolbox
+from spade_llm.tools.toolbox import CombinedToolbox
 from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:

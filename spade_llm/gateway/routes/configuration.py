@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter
 
 from spade_llm.core.errors import RequestError
+from spade_llm.gateway.app import API_VERSION
 from spade_llm.gateway.dependencies import CurrentRequest
 from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
-from spade_llm.gateway.openapi import API_VERSION
 from spade_llm.gateway.schemas import configuration as schemas
 from spade_llm.gateway.schemas.common import SessionId
 

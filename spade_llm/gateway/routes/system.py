@@ -10,10 +10,10 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import Field
 from starlette.requests import Request  # FastAPI reads it
 
+from spade_llm.gateway.app import DOCS_CSP, docs_page
 from spade_llm.gateway.errors import UNAVAILABLE_RETRY_AFTER_S, HttpError
 from spade_llm.gateway.metrics import CONTENT_TYPE
 from spade_llm.gateway.middleware.auth import is_local_request
-from spade_llm.gateway.openapi import DOCS_CSP, docs_page
 from spade_llm.gateway.schemas.common import ErrorDetail, HttpBody
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from spade_llm.core.redaction import sanitize_line, sanitize_text
-from spade_llm.tools.toolbox import ToolResult
+from spade_llm.tools.toolbox import ToolResult, error_result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,11 +51,11 @@ async def call_tool(
     try:
         answer = await connection.call(tool, arguments)
     except MCPError as error:
-        return _error_result(_error_text(error, server))
+        return error_result(_error_text(error, server))
     except ValidationError:
-        return _error_result(f"The MCP server {server!r} sent an invalid response.")
+        return error_result(f"The MCP server {server!r} sent an invalid response.")
     if not isinstance(answer, mcp_types.CallToolResult):
-        return _error_result(
+        return error_result(
             f"The MCP server {server!r} asks for input first, which is not supported."
         )
     return tool_result(answer)
@@ -122,7 +122,3 @@ def _error_text(error: MCPError, server: str) -> str:
         )
     message = sanitize_text(error.error.message, MAX_ERROR_CHARS)
     return f"The MCP server {server!r} refused: {message}"
-
-
-def _error_result(text: str) -> ToolResult:
-    return ToolResult(text=text, is_error=True)

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
+from spade_llm.core.concurrency import concurrent_task
 from spade_llm.core.errors import Busy, StorageFailed, UnknownTool
 from spade_llm.core.imports import require_extra
 from spade_llm.core.redaction import mask_secrets
 from spade_llm.core.text import pluralize
 from spade_llm.mcp.client.tool_listing import ConnectionLost, ListingReview
 from spade_llm.mcp.server_configs import ServerTimeouts
-from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
+from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult, error_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
-    from spade_llm.mcp.client.definitions import ToolDefinition
-    from spade_llm.mcp.client.pins import Pins
+    from spade_llm.mcp.client.pins import Pins, ToolDefinition
     from spade_llm.mcp.client.server_connection import McpConnection
     from spade_llm.mcp.client.tool_listing import OfferedTools
     from spade_llm.mcp.server_configs import McpServerSettings
@@ -96,7 +96,7 @@ class McpToolbox:
             async with asyncio.timeout(self._server.timeout_s):
                 return await self._call_with_retry(name, arguments)
         except TimeoutError:
-            return _error_result(
+            return error_result(
                 f"{name!r} did not finish within {self._server.timeout_s:g} s; the call was"
                 " cancelled."
             )
@@ -132,7 +132,7 @@ class McpToolbox:
                 return await self._call_once(connection, name, arguments)
         outage = self._supervisor.outage
         reason = outage.reason if outage else "it is starting"
-        return _error_result(
+        return error_result(
             f"The MCP server {self._server.name!r} is unavailable ({reason}); nothing was called."
             " It is being restarted; try again later."
         )
@@ -154,7 +154,7 @@ class McpToolbox:
             raise UnknownTool(
                 f"the MCP server {self._server.name!r} has no tool {name!r}; available: {known}"
             )
-        return _error_result(
+        return error_result(
             f"{name!r} is withheld: {offers.withheld[name]}."
             f" An operator can accept it with {REVIEW}."
         )
@@ -261,16 +261,17 @@ class McpSupervisor:
             self.outage = None
             self._changed.set()
 
-        watch = asyncio.create_task(mark_connected())
         try:
-            return await run_connection(connection)
+            async with concurrent_task(mark_connected()):
+                return await run_connection(connection)
         finally:
-            watch.cancel()
-            await asyncio.wait([watch])
             self._connection = None
 
     async def _pause(self, reason: str, failures: int) -> None:
-        pause_s = self._pause_s(failures)
+        # The exponent is capped: a float overflows at 2 ** 1024.
+        grown = self._timeouts.min_backoff_s * 2.0 ** min(failures, 30)
+        jitter = 0.5 + self._random_fraction() / 2
+        pause_s = min(grown, self._timeouts.max_backoff_s) * jitter
         _log.warning(
             "MCP server %s is unavailable: %s; next attempt in %.1f s",
             self._server.name,
@@ -283,15 +284,6 @@ class McpSupervisor:
         self._changed.set()
         await asyncio.sleep(pause_s)
 
-    def _pause_s(self, failures: int) -> float:
-        # The exponent is capped: a float overflows at 2 ** 1024.
-        grown = self._timeouts.min_backoff_s * 2.0 ** min(failures, 30)
-        return min(grown, self._timeouts.max_backoff_s) * (0.5 + self._random_fraction() / 2)
-
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _error_result(text: str) -> ToolResult:
-    return ToolResult(text=text, is_error=True)

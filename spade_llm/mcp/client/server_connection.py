@@ -19,8 +19,8 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
 from spade_llm.core.redaction import sanitize_line
-from spade_llm.mcp.client.definitions import ToolDefinition, parse_definition
 from spade_llm.mcp.client.flow_control import FlowControl, TrafficBudget
+from spade_llm.mcp.client.pins import ToolDefinition, parse_definition
 from spade_llm.mcp.client.tool_listing import ConnectionLost, ToolListings
 from spade_llm.mcp.client.transports import http_streams, stdio_streams
 from spade_llm.mcp.server_configs import StdioEndpoint

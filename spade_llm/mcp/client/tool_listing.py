@@ -8,14 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
-from spade_llm.mcp.client.definitions import offered_names
-from spade_llm.mcp.client.pins import PinVerdict
+from spade_llm.mcp.client.pins import PinVerdict, offered_names
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from spade_llm.mcp.client.definitions import ToolDefinition
-    from spade_llm.mcp.client.pins import Pins
+    from spade_llm.mcp.client.pins import Pins, ToolDefinition
     from spade_llm.mcp.server_configs import McpServerSettings
     from spade_llm.providers.model import ToolSpec
 

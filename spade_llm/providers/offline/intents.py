@@ -1,12 +1,16 @@
-"""Reading of an offline turn: latest message, quoted context, and its intent."""
+"""Reading of an offline turn: latest message, quoted context, its intent, time zones of cities."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
+from zoneinfo import available_timezones
 
-from spade_llm.core.text import key_words, language_of
+from spade_llm.core.text import fold_accents, key_words, language_of
 from spade_llm.providers.quoted_context import (
     CONTEXT_NAME,
     QuotedContext,
@@ -264,3 +268,29 @@ def _recall(text: str) -> RecallIntent | None:
         return None
     topic = next(filter(None, found.groups())).strip()
     return RecallIntent(topic="" if _SELF.match(topic) else topic)
+
+
+AREAS = frozenset(
+    ["Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe"]
+    + ["Indian", "Pacific"]
+)
+
+
+def time_zone_of(city: str) -> str | None:
+    """The IANA name of the zone where this city lies. The first call reads the zone files."""
+    zones = _zones()
+    whole = fold_accents(city)
+    return zones.get(whole) or zones.get(whole.partition(",")[0].strip())
+
+
+@lru_cache(maxsize=1)
+def _zones() -> dict[str, str]:
+    """The table of cities wins; among zones of the same city the shortest name, then the last."""
+    zones: dict[str, str] = {}
+    for name in sorted(available_timezones(), key=lambda n: (-len(n), n)):
+        if name.partition("/")[0] in AREAS:
+            zones[fold_accents(name)] = zones[fold_accents(name.rpartition("/")[2])] = name
+    table = Path(__file__).with_name("cities.toml").read_text(encoding="utf-8")
+    for zone, cities in tomllib.loads(table).items():
+        zones |= dict.fromkeys(cities, zone)
+    return zones

@@ -34,8 +34,8 @@ from spade_llm.providers.offline.intents import (
     read_turn,
     recognise_intent,
     relevant_passages,
+    time_zone_of,
 )
-from spade_llm.providers.offline.time_zones import time_zone_of
 from spade_llm.providers.quoted_context import MESSAGE
 from spade_llm.understanding.answers import (
     Candidate,

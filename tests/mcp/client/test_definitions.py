@@ -9,12 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_llm.core.redaction import escape_hidden, mask_secrets, sanitize_text
-from spade_llm.mcp.client.definitions import (
-    ToolDefinition,
-    offered_name,
-    offered_names,
-    parse_definition,
-)
 from spade_llm.mcp.client.flow_control import (
     BURST_UNITS,
     HEAD_BYTES,
@@ -23,7 +17,15 @@ from spade_llm.mcp.client.flow_control import (
     LineTooLong,
     TrafficBudget,
 )
-from spade_llm.mcp.client.pins import MAX_TOOLS, Pins, PinVerdict
+from spade_llm.mcp.client.pins import (
+    MAX_TOOLS,
+    Pins,
+    PinVerdict,
+    ToolDefinition,
+    offered_name,
+    offered_names,
+    parse_definition,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
