@@ -16,17 +16,21 @@ from spade_llm.assistant.commands.personal_memory import (
     parse_personal_command,
 )
 from spade_llm.assistant.presentation.reply_presenter import LongAnswerSender, export_name
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.job_lease import ExclusiveJobs
 from spade_llm.memory.database.backend import PostgresMemoryBackend, memory_backend
 from spade_llm.memory.database.maintenance import DailyPurge
+from spade_llm.memory.database.replica_jobs import ReplicaJobs
 from spade_llm.memory.database.sqlite_connection import (
     IN_MEMORY,
     MEMORY_FILE,
 )
-from spade_llm.memory.learning.learner import Learner
+from spade_llm.memory.learning.learner import Learner, LearningSchedule
 from spade_llm.memory.remote import MemoryService
 from spade_llm.memory.remote_endpoint import ENTRY_SUBJECT
 from spade_llm.memory.transfer.passport import KEY_NODE, MAX_PASSPORT_BYTES, PassportKey
 from spade_llm.memory.transfer.passport_store import PassportStore
+from spade_llm.memory.transfer.shared_passport_key import shared_passport_key
 from spade_llm.messaging import agent_status
 from spade_llm.providers.model import language_model
 from spade_llm.rag.loading.fetcher import Fetcher, FetchLimits
@@ -45,6 +49,8 @@ if TYPE_CHECKING:
     from spade_llm.providers.embedder import Embedder
     from spade_llm.providers.model import ChatModel
 
+REPLICA_POLL_S = 5.0
+"""Interval in seconds in which the learner of replicas looks for new conversations."""
 PASSPORT_NAME = "passport.jsonl"
 """Name under which a shared file is stored while it is read, whatever its sender calls it."""
 
@@ -72,8 +78,18 @@ class MemoryAgent(XmppAgent):
     ) -> None:
         super().__init__(jid, password, options=options)
         data = self.options.data
-        self._file = data / MEMORY_FILE if data else None
-        backend: BackendOptions = {"embedder": embedder, "is_learned_from": learns}
+        home = self.options.home or data
+        self._file = home / MEMORY_FILE if home else None
+        if self.replicas is not None and uses_file:
+            raise ConfigurationError(
+                f'{self.jid}: storage.memories = "files" is of one process: remove the key (copy'
+                " them with `spade-llm storage move --to database`), or run no replicas"
+            )
+        backend: BackendOptions = {
+            "embedder": embedder,
+            "is_learned_from": learns,
+            "is_replica": self.replicas is not None,
+        }
         file = self._file or Path(IN_MEMORY)
         place = file if self._database is None or uses_file else self._database
         self._backend = memory_backend(place, **backend)
@@ -83,20 +99,20 @@ class MemoryAgent(XmppAgent):
         self._learns = learns
         self._learning_model = learning_model
         self._learner = Learner(
-            self._backend.learning(), self._backend, model=learning_model, reflection=reflection
+            self._backend.learning(),
+            self._backend,
+            model=learning_model,
+            reflection=reflection,
+            # Conversations of other replicas do not wake it.
+            schedule=LearningSchedule(poll_interval_s=REPLICA_POLL_S) if self.replicas else None,
         )
+        self._jobs: ExclusiveJobs | None = None
         self._own_memories = PersonalMemoryCommands(self._backend)
         service = MemoryService(self._backend, on_observed=self._learner.wake)
         service.attach(self.node.dispatcher)
-        key = PassportKey.load_or_create(data) if data else PassportKey.generate()
         self._fetcher: Fetcher | None = None
-        self.passport_key = PublicKeyNode(self, node=KEY_NODE, key=key.public)
-        self._passports = PassportCommands(
-            PassportStore(self._backend, key, issuer=str(self.jid)),
-            send=partial(send_file, self),
-            fetch=self._fetch,
-            key_of=self.passport_key.key_of,
-        )
+        if self.replicas is None:
+            self._sign_with(PassportKey.load_or_create(data) if data else PassportKey.generate())
         self._sending = LongAnswerSender(
             partial(send_file, self),
             long_answer_chars=0,
@@ -108,7 +124,20 @@ class MemoryAgent(XmppAgent):
         self.announce(kind="memory")
         facts = {"storage": self._storage, "embeddings": embedder.name if embedder else ""}
         agent_status.serve_status(
-            self.node.dispatcher, kind="memory", summary=self._summary, facts=facts.copy
+            self.node.dispatcher,
+            kind="memory",
+            summary=self._summary,
+            facts=facts.copy,
+            replicas=self.replicas,
+        )
+
+    def _sign_with(self, key: PassportKey) -> None:
+        self.passport_key = PublicKeyNode(self, node=KEY_NODE, key=key.public)
+        self._passports = PassportCommands(
+            PassportStore(self._backend, key, issuer=str(self.jid)),
+            send=partial(send_file, self),
+            fetch=self._fetch,
+            key_of=self.passport_key.key_of,
         )
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
@@ -124,9 +153,21 @@ class MemoryAgent(XmppAgent):
         await stack.enter_async_context(self._backend)
         if isinstance(self._backend, PostgresMemoryBackend) and self._file is not None:
             await self._backend.check_unused_file(self._file)
+        learner = self._learner if self._learns else None
+        if self.replicas is not None and self._database is not None:
+            home = self.options.home or folder
+            self._sign_with(await shared_passport_key(self._database, home))
+            self._jobs = ExclusiveJobs(
+                self._database,
+                "memory",
+                lambda: ReplicaJobs(self._backend, learner),
+                holder=lambda: self._resource,
+            )
+            await stack.enter_async_context(self._jobs)
+            return
         await stack.enter_async_context(DailyPurge(self._backend))
-        if self._learns:
-            await stack.enter_async_context(self._learner)
+        if learner is not None:
+            await stack.enter_async_context(learner)
 
     async def _answer(self, turn_input: ChatTurnInput) -> ChatReply:
         return await self._sending.answer(turn_input, self._answer_person)
@@ -158,7 +199,8 @@ class MemoryAgent(XmppAgent):
     async def _summary(self) -> str:
         model = language_model(self._learning_model)
         learning = (f"with {model.name}" if model else "by rules") if self._learns else "off"
+        jobs = f", background jobs at {self._jobs.holder}" if self._jobs else ""
         return (
             f"{self._storage}, search by words and embeddings {self._embeddings}, learning"
-            f" {learning}"
+            f" {learning}{jobs}"
         )

@@ -29,6 +29,7 @@ from spade_llm.memory.contract import (
 from spade_llm.memory.remote_endpoint import MAX_LIMIT, ONTOLOGY, MemoryBody, MemoryEndpoint
 from spade_llm.memory.validation import MAX_ROWS, check_number
 from spade_llm.messaging import MAX_BODY_BYTES
+from spade_llm.messaging.body import peek_field
 from spade_llm.messaging.operation import Operation
 from spade_llm.messaging.request import Idempotency
 from spade_llm.messaging.rpc import RpcClient, RpcService
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
         OwnedMemory,
         SearchResult,
     )
-    from spade_llm.messaging import Body, Dispatcher, Request, RequestSender
+    from spade_llm.messaging import AclMessage, Body, Dispatcher, Request, RequestSender
     from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 
 __all__ = ["MAX_LIMIT", "ONTOLOGY", "MemoryClient", "MemoryService"]
@@ -62,6 +63,12 @@ T = TypeVar("T")
 ROOM_BYTES = MAX_BODY_BYTES - 2048
 """Maximum size of the items of one message in bytes; the rest of the body is for the envelope and
 XML escapes."""
+
+
+def _replica_key(message: AclMessage) -> str:
+    """Person that a request is about, whose messages are then stored in their order, and searched
+    with vectors that are known there; else its id: other requests have no order."""
+    return peek_field(message.content, "subject") or message.reply_with
 
 
 class MemoryService:
@@ -82,7 +89,7 @@ class MemoryService:
             store = self._backend.for_owner(request.message.owner)
             return MemoryEndpoint(store, request, dispatcher, self._on_observed)
 
-        service = RpcService(ONTOLOGY)
+        service = RpcService(ONTOLOGY, replica_key=_replica_key)
         service.serve(MemoryClient, endpoint)
         service.attach(dispatcher)
 

@@ -107,6 +107,12 @@ class OwnerIndex:
         """Number of rows that can be found by keywords only."""
         return int(np.count_nonzero(self._table.is_alive.rows & ~self._vectors.has))
 
+    def keys_without_vector(self) -> list[int]:
+        """Keys of the rows that can be found by keywords only."""
+        rows = np.flatnonzero(self._table.is_alive.rows & ~self._vectors.has)
+        keys: list[int] = self._table.key.rows[rows].tolist()
+        return keys
+
     def has_vector(self, key: int) -> bool:
         (row,) = self._table.rows_of([key]).tolist()
         return row != NO_ROW and bool(self._vectors.has[row])

@@ -104,6 +104,8 @@ class AgentOptions:
     is_replica: bool = False
     """True for one of several processes that answer for this account together (docs/scaling.md);
     it needs `database`, and a `data` of its own."""
+    home: Path | None = None
+    """Directory of the agent on this machine, which its replicas share; None: `data`."""
     allowed: tuple[str, ...] = ()
     """JIDs and domains that may subscribe to our presence, beside our own domain; `*`: all."""
     announce_to: tuple[str, ...] = ()

@@ -113,10 +113,17 @@ async def test_usage_and_doctor_read_the_database(
     ("arguments", "kind", "more", "reason"),
     [
         (["--replicas", "2"], "assistant", "", "set [storage] database_url"),
-        (["--replicas", "2"], "memory", "", 'kind = "memory" is one process'),
+        (["--replicas", "2"], "rag", "", 'kind = "rag" is one process'),
+        (["--replicas", "2"], "memory", "", "set [storage] database_url"),
+        (
+            ["--replicas", "2"],
+            "memory",
+            '[storage]\nmemories = "files"\n',
+            'storage.memories = "files" is of one process: remove the key',
+        ),
         (["--replicas", "2"], "tools", "", "set [storage] database_url"),
         (["--replicas", "99"], "assistant", "", "99 is not 1 to 16"),
-        ([], "memory", "[storage]\nreplicas = 2\n", "is one process"),
+        ([], "rag", "[storage]\nreplicas = 2\n", "is one process"),
         ([], "assistant", "[storage]\nreplicas = 2\n", "set [storage] database_url"),
         (
             ["--replicas", "2"],

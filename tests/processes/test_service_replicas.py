@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 import pytest_asyncio
 
 from spade_llm.core.errors import RequestFailed
+from spade_llm.memory import MemoryDraft
+from spade_llm.memory.contract import ObservedMessage
+from spade_llm.memory.remote import MemoryClient
 from spade_llm.messaging.agent_status import ask_status
+from spade_llm.search.memory_query import MemoryFilter, MemoryType
 from spade_llm.tools.call_log import read_calls
 from spade_llm.tools.remote import ToolsClient
 from spade_llm.tools.toolbox import CallContext
+from spade_llm.xmpp.connection.jids import resource_of
 from tests.processes.deployment import Deployment, running_deployment
 
 if TYPE_CHECKING:
@@ -114,9 +122,9 @@ async def test_tool_replicas_run_each_call_once_while_one_is_killed(
     load.begin()
     await load.served(3 * PEOPLE)
     await deployment.kill("tools-1")
-    await load.served(5 * PEOPLE)
+    await load.served(3 * PEOPLE)
     await start(deployment, "tools", 1)
-    await load.served(5 * PEOPLE)
+    await load.served(3 * PEOPLE)
     status = await ask_status(program.node.requester, "tools@localhost", timeout_s=5)
     await load.end()
 
@@ -131,3 +139,81 @@ async def test_tool_replicas_run_each_call_once_while_one_is_killed(
     assert len(status.replicas) == len(REPLICAS)
     assert sum(one.takeovers for one in status.replicas) > 0
     assert status.facts["answered_by"] in {one.name for one in status.replicas}
+
+
+async def job_holder(postgres: PostgresProcess, agent: str, *, other_than: str = "") -> str:
+    """Name of the replica that runs the background jobs, once there is one (but not that)."""
+    select = f"""SELECT holder FROM "{agent}".job_leases
+        WHERE until > extract(epoch from clock_timestamp()) AND holder <> %s"""
+    async with (
+        await psycopg.AsyncConnection.connect(postgres.url(), autocommit=True) as connection,
+        asyncio.timeout(ANSWER_S),
+    ):
+        while not (  # noqa: ASYNC110 - written by another process
+            row := await (await connection.execute(select, (other_than,))).fetchone()
+        ):
+            await asyncio.sleep(0.1)
+    return str(row[0])
+
+
+def replica_names(deployment: Deployment, agent: str) -> dict[int, str]:
+    """Names of the replicas (resources) by number."""
+    home = deployment.directory / "data" / "agents" / agent / "replicas"
+    return {one: resource_of(home / str(one), agent.partition("@")[0]) for one in REPLICAS}
+
+
+async def test_memory_replicas_keep_each_memory_and_learn_once_while_one_is_killed(
+    deployment: Deployment, own_postgres: PostgresProcess
+) -> None:
+    agent = "memory@localhost"
+    await start_replicas(deployment, "memory", STORAGE.format(url=own_postgres.url()))
+    program = await deployment.program("assistant")
+    memory = MemoryClient(program.node.requester, agent, timeout_s=20)
+    kept: dict[str, str] = {}
+
+    async def remember(person: str) -> None:
+        text = f"{person} has {len(kept)} apples"
+        kept[text] = ""
+        draft = MemoryDraft(content=text, subject=person)
+        entry = await memory.add(draft, key=text)
+        kept[text] = entry.id
+        # By its id: without a person a request goes to any replica.
+        (found,) = await memory.peek([entry.id])
+        assert found.content == text
+
+    load = Load(remember)
+    load.begin()
+    await load.served(2 * PEOPLE)
+    names = replica_names(deployment, agent)
+    holder = await job_holder(own_postgres, agent)
+    (killed,) = (number for number, name in names.items() if name == holder)
+    await deployment.kill(f"memory-{killed}")
+    since_s = time.monotonic()
+    await job_holder(own_postgres, agent, other_than=holder)
+    takeover_s = time.monotonic() - since_s
+    await load.served(3 * PEOPLE)
+    at = datetime.now(UTC) - timedelta(days=1)
+    said = [
+        ObservedMessage(id=str(n), role="user", content=f"I like apple {n}", at=at)
+        for n in range(4)
+    ]
+    await memory.observe("talk", said, subject="ada@localhost")
+    await start(deployment, "memory", killed)
+    await load.served(3 * PEOPLE)
+    episodes = MemoryFilter(session="talk", types=(MemoryType.EPISODIC,))
+    async with asyncio.timeout(ANSWER_S):
+        while not (await memory.list(episodes)).total:  # noqa: ASYNC110 - another process learns
+            await asyncio.sleep(0.2)
+    status = await ask_status(program.node.requester, agent, timeout_s=5)
+    await load.end()
+
+    # By id: facts that are learned meanwhile move entries to the next page.
+    pages = range(0, len(kept) + 500, 500)
+    entries = [one for n in pages for one in (await memory.list(limit=500, offset=n)).entries]
+    stored = {one.id: one.content for one in entries if one.content in kept}
+    assert stored == {id: text for text, id in kept.items()}
+    assert (await memory.list(episodes)).total == 1
+    assert max(load.slowest_s, takeover_s) < TAKEOVER_S
+    assert len(status.replicas) == len(REPLICAS)
+    assert sum(one.conversations > 0 for one in status.replicas) == len(REPLICAS)
+    assert "background jobs at" in status.summary

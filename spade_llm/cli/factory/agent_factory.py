@@ -66,8 +66,12 @@ class AgentFactory:
 
     def home(self, spec: DeploymentSpec) -> Path:
         """Folder of an agent's data; each replica has one of its own."""
-        home = self.place.data / "agents" / spec.jid
+        home = self.shared_home(spec)
         return home if self.replica is None else replica_home(home, self.replica)
+
+    def shared_home(self, spec: DeploymentSpec) -> Path:
+        """Folder of an agent's data on this machine, with those of its replicas."""
+        return self.place.data / "agents" / spec.jid
 
 
 @asynccontextmanager
@@ -394,6 +398,7 @@ def _options(spec: DeploymentSpec, factory: AgentFactory) -> AgentOptions:
     return AgentOptions(
         connection=factory.place.connection(),
         data=factory.home(spec),
+        home=factory.shared_home(spec),
         is_replica=factory.replica is not None,
         database=database_of(spec, factory.place.database),
         allowed=tuple(spec.settings.allowed),

@@ -61,7 +61,7 @@ _KEYS_OF_STRATEGY = {
 
 MAX_REPLICAS = 16
 """Maximum number of replicas on one machine; each receives the messages to all."""
-REPLICATED_KINDS = ("assistant", "tools")
+REPLICATED_KINDS = ("assistant", "memory", "tools")
 """Kinds of agents that may be several processes."""
 _KEYS_OF_ALL = {
     *("kind", "jid", "password_file", "password_env", "allowed", "announce_to", "server"),
@@ -178,8 +178,8 @@ class StorageTable(Table):
     memories: Literal["database", "files"] = "database"
     """memory: `files` keeps the memories in memory.db although there is a database."""
     replicas: int | None = Field(default=None, ge=1, le=MAX_REPLICAS)
-    """assistant, tools: every process of this agent is a replica, of which `spade-llm run` starts
-    so many; they share the database. Default: --replicas, else one process that is none."""
+    """Every process of this agent is a replica, of which `spade-llm run` starts so many; they share
+    the database. Default: --replicas, else one process that is none."""
     chroma_url: Name | None = None
     """rag: address of a server that `chroma run` started, for the vectors."""
     documents: Literal["database", "files"] = "database"
@@ -425,8 +425,13 @@ class AgentSettings(Table):
     def replica_problem(self) -> str:
         """Reason that the agent cannot be several processes, and the fix; empty: it can be."""
         if self.kind not in REPLICATED_KINDS:
-            names = " and ".join(f"{kind!r}" for kind in REPLICATED_KINDS)
-            return f'kind = "{self.kind}" is one process; replicas are for {names}: remove the key'
+            names = ", ".join(REPLICATED_KINDS)
+            return f'kind = "{self.kind}" is one process, unlike {names}: remove the key'
+        if self.storage.memories == "files":
+            return (
+                'storage.memories = "files" is of one process: remove the key (`spade-llm storage'
+                " move --to database` copies the memories)"
+            )
         if self.human:
             return (
                 "questions to people ([human]) are of one process: remove the table, or ask them"

@@ -26,7 +26,7 @@ from spade_llm.memory.database.subject_store import SQLiteSubjectStore
 from spade_llm.memory.validation import check_name, normalize_subject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence, Set
 
     from spade_llm.core.postgres import PostgresServer
     from spade_llm.memory.database.connection import MemoryDatabase, Transaction
@@ -51,6 +51,7 @@ class BackendOptions(TypedDict, total=False):
     keep_deleted_days: float
     is_learned_from: bool
     is_reindexing: bool
+    is_replica: bool
 
 
 class DatabaseMemoryBackend:
@@ -65,6 +66,8 @@ class DatabaseMemoryBackend:
         is_learned_from: a Learner uses the backend: cleared messages stay, hidden, until it has
             read them. Otherwise they are removed at once.
         is_reindexing: open it although another model made its vectors, only to `reindex`.
+        is_replica: several processes use it as one agent: it is not purged when it is opened, and
+            of missing vectors only those of this process's rows are computed (ReplicaJobs).
     """
 
     def __init__(
@@ -77,15 +80,21 @@ class DatabaseMemoryBackend:
         keep_deleted_days: float = KEEP_DELETED_DAYS,
         is_learned_from: bool = False,
         is_reindexing: bool = False,
+        is_replica: bool = False,
     ) -> None:
         self._place = place
         self.now = now
         self.short_term_ttl_s = short_term_ttl_s
         self.is_learned_from = is_learned_from
         self.ranker = IndexRanker(
-            self, embedder, is_behind=self._is_behind, wait_idle=self.wait_idle
+            self,
+            embedder,
+            is_behind=self._is_behind,
+            wait_idle=self.wait_idle,
+            want_vectors=self.want_vectors,
         )
         self._embedder, self._is_reindexing = embedder, is_reindexing
+        self._is_replica = is_replica
         self._worker: EmbeddingWorker | None = None
         self._keep_deleted_days = keep_deleted_days
         self._opening = asyncio.Lock()
@@ -136,6 +145,11 @@ class DatabaseMemoryBackend:
         if self._worker is not None:
             await self._worker.wait_idle()
 
+    def want_vectors(self, keys: Set[int]) -> None:
+        """Have the missing vectors of these rows computed, which another process has written."""
+        if self._worker is not None and keys:
+            self._worker.enqueue(keys)
+
     async def reindex(self, progress: Progress = lambda done, total: None) -> None:
         """Rebuild the index: the terms, and all vectors by this embedder.
 
@@ -155,7 +169,8 @@ class DatabaseMemoryBackend:
         return self._place.has_other_writers
 
     async def open(self) -> Self:
-        """Open the file, migrate its schema and purge it; no effect if it is open.
+        """Open the file, migrate its schema and, unless it is a replica's, purge it; no effect if
+        it is open.
 
         Raises:
             ConfigurationError: it cannot be opened, is newer than this version, or no memory.
@@ -166,6 +181,8 @@ class DatabaseMemoryBackend:
             async with AsyncExitStack() as stack:
                 await self._open(stack)
                 self._resources = stack.pop_all()
+            if self._is_replica:
+                return self
             try:
                 await self.purge()
             except StorageFailed as error:
@@ -250,7 +267,9 @@ class DatabaseMemoryBackend:
         await stack.enter_async_context(self.ranker)
         if self._embedder is not None:
             await self._refuse_other_models(self._embedder.name)
-            self._worker = EmbeddingWorker(self, self._embedder, self.ranker)
+            self._worker = EmbeddingWorker(
+                self, self._embedder, self.ranker, is_alone=not self._is_replica
+            )
             if not self._is_reindexing:
                 await stack.enter_async_context(self._worker)
 

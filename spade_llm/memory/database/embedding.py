@@ -194,12 +194,12 @@ class EmbeddedRow:
 
 
 def rows_to_embed(
-    transaction: Transaction, new_keys: Sequence[int], *, limit: int
+    transaction: Transaction, new_keys: Sequence[int], *, limit: int, with_oldest: bool
 ) -> list[RowToEmbed]:
-    """Rows without a vector: new ones first, then the oldest."""
+    """Rows without a vector: new ones first, then the oldest, if these are wanted."""
     new = transaction.all(SELECT_NEW, {"keys": json.dumps(new_keys), "limit": limit})
     keys = dict.fromkeys(key for (key,) in new)
-    if len(keys) < limit:
+    if with_oldest and len(keys) < limit:
         oldest = transaction.all(SELECT_OLDEST, {"limit": limit})
         keys |= dict.fromkeys(key for (key,) in oldest)
     found = (_row_to_embed(transaction, key) for key in list(keys)[:limit])
@@ -240,9 +240,17 @@ class EmbeddingWorker:
     """Background worker for missing vectors. Open it with `async with`, inside the running loop."""
 
     def __init__(
-        self, database: DatabaseMemoryBackend, embedder: Embedder, ranker: IndexRanker
+        self,
+        database: DatabaseMemoryBackend,
+        embedder: Embedder,
+        ranker: IndexRanker,
+        *,
+        is_alone: bool = True,
     ) -> None:
+        """`is_alone`: compute what no process has noted, too; of several replicas, one looks for
+        it (VectorBacklog)."""
         self._database, self._embedder, self._ranker = database, embedder, ranker
+        self._is_alone = is_alone
         self._new_keys: dict[int, None] = {}
         self._is_woken = asyncio.Event()
         self._has_waiters = asyncio.Event()
@@ -352,16 +360,28 @@ class EmbeddingWorker:
 
     async def _embed_batch(self) -> int:
         new_keys, self._new_keys = list(self._new_keys), {}
-        rows = await self._database.read(lambda tx: rows_to_embed(tx, new_keys, limit=BATCH_ROWS))
-        if not rows:
+        if not (new_keys or self._is_alone):
             return 0
+        left = new_keys
+        try:
+            rows = await self._database.read(
+                lambda tx: rows_to_embed(tx, new_keys, limit=BATCH_ROWS, with_oldest=self._is_alone)
+            )
+            if rows:
+                await self._embed_rows(rows)
+            done = {row.key for row in rows}
+            left = [key for key in new_keys if key not in done] if len(rows) == BATCH_ROWS else []
+        finally:
+            self._new_keys = dict.fromkeys(left) | self._new_keys
+        return len(rows)
+
+    async def _embed_rows(self, rows: Sequence[RowToEmbed]) -> None:
         vectors = await self._row_vectors(rows)
         embedded = await self._embedded(rows, vectors)
         model, dimension = self._embedder.name, vectors[rows[0].key].shape[0]
         await self._database.write(
             lambda tx: save_vectors(tx, embedded, model=model, dimension=dimension)
         )
-        return len(rows)
 
     async def _row_vectors(self, rows: Sequence[RowToEmbed]) -> dict[int, NDArray[np.float32]]:
         """Vectors of rows, by key. That of an episode is made of those of its messages, which costs

@@ -19,6 +19,7 @@ from spade_llm.memory.database.index_rows import (
     changes_since,
     index_rows_by_key,
     owner_version,
+    owner_versions,
 )
 from spade_llm.memory.database.rows import to_microseconds
 from spade_llm.search.memory_index import OwnerIndex
@@ -63,6 +64,11 @@ MAX_INLINE_READ_ROWS = 32
 MERGE_DELAY_S = 0.05
 """Maximum delay in seconds until changed rows are read again and deleted rows are removed from RAM.
 """
+
+
+FOLLOW_EVERY_S = 5.0
+"""Interval in which changes by other processes are looked for: so long, at most, what they have
+deleted stays in RAM, with MERGE_DELAY_S."""
 
 
 class IndexSource(Protocol):
@@ -123,6 +129,7 @@ class IndexRanker:
         embedder: None is keywords only.
         is_behind: checks whether rows have waited long for their vectors.
         wait_idle: returns once no row waits for its vector.
+        want_vectors: has the vectors of these rows computed, which another process has written.
     """
 
     def __init__(
@@ -132,10 +139,12 @@ class IndexRanker:
         *,
         is_behind: Callable[[], bool] = lambda: False,
         wait_idle: Callable[[], Awaitable[None]] | None = None,
+        want_vectors: Callable[[Set[int]], None] = lambda keys: None,
         max_bytes: int = MAX_BYTES,
     ) -> None:
         self._source, self._embedder = source, embedder
         self._is_behind, self._wait_idle, self._max_bytes = is_behind, wait_idle, max_bytes
+        self._want_vectors = want_vectors
         self._cached: OrderedDict[str, _LoadedIndex] = OrderedDict()
         """The one used last is at the end."""
         self._size_bytes = 0
@@ -147,18 +156,22 @@ class IndexRanker:
         """Vectors that came with queries, by owner and hash of the text."""
         self._threads: ThreadPoolExecutor | None = None
         self._refresh_task: asyncio.Task[None] | None = None
+        self._follow_task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="memory-index")
+        if self._source.has_other_writers:
+            self._follow_task = asyncio.create_task(self._follow_others(), name="memory-follow")
         return self
 
     async def __aexit__(self, *_: object) -> None:
         threads, self._threads = self._threads, None
         self._cached.clear()
         self._size_bytes = 0
-        if self._refresh_task is not None:
-            self._refresh_task.cancel()
-            await asyncio.wait([self._refresh_task])
+        for task in (self._follow_task, self._refresh_task):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
         if threads is not None:
             # shutdown() blocks until running searches have ended.
             await asyncio.to_thread(threads.shutdown)
@@ -191,6 +204,9 @@ class IndexRanker:
         if cached is None:
             return
         cached.stale |= keys
+        self._refresh_soon()
+
+    def _refresh_soon(self) -> None:
         if self._refresh_task is None or self._refresh_task.done():
             self._refresh_task = asyncio.create_task(
                 self._refresh_stale(), name="memory-index-tidy"
@@ -366,6 +382,30 @@ class IndexRanker:
         # A commit of this process may have been noted meanwhile.
         cached.version = max(cached.version, changes.version)
 
+    async def _follow_others(self) -> None:
+        """Remove from RAM what other processes have deleted, although nothing is searched here."""
+        while True:
+            await asyncio.sleep(FOLLOW_EVERY_S)
+            try:
+                await self._follow_once()
+            except StorageFailed as error:
+                logger.warning("changes of other processes are read later: %s", error)
+
+    async def _follow_once(self) -> None:
+        loaded = [cached.owner for cached in self._cached.values() if cached.is_loaded]
+        if not loaded:
+            return
+        versions = await self._source.read(lambda tx: owner_versions(tx, loaded))
+        for owner, version in versions.items():
+            cached = self._cached.get(owner)
+            if cached is None or cached.version >= version:
+                continue
+            async with cached.lock:
+                if cached.is_loaded:
+                    await self._note_other_changes(cached)
+            if cached.stale:
+                self._refresh_soon()
+
     def _measure(self, cached: _LoadedIndex) -> None:
         # Evicted meanwhile: its size is no longer in the sum.
         if self._cached.get(cached.owner) is not cached:
@@ -424,6 +464,8 @@ class IndexRanker:
         is_few = 0 < cached.index.without_vector <= MAX_AWAITED_ROWS
         if self._wait_idle is None or not is_few or self._is_behind():
             return
+        if self._source.has_other_writers:
+            self._want_vectors(set(cached.index.keys_without_vector()))
         with suppress(TimeoutError):
             async with asyncio.timeout(MAX_AWAIT_S):
                 await self._wait_idle()

@@ -208,6 +208,10 @@ SELECT_CHANGES = """
     SELECT version, keys, accessed FROM owner_version
     WHERE owner = :owner AND version > :known ORDER BY version
 """
+SELECT_VERSIONS = """
+    SELECT owner, max(version) FROM owner_version
+    WHERE owner IN (SELECT value FROM json_each(:owners)) GROUP BY owner
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +228,12 @@ class OwnerChanges:
 def owner_version(transaction: Transaction, owner: str) -> int:
     """Latest version of an owner's rows; 0 before the first change."""
     return int(transaction.all(SELECT_VERSION, {"owner": owner})[0][0])
+
+
+def owner_versions(transaction: Transaction, owners: Sequence[str]) -> dict[str, int]:
+    """Latest versions of these owners' rows; those without a change are missing."""
+    rows = transaction.all(SELECT_VERSIONS, {"owners": json.dumps(owners)})
+    return {str(owner): int(version) for owner, version in rows}
 
 
 def changes_since(transaction: Transaction, owner: str, known: int) -> OwnerChanges | None:

@@ -191,9 +191,12 @@ class DailyPurge:
         self,
         memory: PurgeableMemory,
         *,
+        is_due: bool = False,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
+        """`is_due`: purge at once, too; otherwise opening the memory has done it."""
         self._memory = memory
+        self._is_due = is_due
         self._sleep = sleep
         self._task: asyncio.Task[None] | None = None
 
@@ -208,11 +211,12 @@ class DailyPurge:
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
-        while True:
-            # Sleeps first: opening the file has purged it already.
+        if not self._is_due:
             await self._sleep(PURGE_INTERVAL_S)
+        while True:
             try:
                 count = await self._memory.purge()
                 logger.info("the daily purge removed %d memories", count)
             except ServiceError as error:
                 logger.warning("the daily purge failed, retrying tomorrow: %s", error)
+            await self._sleep(PURGE_INTERVAL_S)

@@ -156,22 +156,30 @@ class PassportKey:
         """Read the key of this agent's directory; create it (mode 600) if there is none. Raises
         ConfigurationError: the file cannot be read or written, or is no such key."""
         path = directory / KEY_FILE
+        if not path.exists():
+            write_key_file(path, cls.generate())
+        return read_key_file(path)
+
+    @classmethod
+    def from_pem(cls, pem: str, *, place: str) -> PassportKey:
+        """`place`: where it was found. Raises ConfigurationError: it is no such key."""
         try:
-            if not path.exists():
-                _create_key_file(path)
-            private = load_pem_private_key(path.read_bytes(), password=None)
-        except OSError as error:
-            raise ConfigurationError(
-                f"{str(path)!r} cannot be used: {error.strerror}; check its rights"
-            ) from None
+            private = load_pem_private_key(pem.encode(), password=None)
         except (ValueError, TypeError):
             private = None
         if not isinstance(private, Ed25519PrivateKey):
             raise ConfigurationError(
-                f"{str(path)!r} is no Ed25519 key: restore it from a backup, or remove it to get a"
+                f"{place} is no Ed25519 key: restore it from a backup, or remove it to get a"
                 " new one (passports signed by the old one are not recognized any more)"
             )
         return cls(private)
+
+    @property
+    def pem(self) -> str:
+        """Private key (PKCS #8, not encrypted)."""
+        return self._private.private_bytes(
+            Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+        ).decode()
 
     def sign(self, content: bytes) -> bytes:
         return self._private.sign(content)
@@ -230,9 +238,29 @@ def read_passport(content: bytes) -> Passport:
     return Passport(header=header, records=records)
 
 
-def _create_key_file(path: Path) -> None:
-    private = Ed25519PrivateKey.generate()
-    pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+def read_key_file(path: Path) -> PassportKey:
+    """Raises ConfigurationError: the file cannot be read, or is no key."""
+    try:
+        pem = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise _unusable(path, error) from None
+    return PassportKey.from_pem(pem, place=repr(str(path)))
+
+
+def write_key_file(path: Path, key: PassportKey) -> None:
+    """Write the key to a file (mode 600), unless another process has written one meanwhile. Raises
+    ConfigurationError: it cannot be written."""
+    try:
+        _write_once(path, key.pem.encode())
+    except OSError as error:
+        raise _unusable(path, error) from None
+
+
+def _unusable(path: Path, error: OSError) -> ConfigurationError:
+    return ConfigurationError(f"{str(path)!r} cannot be used: {error.strerror}; check its rights")
+
+
+def _write_once(path: Path, pem: bytes) -> None:
     # Complete under another name first: the agent and the command line may both find none.
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:

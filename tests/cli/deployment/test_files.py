@@ -192,8 +192,9 @@ def test_agents_without_foreign_code_keep_their_state_in_postgres() -> None:
         assert found[name]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
         assert [said(one) for one in found[name]["extra_hosts"]] == [f"postgres:{address}"]
         assert "inside" in found[name]["networks"]
-    options = build_parser().parse_args([said(word) for word in found["assistant"]["command"]])
-    assert (options.command, options.replicas) == ("run", 2)
+    for name, count in (("assistant", 2), ("memory", 1)):
+        options = build_parser().parse_args([said(word) for word in found[name]["command"]])
+        assert (options.command, options.replicas) == ("run", count)
 
 
 def test_compose_2_is_named_where_it_is_needed() -> None:

@@ -18,6 +18,7 @@ from tests.cli.program import ROOT
 
 FOLDER = ROOT / "docker" / "kubernetes"
 AGENTS = {"assistant", "memory", "rag", "tools", "gateway"}
+REPLICAS = {"assistant": 3, "memory": 2, "tools": 2}
 CLUSTER_VERSION = "1.33"
 SECRETS = {"accounts", "backups", "ejabberd", "model", "postgres-app", "xmpp-certificate"}
 """Those that docs/kubernetes.md lets the operator create, and that of CloudNativePG."""
@@ -72,8 +73,8 @@ def test_each_agent_is_started_by_a_command_of_this_version(name: str) -> None:
     folder = options.file.partition("/_agents/")[2]
     assert (ROOT / "agents" / folder).is_file()
     assert options.register
-    assert (options.replicas == 1) is (name == "assistant")
-    assert workload(name)["spec"]["replicas"] == (3 if name == "assistant" else 1)
+    assert (options.replicas == 1) is (name in REPLICAS)
+    assert workload(name)["spec"]["replicas"] == REPLICAS.get(name, 1)
     variables = {one["name"] for one in container["env"]}
     assert DATABASE_VARIABLE in variables
     assert variables <= {f"SPADE_LLM_{field.upper()}" for field in vars(read_environment())}

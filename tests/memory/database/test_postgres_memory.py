@@ -6,7 +6,7 @@ import asyncio
 import signal
 import time
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import psycopg
 import pytest
@@ -17,7 +17,13 @@ from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.memory import MemoryDraft, PostgresMemoryBackend, SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryChange, SearchResult
-from spade_llm.memory.database import index_rows, postgres_connection, queries
+from spade_llm.memory.database import (
+    index_cache,
+    index_rows,
+    postgres_connection,
+    queries,
+    replica_jobs,
+)
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode, SortBy
 from tests.memory.contract import NOON, hits, said
 from tests.rag.bag_of_words import BagOfWords
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.memory import OwnedMemory
+    from spade_llm.memory.database.backend import BackendOptions
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
     from tests.postgres_server import PostgresProcess
 
@@ -36,11 +43,13 @@ WORDS = ("tea", "green", "Ana", "sister", "Madrid", "red", "bag", "moved", "like
 
 
 @asynccontextmanager
-async def process(postgres: PostgresProcess, agent: str) -> AsyncIterator[PostgresMemoryBackend]:
+async def process(
+    postgres: PostgresProcess, agent: str, **options: Unpack[BackendOptions]
+) -> AsyncIterator[PostgresMemoryBackend]:
     """Memory of an agent, as one process has it: connections and caches of its own."""
     async with (
         PostgresServer(DatabaseUrl(postgres.url()), agent=agent) as server,
-        PostgresMemoryBackend(server) as backend,
+        PostgresMemoryBackend(server, **options) as backend,
     ):
         yield backend
 
@@ -91,6 +100,49 @@ async def test_what_another_process_writes_is_in_the_next_search(
         await ours.forget([first.id])
         assert await found(theirs, "pear") == set()
         assert await found(two.for_owner(OTHER), "apple") == set()
+
+
+async def test_what_another_process_forgets_leaves_the_ram_without_a_search(
+    postgres: PostgresProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_cache, "FOLLOW_EVERY_S", 0.05)
+    agent = "memory-ram@example.org"
+    async with process(postgres, agent) as one, process(postgres, agent) as two:
+        ours, theirs = one.for_owner(OWNER), two.for_owner(OWNER)
+        entry = await ours.add(MemoryDraft(content="apple"))
+        assert await found(theirs, "apple") == {"apple"}
+        await ours.forget([entry.id])
+
+        async with asyncio.timeout(PATIENCE_S):
+            while two.ranker.cached_rows(OWNER):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+
+@pytest.mark.thorough
+async def test_vectors_are_computed_where_a_row_was_written_and_the_rest_by_the_one_with_the_jobs(
+    postgres: PostgresProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replica_jobs, "SCAN_EVERY_S", 0.2)
+    agent, embedder = "memory-vectors@example.org", BagOfWords()
+    async with process(postgres, agent) as one:  # Without an embedder.
+        left = await one.for_owner(OWNER).add(MemoryDraft(content="red bag"))
+    async with (
+        process(postgres, agent, embedder=embedder, is_replica=True) as one,
+        process(postgres, agent, embedder=embedder, is_replica=True) as two,
+    ):
+        ours, theirs = one.for_owner(OWNER), two.for_owner(OWNER)
+        await ours.add(MemoryDraft(content="green tea"))
+        semantic = MemoryQuery(text="green tea", mode=SearchMode.SEMANTIC, limit=1)
+        at_once = await theirs.search(semantic)
+        await asyncio.gather(one.wait_idle(), two.wait_idle())
+        before = (await ours.stats()).without_vector
+        async with replica_jobs.ReplicaJobs(two, None), asyncio.timeout(PATIENCE_S):
+            while (await ours.stats()).without_vector:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+        assert [hit.entry.content for hit in at_once.hits] == ["green tea"]
+        assert before <= 1
+        assert left.id in {entry.id for entry in (await theirs.list()).entries}
 
 
 @pytest.mark.thorough
