@@ -282,6 +282,11 @@ def is_changed(text: str) -> bool:
     return bool(_CHANGE.search(text))
 
 
+def is_taste(text: str) -> bool:
+    """Check whether a statement tells what somebody likes or dislikes."""
+    return bool(concepts_of(text) & {"like", "dislike"})
+
+
 def ends(text: str, concepts: frozenset[str]) -> bool:
     """Check whether a statement tells an event that ends facts of these concepts, as a separation
     those about a girlfriend."""

@@ -61,7 +61,7 @@ async def test_earlier_messages_are_quoted_once_they_left_the_context(network: N
     out_of_sight = await answer_to(ada, assistant, "What opens the garden gate?")
 
     assert "4711" not in in_sight
-    assert "[message] user: The gate of the garden opens with 4711" in out_of_sight
+    assert "[fact] The gate of the garden opens with 4711" in out_of_sight
 
 
 async def test_no_more_is_quoted_than_the_tokens_allow(network: Network) -> None:

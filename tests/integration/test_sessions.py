@@ -275,12 +275,12 @@ async def test_everything_about_one_is_forgotten_and_counted(house: House) -> No
 
     with pytest.raises(RequestRefused):
         await ada.chat.why(conversation_id="t")
-    assert (cleared.messages, dict(cleared.by_type)) == (4, {MemoryType.SEMANTIC: 1})
+    assert (cleared.messages, dict(cleared.by_type)) == (4, {MemoryType.SEMANTIC: 2})
     assert await ada.said() == await ada.said("t") == []
     assert (await ada.sessions.memories()).total == 0
     assert "swordfish" not in _bytes(house.assistant, house.memory)
     assert await bob.said() == ["The word is lobster"]
-    assert (await bob.sessions.memories()).total == 1
+    assert (await bob.sessions.memories()).total == 2
 
 
 @pytest.mark.thorough

@@ -1,7 +1,9 @@
-"""Fact revision: ends the validity of memories that a message says are no longer true.
+"""Fact revision: ends the validity of memories that a message says are no longer true, and stores
+what it states.
 
-It works before the turn, so that the answer, with or without a model, already follows the change;
-learning would notice it only after the conversation.
+Validity ends before the turn, so that the answer, with or without a model, already follows the
+change. Statements are stored after it, except those that the model has stored by a tool. Learning
+would do both only after the conversation.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ from typing import TYPE_CHECKING, Protocol
 from spade_llm.assistant.turn.recall import find_related
 from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
 from spade_llm.core.limits import LruDict
-from spade_llm.memory.contract import MemoryChange, OnError
-from spade_llm.search.memory_query import FACT_TYPES, MemoryFilter
-from spade_llm.understanding.features import is_changed
+from spade_llm.memory.contract import MemoryChange, MemoryDraft, OnError
+from spade_llm.memory.learning.novelty import topic_stems
+from spade_llm.memory.learning.repeated_facts import says_same
+from spade_llm.search.memory_query import FACT_TYPES, Category, MemoryFilter
+from spade_llm.understanding.features import is_changed, is_taste
 from spade_llm.understanding.replacement import Statement, in_first_person, replaces
 from spade_llm.understanding.statements import read_message, statements_of
 
@@ -49,6 +53,8 @@ class SaidMessage:
     """A message of a person, and when it was said."""
 
     text: str
+    conversation: str | None = None
+    """Session of the memories that it states."""
     said_before: tuple[str, ...] = ()
     """That person's messages before it in the conversation, oldest first; the last
     MAX_EARLIER_MESSAGES are read."""
@@ -64,6 +70,8 @@ class RevisableMemory(Protocol):
         self, changes: Sequence[MemoryChange], *, on_error: OnError = OnError.ROLLBACK
     ) -> BatchResult: ...
 
+    async def add_many(self, drafts: Sequence[MemoryDraft]) -> object: ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
@@ -72,13 +80,16 @@ class Comparison:
     subject: str
     closings: Mapping[str, datetime]
     """Ids of memories that no longer hold, and since when."""
+    told: tuple[MemoryDraft, ...] = ()
+    """Facts that the messages state, and that are not known yet."""
     compared: tuple[SaidMessage, ...] = ()
     waiting: tuple[SaidMessage, ...] = ()
     """Messages for which memory did not answer in time."""
 
 
 class FactRevision:
-    """Revision of facts: closes what messages replace, each message once.
+    """Revision of facts: closes what messages replace and stores what they state, each message
+    once.
 
     Messages that could not be compared, since memory was away or too slow, are compared before the
     next one of the same person. They are in RAM: after a restart, the learner finds what its rules
@@ -106,13 +117,16 @@ class FactRevision:
         if len(message.text) <= MAX_CHARS and read_message(message.text).may_change:
             waiting.append(message)
         closings: dict[str, datetime] = {}
+        told: list[MemoryDraft] = []
         compared: list[SaidMessage] = []
         try:
             if waiting and not is_away:
                 async with asyncio.timeout(self._deadline_s):
                     while waiting:
-                        for one in await self._replaced(waiting[0], subject):
+                        replaced, stated = await self._read(waiting[0], subject)
+                        for one in replaced:
                             closings.setdefault(one.id, waiting[0].at)
+                        told += stated
                         compared.append(waiting.popleft())
         except (RequestError, ServiceError, TimeoutError) as error:
             reason = str(error) or "no answer in time"
@@ -124,6 +138,7 @@ class FactRevision:
         return Comparison(
             subject=subject,
             closings=closings,
+            told=tuple(told),
             compared=tuple(compared),
             waiting=tuple(waiting),
         )
@@ -147,29 +162,68 @@ class FactRevision:
             self._waiting[found.subject] = deque(left, maxlen=MAX_PENDING)
         return frozenset(found.closings)
 
-    async def _replaced(self, message: SaidMessage, subject: str) -> list[MemoryEntry]:
-        """Memories that were said before a message, and that it replaces or takes back."""
+    async def keep(self, found: Comparison, *, stored: Sequence[str] = ()) -> None:
+        """Store what the messages state. `stored`: what the model has stored in this turn, of which
+        nothing is stored again. If memory does not answer in time, the messages themselves are all
+        that is remembered."""
+        known = topic_stems(" ".join(stored))
+        drafts = [one for one in found.told if not _is_stored(one.content, known)]
+        if not drafts:
+            return
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                await self._memory.add_many(drafts)
+        except (RequestError, ServiceError, TimeoutError) as error:
+            reason = str(error) or "no answer in time"
+            logger.warning("%d facts that were told were not stored: %s", len(drafts), reason)
+
+    async def _read(
+        self, message: SaidMessage, subject: str
+    ) -> tuple[list[MemoryEntry], list[MemoryDraft]]:
+        """Memories that were said before a message, and that it replaces or takes back; and new
+        facts that it states."""
         earlier = statements_of(message.said_before[-MAX_EARLIER_MESSAGES:])
         # With the statement before it, which it may correct without naming it.
         words = " ".join([message.text, *earlier[-1:]])
         which = MemoryFilter(subject=subject, types=FACT_TYPES)
         found = await find_related(self._memory, words, which=which, limit=MAX_CANDIDATES)
         entries = [one for one in found if one.holds_since < message.at]
-        if not entries:
-            return []
         reading = read_message(message.text, earlier, [one.content for one in entries])
         replaced = [
             one
             for one in entries
             if any(replaces(statement, one.content) for statement in reading.statements)
         ]
-        return [
+        over = [
             one
             for one in entries
             if one in replaced
             or one.content == reading.takes_back
             or any(_has_replaced(other, one) for other in replaced)
         ]
+        valid = [one.content for one in found if one not in over]
+        told = [
+            _draft(statement.text, message, subject)
+            for statement in reading.statements
+            if not any(says_same(statement.text, known) for known in valid)
+        ]
+        return over, told
+
+
+def _draft(statement: str, message: SaidMessage, subject: str) -> MemoryDraft:
+    return MemoryDraft(
+        content=statement,
+        category=Category.PREFERENCE if is_taste(statement) else Category.FACT,
+        subject=subject,
+        session=message.conversation,
+        valid_at=message.at,
+    )
+
+
+def _is_stored(statement: str, known: frozenset[int]) -> bool:
+    """Check whether half of the words of a statement are known."""
+    words = topic_stems(statement)
+    return bool(words) and 2 * len(words & known) >= len(words)
 
 
 def _has_replaced(new: MemoryEntry, old: MemoryEntry) -> bool:

@@ -40,7 +40,7 @@ from spade_llm.assistant.turn.fact_revision import (
     SaidMessage,
 )
 from spade_llm.assistant.turn.memory_selection import select_memories
-from spade_llm.assistant.turn.memory_toolbox import MemoryToolbox
+from spade_llm.assistant.turn.memory_toolbox import MemoryToolbox, stored_texts
 from spade_llm.assistant.turn.prompt import (
     CachedContext,
     ContextPreparationBehaviour,
@@ -201,9 +201,10 @@ class LLMBehaviour(Behaviour):
             # In `finally`, since a stopped turn (CancelledError) leaves its calls, too.
             if outcome is None:
                 attempt.leave_in(conversation, turn_input.id)
-        unkept = (
-            await self._store_exchange(conversation, turn_input, outcome) if outcome.is_kept else ()
-        )
+        unkept: tuple[str, ...] = ()
+        if outcome.is_kept:
+            unkept = await self._store_exchange(conversation, turn_input, outcome)
+            await self._store_facts(attempt.comparison, outcome.result)
         missing = dict.fromkeys([*outcome.missing, *unkept])
         return _reply(outcome, tuple(missing), turn_input)
 
@@ -242,6 +243,7 @@ class LLMBehaviour(Behaviour):
         )
         # Before anything is stored: options that cannot be met leave no trace.
         tools = offered_tools(specs, turn_input.wishes)
+        attempt.comparison = comparison
         recalled = await self._revised(recalled, comparison)
         recalled = replace(recalled, heard=turn_input.heard, replied_to=turn_input.replied_to)
         attempt.question = user_message(turn_input.text, peer=turn_input.speaker)
@@ -285,7 +287,12 @@ class LLMBehaviour(Behaviour):
             if one["role"] == "user" and one.get("name") == name
         )
         said_before = (*islice(own, MAX_EARLIER_MESSAGES),)[::-1]
-        message = SaidMessage(text=turn_input.text, said_before=said_before, at=turn_input.at)
+        message = SaidMessage(
+            text=turn_input.text,
+            conversation=turn_input.kept_in,
+            said_before=said_before,
+            at=turn_input.at,
+        )
         return await self._revision.compare(
             message, subject=turn_input.peer, is_away=self._memory.is_away
         )
@@ -324,7 +331,7 @@ class LLMBehaviour(Behaviour):
         # Before anything is stored: options that cannot be met leave no trace.
         tools = offered_tools(specs, tool_options)
         # Also without memory in the context: what is said is stored, and so is what it changes.
-        comparison = await self._compared(conversation, turn_input)
+        attempt.comparison = comparison = await self._compared(conversation, turn_input)
         recalled = await self._revised(recalled, comparison)
         available = ContextSources(
             history=tuple(conversation.messages) if context_options.reads_history else (),
@@ -377,6 +384,12 @@ class LLMBehaviour(Behaviour):
             logger.exception("conversation %s: an exchange could not be stored", conversation.key)
             return ("memory",)
         return ()
+
+    async def _store_facts(self, comparison: Comparison | None, result: TurnResult) -> None:
+        """Store the facts of the message that the model has not stored by a tool."""
+        if self._revision is None or comparison is None:
+            return
+        await self._revision.keep(comparison, stored=stored_texts(result.called))
 
     def _turn(self, strategy: ContextManagement, toolbox: CombinedToolbox) -> Turn:
         return Turn(
@@ -480,6 +493,8 @@ class LLMBehaviour(Behaviour):
 class _TurnAttempt:
     """Progress of a turn, used if it ends without an outcome."""
 
+    comparison: Comparison | None = None
+    """What the message changes and states; None: it was not compared."""
     question: UserMessage | None = None
     """Question of the turn; None: the turn has not begun."""
     result: TurnResult = field(default_factory=TurnResult)

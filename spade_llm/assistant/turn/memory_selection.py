@@ -10,6 +10,7 @@ from spade_llm.core.text import estimate_tokens, key_words
 from spade_llm.memory.learning.novelty import REPETITION_OVERLAP, topic_stems
 from spade_llm.memory.validity import spoken_lines
 from spade_llm.search.memory_query import Origin
+from spade_llm.understanding.clauses import ClauseKind, split_clauses
 from spade_llm.understanding.features import is_denial
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ MIN_SHARE_OF_BEST = 0.75
 high (languages other than the embedder's) or low (search by words alone)."""
 SHORT_WORDS = 8
 """Words of content of a short text: each of them may be what it is about."""
+_ASKS = (ClauseKind.QUESTION, ClauseKind.REQUEST, ClauseKind.SMALL_TALK)
 MIN_WORD_CHARS = 3
 """Minimum length of a word that indicates the use of a memory, in characters; numbers may be
 shorter."""
@@ -49,13 +51,20 @@ def above_relevance_floor(
 
     `has_vectors=False`: the scores are of words alone, and so have no fixed minimum.
     """
-    said = [one.score for one in memories if is_verbatim(one)]
+    # A question that was asked before is nearer to the same question than what answers it.
+    asked = {one.entry.id for one in memories if is_verbatim(one) and not _tells(one)}
+    said = [
+        one.score
+        for one in memories
+        if is_verbatim(one) and one.entry.id not in asked and _form(one) != 3
+    ]
     known = [one.score for one in memories if not is_verbatim(one)]
     of_said = max(MIN_SCORE * has_vectors, MIN_SHARE_OF_BEST * max(said, default=0.0))
     of_facts = max(MIN_FACT_SCORE * has_vectors, MIN_FACT_SHARE * max(known, default=0.0))
     return tuple(
         one
         for one in memories
+        if one.entry.id not in asked
         if one.entry.origin is Origin.PATTERN
         or one.score >= (of_said if is_verbatim(one) else of_facts)
     )
@@ -113,6 +122,17 @@ def _covers(known: frozenset[int], words: frozenset[int]) -> bool:
     return len(words & known) >= share * len(words)
 
 
+def _tells(memory: ScoredMemory) -> bool:
+    """False for a message that only asks: it says nothing that could answer another question."""
+    if _form(memory) not in (2, 4):
+        return True
+    return any(
+        clause.kind not in _ASKS
+        for _, text in spoken_lines(memory.entry)
+        for clause in split_clauses(text)
+    )
+
+
 def is_verbatim(memory: ScoredMemory) -> bool:
     """True for messages and episodes, which quote what was said."""
     return memory.entry.origin in (Origin.MESSAGE, Origin.EPISODE)
@@ -121,15 +141,23 @@ def is_verbatim(memory: ScoredMemory) -> bool:
 def select_memories(
     memories: Iterable[ScoredMemory], *, said: Collection[str], tokens: int = DEFAULT_TOKENS
 ) -> tuple[ScoredMemory, ...]:
-    """The best ones that fit; not what the model reads anyway (`said`: texts of its context).
+    """The best ones that fit; not what the model reads anyway (`said`: texts of its context), as a
+    message or as a valid fact in its words.
 
     One that does not fit is left out, and a shorter one behind it may still fit. Those that are
     doubted come last.
     """
     chosen: list[ScoredMemory] = []
+    context = "\n".join(said).casefold()
+
+    def is_read(memory: ScoredMemory) -> bool:
+        if is_message(memory):
+            return memory.entry.content in said
+        return memory.entry.invalid_at is None and memory.entry.content.casefold() in context
+
     for memory in sorted(memories, key=is_low_confidence):
         cost = estimate_tokens(memory.entry.content) + QUOTING_TOKENS
-        if cost <= tokens and not (is_message(memory) and memory.entry.content in said):
+        if cost <= tokens and not is_read(memory):
             tokens -= cost
             chosen.append(memory)
     return tuple(chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
@@ -21,13 +22,17 @@ from spade_llm.providers.model import language_model
 from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
     from spade_llm.memory.tools.category_tools import MemoryTool
     from spade_llm.memory.tools.toolset import EntryTool
     from spade_llm.providers.model import ChatModel, ToolSpec
     from spade_llm.tools.toolbox import CallContext
+
+_STORING = frozenset({"store_memory", "memory_store", "memory_batch_store"})
+"""Tools by which a model stores memories."""
 
 
 class MemoryToolSet(StrEnum):
@@ -111,6 +116,15 @@ def _offered(
     if offer.tools is MemoryToolSet.ALL:
         yield _BaseTool(RetrieveMemoryTool(memory, scope.subject))
         yield from map(_EntryToolAdapter, further_tools(scope, memory))
+
+
+def stored_texts(called: Iterable[ExecutedToolCall]) -> list[str]:
+    """What a model has stored by these calls, as JSON."""
+    return [
+        json.dumps(json.loads(one.arguments), ensure_ascii=False)
+        for one in called
+        if one.is_success and one.name in _STORING
+    ]
 
 
 class _BaseTool:

@@ -48,10 +48,9 @@ from spade_llm.understanding.answers import (
     with_closed,
 )
 from spade_llm.understanding.clauses import ClauseKind
-from spade_llm.understanding.features import related_words
+from spade_llm.understanding.features import is_taste, related_words
 from spade_llm.understanding.pronouns import with_asked
 from spade_llm.understanding.statements import read_history, read_message, statements_of
-from spade_llm.understanding.vocabulary import concepts_of
 from spade_llm.understanding.wording import in_second_person
 
 if TYPE_CHECKING:
@@ -385,8 +384,8 @@ def _listed(results: Sequence[str]) -> list[str]:
 
 def _note(statement: Statement) -> dict[str, str]:
     """Arguments of store_memory."""
-    is_taste = bool(concepts_of(statement.text) & {"like", "dislike"})
-    return {"category": "preference" if is_taste else "fact", "content": statement.text}
+    category = "preference" if is_taste(statement.text) else "fact"
+    return {"category": category, "content": statement.text}
 
 
 def _with_notices(turn: OfflineTurn, text: str, *, is_stand_in: bool) -> str:

@@ -14,7 +14,7 @@ from spade_llm.assistant.turn.recall import find_related
 from spade_llm.core.errors import Busy
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryDraft, OnError
-from spade_llm.search.memory_query import FACT_TYPES, MemoryFilter
+from spade_llm.search.memory_query import FACT_TYPES, Category, MemoryFilter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -32,7 +32,7 @@ def at(minutes: int) -> datetime:
 
 
 def message(text: str, *before: str, minutes: int = 60) -> SaidMessage:
-    return SaidMessage(text=text, said_before=before, at=at(minutes))
+    return SaidMessage(text=text, conversation="s", said_before=before, at=at(minutes))
 
 
 @pytest.fixture
@@ -134,6 +134,32 @@ async def test_a_change_closes_also_what_the_last_value_had_left_open(memory: Ow
     await revised(FactRevision(memory), message("me he mudado a Vigo"))
 
     assert await current(memory) == set()
+
+
+async def test_what_is_told_is_stored_unless_it_is_known_or_the_model_has_stored_it(
+    memory: OwnedMemory,
+) -> None:
+    await told(memory, "The user's sister is called Ana.")
+    revision = FactRevision(memory)
+    said = message("My sister is called Ana. We have a dog, Rex. I love jazz! Is it late?")
+
+    found = await revision.compare(said, subject=ANA)
+    await revision.keep(found, stored=['{"content": "The user has a dog called Rex"}'])
+
+    assert await current(memory) == {"The user's sister is called Ana.", "I love jazz"}
+    (taste,) = (await memory.list(MemoryFilter(category=Category.PREFERENCE))).entries
+    assert (taste.subject, taste.session, taste.valid_at) == (ANA, "s", at(60))
+
+
+async def test_what_was_told_while_memory_was_away_is_stored_with_the_next_message(
+    memory: OwnedMemory,
+) -> None:
+    revision = FactRevision(memory)
+    await revised(revision, message("I live in Madrid", minutes=30), is_away=True)
+
+    await revision.keep(await revision.compare(message("My dog is Rex"), subject=ANA))
+
+    assert await current(memory) == {"I live in Madrid", "My dog is Rex"}
 
 
 async def test_a_taken_back_message_leaves_what_it_seemed_to_replace(memory: OwnedMemory) -> None:

@@ -25,14 +25,14 @@ from spade_llm.search.memory_query import MemoryType, Origin
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 
-def memory(content: str, *, id: str = "1", said_by: str = "") -> ScoredMemory:
+def memory(content: str, *, id: str = "1", said_by: str = "", role: str = "user") -> ScoredMemory:
     entry = MemoryEntry(
         id=id,
         owner="a@x",
         content=content,
         type=MemoryType.EPISODIC if said_by else MemoryType.SEMANTIC,
         origin=Origin.MESSAGE if said_by else Origin.TOLD,
-        metadata={"role": "user", "speaker": said_by} if said_by else {},
+        metadata={"role": role, "speaker": said_by} if said_by else {},
         created_at=NOW,
         updated_at=NOW,
     )
@@ -54,10 +54,13 @@ def test_the_selection_never_exceeds_the_budget(contents: list[str], tokens: int
     assert sum(len(one.entry.content) / 4 for one in chosen) <= tokens
 
 
-def test_messages_in_the_context_are_not_quoted_again() -> None:
-    found = [memory("my boat is Zephyr", said_by="ada"), memory("my boat is Zephyr")]
+def test_what_stands_in_the_context_is_not_quoted_again() -> None:
+    said = "btw my boat is Zephyr"
+    ended = memory("My boat is Zephyr")
+    ended = replace(ended, entry=replace(ended.entry, invalid_at=datetime.now(UTC)))
+    found = [memory(said, said_by="ada"), memory("My boat is Zephyr"), ended]
 
-    assert select_memories(found, said={"my boat is Zephyr"}) == (found[1],)
+    assert select_memories(found, said={said}) == (ended,)
 
 
 def test_a_memory_was_used_if_the_answer_says_what_only_it_could_know() -> None:
@@ -131,6 +134,17 @@ def test_numbers_and_names_tell_short_texts_apart() -> None:
     ]
 
     assert without_repeated(found) == tuple(found)
+
+
+def test_earlier_questions_are_neither_quoted_nor_the_measure_of_what_answers_them() -> None:
+    def said(text: str, score: float, *, role: str = "user") -> ScoredMemory:
+        return replace(memory(text, id=text, said_by="x", role=role), score=score)
+
+    asked = said("What did I tell you about the holiday?", 0.75)
+    unknown = said("Sorry, I do not know.", 0.67, role="assistant")
+    told = said("We want to spend it in the Algarve", 0.53)
+
+    assert above_relevance_floor([asked, unknown, told]) == (unknown, told)
 
 
 def test_facts_and_what_was_said_have_floors_of_their_own() -> None:
