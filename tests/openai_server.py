@@ -106,8 +106,6 @@ class OpenAIServer:
         self.embeddings = WordModel()
         self.base_url = ""
         self.requests: deque[dict[str, object]] = deque(maxlen=KEPT_REQUESTS)
-        self.headers: Mapping[str, str] = {}
-        """Those of the last request."""
         self.was_asked = asyncio.Event()
         self.was_left = asyncio.Event()
         """A client went away from an answer that hangs."""
@@ -130,7 +128,6 @@ class OpenAIServer:
         handle: Callable[[web.Request], Awaitable[web.StreamResponse]],
         request: web.Request,
     ) -> web.StreamResponse:
-        self.headers = request.headers
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:

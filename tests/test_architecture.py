@@ -82,7 +82,7 @@ NAMES_OF_COMPAT = {
 """Packages that name classes of spade_llm 0.2/0.3 for type checkers; loaded on first use."""
 
 XMPP_LIBRARIES = {"spade", "slixmpp", "pyjabber"}
-HEAVY = {"spade", "slixmpp", "chromadb", "aiohttp", "onnxruntime"}
+HEAVY = {"spade", "slixmpp", "chromadb", "openai", "onnxruntime"}
 PUBLIC = [
     f"spade_llm.{name}"
     for name in (

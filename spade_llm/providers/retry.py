@@ -57,7 +57,7 @@ class ModelLimits:
 
 def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
     """The pause that the server asks for (RFC 9110 §10.2.3: seconds or a date), at most a day."""
-    # Not in the RFC, but more precise; OpenAI's SDK reads it first, too.
+    # Not in the RFC, but more precise; the OpenAI SDK reads it first, too.
     seconds = _number(headers.get("retry-after-ms"), scale=1000)
     if seconds is None:
         seconds = _number(headers.get("retry-after"), scale=1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.core.errors import ConfigurationError, ModelError, ModelUnavailable
+from spade_llm.core.errors import ConfigurationError, ModelError
 from spade_llm.providers import LLMProvider
 from spade_llm.providers.model import Usage
 from spade_llm.providers.retry import ModelLimits
@@ -196,46 +196,6 @@ async def test_the_key_and_a_password_in_the_address_are_never_shown() -> None:
     provider = LLMProvider.create_openai(API_KEY, "m", base_url="http://me:pass@localhost:9/v1")
 
     assert repr(provider) == "LLMProvider(model='m', server='localhost:9')"
-
-
-async def test_a_name_and_password_in_the_address_are_sent_instead_of_the_key(
-    server: OpenAIServer,
-) -> None:
-    server.api_key = ""
-    address = server.base_url.replace("//", "//me:pass@")
-    async with LLMProvider.create_openai(API_KEY, "m", base_url=address) as provider:
-        await provider.complete(HELLO)
-
-    assert server.headers["Authorization"] == "Basic bWU6cGFzcw=="
-
-
-async def test_organization_and_project_come_from_the_environment(
-    provider: LLMProvider, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
-    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
-
-    await provider.complete(HELLO)
-
-    assert server.headers["OpenAI-Organization"] == "org-1"
-    assert server.headers["OpenAI-Project"] == "proj-1"
-
-
-async def test_the_proxy_of_the_environment_is_used_unless_the_host_is_excepted(
-    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("http_proxy", server.base_url.removesuffix("/v1"))
-    address = "http://model.invalid/v1"
-    async with LLMProvider.create_openai(API_KEY, "m", base_url=address) as provider:
-        completion = await provider.complete(HELLO)
-    monkeypatch.setenv("no_proxy", "model.invalid")
-    limits = ModelLimits(attempts=1)
-    async with LLMProvider.create_openai(API_KEY, "m", base_url=address, limits=limits) as provider:
-        with pytest.raises(ModelUnavailable, match="host name is unknown"):
-            await provider.complete(HELLO)
-
-    assert completion.text == "You said: hello"
-    assert server.headers["Host"] == "model.invalid"
 
 
 @pytest.mark.parametrize(

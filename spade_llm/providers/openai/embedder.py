@@ -67,6 +67,7 @@ class OpenAIEmbedder:
         self._endpoint = OpenAIEndpoint(
             base_url=base_url,
             api_key=api_key or NO_KEY,
+            timeout_s=timeout_s,
             server=self._server,
         )
         self._slots = asyncio.Semaphore(limits.max_concurrency)

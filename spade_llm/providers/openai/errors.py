@@ -1,14 +1,15 @@
-"""Error translation: exceptions of aiohttp and HTTP status codes to model errors."""
+"""Error translation: exceptions of the OpenAI SDK and HTTP status codes to model errors."""
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import aiohttp
+import httpx2
+import openai
 
 from spade_llm.core.errors import (
     ContextTooLong,
@@ -22,9 +23,18 @@ from spade_llm.core.errors import (
 from spade_llm.providers.retry import retry_after_s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
+
+SDK_ERRORS = (
+    openai.OpenAIError,
+    httpx2.HTTPError,
+    httpx2.StreamError,
+    httpx2.InvalidURL,
+    aiohttp.ClientError,
+)
+"""Exceptions of a call through the SDK: its own, and those of its aiohttp client."""
 
 SERVER_MESSAGE_CHARS = 300
 
@@ -43,7 +53,6 @@ ADVICE = {
     ),
     429: ("{server}: the account's quota is used up", ModelFailure.QUOTA),
 }
-_BAD_REQUEST = frozenset({400, 422})
 INCOMPATIBLE = (
     "{server} does not speak the OpenAI protocol at this address (it answered {answer}); check that"
     " base_url ends in the API's path, usually /v1."
@@ -61,40 +70,17 @@ class RequestInfo:
     """Takes the API key out of a text: servers quote it."""
 
 
-class ErrorStatus(Exception):
-    """Answer with an HTTP status other than 200. Its text is the body, the names of refused fields
-    included."""
-
-    def __init__(self, status: int, headers: Mapping[str, str], body: str) -> None:
-        super().__init__(body)
-        self.status = status
-        self.headers = headers
-        self.code, self.message = _error_of(body)
-        """Code, may be empty, and the server's own words."""
-
-
-def _error_of(body: str) -> tuple[str, str]:
-    try:
-        said = json.loads(body)
-    except ValueError:
-        return "", body
-    error = said.get("error", said) if isinstance(said, dict) else said
-    if not isinstance(error, dict):
-        return "", str(error)  # Ollama's is a text.
-    return str(error.get("code") or ""), str(error.get("message") or body)
-
-
 def translate(error: Exception, request: RequestInfo) -> ModelError:
-    """Our exception for a failed call; the server's own words go to the DEBUG log.
+    """Our exception for one of the OpenAI client; the server's own words go to the DEBUG log.
 
     Its message is for the operator: it names the server, and tells a wrong key, an unknown model, a
     refused connection, an unknown host and a rate limit apart. It never has the key.
     """
     logger.debug("error from the model's server: %s", type(error).__name__)
-    if isinstance(error, ErrorStatus):
-        return _status(error, request)
-    detail, cause = _why_disconnected(error, request.server)
-    return ModelUnavailable(detail, cause=cause)
+    for foreign, to_ours in TRANSLATIONS:
+        if isinstance(error, foreign):
+            return to_ours(error, request)
+    return ModelError(f"{request.server} failed ({type(error).__name__}).")
 
 
 def translate_event(error: object) -> ModelError:
@@ -113,7 +99,29 @@ def not_json(server: str, content_type: str) -> InvalidModelOutput:
 
 def is_bad_request(error: BaseException | None) -> bool:
     """True if the server disliked the form of the request, rather than being in trouble."""
-    return isinstance(error, ErrorStatus) and error.status in _BAD_REQUEST
+    return isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError)
+
+
+def _timed_out(error: Exception, request: RequestInfo) -> ModelError:
+    """Translate a timeout. The SDK's aiohttp client (3.54) also reports an unreachable server as
+    one."""
+    cause = _first_cause(error)
+    if isinstance(cause, aiohttp.ClientError) and not isinstance(cause, TimeoutError):
+        return _disconnected(error, request)
+    return ModelUnavailable(f"{request.server} did not answer in time.", cause=ModelFailure.TIMEOUT)
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """Return the first aiohttp error in the chain of causes; its own cause is the operating
+    system's error."""
+    while error.__cause__ is not None and not isinstance(error, aiohttp.ClientError):
+        error = error.__cause__
+    return error
+
+
+def _disconnected(error: Exception, request: RequestInfo) -> ModelError:
+    detail, cause = _why_disconnected(_first_cause(error), request.server)
+    return ModelUnavailable(detail, cause=cause)
 
 
 def _why_disconnected(error: BaseException, server: str) -> tuple[str, ModelFailure]:
@@ -147,8 +155,13 @@ def _why_disconnected(error: BaseException, server: str) -> tuple[str, ModelFail
             )
 
 
-def _status(error: ErrorStatus, request: RequestInfo) -> ModelError:
-    status, pause = error.status, retry_after_s(error.headers)
+def _undecodable(_: Exception, request: RequestInfo) -> ModelError:
+    return InvalidModelOutput(f"{request.server} sent bytes that do not decode.")
+
+
+def _status(error: Exception, request: RequestInfo) -> ModelError:
+    assert isinstance(error, openai.APIStatusError)
+    status, pause = error.status_code, retry_after_s(error.response.headers)
     # OpenAI also answers 429 when the quota is used up, which no pause helps.
     is_limit = status == 429 and error.code != "insufficient_quota"
     if is_limit or (status == 503 and pause is not None):
@@ -163,10 +176,10 @@ def _status(error: ErrorStatus, request: RequestInfo) -> ModelError:
     return _refused(error, status, request)
 
 
-def _refused(error: ErrorStatus, status: int, request: RequestInfo) -> ModelError:
-    if error.code == "context_length_exceeded" or status == 413 or TOO_LONG.search(str(error)):
+def _refused(error: openai.APIStatusError, status: int, request: RequestInfo) -> ModelError:
+    if error.code == "context_length_exceeded" or status == 413 or TOO_LONG.search(error.message):
         return ContextTooLong(f"The prompt does not fit into the model (HTTP {status}).")
-    content_type = error.headers.get("content-type", "")
+    content_type = error.response.headers.get("content-type", "")
     # A web server, or the API's server at another path; an unknown model is answered with JSON.
     is_foreign = status == 404 and "json" not in content_type
     if is_foreign or status == 405 or ("html" in content_type and status not in {401, 403}):
@@ -178,3 +191,17 @@ def _refused(error: ErrorStatus, status: int, request: RequestInfo) -> ModelErro
         return ModelDenied(f"{said} (HTTP {status}).", cause=cause)
     said = request.redact(error.message)[:SERVER_MESSAGE_CHARS]
     return ModelError(f"{request.server} refused the request (HTTP {status}): {said!r}.")
+
+
+TRANSLATIONS: tuple[tuple[type[Exception], Callable[[Exception, RequestInfo], ModelError]], ...] = (
+    # A subclass of APIConnectionError, so it comes first.
+    (openai.APITimeoutError, _timed_out),
+    (openai.APIConnectionError, _disconnected),
+    (openai.APIStatusError, _status),
+    (httpx2.TimeoutException, _timed_out),
+    (httpx2.DecodingError, _undecodable),
+    (httpx2.HTTPError, _disconnected),
+    (httpx2.StreamError, _disconnected),
+    (aiohttp.ClientError, _disconnected),
+)
+"""First match wins."""

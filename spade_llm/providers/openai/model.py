@@ -1,6 +1,6 @@
 """Chat model of an OpenAI-compatible server: streaming, retries, optional request fields.
 
-HTTP is handled by `endpoint.py`, which is imported only when a provider is created.
+HTTP is handled by `endpoint.py`. The openai SDK is imported only when a provider is created.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KEPT_REFUSALS = 32
 
 OPENAI_URL = "https://api.openai.com/v1"
 NO_KEY = "not-needed"
-"""Placeholder key for local servers, which ignore it."""
+"""Placeholder key for local servers: the SDK requires a key, and they ignore it."""
 DEFAULT_TIMEOUT_S = 60.0
 
 
@@ -127,7 +127,9 @@ class OpenAIModel:
         self._token_limit_field = token_limit_field
         self._timeout_s = timeout
         self._limits = limits or ModelLimits()
-        self._endpoint = OpenAIEndpoint(base_url=base_url, api_key=api_key, server=self._server)
+        self._endpoint = OpenAIEndpoint(
+            base_url=base_url, api_key=api_key, timeout_s=timeout, server=self._server
+        )
         self._slots = asyncio.Semaphore(self._limits.max_concurrency)
         self._optional_fields = OptionalFields(server=self._server)
 
