@@ -494,7 +494,7 @@ class _TurnAttempt:
     """Progress of a turn, used if it ends without an outcome."""
 
     comparison: Comparison | None = None
-    """What the message changes and states; None: it was not compared."""
+    """Changes and statements of the message; None: it was not compared."""
     question: UserMessage | None = None
     """Question of the turn; None: the turn has not begun."""
     result: TurnResult = field(default_factory=TurnResult)

@@ -119,7 +119,7 @@ def _offered(
 
 
 def stored_texts(called: Iterable[ExecutedToolCall]) -> list[str]:
-    """What a model has stored by these calls, as JSON."""
+    """Arguments of the calls by which a model has stored memories, as JSON."""
     return [
         json.dumps(json.loads(one.arguments), ensure_ascii=False)
         for one in called
