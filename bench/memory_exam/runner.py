@@ -96,10 +96,8 @@ class Room:
         await asyncio.sleep(SETTLE_S)
         store, ends = self.memory._backend.learning(), time.monotonic() + SETTLE_AT_MOST_S
         while time.monotonic() < ends:
-            ranges = await store.unlearned_ranges(limit=1)
-            if not await store.unread_episodes(limit=1) and not any(
-                one.is_closed for one in ranges
-            ):
+            work = await store.due(ranges=1, episodes=1)
+            if not work.episodes and not any(one.is_closed for one in work.ranges):
                 return
             await asyncio.sleep(0.5)
 

@@ -11,6 +11,7 @@ from spade_llm.memory.database import consent, conversations, entries, queries, 
 from spade_llm.memory.database.queries import OWNED_ENTRY, SAID_BEFORE, VISIBLE
 from spade_llm.memory.database.rows import (
     ENTRY_COLUMNS,
+    FOUND_MESSAGE_COLUMNS,
     MESSAGE_COLUMNS,
     entry_from_row,
     entry_key,
@@ -18,7 +19,7 @@ from spade_llm.memory.database.rows import (
     message_from_row,
     to_microseconds,
 )
-from spade_llm.memory.learning.learning_contract import MessageRange
+from spade_llm.memory.learning.learning_contract import LearningWork, MessageRange
 from spade_llm.search.memory_query import MemoryType, Origin
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ SELECT_UNLEARNED = """
 """
 
 SELECT_RANGE = f"""
-    SELECT {MESSAGE_COLUMNS}, subject FROM message
+    SELECT {FOUND_MESSAGE_COLUMNS}, subject FROM message
     WHERE owner = :owner AND conversation = :conversation AND episode IS NULL
         AND seq BETWEEN :first AND :last
     ORDER BY seq LIMIT :limit
@@ -105,12 +106,21 @@ class SQLiteLearningStore:
     def __init__(self, database: DatabaseMemoryBackend) -> None:
         self._database = database
 
-    async def unlearned_ranges(self, *, limit: int = 16) -> Sequence[MessageRange]:
-        validation.check_number("limit", limit, 1, validation.MAX_ROWS)
+    async def due(self, *, ranges: int = 16, episodes: int = 16, people: int = 4) -> LearningWork:
+        for name, limit in (("ranges", ranges), ("episodes", episodes), ("people", people)):
+            validation.check_number(name, limit, 1, validation.MAX_ROWS)
+        now = self._now()
         return await self._database.read(
-            lambda tx: [
-                _message_range(tx, *row) for row in tx.all(SELECT_UNLEARNED, {"limit": limit})
-            ]
+            lambda tx: LearningWork(
+                ranges=[
+                    _message_range(tx, *row) for row in tx.all(SELECT_UNLEARNED, {"limit": ranges})
+                ],
+                episodes=[
+                    entry_from_row(row, now=now)
+                    for row in tx.all(SELECT_UNREAD, {"limit": episodes, "now": now})
+                ],
+                people=consent.consenting_persons(tx, limit=people, now=now),
+            )
         )
 
     async def save_episodes(
@@ -151,14 +161,6 @@ class SQLiteLearningStore:
         )
         return {entry.id: entry.content for entry in found.values()}
 
-    async def unread_episodes(self, *, limit: int = 16) -> Sequence[MemoryEntry]:
-        validation.check_number("limit", limit, 1, validation.MAX_ROWS)
-        now = self._now()
-        rows = await self._database.read(
-            lambda tx: tx.all(SELECT_UNREAD, {"limit": limit, "now": now})
-        )
-        return [entry_from_row(row, now=now) for row in rows]
-
     async def save_facts(
         self,
         episode: MemoryEntry,
@@ -185,13 +187,6 @@ class SQLiteLearningStore:
         same = validation.parse_ids(confirmed)
         return await self._database.write(
             lambda tx: self._save_facts(tx, episode, whole, closed, same)
-        )
-
-    async def consenting_people(self, *, limit: int = 4) -> Sequence[ConsentingPerson]:
-        validation.check_number("limit", limit, 1, validation.MAX_ROWS)
-        now = self._now()
-        return await self._database.read(
-            lambda tx: consent.consenting_persons(tx, limit=limit, now=now)
         )
 
     async def save_patterns(

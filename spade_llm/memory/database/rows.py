@@ -51,7 +51,7 @@ MESSAGE_COLUMNS = "message.id, role, content, at, speaker, recalled"
 
 FOUND_MESSAGE_COLUMNS = "message.id, role, content, at, speaker, NULL"
 """Columns of a found message, without the ids of the memories it was written with: there are
-dozens, and search results do not need them."""
+dozens, and neither search results nor the division into episodes need them."""
 
 
 class EnumCodes(Generic[T]):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from spade_llm.memory.contract import MemoryBackend, MemoryDraft, MemoryEntry, OwnedMemory
     from spade_llm.memory.learning.learning_contract import (
         ConsentingPerson,
+        EpisodeDraft,
         ExtractedFacts,
         Extractor,
         LearningStore,
@@ -149,11 +150,20 @@ class Learner:
                 await self._wait()
 
     async def _step(self) -> int:
-        """Cut episodes, and read some of them: cutting does not wait for all to be read."""
+        """Cut episodes; once only open ones are left, read some of them: cutting does not wait for
+        all to be read."""
+        # One read, since each change of threads costs as much as all that there is to do after most
+        # messages.
+        work = await self._store.due(
+            ranges=self._schedule.range_batch,
+            episodes=self._schedule.episode_batch,
+            people=self._schedule.people_batch,
+        )
+        if cut := await self._cut(work.ranges):
+            return cut
         return (
-            await self._cut_all()
-            + await self._extract_batch()
-            + await self._find_patterns_batch()
+            await self._read_groups(_by_owner(work.episodes))
+            + await self._find_all_patterns(work.people)
             + await self._reflect()
         )
 
@@ -177,46 +187,29 @@ class Learner:
         self._retry_at = self._clock() + timedelta(seconds=pause_s)
         logger.warning("fact extraction paused for %.0f s: %s", pause_s, error)
 
-    async def _cut_all(self) -> int:
-        """Cut episodes until only open ones are left."""
+    async def _cut(self, ranges: Sequence[MessageRange]) -> int:
+        """Cut off the episodes that are complete, and return their number."""
+        if not ranges:
+            return 0
+        # In a thread: stems of 400 messages that were never seen before take 0.1 s.
+        found = await asyncio.to_thread(_complete_episodes, ranges, now=self._clock())
         count = 0
-        while new := [await self._cut(one) for one in await self._unlearned_ranges()]:
-            count += sum(new)
-            if not any(new):
-                break
+        for message_range, episodes in found:
+            try:
+                count += len(await self._store.save_episodes(message_range, episodes))
+            except InvalidArguments as error:
+                # Ours to mend, and no reason to keep the other conversations waiting.
+                logger.error(
+                    "conversation %s cannot be divided into episodes: %s",
+                    message_range.conversation,
+                    error,
+                )
         return count
 
-    async def _unlearned_ranges(self) -> Sequence[MessageRange]:
-        return await self._store.unlearned_ranges(limit=self._schedule.range_batch)
-
-    async def _cut(self, message_range: MessageRange) -> int:
-        # In a thread: stems of 400 messages that were never seen before take 0.1 s.
-        episodes = await asyncio.to_thread(cut_episodes, message_range, now=self._clock())
-        if not episodes:
-            return 0
-        try:
-            return len(await self._store.save_episodes(message_range, episodes))
-        except InvalidArguments as error:
-            # Ours to mend, and no reason to keep the other conversations waiting.
-            logger.error(
-                "conversation %s cannot be divided into episodes: %s",
-                message_range.conversation,
-                error,
-            )
-            return 0
-
-    async def _extract_batch(self) -> int:
-        # Only reading pauses with the model; cutting needs none.
-        if self._clock() < self._retry_at:
-            return 0
-        episodes = await self._store.unread_episodes(limit=self._schedule.episode_batch)
-        return await self._read_groups(_by_owner(episodes))
-
-    async def _find_patterns_batch(self) -> int:
+    async def _find_all_patterns(self, people: Sequence[ConsentingPerson]) -> int:
         """Find patterns across the conversations of consenting people, person by person."""
         if self._clock() < self._retry_at:
             return 0
-        people = await self._store.consenting_people(limit=self._schedule.people_batch)
         try:
             for one in people:
                 await self._update_patterns(one)
@@ -270,6 +263,9 @@ class Learner:
 
     async def _read_groups(self, groups: Sequence[Sequence[MemoryEntry]]) -> int:
         """Read groups concurrently; a failure is raised after all have ended."""
+        # Only reading pauses with the model; cutting needs none.
+        if self._clock() < self._retry_at:
+            return 0
         # Without return_exceptions the others would run on after the first failure.
         outcomes = await asyncio.gather(*map(self._read_group, groups), return_exceptions=True)
         for outcome in outcomes:
@@ -331,6 +327,13 @@ class Learner:
             logger.error("facts of episode %s cannot be stored: %s", episode.id, error)
             # Read all the same: tried for ever, it would hold up all episodes behind it.
             await self._store.save_facts(episode, ())
+
+
+def _complete_episodes(
+    ranges: Sequence[MessageRange], *, now: datetime
+) -> list[tuple[MessageRange, Sequence[EpisodeDraft]]]:
+    """Ranges that have complete episodes, with these."""
+    return [(one, found) for one in ranges if (found := cut_episodes(one, now=now))]
 
 
 def _retry_after_s(error: ModelError) -> float:

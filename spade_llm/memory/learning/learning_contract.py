@@ -141,6 +141,19 @@ class ReflectionChanges:
     """Summaries by theme, each with its sources."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningWork:
+    """Work of the learner, as of one moment."""
+
+    ranges: Sequence[MessageRange]
+    """Conversations with messages that no episode holds, least recently used first; at most the
+    oldest 400 messages of each."""
+    episodes: Sequence[MemoryEntry]
+    """Episodes from which no facts were extracted yet, oldest first."""
+    people: Sequence[ConsentingPerson]
+    """People with consent and new episodes."""
+
+
 class LearningStore(Protocol):
     """Learning queue: conversations of all owners from which memories are still to be learned.
     Raises StorageFailed, Busy.
@@ -149,9 +162,8 @@ class LearningStore(Protocol):
     and nothing is left out.
     """
 
-    async def unlearned_ranges(self, *, limit: int = 16) -> Sequence[MessageRange]:
-        """Return conversations with messages that no episode holds, least recently used first; at
-        most the oldest 400 messages of each."""
+    async def due(self, *, ranges: int = 16, episodes: int = 16, people: int = 4) -> LearningWork:
+        """Return what is to be learned from now, at most so many of each."""
         ...
 
     async def save_episodes(
@@ -171,10 +183,6 @@ class LearningStore(Protocol):
         in those results. Older or deleted messages are missing."""
         ...
 
-    async def unread_episodes(self, *, limit: int = 16) -> Sequence[MemoryEntry]:
-        """Return episodes from which no facts were extracted yet, oldest first."""
-        ...
-
     async def save_facts(
         self,
         episode: MemoryEntry,
@@ -190,10 +198,6 @@ class LearningStore(Protocol):
 
         Nothing is stored if the episode is gone, or some of its messages were excluded from
         learning since it was listed; in that case it stays unread."""
-        ...
-
-    async def consenting_people(self, *, limit: int = 4) -> Sequence[ConsentingPerson]:
-        """Return the people with consent and new episodes, with these episodes."""
         ...
 
     async def next_reflection(self, *, runs_per_day: int) -> ReflectionMaterial | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.providers.quoted_context import DOCUMENTS, FIRST_LINE, MEMORIES, UNAVAILABLE
@@ -57,9 +58,16 @@ def topic_stems(text: str) -> frozenset[int]:
 
     English stems for every language: what is compared is of one language, and was cut alike.
     """
+    return _topic_stems(text[:MAX_TOPIC_CHARS])
+
+
+# The messages of an open episode are compared after each new one, and the same memories are
+# recalled again and again.
+@lru_cache(maxsize=1000)
+def _topic_stems(text: str) -> frozenset[int]:
     return frozenset(
         stem_hash(word, ENGLISH)
-        for word in set(split_words(text[:MAX_TOPIC_CHARS]))
+        for word in set(split_words(text))
         if word in ACCENTED_EXCEPTIONS or strip_accents(word) not in STOP_WORDS
     )
 

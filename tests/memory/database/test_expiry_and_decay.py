@@ -114,7 +114,7 @@ async def test_the_purge_of_an_episode_leaves_its_messages(
 ) -> None:
     store = backend.for_owner("a@b")
     await store.observe("c", [said("1")])
-    (message_range,) = await backend.learning().unlearned_ranges()
+    (message_range,) = (await backend.learning().due()).ranges
     draft = MemoryDraft(content="episode")
     ids = await backend.learning().save_episodes(
         message_range, [EpisodeDraft(draft=draft, first_message="1", last_message="1")]
@@ -125,7 +125,7 @@ async def test_the_purge_of_an_episode_leaves_its_messages(
     await backend.purge()
 
     assert [message.id for message in await store.history("c")] == ["1"]
-    assert list(await backend.learning().unlearned_ranges()) == []
+    assert list((await backend.learning().due()).ranges) == []
 
 
 async def test_the_purge_lets_go_of_what_decays(backend: SQLiteMemoryBackend, clock: Clock) -> None:

@@ -36,7 +36,7 @@ def learning(backend: DatabaseMemoryBackend) -> LearningStore:
 async def stretch_of(store: OwnedMemory, learning: LearningStore, count: int) -> MessageRange:
     messages = [said(str(number), f"line {number}") for number in range(count)]
     await store.observe("c", messages, subject=ADA)
-    (message_range,) = await learning.unlearned_ranges()
+    (message_range,) = (await learning.due()).ranges
     return message_range
 
 
@@ -48,7 +48,7 @@ def episode(first: int, last: int) -> EpisodeDraft:
 async def one_episode(store: OwnedMemory, learning: LearningStore) -> MemoryEntry:
     message_range = await stretch_of(store, learning, 3)
     await learning.save_episodes(message_range, [episode(0, 2)])
-    (kept,) = await learning.unread_episodes()
+    (kept,) = (await learning.due()).episodes
     return kept
 
 
@@ -85,7 +85,7 @@ async def test_kept_episodes_hold_their_messages(
 
     ids = await learning.save_episodes(message_range, [episode(0, 1), episode(3, 4)])
 
-    (left,) = await learning.unlearned_ranges()
+    (left,) = (await learning.due()).ranges
     assert [message.id for message in left.messages] == ["5"]
     assert [one.id for one in await store.episode_messages(ids[1])] == ["3", "4"]
     entry = await store.get(ids[0])
@@ -102,7 +102,7 @@ async def test_the_same_episodes_again_are_those_that_are_there(
 
     assert await learning.save_episodes(message_range, [episode(0, 2)]) == first
     assert (await store.list()).total == 1
-    assert list(await learning.unlearned_ranges()) == []
+    assert list((await learning.due()).ranges) == []
 
 
 async def test_the_longest_untouched_conversation_comes_first(
@@ -112,7 +112,7 @@ async def test_the_longest_untouched_conversation_comes_first(
     await other_store.observe("new", [said("1")])
     await store.observe("old", [said("2")])
 
-    assert [one.conversation for one in await learning.unlearned_ranges()] == ["new", "old"]
+    assert [one.conversation for one in (await learning.due()).ranges] == ["new", "old"]
 
 
 async def test_a_long_stretch_is_cut(store: OwnedMemory, learning: LearningStore) -> None:
@@ -136,7 +136,7 @@ async def test_what_an_episode_says_is_kept_with_its_source(
     assert (fact.origin, fact.sources, fact.subject) == (Origin.EXTRACTED, (kept.id,), ADA)
     assert fact.valid_at == NOON
     assert (await store.get(old.id)).invalid_at == NOON
-    assert list(await learning.unread_episodes()) == []
+    assert list((await learning.due()).episodes) == []
 
 
 async def test_only_what_was_said_before_is_closed(
@@ -205,8 +205,8 @@ async def test_a_deleted_episode_leaves_its_messages_and_is_not_cut_again(
 
     await store.delete(MemoryFilter(), ids=[kept.id])
 
-    assert list(await learning.unlearned_ranges()) == []
-    assert list(await learning.unread_episodes()) == []
+    assert list((await learning.due()).ranges) == []
+    assert list((await learning.due()).episodes) == []
     assert len(await store.history("c")) == 3
 
 
@@ -232,7 +232,7 @@ async def test_what_is_forgotten_is_not_quoted_by_an_episode_any_more(
 
     assert list(await store.peek([id])) == []
     assert [one.id for one in await store.history("c")] == ["0", "2"]
-    assert list(await learning.unlearned_ranges()) == []
+    assert list((await learning.due()).ranges) == []
 
 
 async def test_who_leaves_is_not_quoted_by_an_episode_about_another(
@@ -240,7 +240,7 @@ async def test_who_leaves_is_not_quoted_by_an_episode_about_another(
 ) -> None:
     await store.observe("c", [said("0", "Ada is ill")], subject=ADA)
     await store.observe("c", [said("1", "Bob is well")], subject=BOB)
-    (message_range,) = await learning.unlearned_ranges()
+    (message_range,) = (await learning.due()).ranges
     (id,) = await learning.save_episodes(message_range, [episode(0, 1)])
     assert (await store.get(id)).subject == BOB
 
@@ -254,7 +254,7 @@ async def test_an_episode_goes_with_all_its_messages_also_when_one_says_the_same
     store: OwnedMemory, learning: LearningStore
 ) -> None:
     await store.observe("c", [said("0", "tea"), said("1", "milk")])
-    (message_range,) = await learning.unlearned_ranges()
+    (message_range,) = (await learning.due()).ranges
     draft = MemoryDraft(content="tea")
     one = EpisodeDraft(draft=draft, first_message="0", last_message="1")
     (id,) = await learning.save_episodes(message_range, [one])

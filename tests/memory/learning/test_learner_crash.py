@@ -33,10 +33,9 @@ class Loud:
     "Says what was kept, so that it can be killed right after."
 
     def __init__(self, store):
-        self.unlearned_ranges, self.unread_episodes = store.unlearned_ranges, store.unread_episodes
-        self.messages_of = store.messages_of
+        self.due, self.messages_of = store.due, store.messages_of
         self.recently_returned_messages = store.recently_returned_messages
-        self.consenting_people, self.save_patterns = store.consenting_people, store.save_patterns
+        self.save_patterns = store.save_patterns
         self.store = store
 
     async def save_episodes(self, *args):

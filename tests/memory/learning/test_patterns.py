@@ -328,7 +328,7 @@ async def test_consent_withdrawn_while_a_model_thinks_is_respected(
     await _said_on(store, 3)
     await learn(backend, ScriptedProvider([*[NO_FACTS] * 3, ModelUnavailable("away")]))
     learning = backend.learning()
-    (known,) = await learning.consenting_people()
+    (known,) = (await learning.due()).people
 
     await store.set_consent(ANA, is_given=False)
     kept = await learning.save_patterns(known, find_patterns(group_talk_sessions(known.episodes)))

@@ -211,15 +211,15 @@ async def test_messages_are_found_and_are_no_history_of_a_chat(one: Server, two:
 async def test_nothing_is_learned_again_from_what_was_imported(one: Server, two: Server) -> None:
     await fill(one)
     learning = one.backend.learning()
-    for found in await learning.unlearned_ranges():
+    for found in (await learning.due()).ranges:
         if found.subject == ADA:
             draft = MemoryDraft(content="Ada moved", subject=ADA, origin=Origin.EPISODE)
             episode = EpisodeDraft(draft=draft, first_message="1", last_message="1")
             await learning.save_episodes(found, [episode])
     await two.load(await one.issue(ADA))
 
-    assert list(await two.backend.learning().unlearned_ranges()) == []
-    assert list(await two.backend.learning().unread_episodes()) == []
+    assert list((await two.backend.learning().due()).ranges) == []
+    assert list((await two.backend.learning().due()).episodes) == []
 
 
 async def test_sources_refer_to_the_imported_entries(one: Server, two: Server) -> None:
