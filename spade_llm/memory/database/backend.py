@@ -288,8 +288,8 @@ class DatabaseMemoryBackend:
                 self.ranker.accessed(owner, keys)
             for owner, keys in transaction.changed.items():
                 self.ranker.changed(owner, keys)
-                if self._worker is not None:
-                    self._worker.enqueue(keys)
+                if self._worker is not None and (unembedded := keys - transaction.embedded):
+                    self._worker.enqueue(unembedded)
         for owner, version in versions.items():
             self.ranker.committed(owner, version)
 

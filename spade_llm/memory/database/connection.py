@@ -93,6 +93,8 @@ class Transaction:
         """Keys of rows that are now different or gone, by owner."""
         self.accessed: dict[str, set[int]] = {}
         """Keys of rows with counted accesses, by owner: only their importance has changed."""
+        self.embedded: set[int] = set()
+        """Keys of changed rows that are different only in their vector."""
         self.is_erasing = False
         """Its text must not stay in the database's files either."""
 

@@ -229,6 +229,7 @@ def save_vectors(
             surprise = _ranked_surprise(transaction, one.row, one.novelty)
             transaction.count(SET_SURPRISE, {**which, **surprise})
         transaction.mark_changed(one.row.owner, [one.row.key])
+        transaction.embedded.add(one.row.key)
 
 
 def other_vector_models(transaction: Transaction, model: str) -> list[str]:
@@ -353,7 +354,10 @@ class EmbeddingWorker:
         total = done = 0
         if progress is not None:
             total = await self._database.read(lambda tx: int(tx.all(COUNT_MISSING_VECTORS)[0][0]))
-        while count := await self._embed_batch():
+        count = BATCH_ROWS
+        # Fewer were all that there were; those that came meanwhile wake the worker again.
+        while count == BATCH_ROWS:
+            count = await self._embed_batch()
             done += count
             if progress is not None:
                 progress(done, max(total, done))

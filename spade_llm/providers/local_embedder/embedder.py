@@ -42,16 +42,16 @@ INLINE_CHARS = 80
 cores the switch to another thread takes as long again."""
 BATCH_NICENESS = 10
 """Niceness of the batch thread: a tenth of a contended core, all of an idle one."""
-WINDOW_TEXTS = 256
-"""Number of texts that are tokenized and sorted by length together; between two windows other
-batches run."""
+WINDOW_TEXTS = 32
+"""Number of texts that are tokenized, sorted by length and embedded in one call of the thread: each
+change of threads costs a quarter of a millisecond. Closing waits for one call: 0.7 s at most."""
 MAX_TOKENS = 256
 """Maximum number of tokens per text, as in the published model; the rest is truncated."""
 MAX_CHARS = 16_384
 """Maximum characters read per text: 256 tokens are far fewer."""
 BATCH_TOKENS = 128
-"""Padding included; a longer text is alone. 7 to 17 ms, which a query may have to wait. 1024 are no
-faster (short texts 690 and 632 per s, long ones 58 and 54), and take 27 MB more."""
+"""Padding included; a longer text is alone. 1024 are no faster (short texts 690 and 632 per s, long
+ones 58 and 54), and take 27 MB more."""
 
 
 class MiniLmEmbedder:
@@ -121,18 +121,15 @@ class MiniLmEmbedder:
     async def _embed_query(self, text: str) -> NDArray[np.float32]:
         if len(text) <= INLINE_CHARS:
             self._check_open()
-            return _embed_one(self._session, text)
-        return await self._run(self._query_executor, _embed_one, self._session, text)
+            return self._session.embed([text])
+        return await self._run(self._query_executor, self._session.embed, [text])
 
     async def _embed_all(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = np.empty((len(texts), DIMENSION), np.float32)
         for start in range(0, len(texts), WINDOW_TEXTS):
             window = texts[start : start + WINDOW_TEXTS]
-            tokens = await self._run(self._batch_executor, self._session.tokens, window)
-            for rows in self._session.length_batches(tokens):
-                some = [tokens[row] for row in rows]
-                part = await self._run(self._batch_executor, self._session.vectors, some)
-                vectors[[start + row for row in rows]] = part
+            part = await self._run(self._batch_executor, self._session.embed, window)
+            vectors[start : start + WINDOW_TEXTS] = part
         return vectors
 
     def _check_open(self) -> None:
@@ -144,11 +141,6 @@ class MiniLmEmbedder:
     ) -> T:
         self._check_open()
         return await asyncio.get_running_loop().run_in_executor(executor, function, *args)
-
-
-def _embed_one(session: MiniLmSession, text: str) -> NDArray[np.float32]:
-    """Tokens and vector in one go: each change of threads costs a quarter of a millisecond."""
-    return session.vectors(session.tokens([text]))
 
 
 def _lower_priority() -> None:
@@ -206,11 +198,16 @@ class MiniLmSession:
                 f"{str(graph)!r} is damaged; delete it, it will be built anew."
             ) from error
 
-    def tokens(self, texts: Sequence[str]) -> list[Tokens]:
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row each, in batches of similar length."""
         encodings = self._tokenizer.encode_batch([text[:MAX_CHARS] for text in texts])
-        return [encoding.ids for encoding in encodings]
+        tokens = [encoding.ids for encoding in encodings]
+        vectors = np.empty((len(texts), DIMENSION), np.float32)
+        for rows in self._length_batches(tokens):
+            vectors[rows] = self._vectors([tokens[row] for row in rows])
+        return vectors
 
-    def length_batches(self, tokens: Sequence[Tokens]) -> Iterator[list[int]]:
+    def _length_batches(self, tokens: Sequence[Tokens]) -> Iterator[list[int]]:
         """Row numbers, the longest texts first, so that little is padded."""
         order = sorted(range(len(tokens)), key=lambda row: -len(tokens[row]))
         while order:
@@ -218,7 +215,7 @@ class MiniLmSession:
             yield order[:size]
             del order[:size]
 
-    def vectors(self, tokens: Sequence[Tokens]) -> NDArray[np.float32]:
+    def _vectors(self, tokens: Sequence[Tokens]) -> NDArray[np.float32]:
         shape = (len(tokens), max(map(len, tokens)))
         ids, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         for row, numbers in enumerate(tokens):
