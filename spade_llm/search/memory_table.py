@@ -4,7 +4,7 @@ rows by query filter, validity in time and grant scopes."""
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -72,6 +72,9 @@ class StringCodes:
 
     def __init__(self) -> None:
         self._numbers = _CodeNumbers({None: NO_STRING})
+
+    def __len__(self) -> int:
+        return len(self._numbers) - 1
 
     @property
     def texts(self) -> list[str]:
@@ -159,7 +162,7 @@ class MemoryRows(KeywordTable):
 
     @property
     def size_bytes(self) -> int:
-        strings = sum(len(codes.texts) for codes in self.codes.values())
+        strings = sum(map(len, self.codes.values()))
         return super().size_bytes + BYTES_PER_STRING * strings
 
     @property
@@ -174,22 +177,25 @@ class MemoryRows(KeywordTable):
             **{name: self.codes[name].of(getattr(columns, name)) for name in TEXT_COLUMNS},
             "tags": self.tag_codes.of(columns.tags),
             **{
-                # None becomes NaN.
-                name: np.nan_to_num(
-                    np.array(getattr(columns, name), np.float64),
-                    nan=absent,
-                    posinf=np.inf,
-                    neginf=-np.inf,
-                )
+                name: _floats(getattr(columns, name), np.float64, absent)
                 for name, absent in TIME_COLUMNS.items()
             },
             "importance": np.asarray(columns.importance, np.float32),
-            "stability": np.nan_to_num(np.array(columns.stability, np.float32)),
+            "stability": _floats(columns.stability, np.float32, 0.0),
             "content_hash": np.asarray(columns.content_hash, np.int64),
             "digest": np.fromiter(map(crc32, columns.terms), np.uint32, len(columns)),
             "flags": flags,
             "length": length,
         }
+
+
+def _floats(
+    values: Sequence[float | None], dtype: type[np.floating[Any]], absent: float
+) -> NDArray[np.floating[Any]]:
+    # None becomes NaN.
+    found = np.array(values, dtype)
+    found[np.isnan(found)] = absent
+    return found
 
 
 MAX_GAP_S = 30 * 60.0

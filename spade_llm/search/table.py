@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
@@ -33,8 +35,12 @@ class GrowableArray(Generic[T]):
         return self._room[: self._length]
 
     @property
+    def row_bytes(self) -> int:
+        return self._room.itemsize * math.prod(self._shape)
+
+    @property
     def size_bytes(self) -> int:
-        return self.rows.nbytes
+        return self.row_bytes * self._length
 
     def append(self, values: NDArray[T]) -> None:
         start, end = self._length, self._length + len(values)
@@ -133,8 +139,7 @@ class KeyedTable:
 
     @property
     def size_bytes(self) -> int:
-        columns = sum(column.size_bytes for column in self._columns().values())
-        return columns + self._row_of.size_bytes
+        return self._row_bytes * len(self) + self._row_of.size_bytes
 
     @property
     def needs_rebuild(self) -> bool:
@@ -172,6 +177,10 @@ class KeyedTable:
         self.is_alive.rows[rows] = False
         self._row_of.set(self.key.rows[rows], np.full(len(rows), NO_ROW, np.int32))
         self._dead += len(rows)
+
+    @cached_property
+    def _row_bytes(self) -> int:
+        return sum(column.row_bytes for column in self._columns().values())
 
     def _columns(self) -> dict[str, GrowableArray[np.generic]]:
         pairs = vars(self).items()

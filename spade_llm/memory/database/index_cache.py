@@ -61,9 +61,10 @@ MAX_GIVEN_VECTORS = 256
 """Maximum number of vectors that are kept of those that came with queries: 1.5 KB each."""
 MAX_INLINE_READ_ROWS = 32
 """Maximum number of changed rows that are read in the event loop's thread."""
-MERGE_DELAY_S = 0.05
+MERGE_DELAY_S = 0.5
 """Maximum delay in seconds until changed rows are read again and deleted rows are removed from RAM.
-"""
+A search reads them at once. Longer than vectors take after a message, so that a row and its vector
+are read together."""
 
 
 FOLLOW_EVERY_S = 5.0
