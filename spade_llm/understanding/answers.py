@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.features import NOTE, ends, features, is_changed
+from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import COPULA, COUPLE, Statement, replaces
 from spade_llm.understanding.vocabulary import (
     ValueType,
@@ -19,6 +20,7 @@ from spade_llm.understanding.vocabulary import (
     is_function_word,
     kin,
     light,
+    stems_of,
     things,
     typed_values,
     values_of_part,
@@ -55,6 +57,12 @@ COVERED_SCORE = 0.5
 of it if it has some."""
 WHOLE_SCORE = 0.25
 """Additional score if none is missing."""
+WORD_SCORE = 0.125
+"""Score of a shared word beside that of its concept, at most MAX_WORDS times: `how old is my bike?`
+rather means a bike than a tricycle."""
+MAX_WORDS = 3
+SUBJECT_SCORE = 0.25
+"""Score of a statement of which the subject is what is asked for."""
 CLASS_PENALTY = 0.5
 """Penalty if only a class is shared: `do I eat fish?` is not answered by what is said of meat."""
 TYPE_SCORE = 0.5
@@ -92,6 +100,7 @@ _WHEN = LazyPattern(
 _WHO = LazyPattern(
     r"\b(?:who|what['’]?s? .*\bnames?|called|qui[eé]n(?:es)?|c[oó]mo se llaman?|nombres?)\b", _I
 )
+_WHICH = LazyPattern(r"\b(?:which|what|qu[eé]|cu[aá]l) (?:of my |de mis )?(?P<noun>[\w-]+)", _I)
 _WHO_DOES = LazyPattern(
     r"^¿?(?:who|qui[eé]n(?:es)?)(?: (?!(?:is|are|was|were|am|es|son|soy|era|eran)\b)"
     r"|(?:['’]s| is| are) (?!anything|something|nothing|during)\w+ing\b)",
@@ -346,6 +355,8 @@ def score(asked: Question, candidate: Candidate) -> float:
     """How well a candidate answers: shared concepts, value of the expected type, same beings."""
     said = features(candidate.text)
     shared = asked.concepts & said.concepts
+    if "name" in asked.concepts and _tells_name(candidate.text, asked):
+        shared |= {"name"}
     named = asked.names & set(split_words(candidate.text))
     is_same_being = said.beings <= features(asked.text).beings | COUPLE
     is_ended = is_same_being and ends(candidate.text, asked.concepts)
@@ -354,6 +365,9 @@ def score(asked: Question, candidate: Candidate) -> float:
     points = sum(map(_weight, shared)) + COVERED_SCORE * len(shared) / max(1, len(asked.concepts))
     points += _name_points(asked, candidate, said, shared)
     points += WHOLE_SCORE if shared == asked.concepts else 0.0
+    words = stems_of(asked.text) & stems_of(candidate.text)
+    points += WORD_SCORE * min(len(words), MAX_WORDS)
+    points += SUBJECT_SCORE if _is_subject(asked, candidate.text) else 0.0
     if (note := NOTE.search(candidate.text)) and shared and shared <= concepts_of(note[0]):
         # It is about that, but what names it without a pronoun says more of it.
         points -= NOTE_PENALTY
@@ -373,6 +387,22 @@ def score(asked: Question, candidate: Candidate) -> float:
         # It answers `do I like …?`, but not `what do I like?`.
         points -= SMALL_PENALTY
     return points
+
+
+def _tells_name(text: str, asked: Question) -> bool:
+    """Check whether a statement has the name of what is asked for behind its noun: `my aunt Eva`
+    for `what is my aunt called?`."""
+    found = _INTRODUCTION.search(text)
+    return found is not None and bool(concepts_of(found["noun"]) & asked.concepts)
+
+
+def _is_subject(asked: Question, text: str) -> bool:
+    """Check whether all that the subject of a statement names is in the question: `the shed` for
+    `where is the shed?`, but not `the key of the shed`."""
+    subject = leading_noun(text)
+    if subject is None or subject.is_being or _OF.match(text[subject.start + len(subject.text) :]):
+        return False
+    return bool(named := concepts_of(subject.text)) and named <= asked.concepts
 
 
 def _name_points(
@@ -406,13 +436,16 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     is_own = is_about_speaker(asked.text)
     # A name excuses another being only where the question is about that name.
     has_name = has_name and not is_own
-    is_asked = bool(said.beings & asked_beings) or _is_of_couple(asked, said)
+    # "My partner": what is said of my girlfriend.
+    is_member = not asked_beings and bool(said.beings and said.concepts & asked.concepts & kin())
+    is_asked = bool(said.beings & asked_beings) or is_member or _is_of_couple(asked, said)
     penalty = 0.0
     # "Who walks the dog?" asks for another being.
     is_named = bool(asked.names & set(split_words(candidate.text)))
     is_for_being = is_named or not is_own or bool(_WHO_DOES.match(asked.text))
-    is_wanted = bool(_WHO.search(asked.text) and said.subject and is_for_being)
-    if said.beings - asked_beings and not has_name and not is_wanted:
+    is_for_being = is_for_being or not _WHO.search(asked.text)
+    is_wanted = bool(_asks_for_being(asked) and said.subject and is_for_being)
+    if said.beings - asked_beings and not (has_name or is_wanted or is_member):
         speaks_of_self = said.is_own and not said.subject
         is_aside = (
             speaks_of_self or _FIRST_PERSON.match(candidate.text)
@@ -429,6 +462,13 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     if said.is_reported and not has_name:
         penalty += PENALTY
     return penalty
+
+
+def _asks_for_being(asked: Question) -> bool:
+    """Check whether a question asks for a being: `who …?`, `which cousin …?`, `what relative …?`"""
+    which = _WHICH.search(asked.text)
+    is_class = which and concepts_of(which["noun"]) & (kin() | _CLASSES_OF_BEINGS)
+    return bool(is_class or _WHO.search(asked.text))
 
 
 def _is_of_couple(asked: Question, said: Features) -> bool:
@@ -472,7 +512,8 @@ def _has_expected(asked: Question, candidate: Candidate, said: Features) -> bool
     """Check whether a candidate has a value of a type that the question expects."""
     text = candidate.text
     return (
-        any(said.values_of(kind) for kind in asked.expected)
+        # A name of the question itself is none that answers it.
+        any((said.values_of(kind) or frozenset()) - asked.names for kind in asked.expected)
         or bool(ValueType.NUMBER in asked.expected and has_count(text))
         or bool(ValueType.DAY in asked.expected and _PERIOD.search(text))
         or bool(_WHERE.search(asked.text) and _PLACE.search(text))
@@ -503,6 +544,7 @@ _ATTRIBUTES = frozenset({
     "friday", "saturday", "sunday", "weekend",
 })  # fmt: skip
 """Relations that only say something together with what has them."""
+_CLASSES_OF_BEINGS = frozenset({"family", "animal", "sibling", "parent", "person"})
 _TIMES = frozenset({
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "christmas",
 })  # fmt: skip
@@ -512,7 +554,7 @@ _PERIOD = LazyPattern(
     r"\b(?:ago|spring|summer|autumn|fall|winter|christmas|easter|morning|afternoon|evening|night"
     r"|noon"
     r"|week(?:end)?s?|days?|months?|years?|weekdays?|every|daily|quarter (?:past|to)|half past"
-    r"|since|until"
+    r"|since|until|(?:before|after|between|from|till|by|de|entre|antes de|hasta) (?:las? )?\d{1,2}"
     r"|(?:19|20)\d\d|primavera|verano|oto[ñn]o|invierno|navidad|semana|noches?|tardes?|mes|meses"
     r"|a[ñn]os?"
     r"|d[ií]as?"
@@ -529,6 +571,7 @@ _OWNER = LazyPattern(
     r"(?P<name>[^\W\d_]\w+)['’]s (?P<noun>[a-z]\w+)"
     r"|(?P<noun2>\w+) de (?P<name2>[A-ZÁÉÍÓÚÑ]\w+)"
 )
+_OF = LazyPattern(r"['’]s\b| (?:de|del|of)\b", _I)
 _FIRST_PERSON = LazyPattern(
     r"^(?:i|i['’]?(?:m|ve|d|ll)|we|we['’]\w+|yo|nos|le|lo|la|me|\w+(?:o|é|í|amos|emos|imos))\b", _I
 )
@@ -580,7 +623,7 @@ def _is_about_another(text: str, question: str) -> bool:
 
 _INTRODUCTION = LazyPattern(
     r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>(?:[\w-]+ )??[\w-]+?)(?: (?:at|in|from|de|en) [\w-]+)?"
-    r"(?:['’]s name is|['’]s (?:called|named)|['’]s| is (?:called|named)| is| called| named"
+    r"(?:['’]s name (?:is|was)|['’]s (?:called|named)|['’]s| is (?:called|named)| is| called| named"
     r"| se llama"
     r"| es| llamad[oa]|,)? (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[\w.-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+){0,3})",
     _I,

@@ -476,6 +476,18 @@ _SPLIT = LazyPattern(
 `and`, too."""
 _NO_SUBJECT = LazyPattern(r"(?:^|[,;] )(?:ahora |ya )?(?:me|nos|le) [^\W\d_]+[ae]n?$", _I)
 """`Me corta …`: what follows (`y me peina Ana`) names its subject."""
+_APPOSITION = LazyPattern(
+    r"^(?:me and (?:my|our)|my|our|mis?|nuestr[oa]s?)(?: [\w'’-]+| [\w'’-]+ [\w'’-]*[^\W\d_s]"
+    r"| [\w'’-]+ [\w'’-]+ [\w'’-]*[^\W\d_s])$",
+    _I,
+)
+"""A noun without a verb, which says more of what stands before it: `he's called Bo, our hamster`."""
+_DONE_TO_SPEAKER = LazyPattern(
+    r"^(?:me|nos) [^\W\d_]+[ae](?: \d| (?:en|con|por|cada|a las|muy|bien|mal|siempre)\b|$)", _I
+)
+"""A Spanish verb of which the subject stands before it: `el fontanero viene el lunes, me cobra 80`.
+"""
+_FINITE = LazyPattern(rf"\b{FINITE}\b", _I)
 _SAYING = LazyPattern(
     r"\b(?:say\w*|said|tells?|told|asks?|asked|text\w*|wr[io]te\w*|messag\w+|e-?mail\w*|post\w*"
     r"|quot\w+|note|story|song|lyrics|translat\w+|call(?:ed|s)|named|repl\w+|dic\w*|dij\w+|escrib\w+"
@@ -632,9 +644,12 @@ def _split(sentence: str) -> list[str]:
 
 
 def _is_fragment(part: str) -> bool:
-    if _NO_SUBJECT.search(part) or not _CHANGE_LEAD_IN.sub("", f"{part.strip()}, "):
+    part = part.strip()
+    if _NO_SUBJECT.search(part) or not _CHANGE_LEAD_IN.sub("", f"{part}, "):
         return True
-    read = _classify(part.strip())
+    if _DONE_TO_SPEAKER.match(part) or (_APPOSITION.match(part) and not _FINITE.search(part)):
+        return True
+    read = _classify(part)
     return read.kind is ClauseKind.OTHER and not read.is_change
 
 

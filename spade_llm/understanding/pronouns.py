@@ -34,6 +34,7 @@ MAX_BACK = 4
 """Number of earlier statements in which the noun for a pronoun is looked for."""
 MAX_BACK_THING = 2
 """The same for a thing: `it` seldom reaches as far back as `she`."""
+_MAX_BACK_OF = {"female": MAX_BACK, "male": MAX_BACK, "any": MAX_BACK, "implied": 1}
 MAX_ANTECEDENT_CHARS = 150
 """Maximum length in characters of a statement that is repeated before what refers to it."""
 MAX_PHRASE_WORDS = 4
@@ -70,10 +71,14 @@ _PRONOUN = LazyPattern(
     r"|(?P<thing>(?-i:[Ii]ts?)(?! (?:takes|turns|looks|seems|rain|snow)))"
     r"|(?P<any>sus?|le|\w{2,}[aeiáéí]r(?:sel[aoe]s?|l[aoe])|(?<!\w )lo(?! (?:que"
     r"|del?|m[ií]o|mismo)\b| (?:han?|he|hemos) (?:aplaz|anul|cancel|pospu|adelant|retras))"
-    r"|(?<=^me )l[ao]|(?<=^se )l[ao]|(?<=^la )(?:vamos|\w+[óé])(?= )))(?!\w)",
+    r"|(?<=^me )l[ao]|(?<=^se )l[ao]|(?<=^la )(?:vamos|\w+[óé])(?= ))"
+    r"|(?P<implied>^we (?:met|meet|(?:know|see) each other)|^i go(?= (?:every|once|twice|on)\b)"
+    r"|^(?:voy|vamos)(?= (?:los|el|cada|todos|una|dos|a las)\b)"
+    r"|^nos (?:conoc(?:emos|imos)|v(?:emos|imos))))(?!\w)",
     _I,
 )
-"""Pronouns for another being or thing; `it rains` has none."""
+"""Pronouns for another being or thing; `it rains` has none. What a verb without its object implies
+is taken for one, too: `my sister is called Ana, we meet on Sundays`."""
 _NULL_PLURAL = LazyPattern(
     r"^(?:no |ya |tambi[eé]n |siempre |se )*(?!son\b|est[aá]n\b)[^\W\d_]{2,}(?:an|en) (?:en|con|a"
     r"|al|de|juntos)\b",
@@ -122,9 +127,19 @@ _ROLES = tuple(
 """Nouns of a named being: `my dog NAME`, `my dog is called NAME`, `a dog, NAME`."""
 _ROLES_OF_PEOPLE = frozenset({"profession", "landlord", "lodger"})
 """Concepts of people beside those of the vocabulary's beings."""
+_PERSON = LazyPattern(
+    r"(?:man|lady|guy|bloke|chap|lad|lass|kid|girl|boy|hombre|mujer|chic[oa]|señora?|tip[oa])$", _I
+)
+"""Nouns of people of whom nothing else is known: `the boiler man`."""
 _BARE_ADVERB = LazyPattern(r"\w+(?:ly|mente)$", _I)
 _SPANISH_OWNER = LazyPattern(r"\b(?:mi|nuestr[oa]|una?|llama|tengo|tenemos)\b", _I)
 _OWN_NOUN = LazyPattern(r"\b(?:my|our|mi|nuestr[oa]) [\w-]+", _I)
+_SPECIFIED = LazyPattern(
+    r",? (?:(?:el|la) (?:del?|que)|(?:from|at) [\w'’ ]+ (?:is|has|was|got)|next door|upstairs"
+    r"|downstairs)\b",
+    _I,
+)
+"""Says which bearer of a name is meant: rather another one than the one that was spoken of."""
 _THERE = LazyPattern(r"(?<=[a-záéíóúñ] )(?:there|all[ií]|ah[ií])\b(?! (?:is|are|was))", _I)
 _PLACE_NAME = LazyPattern(
     r"\b(?:in|at|en) (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)*", _I
@@ -151,6 +166,8 @@ class Mention:
     is_plural: bool
     is_unknown: bool
     """The vocabulary knows no such thing, so that it may be a person."""
+    is_value: bool
+    """It is a day, a number or the like."""
     is_new: bool
     """Subject of the statement, or introduced by it: `the` is said of things that are known."""
     sex: str
@@ -160,7 +177,7 @@ class Mention:
         """Check whether a pronoun (a group of `_PRONOUN`) may mean it."""
         if kind in ("female", "male"):
             return self.is_being and not self.is_plural and self.sex in ("", kind)
-        if kind == "any":
+        if kind in ("any", "implied"):
             return self.is_being and not self.is_plural
         is_thing = not self.is_being or self.is_animal
         return self.is_new and self.is_plural == (kind == "plural") and (self.is_plural or is_thing)
@@ -268,7 +285,7 @@ def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mentio
     has_capital = bool(_NAME.match(text)) and (is_unknown or (start > 0 and _is_name(text)))
     is_named = not article and (has_capital or bool(_TITLE.match(text.split()[0])))
     is_own = article.startswith(("my", "our", "mi", "nuestr"))
-    is_known_being = bool(concepts & (kin() | _ROLES_OF_PEOPLE))
+    is_known_being = bool(concepts & (kin() | _ROLES_OF_PEOPLE) or _PERSON.search(text))
     return Mention(
         text=f"{article} {text}" if is_own or article in ("the", "el", "la") else text,
         start=start,
@@ -278,6 +295,7 @@ def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mentio
         is_animal="pet" in concepts,
         is_plural=text.endswith("s") and not is_named and not sex_of(head),
         is_unknown=not concepts & things(),
+        is_value=bool(values_of_part(text).keys() - {ValueType.NAME}),
         is_new=is_subject or article not in ("the", "el", "la", "los", "las", ""),
         sex=sex_of(head),
     )
@@ -296,7 +314,7 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
         kind = str(pronoun.lastgroup)
         if any(one.fits(kind) and one.start < pronoun.start() for one in noun_phrases(text)):
             continue
-        back = MAX_BACK if kind in ("female", "male", "any") else MAX_BACK_THING
+        back = _MAX_BACK_OF.get(kind, MAX_BACK_THING)
         latest = known[-back:][::-1]
         # "She calls it Bo": rather the rabbit that has a name than the dog that was fed.
         likeness = {one: _likeness(clause or text, one) for one in latest}
@@ -310,7 +328,9 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
             return _with_name(found.text, one), one
         if kind in ("female", "male") and known:
             # "We have an au pair": an unknown word may be a person.
-            unknown = next((one for one in noun_phrases(known[-1]) if one.is_unknown), None)
+            unknown = next(
+                (one for one in noun_phrases(known[-1]) if one.is_unknown and not one.is_value), None
+            )
             return (unknown.text, known[-1]) if unknown else ("", "")
     if known and _NULL_PLURAL.match(text):
         several = next((one for one in noun_phrases(known[-1]) if one.is_plural), None)
@@ -329,7 +349,8 @@ def _with_name(noun: str, statement: str) -> str:
     noun_there = re.escape(noun)
     name = r"(?P<name>(?-i:[A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+(?: [A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+)*))"
     found = re.search(
-        rf"{noun_there}(?:['’]s|,| is| es)*(?: called| named| se llama| llamad[oa])? {name}"
+        rf"{noun_there}(?:['’]s|,| is| es)*(?: (?:called|named|se llama|llamad[oa]"
+        rf"|name(?:['’]s| is| was)))? {name}"
         rf"|^{name.replace('name', 'name2')}(?:['’]s| is| es|,) {noun_there}\b",
         statement,
         _I,
@@ -342,7 +363,8 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     clause before it (`before`) or one of the latest of `known` names it. A Spanish verb without a
     subject gets the last one's."""
     pronoun = _SUBJECT_PRONOUN.match(text)
-    subject = leading_noun(before) if pronoun else None
+    is_resolved = pronoun and not _SUBJECT_PRONOUN.match(before)
+    subject = leading_noun(before) if is_resolved else None
     said = _PRONOUN.search(text)
     if pronoun and subject and said and subject.sex in ("", said.lastgroup):
         noun = _with_name(subject.text, before)
@@ -377,7 +399,11 @@ def with_role(text: str, earlier: Sequence[str]) -> str:
     """The statement with what a named being is to the speaker before its name, if one of the
     earlier statements tells: `Rex is ill` → `my dog Rex is ill`."""
     # "My boss Anna" is another Anna than "my sister Anna".
-    names = [found[0] for found in _NAME.finditer(text) if not _OWN_NOUN.search(text)]
+    names = [
+        found[0]
+        for found in _NAME.finditer(text)
+        if not _OWN_NOUN.search(text) and not _SPECIFIED.match(text[found.end() :])
+    ]
     for name in dict.fromkeys(names):
         for one in reversed(earlier):
             noun = _role_of(name, one)

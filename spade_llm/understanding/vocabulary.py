@@ -405,6 +405,14 @@ def concepts_of(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+@lru_cache(maxsize=2000)
+def stems_of(text: str) -> frozenset[str]:
+    """Stems of the words of a text, without those of function: words that share a concept
+    (`asthma`, `depression`) are told apart by them."""
+    folded = map(strip_accents, split_words(text))
+    return frozenset(_stem(word) for word in folded if len(word) > 1 and word not in STOP)
+
+
 def _concepts_of_word(word: str, *, is_definite: bool) -> frozenset[str]:
     known = _table().concepts.get(word) or _inflected(word)
     if known is None:

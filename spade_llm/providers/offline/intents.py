@@ -17,6 +17,7 @@ from spade_llm.providers.quoted_context import (
     read_context,
     read_earlier,
 )
+from spade_llm.understanding.answers import is_about_speaker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -239,6 +240,9 @@ _GREETING = re.compile(
 def _time(text: str) -> TimeIntent | None:
     found = _TIME.search(text)
     if not found or not _NOW.fullmatch(text[found.end() :]):
+        return None
+    if is_about_speaker(text[: found.start()]):
+        # "When is my exam, what day?"
         return None
     place = _PLACE.search(text[found.end() :])
     if not place:
