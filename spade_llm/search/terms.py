@@ -97,7 +97,7 @@ _STEMMER_LOCK = Lock()
 @lru_cache(CACHED_WORDS)
 def stem_hash(word: str, language: str) -> int:
     """Hash of a word's stem in this language, 32 bits: 18 of its prefix, 14 of the stem."""
-    stem = _stem(word, language)
+    stem = stem_word(word, language)
     return prefix_hash(stem) << REST_BITS | _hash(f"{language[0]}:{stem}") % (1 << REST_BITS)
 
 
@@ -106,8 +106,11 @@ def prefix_hash(word: str) -> int:
     return _hash(strip_accents(word)[:PREFIX_CHARS]) % (1 << 32 - REST_BITS)
 
 
-def _stem(word: str, language: str) -> str:
-    """English words lose their accents first (resumé), Spanish ones last (they tell endings)."""
+def stem_word(word: str, language: str) -> str:
+    """Return the stem of a word of this language.
+
+    English words lose their accents first (resumé), Spanish ones last (they tell endings).
+    """
     if any(char.isdigit() for char in word):
         return strip_accents(word)
     if language == ENGLISH:

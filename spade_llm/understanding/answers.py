@@ -319,7 +319,6 @@ def _may_answer(asked: Question, candidate: Candidate) -> bool:
         or asked.wants_before
         or said.is_reported
         or said.is_plan
-        or said.is_negated
         or _is_of_other_being(asked, said)
         or _is_about_another(candidate.text, asked.text)
     )

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.sentences import split_sentences
+from spade_llm.understanding.vocabulary import ValueType, concepts_of, typed_values
 
 MAX_CHARS = 4000
 """Maximum length of a message in characters that is examined; the rest is ignored."""
@@ -124,7 +125,8 @@ _QUESTION_WORD = LazyPattern(
     r"|were|can i"
     r"|can you|could|will|would you|should|have (?:i|you|we)|has (?:my|he|she|it)"
     r"|qu[eé]\b|d[oó]nde\b|adónde|cu[aá]ndo\b(?! (?:era|ten[ií]a|yo|viv[ií]a))|qui[eé]n(?:es)?"
-    r"|c[oó]mo (?!te\b)|cu[aá]l(?:es)?|cu[aá]nt[oa]s?"
+    r"|cómo|como (?!te\b|con (?!qui)|en (?!qu)|a las?\b|todos\b|siempre\b|poc[oa]|much[oa]|de todo"
+    r"|fuera\b|sin\b|carne|pescado)|cu[aá]l(?:es)?|cu[aá]nt[oa]s?"
     r"|(?:a|de|en|con|por|para|desde|hasta) (?:qué|que (?=hora|d[ií]a|a[ñn]o|mes)|qui[eé]n|cu[aá]l"
     r"|d[oó]nde|cu[aá]ndo"
     r"|cu[aá]nt\w+))\b",
@@ -345,10 +347,11 @@ _OF_SPEAKER = LazyPattern(
 )
 """Three words or more, one of which means the speaker: `penicillin gives me a rash`."""
 THIRD_SPANISH = (
-    r"(?:es|son|est[aá]n?|era|eran|fue|fueron|tiene|tienen|vive|viven|trabaja|trabajan|se llaman?"
-    r"|llama|cumple|cumpli[oó]|sale|salen|llega|viene|empieza|abre|cierra|cuesta|juega|estudia"
-    r"|gustan?|encantan?|muri[oó]|naci[oó]|queda|hay|ha|han|va|van|caduca|vence|dice|dijo|prefiere"
-    r"|come|bebe|habla|quiere|mide|pesa|odia|conduce|ense[ñn]a|toca|lleva|guarda|duerme)"
+    r"(?:es|son|est[aá]n?|eran?|fue|fueron|se llaman?|cumpli[oó]|gustan?|encantan?|muri[oó]"
+    r"|naci[oó]|hay|han?|van?|dijo|(?:tiene|vive|trabaja|llama|cumple|sale|llega|viene|empieza|abre|cierra"
+    r"|cuesta|juega|estudia|queda|caduca|vence|dice|prefiere|come|bebe|habla|quiere|mide|pesa"
+    r"|odia|conduce|ense[ñn]a|toca|lleva|guarda|duerme|puede|sabe|suele|necesita|cobra|termina"
+    r"|acaba|recoge|vuelve|pide|pone|hace|cuida|practica|canta|pasa|llueve|usa|gana|debe)n?)"
 )
 """Spanish verbs in the third person, which need no subject."""
 FINITE = (
@@ -376,7 +379,7 @@ FINITE = (
 """Verbs that make a clause a statement: a noun without one is a key word."""
 _OTHERS = LazyPattern(
     r"^(?:(?:he|she|it|they|[eé]l|ell[ao]s?)(?: \S|['’])"
-    r"|(?=\S*[^\W\d_]{3}|\S+ \S*[^\W\d_]{3})[\w'’./-]+(?:['’](?:s|re|ve|ll|d)\b"
+    r"|(?=\S*[^\W\d_]{3}|\S+ \S*[^\W\d_]{3}|[gb]f\b)[\w'’./-]+(?:['’](?:s|re|ve|ll|d)\b"
     r"|,? [\w'’@./&-]+){0,8}?"
     rf"(?:['’](?:s|re|ve|ll|d)\b| {FINITE}\b)).*\s\S"
     # An unknown verb behind a name or a noun with an article: `Leo naps at noon`.
@@ -421,8 +424,9 @@ _ELLIPTIC = (
     (
         LazyPattern(
             r"^(?:just |recently |also |still |not |now |currently |originally "
-            r"|happily )*(?:an? (?:\w+ )?(?:fan|member|regular|believer)|(?!looking|asking"
-            r"|wondering|trying)(?!\w*thing\b|morning|evening|during|spring|string)\w{3,}ing"
+            r"|happily )*(?:an? (?:\w+ )?(?:fan|member|regular|believer)"
+            r"|(?:(?:big|huge|lifelong) )?fan(?= of)|\d\d(?=, (?:married|single|divorced|from))"
+            r"|(?!looking|asking|wondering|trying)(?!\w*thing\b|morning|evening|during|spring|string)\w{3,}ing"
             r" (?:at|in|on|with|my|for|from|as|every|since|until)|allergic|married"
             r"|divorced|engaged|single|widowed|retired|pregnant|born|based|vegan|vegetarian|coeliac"
             r"|diabetic|scared|terrified|afraid|into|from|off to|gonna|going to|about to"
@@ -432,6 +436,33 @@ _ELLIPTIC = (
             _I,
         ),
         "I'm",
+    ),
+    (
+        LazyPattern(
+            r"^(?:[\w-]+ (?:allergy|intolerance|phobia)\b|(?:\d|two|three|four|five|six) (?:kids"
+            r"|children|dogs|cats|sons|daughters|brothers|sisters|siblings)\b|an? new (?:job|boss"
+            r"|flat|house|car|phone|girlfriend|boyfriend|dog|cat|puppy|kitten|number|address)\b"
+            r"|no (?:kids|children|siblings|pets|allergies)\b)(?!\?)(?:$|[, ])",
+            _I,
+        ),
+        "I have",
+    ),
+    (LazyPattern(r"^new (?:job|flat|house|car|phone|number)\b \S", _I), "I have a"),
+    (
+        LazyPattern(
+            r"^(?:alergia al?|intolerancia al?|(?:dos|tres|cuatro) (?:hij[oa]s|perr[oa]s|gat[oa]s"
+            r"|herman[oa]s))\b",
+            _I,
+        ),
+        "Tengo",
+    ),
+    (
+        LazyPattern(
+            r"^(?:fan|madre|padre|abuel[oa]|vecin[oa]|hij[oa]) del? "
+            r"|^de (?-i:[A-ZÁÉÍÓÚÑ])\w+ de toda",
+            _I,
+        ),
+        "Soy",
     ),
     (
         LazyPattern(
@@ -451,6 +482,28 @@ _NOTE = LazyPattern(
     _I,
 )
 """A note of a date or a code: `dentist on Monday at 3`, `gate code 4471`."""
+MAX_NOTE_WORDS = 12
+_DATED = frozenset({
+    "anniversary", "appointment", "babysitter", "birthday", "breakfast", "builder", "cleaner",
+    "concert", "deadline", "dental", "dentist", "dinner", "doctor", "electrician", "exam",
+    "exercise", "flight", "hairdresser", "hospital", "interview", "lunch", "mechanic", "meeting",
+    "mot", "optician", "package", "party", "physio", "plumber", "rehearsal", "rent", "surgery",
+    "swim", "therapist", "vaccine", "vet", "wedding", "yoga",
+})  # fmt: skip
+"""Concepts of what has a date in a note."""
+_NUMBERED = frozenset({
+    "account", "alarm", "code", "flight", "locker", "numberplate", "parking", "password", "phone",
+    "pin", "room", "safe", "shoe", "size", "wifi",
+})  # fmt: skip
+"""Concepts of what has a number or a code in a note."""
+_TOLD_BEHIND_COLON = LazyPattern(r":\s*\S")
+_SEARCHED = LazyPattern(
+    r"^(?:flights|hotels|trains|tickets|vuelos|hoteles|trenes|entradas|cheap|best|good|happy"
+    r"|the best|see|nearest)\b|\b(?:recipes?|ideas?|weather|suggestions|news|near me|receta\w*"
+    r"|noticias|restaurante?s|how to)\b",
+    _I,
+)
+"""Key words of a search, which tell nothing."""
 _CALL_ME = LazyPattern(r"^(?:(?:you can|just|puedes) )*(?:call me|ll[aá]ma(?:me|rme)) \S", _I)
 """It has the form of a request, and is kept as a statement: it says the speaker's name."""
 _ANSWER_IN = LazyPattern(
@@ -481,7 +534,7 @@ _APPOSITION = LazyPattern(
     r"| [\w'’-]+ [\w'’-]+ [\w'’-]*[^\W\d_s])$",
     _I,
 )
-"""A noun without a verb, which says more of what stands before it: `he's called Bo, our hamster`."""
+"""A noun without a verb, which says more of what stands before it: `he's called Bo, our cat`."""
 _DONE_TO_SPEAKER = LazyPattern(
     r"^(?:me|nos) [^\W\d_]+[ae](?: \d| (?:en|con|por|cada|a las|muy|bien|mal|siempre)\b|$)", _I
 )
@@ -707,7 +760,19 @@ def _kind(text: str) -> ClauseKind:
         return ClauseKind.OTHER
     if _UNREAL.search(text) and not _YES.match(text):
         return ClauseKind.UNREAL
-    return ClauseKind.STATEMENT if is_statement(text) else ClauseKind.OTHER
+    return ClauseKind.STATEMENT if is_statement(text) or _is_note(text) else ClauseKind.OTHER
+
+
+def _is_note(text: str) -> bool:
+    """Check whether a text without a verb tells a date, a code or a number of something that people
+    note: `lunch w Kate friday 1pm`, `locker 42 at the gym`, `wifi pw: abc123`."""
+    if not 2 <= len(text.split()) <= MAX_NOTE_WORDS or _SEARCHED.search(text):
+        return False
+    values, concepts = typed_values(text).keys(), concepts_of(text)
+    is_dated = bool(values & {ValueType.DAY, ValueType.TIME} and concepts & _DATED)
+    return is_dated or bool(
+        concepts & _NUMBERED and (ValueType.NUMBER in values or _TOLD_BEHIND_COLON.search(text))
+    )
 
 
 def is_question(text: str) -> bool:

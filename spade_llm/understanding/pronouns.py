@@ -329,7 +329,8 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
         if kind in ("female", "male") and known:
             # "We have an au pair": an unknown word may be a person.
             unknown = next(
-                (one for one in noun_phrases(known[-1]) if one.is_unknown and not one.is_value), None
+                (one for one in noun_phrases(known[-1]) if one.is_unknown and not one.is_value),
+                None,
             )
             return (unknown.text, known[-1]) if unknown else ("", "")
     if known and _NULL_PLURAL.match(text):

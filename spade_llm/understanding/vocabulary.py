@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
-from spade_llm.search.terms import ENGLISH, STOP_WORDS, split_words, stem_hash, strip_accents
+from spade_llm.search.terms import ENGLISH, STOP_WORDS, split_words, stem_word, strip_accents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -211,6 +211,41 @@ _PHRASES = (
     (r"\bphone number\b|\bn[uú]mero de tel[eé]fono\b", "phone"),
     (r"\bwi-?fi\b", "wifi"),
     (r"\b(?:broke up|split up|broken up|hemos roto|lo hemos dejado|rompimos)\b", "partner"),
+    (r"\b(?:knock|clock)(?:s|ed)? (?:off|out)\b|\bfinish(?:es)? (?:work|my shift)\b|^i get off (?:work )?at\b|\b(?:salgo|sale|acab[oa]|termin[oa]) (?:de trabajar|del (?:curro|trabajo)|a las?)\b", "finish work"),
+    (r"\bclock(?:s|ed)? (?:in|on)\b|\bstart(?:s)? work\b|\bshift (?:begin|start)s?\b|^(?:entro|empiezo) a las?\b|\b(?:entr[oa]|empiez[oa]) a trabajar\b|\bat work (?:by|for)\b", "begin work"),
+    (r"\bi(?:['’]m on| make| am on) (?:about |around )?[£$€]?\d[\d.,]*(?:k\b| (?:a|per) (?:month|year|hour))", "salary money"),
+    (r"\bpay(?:ing)? for (?:the|our|my) (?:house|flat)\b|\bpag(?:o|amos) (?:por la|de) casa\b", "rent mortgage"),
+    (r"\b(?:as|when i was) an? (?:little |small |young )?(?:kid|child|boy|girl)\b|\bde (?:ni[ñn][oa]|peque[ñn][oa]|cr[ií][oa])\b", "origin"),
+    (r"\bshar(?:e|ing) (?:a|the|my) (?:flat|house|room|place) with\b|\bcompart(?:o|imos) (?:piso|casa|habitaci[oó]n|cuarto) con\b", "roommate"),
+    (r"\bmy old man\b", "father parent"),
+    (r"\bmi chica\b", "girlfriend partner"),
+    (r"\bonly child\b|\bhij[oa] [uú]nic[oa]\b", "sibling brother sister"),
+    (r"\b(?:cuts?|cutting|does|dye[sd]?|done) (?:my |our )?hair\b|\bhair (?:cut|done|dyed)\b|\bcort\w+ el pelo\b", "hairdresser haircare"),
+    (r"\b(?:looks?|looking) after the (?:kids|children|baby)\b|\bcuidan? (?:a los ni[ñn]os|al beb[eé]|al ni[ñn]o|a la ni[ñn]a)\b", "childcare"),
+    (r"\b(?:passed|took|taking|failed|do|sit) (?:my |the )?(?:driving )?(?:driving|theory) test\b", "licence"),
+    (r"\bi(?:['’]m| am) with (?-i:[A-Z])|\bestoy con (?-i:[A-Z])\w+$", "provider phone wifi bank insurance"),
+    (r"\bbuilding work\b", "building builder"),
+    (r"\bjourney to (?:work|school|the office)\b", "commute transport"),
+    (r"\bon (?:annual )?leave\b|\btime off\b", "holiday trip"),
+    (r"\boff on (?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:don['’]?t|not) (?:i |have to )?work\W*$|\bno (?:trabajo|curro)\W*$|^libro los\b", "dayoff"),
+    (r"\bwhich hand\b|\bqu[eé] mano\b", "handed"),
+    (r"\bhelp(?:s|ing)? out\b", "volunteer"),
+    (r"\bwork(?:s|ed|ing)? for (?:the|an?)\b|\btrabaj[oa] para\b", "employer work"),
+    (r"\b(?:hand|turn) (?:it|them|that|this)? ?in\b", "deadline"),
+    (r"\bturn(?:s|ing)? (?:\d{1,3}\b|(?:twent|thirt|fort|fift|sixt|sevent|eight|ninet)\w*)", "birthday age"),
+    (r"\bdolor(?:es)? de cabeza\b", "headache health pain"),
+    (r"\bbad (?:back|knees?|hip|neck|shoulder|foot|leg|stomach|tooth)\b|\b(?:back|knees?|hip|neck|shoulder|foot|leg|stomach) (?:is|are|['’]s) (?:bad|killing)\b|\btengo (?:el|la|los|las) \w+ (?:fatal|mal|hech[oa]s? polvo)\b", "pain health"),
+    (r"\bcan(?:['’]?t|not)(?: i)? (?:do\b|swim|cook|drive|sing|dance|ride|draw|ski|skate|whistle|spell)|\bno s[eé] (?:hacer|nadar|cocinar|conducir|cantar|bailar|montar|dibujar|esquiar|patinar|silbar)\b", "unable"),
+    (r"\b(?:finish|complete) (?:my|the) (?:degree|course|studies)\b|\b(?:acab|termin)\w+ la carrera\b", "graduation"),
+    (r"\bllev(?:o|amos) (?:aqu[ií]|viviendo)\b|\b(?:i|we)['’]ve (?:been|lived) here\b", "home"),
+    (r"\b(?:estoy|estamos) viendo\b|\bwatching\b|\bqu[eé] veo\b", "series film"),
+    (r"\blleva?o? un equipo\b|\ba mi cargo\b|\bi (?:run|head) (?:a|the) team\b", "lead"),
+    (r"\bqu[eé] puesto\b|\bjob title\b", "role work"),
+    (r"\bno (?:puedo|puede|pueden) (?:comer|tomar)\b|\bcan(?:['’]?t|not)(?: \w+)? eat\b", "allergy food"),
+    (r"\b(?:tomo|como|eat|have) (?:por la|in the) (?:ma[ñn]ana|morning)\b", "breakfast meal"),
+    (r"\b(?:bad|hopeless|useless|rubbish|terrible|awful|no good|crap) at\b|\bse (?:me|le) dan? (?:fatal|mal|de pena)\b", "badat"),
+    (r"\b(?:good|great|brilliant|ace) at\b|\bse (?:me|le) dan? (?:bien|genial)\b", "goodat"),
+    (r"\b(?:in|into|en) (?:year|grade|form|reception|sixth form)(?: \d+)?\b", "study school schoolyear"),
     (r"\bget married\b|\bcaso\b|\bcasamos\b|\bcasarme\b", "wedding marital"),
 )  # fmt: skip
 """Patterns of expressions of several words, and their concepts."""
@@ -303,6 +338,7 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"|(?:{MONTHS})\b\.? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}})?"
         rf"|(?:{MONTHS})(?:,? (?:de )?\d{{4}})?"
         r"|\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{2,4})?|\d{4}-\d\d-\d\d|tomorrow|tonight|ma[ñn]ana"
+        r"|tmrw?|tmw|tomoz|2moro|tues|weds?|thurs?"
         r"|the \d{1,2}(?:st|nd|rd|th)|el (?:d[ií]a )?\d{1,2}|next (?:week|month|year)"
         r"|la semana que viene|(?:(?<=in )|(?<=en )|(?<=since )|(?<=desde )|(?<=de )|(?<=del )"
         r"|(?<=of )|(?<=until ))(?:19|20)\d\d(?! ?(?:euros?|eur\b|€|dollars?|d[oó]lares|pounds?"
@@ -394,9 +430,9 @@ def concepts_of(text: str) -> frozenset[str]:
     """Concepts of a text, and stems of its words that have none: `I live in Rome` gives `home` and
     a stem of `rome`. Words of function (STOP) give none. Takes about two milliseconds for 1000
     characters; cached, since several rules ask for those of one message."""
-    text = _NO_WORD.sub("", _QUOTED.sub(" ", text))
+    text = _QUOTED.sub(" ", text)
     found = set(phrase_concepts(text))
-    text = _IDIOM.sub(" ", text)
+    text = _IDIOM.sub(" ", _NO_WORD.sub("", text))
     before = ""
     for word in split_words(text):
         folded = strip_accents(word)
@@ -453,11 +489,14 @@ _IDIOM = re.compile(
 _DEFINITE = frozenset("my our your the mi mis tu tus nuestro nuestra el la al del".split())
 
 _ENDING = re.compile(r"(?<=\w{4})[aeo]s?$")
+STEM = "~"
+"""Mark of a stem, which has the same letters as some concept."""
 
 
+@lru_cache(maxsize=5000)
 def _stem(word: str) -> str:
-    """Hash of the stem, the same for both genders and numbers of a Spanish noun."""
-    return f"{stem_hash(_ENDING.sub('', word), ENGLISH):x}"
+    """The stem, the same for both genders and numbers of a Spanish noun."""
+    return STEM + _ENDING.sub("", stem_word(word, ENGLISH))
 
 
 _ENDINGS = (

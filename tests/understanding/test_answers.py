@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spade_llm.understanding.answers import Candidate, find_answers, find_possible
+from spade_llm.understanding.statements import statements_of
 from spade_llm.understanding.vocabulary import concepts_of, general, kin, things, words_of
 
 pytestmark = pytest.mark.quick
@@ -22,6 +23,10 @@ ANSWERED = (
     ("Ya le han dado el alta (mi abuela)", "¿sigue mi abuela en el hospital?"),
     ("My mum is staying with us until May", "who is staying with us?"),
     ("I'm a bricklayer", "what's my job?"),
+    ("Mi novia Itziar es vasca", "¿cómo se llama mi pareja?"),
+    ("I clock in at 6", "what time do I start work?"),
+    ("Mi maestra es doña Chayo", "¿quién me enseña?"),
+    ("I'm petrified of flying", "what am I afraid of?"),
     ("My sister is a solicitor", "what does my sister do for a living?"),
     ("My brother's a chef", "what is my brother's profession?"),
     ("I lent my drill to Pete", "who has my drill?"),
@@ -241,3 +246,33 @@ def test_what_was_just_said_does_not_answer_what_it_cannot_mean(told: str, quest
 def _best(told: list[str], question: str) -> str:
     found = find_answers(question, [Candidate(text=one) for one in told])
     return found[0].text if found else ""
+
+
+@pytest.mark.parametrize(
+    ("told", "question", "answer"),
+    [
+        # A name of the question is none that answers it.
+        (
+            ["My late wife's name was Joan", "I visit her at Highgate on Mondays"],
+            "where do I visit Joan?",
+            "I visit her at Highgate on Mondays (my late wife Joan)",
+        ),
+        # What is asked for is the subject.
+        (
+            ["El trastero es el 9", "El cerrojo del trastero se abre con el 7781"],
+            "¿cuál es mi trastero?",
+            "El trastero es el 9",
+        ),
+        # A verb without its object.
+        (
+            ["Mi psicóloga se llama Berta, voy los martes"],
+            "¿qué día voy a la psicóloga?",
+            "Voy los martes (mi psicóloga Berta)",
+        ),
+    ],
+)
+def test_an_answer_tells_what_the_question_lacks(
+    told: list[str], question: str, answer: str
+) -> None:
+    candidates = [Candidate(text=one) for one in statements_of(told)]
+    assert find_answers(question, candidates)[0].text == answer

@@ -45,6 +45,20 @@ from spade_llm.understanding.wording import in_second_person
         # Notes without a verb.
         ("vet on Friday at 5", ["Vet on Friday at 5"]),
         ("garage code 1180", ["Garage code 1180"]),
+        ("lunch w Kate friday 1pm", ["Lunch w Kate friday 1pm"]),
+        ("boda de Luis el 6", ["Boda de Luis el 6"]),
+        ("wifi pw: abc123", ["Wifi pw: abc123"]),
+        ("nut allergy", ["I have nut allergy"]),
+        ("recipes for friday dinner", []),
+        ("happy friday", []),
+        # What says more of the clause before it stays with it.
+        ("he's called Bo, our hamster", ["He's called Bo, our hamster"]),
+        (
+            "el fontanero viene el lunes, me cobra 80",
+            ["El fontanero viene el lunes, me cobra 80"],
+        ),
+        ("como con Kata a la una", ["Como con Kata a la una"]),
+        ("los albañiles vienen el 4", ["Los albañiles vienen el 4"]),
         # Requests to remember in the forms of address of Spain and America.
         ("anotá que mi hermano vive en Rosario", ["Mi hermano vive en Rosario"]),
         ("can u note that my exam is in June", ["My exam is in June"]),
