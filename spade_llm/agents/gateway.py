@@ -53,13 +53,16 @@ class GatewayAgent(XmppAgent):
             place=self.database_place(GATEWAY_TABLES),
             is_connected=self._is_connected,
             upload_file=self._put,
+            is_replica=self.replicas is not None,
             tracer=self._tracer,
         )
         app = build_server_app(self.gateway)
         self._server = GatewayHttpServer(app, http.host, http.port, listener=listener)
         self._serving = AsyncExitStack()
         self.announce(kind="gateway")
-        agent_status.serve_status(self.node.dispatcher, kind="gateway", summary=self._summary)
+        agent_status.serve_status(
+            self.node.dispatcher, kind="gateway", summary=self._summary, replicas=self.replicas
+        )
 
     @property
     def url(self) -> str:

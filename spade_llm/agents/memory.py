@@ -201,6 +201,6 @@ class MemoryAgent(XmppAgent):
         learning = (f"with {model.name}" if model else "by rules") if self._learns else "off"
         jobs = f", background jobs at {self._jobs.holder}" if self._jobs else ""
         return (
-            f"{self._storage}, search by words and embeddings {self._embeddings}, learning"
-            f" {learning}{jobs}"
+            f"{self._storage}{jobs}, search by words and embeddings {self._embeddings}, learning"
+            f" {learning}"
         )

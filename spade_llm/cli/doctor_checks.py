@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.context import REPLICAS_FOLDER
 from spade_llm.cli.factory.deployment_spec import (
     database_of,
     find_package_conflicts,
@@ -127,9 +128,14 @@ async def _database(spec: DeploymentSpec, address: DatabaseUrl | None) -> Check:
 async def check_gateways(specs: Sequence[DeploymentSpec], data: Path) -> list[Check]:
     """Check the gateways that run on this data; if none runs, check that their ports are free."""
     found = []
+    urls: set[str] = set()
     for home in _gateway_directories(data, "agents"):
         if not is_locked(home) or (record := read_http_record(home)) is None:
             continue
+        # Replicas on one machine listen at one address.
+        if record.url in urls:
+            continue
+        urls.add(record.url)
         if problem := await asyncio.to_thread(gateway_problem, record):
             mend = "see the log files in log/ of the data directory"
             found.append(Check.failed("http", f"{record.url} {problem}", mend))
@@ -208,7 +214,8 @@ def _embeddings(data: Path) -> Check:
 
 
 def _gateway_directories(data: Path, agents: str) -> list[Path]:
-    return sorted(path.parent for path in data.glob(f"{agents}/*@*/{HTTP_FILE}"))
+    patterns = (f"{agents}/*@*/{HTTP_FILE}", f"{agents}/*@*/{REPLICAS_FOLDER}/*/{HTTP_FILE}")
+    return sorted(path.parent for pattern in patterns for path in data.glob(pattern))
 
 
 def _gateway_port(spec: DeploymentSpec) -> Check:

@@ -95,6 +95,8 @@ async def _run_replicas(spec: DeploymentSpec, factory: AgentFactory, count: int)
     # Neither a second group with these folders, nor the agent as a single process.
     with directory_lock.lock_directory(home, what=f"{spec.jid} with this data"):
         async with supervise_replicas(spec, factory, count) as group:
+            for line in web_lines([spec], factory.listeners):
+                say(line)
             noun = pluralize(count, "replica")
             say(f"ready       {spec.jid} ({spec.settings.kind}, {noun}), Ctrl-C stops it")
             freeze_gc()

@@ -104,11 +104,13 @@ class Gateway:
         place: DatabasePlace,
         is_connected: Callable[[], bool],
         upload_file: PutFile | None = None,
+        is_replica: bool = False,
         tracer: Tracer | None = None,
     ) -> None:
         """`data=None`: uploads go to a temporary folder. `place`: of the database. `is_connected`
         tells the current state of the XMPP connection. `upload_file` uploads
-        a file; None means that there is no upload service.
+        a file; None means that there is no upload service. `is_replica`: other processes of this
+        gateway use the database, too.
 
         Raises:
             ConfigurationError: the options do not go together.
@@ -140,7 +142,7 @@ class Gateway:
         self.sessions = GatewaySessions(self._db)
         self.conversations = ConversationIndex(self._db)
         self.tokens = TokenStore(self._db)
-        self.answers = AnswerStore(self._db)
+        self.answers = AnswerStore(self._db, is_shared=is_replica)
 
     @property
     def is_storage_failing(self) -> bool:

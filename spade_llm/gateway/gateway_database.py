@@ -58,6 +58,13 @@ CREATE TABLE IF NOT EXISTS answers (
     PRIMARY KEY (principal, key)
 );
 CREATE INDEX IF NOT EXISTS answers_at ON answers(at);
+CREATE TABLE IF NOT EXISTS running (
+    principal TEXT NOT NULL,
+    key TEXT NOT NULL,
+    token TEXT NOT NULL,
+    until REAL NOT NULL,
+    PRIMARY KEY (principal, key)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS conversations (
     principal TEXT NOT NULL,
     digest BLOB NOT NULL,

@@ -26,7 +26,7 @@ from spade_llm.messaging import (
     from_metadata,
     to_metadata,
 )
-from spade_llm.messaging.message import SEAT_SEPARATOR
+from spade_llm.messaging.message import SEAT_SEPARATOR, STABLE_ID_PREFIX, bare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,6 +88,9 @@ _RESTORE = "UPDATE requests SET answer = ? WHERE sender = ? AND id = ? AND answe
 _KEEP = """INSERT INTO requests(sender, id, fingerprint, at, answer) VALUES (?,?,?,?,?)
     ON CONFLICT DO NOTHING RETURNING id"""
 _FIND = "SELECT answer, reply_by FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
+# Another process of the same gateway has another full JID.
+_FIND_TWIN = """SELECT answer FROM requests WHERE id = ? AND fingerprint = ?
+    AND substr(sender, 1, length(?)) = ? AND answer <> '' ORDER BY at LIMIT 1"""
 _UNFINISHED = "SELECT question FROM requests WHERE question IS NOT NULL ORDER BY at"
 _UNSENT = "SELECT answer FROM requests WHERE answer <> '' AND at > ? ORDER BY at"
 # `dump_message` writes a list: `$[0]` has the ACL parameters, `$[1]` is the body. CASE, because a
@@ -331,13 +334,32 @@ class PersistentAnswerLog:
             self._opening.result()
 
     async def find(self, request: AclMessage) -> LoggedRequest | None:
+        row = None
         for answer, reply_by in await self._db.execute(_FIND, *request_key(request)):
-            return LoggedRequest(
+            row = LoggedRequest(
                 load_message(str(answer)) if answer else None,
                 is_erased=answer == "",
                 reply_by=datetime.fromisoformat(str(reply_by)) if reply_by else None,
             )
-        return None
+        return await self._or_twin(request, row)
+
+    async def _or_twin(
+        self, request: AclMessage, row: LoggedRequest | None
+    ) -> LoggedRequest | None:
+        """The row, or if it has no answer, that of the same request (Idempotency-Key) which another
+        process of this gateway has sent, as an answer to this one."""
+        is_open = row is None or not (row.answer or row.is_erased or row.is_elsewhere)
+        if not (is_open and request.principal and request.reply_with.startswith(STABLE_ID_PREFIX)):
+            return row
+        _, id, content = request_key(request)
+        prefix = f"{request.principal}/{bare(request.sender)}/"
+        for (answer,) in await self._db.execute(_FIND_TWIN, id, content, prefix, prefix):
+            found = replace(load_message(str(answer)), receiver=request.sender)
+            if found.performative is not Performative.FAILURE and await self.start(request):
+                # In the log as the answer to this request, too: its own row is not open any more.
+                await self.finish(request, found)
+                return LoggedRequest(found, reply_by=request.reply_by)
+        return row
 
     async def note(self, request: AclMessage) -> None:
         await self._db.execute(_NOTE, *self._row(request))

@@ -135,7 +135,7 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         key = request_key(request)
         self._open.add(key)
         try:
-            row = await self._find(request, key)
+            row = await self._or_twin(request, await self._find(request, key))
         except StorageFailed:
             self._open.discard(key)
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
 from dataclasses import dataclass, field, fields, replace
@@ -29,6 +30,8 @@ repeats the value of its request."""
 CHAT_TYPE = "llm"
 FOR_MODELS_METADATA = {MESSAGE_TYPE: CHAT_TYPE}
 """Metadata that marks a chat message for programs written for spade_llm."""
+STABLE_ID_PREFIX = "k"
+"""Begins the ids of `stable_id`, and none of `new_id`."""
 PRINCIPAL = "principal"
 """Attribute of `<acl/>`: principal that the sender claims to act for."""
 _METADATA_FIELDS = {
@@ -140,6 +143,12 @@ class Encoding(StrEnum):
     """SPADE's metadata form: to and from plain SPADE agents."""
     PLAIN = "plain"
     """Plain `<body/>`: to and from people's chat clients."""
+
+
+def stable_id(*parts: str) -> str:
+    """Id that follows from these parts: a request that is repeated has the same one, also if
+    another process repeats it."""
+    return STABLE_ID_PREFIX + hashlib.sha256("\n".join(parts).encode()).hexdigest()[:40]
 
 
 def new_id() -> str:

@@ -24,8 +24,10 @@ from spade_llm.messaging import (
     PersistentAnswerLog,
     Route,
     VolatileAnswerLog,
+    new_id,
 )
 from spade_llm.messaging.answer_log import PURGE_EVERY, UNFINISHED_RETENTION_S
+from spade_llm.messaging.message import stable_id
 from tests.conftest import DATABASES, at_most, bytes_in, places_of
 from tests.messaging.node_harness import PATIENCE_S, TEST, Gate, Outbox, code_of, request
 from tests.messaging.test_message import messages
@@ -523,3 +525,29 @@ async def test_unsolicited_messages_are_kept_until_sent_and_remembered(
 
     assert await log.unsent() == [said]
     assert await log.unfinished() == []
+
+
+@pytest.mark.parametrize("place_of", DATABASES, indirect=True)
+async def test_a_request_that_another_process_of_its_gateway_repeats_has_the_same_answer(
+    place_of: PlaceOf,
+) -> None:
+    id = stable_id("ada@home", "key")
+    first, second = (
+        replace(request("hello", sender=f"gateway@home/{name}", id=id), principal="ada@home")
+        for name in "ab"
+    )
+    others = [
+        replace(second, sender="gateway@evil/b"),
+        replace(second, principal="eve@home"),
+        replace(second, content="goodbye"),
+        replace(second, reply_with=new_id()),
+    ]
+    async with PersistentAnswerLog(place_of("answers.db")) as log:
+        answer = await answered(log, first)
+        await log.note(second)
+        found = await log.find(second)
+
+        assert found is not None
+        assert found.answer == replace(answer, receiver=second.sender)
+        assert [await log.find(one) for one in others] == [None] * len(others)
+        assert await log.unfinished() == []

@@ -61,7 +61,7 @@ _KEYS_OF_STRATEGY = {
 
 MAX_REPLICAS = 16
 """Maximum number of replicas on one machine; each receives the messages to all."""
-REPLICATED_KINDS = ("assistant", "memory", "tools")
+REPLICATED_KINDS = ("assistant", "memory", "tools", "gateway")
 """Kinds of agents that may be several processes."""
 _KEYS_OF_ALL = {
     *("kind", "jid", "password_file", "password_env", "allowed", "announce_to", "server"),

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import secrets
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -18,6 +19,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
+from spade_llm.core.database import IdempotentSql
 from spade_llm.core.errors import StorageFailed
 from spade_llm.gateway.errors import (
     HttpError,
@@ -27,6 +29,7 @@ from spade_llm.gateway.errors import (
 )
 from spade_llm.gateway.gateway_database import KEEP_ANSWERS_S, enforce_bounds
 from spade_llm.gateway.middleware.body_limit import UPLOAD_PATH, ReplayedReceive
+from spade_llm.messaging.message import stable_id
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -50,6 +53,19 @@ _KEY_REUSED = {
     "msg": "This key was used for another request; use a new one",
 }
 
+_STILL_RUNS = "Idempotency-Key: the first request with this key still runs; try again later"
+CLAIM_S = 15.0
+"""Lease of a request that runs in one of several gateway processes; another one runs it after the
+end. It is longer than the clocks of their machines differ."""
+CLAIM_POLL_S = 0.2
+
+_CLAIM = IdempotentSql(
+    """INSERT INTO running(principal, key, token, until) VALUES (:principal, :key, :token, :until)
+    ON CONFLICT (principal, key) DO UPDATE SET token = excluded.token, until = excluded.until
+    WHERE running.token = excluded.token OR running.until <= :now RETURNING token"""
+)
+# Also the claims of processes that were killed.
+_RELEASE = "DELETE FROM running WHERE principal = ? AND key = ? AND token = ? OR until <= ?"
 _FIND = """SELECT fingerprint, status, type, body FROM answers
     WHERE principal = ? AND key = ? AND at > ?"""
 _KEEP = """INSERT INTO answers(principal, key, fingerprint, status, type, body, at)
@@ -105,15 +121,24 @@ def keyed_request(principal: str, key: str, *parts: bytes) -> KeyedRequest:
 def request_wire_id(principal: str, key: str) -> str:
     """Id of the request to the assistant: the same for the same key, also after a crash."""
     # The principal is a part of it: equal keys of two principals are two requests.
-    return "k" + hashlib.sha256(f"{principal}\n{key}".encode()).hexdigest()[:40]
+    return stable_id(principal, key)
 
 
 class AnswerStore:
     """Stored answers, keyed by principal and Idempotency-Key."""
 
-    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        is_shared: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`is_shared`: other processes of this gateway use the database, too."""
         self._db = database
         self._clock = clock
+        self._is_shared = is_shared
+        self._token = secrets.token_hex(8)
         self._running: dict[tuple[str, str], tuple[bytes, asyncio.Event]] = {}
 
     @asynccontextmanager
@@ -130,9 +155,9 @@ class AnswerStore:
         done = asyncio.Event()
         self._running[request.name] = (request.fingerprint, done)
         try:
-            found = await self.find(request)
-            if found is None:
-                yield None
+            async with self._claimed_from_others(request) as found:
+                if found is None:
+                    yield None
         finally:
             # Before the event: a waiter that wakes up must not find this request again.
             del self._running[request.name]
@@ -148,9 +173,57 @@ class AnswerStore:
                     _check_fingerprint(running[0], request)
                     await running[1].wait()
         except TimeoutError:
-            raise HttpError(
-                409, "Idempotency-Key: the first request with this key still runs; try again later"
-            ) from None
+            raise HttpError(409, _STILL_RUNS) from None
+
+    @asynccontextmanager
+    async def _claimed_from_others(
+        self, request: KeyedRequest
+    ) -> AsyncGenerator[StoredAnswer | None]:
+        """Stored answer of the request. None: no other process runs it during the block. Raises
+        HttpError: 409, another one takes too long."""
+        give_up_s = time.monotonic() + WAIT_S
+        found = await self.find(request)
+        if found is not None or not self._is_shared:
+            yield found
+            return
+        while not await self._claim(request):
+            await asyncio.sleep(CLAIM_POLL_S)
+            if (found := await self.find(request)) is not None:
+                yield found
+                return
+            if time.monotonic() > give_up_s:
+                raise HttpError(409, _STILL_RUNS)
+        renewing = asyncio.create_task(self._renew(request))
+        try:
+            # Again: the holder before has stored its answer, and then given up its claim.
+            yield await self.find(request)
+        finally:
+            renewing.cancel()
+            await asyncio.wait([renewing])
+            with suppress(StorageFailed):  # Then it ends with its lease.
+                await self._db.execute(
+                    _RELEASE, *request.name, self._token, self._clock() - KEEP_ANSWERS_S
+                )
+
+    async def _claim(self, request: KeyedRequest) -> bool:
+        """Claim the request, or renew the claim. False: another process has it."""
+        now = self._clock()
+        values = {
+            "principal": request.principal,
+            "key": request.key,
+            "token": self._token,
+            "now": now,
+            "until": now + CLAIM_S,
+        }
+        return bool(await self._db.execute(_CLAIM, values))
+
+    async def _renew(self, request: KeyedRequest) -> None:
+        while True:
+            await asyncio.sleep(CLAIM_S / 3)
+            try:
+                await self._claim(request)
+            except StorageFailed as error:
+                logger.warning("an %s is not renewed: %s", IDEMPOTENCY_KEY, error)
 
     async def find(self, request: KeyedRequest) -> StoredAnswer | None:
         rows = await self._db.execute(_FIND, *request.name, self._clock() - KEEP_ANSWERS_S)

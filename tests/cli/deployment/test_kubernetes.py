@@ -18,7 +18,7 @@ from tests.cli.program import ROOT
 
 FOLDER = ROOT / "docker" / "kubernetes"
 AGENTS = {"assistant", "memory", "rag", "tools", "gateway"}
-REPLICAS = {"assistant": 3, "memory": 2, "tools": 2}
+REPLICAS = {"assistant": 3, "memory": 2, "tools": 2, "gateway": 2}
 CLUSTER_VERSION = "1.33"
 SECRETS = {"accounts", "backups", "ejabberd", "model", "postgres-app", "xmpp-certificate"}
 """Those that docs/kubernetes.md lets the operator create, and that of CloudNativePG."""
