@@ -6,10 +6,15 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.sentences import split_sentences
 from spade_llm.understanding.vocabulary import ValueType, concepts_of, typed_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MAX_CHARS = 4000
 """Maximum length of a message in characters that is examined; the rest is ignored."""
@@ -559,10 +564,24 @@ _QUESTION_SPLIT = LazyPattern(
     _I,
 )
 """Places where a question follows a statement in one sentence: `I'm allergic to nuts, what …?`."""
-_BARE_VERB = LazyPattern(r"(?:bought|got|work|live|speak|study|love|like|hate|play|have)\b", _I)
+_SECOND_VERB = LazyPattern(
+    r"^(?P<first>(?P<subject>i|we) (?:(?!(?:to|can|could|should|would|will|must|might|may|used|let"
+    r"|help|not|never|no)\b)(?!\w+n['’]t\b)\S+ )+?)and (?P<rest>(?:bought|got|work|live|speak"
+    r"|study|teach|own|love|like|hate|play|drive|have) .+)$",
+    _I,
+)
 """`I live in Rome and work …`: the second verb has the subject of the first."""
+_BARE_PAST = LazyPattern(r"(?:bought|got)\b", _I)
 _QUOTED = LazyPattern(r"[\"“„«][^\"”“»]*(?:[\"”“»]|\Z)|```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED_LINE = LazyPattern(r"^[^\S\n]*>.*$", re.MULTILINE)
+
+
+def _by_verb(text: str) -> Iterator[str]:
+    """Parts of a text with a verb each, all with the subject of the first."""
+    while found := _SECOND_VERB.match(text):
+        yield found["first"]
+        text = f"{found['subject']} {found['rest']}"
+    yield text
 
 
 def split_clauses(text: str) -> tuple[Clause, ...]:
@@ -618,10 +637,10 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
     is_whole = is_question(sentence) or _TWO_SUBJECTS.match(sentence)
     if introduced := _INTRODUCTION.match(sentence):
         return _clauses_of_introduction(introduced)
-    parts = [sentence] if is_whole else _split(sentence)
+    parts = [sentence] if is_whole else chain.from_iterable(map(_by_verb, _split(sentence)))
     clauses: list[Clause] = []
-    for number, part in enumerate(parts):
-        if number and _BARE_VERB.match(part) and clauses[-1].text[:2].lower() == "i ":
+    for part in parts:
+        if clauses and _BARE_PAST.match(part) and clauses[-1].text[:2].lower() == "i ":
             part = f"I {part}"
         clauses.append(_classify(part.strip()))
     unreal = next((n for n, one in enumerate(clauses) if one.kind is ClauseKind.UNREAL), None)

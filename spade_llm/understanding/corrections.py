@@ -434,7 +434,10 @@ def _kind_of_number(text: str, span: tuple[int, int]) -> str:
 
 
 def _kind_of_name(text: str, span: tuple[int, int]) -> str:
-    """`place` or `being` for a name of which the words before it say so; else empty."""
+    """`place` or `being` for a name of which the words before it say so, `language` for one of
+    these; else empty."""
+    if "speak" in concepts_of(text[slice(*span)]):
+        return "language"
     before = text[: max(span[0], 0)]
     if _AT_PLACE.search(before):
         return "place"
@@ -526,7 +529,10 @@ def _restated_recently(
     *,
     is_change: bool,
 ) -> Statement | None:
-    """The latest statement with a value of the type of those of a clause without a noun."""
+    """The latest statement with a value of the type of those of a clause without a noun. What is
+    said of a name (`Rui's moving to Porto`) gives a value that stands behind this name."""
+    subject = leading_noun(text)
+    name = subject.text if subject and subject.is_named else ""
     is_short = len(text.split()) <= MAX_FRAGMENT_WORDS
     own = said - general() - (frozenset() if ValueType.NAME in types else light())
     is_bare = is_short and (not own or bool(_BY_SPEAKER.match(text)))
@@ -535,6 +541,12 @@ def _restated_recently(
     for one in reversed(known[-MAX_BACK:]):
         # What both name says what is meant, and takes nothing's place.
         new = without_known(bare, types, one)
+        if name in one and not any(
+            one.index(name) < start
+            for spans in values_in_place_of(bare, new, one).values()
+            for start, _ in spans
+        ):
+            continue
         if new.keys() & values_in_place_of(bare, new, one).keys() and _may_restate(
             text, types, one
         ):

@@ -46,7 +46,8 @@ MAX_BARE_WORDS = 5
 
 _SUBJECT_PRONOUN = LazyPattern(
     r"^(?P<pronoun>she|he(?! \w+(?:ado|ido|echo|uesto|isto|ito)\b)|his|her|[eé]l(?= (?:es|vive"
-    r"|tiene|trabaja|se)\b)|ella)(?P<rest>['’]s\b.*| .*)$",
+    r"|tiene|trabaja|se)\b)|(?-i:ella)"
+    rf"|(?-i:Ella)(?!['’]s?\b| {FINITE}\b))(?P<rest>['’]s\b.*| .*)$",
     _I,
 )
 _THIRD_VERB = LazyPattern(
@@ -64,7 +65,7 @@ _IMPERSONAL = LazyPattern(
 )
 """`Ha llovido`: a verb without a subject, which is not said of what was spoken of before."""
 _PRONOUN = LazyPattern(
-    r"\b(?:(?P<female>she|hers?|ella)"
+    r"\b(?:(?P<female>she|hers?|(?-i:ella))"
     r"|(?P<male>(?<!me )(?<!nos )(?<!lo )he(?! \w+(?:ado|ido|echo|uesto|isto|ito)\b)|him|his"
     r"|[eé]l(?= (?:es|vive|tiene|se)\b))"
     r"|(?P<plural>they|them|theirs?|ell[ao]s|les)"
@@ -367,7 +368,9 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     is_resolved = pronoun and not _SUBJECT_PRONOUN.match(before)
     subject = leading_noun(before) if is_resolved else None
     said = _PRONOUN.search(text)
-    if pronoun and subject and said and subject.sex in ("", said.lastgroup):
+    if pronoun and (same := _same_subject(pronoun, before, known)):
+        noun = same
+    elif pronoun and subject and said and subject.sex in ("", said.lastgroup):
         noun = _with_name(subject.text, before)
     elif pronoun:
         noun = antecedent(pronoun["pronoun"], known, text)[0]
@@ -384,6 +387,16 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
         return f"{noun} {text[0].lower()}{text[1:]}"
     is_owner = pronoun["pronoun"].lower() in ("his", "her")
     return f"{noun}'s{pronoun['rest']}" if is_owner else f"{noun}{pronoun['rest']}"
+
+
+def _same_subject(pronoun: re.Match[str], before: str, known: Sequence[str]) -> str:
+    """What the pronoun that begins a clause means, if the clause before it begins with the same one
+    and is the latest of `known`, with a noun in its place: `He ate a sock. He's on a diet`."""
+    earlier = _SUBJECT_PRONOUN.match(before)
+    if not earlier or not known or earlier["pronoun"].lower() != pronoun["pronoun"].lower():
+        return ""
+    noun = known[-1].removesuffix(earlier["rest"])
+    return noun if noun != known[-1] else ""
 
 
 def names_introduced(text: str, before: str) -> bool:

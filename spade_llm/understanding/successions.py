@@ -169,6 +169,16 @@ _PRESENT = LazyPattern(
 """A habit or state of the speaker."""
 
 
+_FOR_A_TIME = LazyPattern(
+    r"\bfor (?:an?|the next|\w+) (?:days?|weeks?|months?)\b|\b(?:this (?:morning|afternoon|evening"
+    r"|week|weekend|month|\w+day)|today|tonight|tomorrow|hoy|mañana|est[ae] (?:tarde|noche|semana"
+    r"|mes|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)|(?:durante|por) (?:un|una"
+    r"|unos|unas|\w+) (?:d[ií]as?|semanas?|mes(?:es)?))\b",
+    _I,
+)
+"""`No football for six weeks`: what is not so for a time is not over."""
+
+
 def announced(text: str, every: Sequence[str], known: Sequence[str]) -> str:
     """The latest of the earlier statements of which a part of a message says that it is over or has
     changed; empty if it says so of none. `known`: those of this conversation; a pronoun refers to
@@ -181,6 +191,8 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     """The statement of which one part of the text (`ended`) says that it is over; empty: it has
     changed."""
     if not every or len((ended or text).split()) > MAX_ANNOUNCEMENT_WORDS:
+        return ""
+    if ended and _FOR_A_TIME.search(ended):
         return ""
     thing = concepts_of(ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text))
     named = thing - general()
@@ -195,6 +207,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
             if named
             and len(named & features(one).concepts) >= MIN_NAMED * len(named)
             and features(text).beings <= features(one).beings | concepts_of(one)
+            and not named & concepts_of(one) <= kin() < named | kin()
             and not named <= _owners(one)
             and not (ended and is_end_of_another(text, one))
         ),

@@ -65,6 +65,9 @@ from spade_llm.understanding.wording import in_second_person
         # Facts about different things are different statements, lists and appositions are not.
         ("I drive a Fiat and my vet is Leo", ["I drive a Fiat", "My vet is Leo"]),
         ("Small Tim, our eldest, plays chess", ["Small Tim, our eldest, plays chess"]),
+        # The second verb has the subject of the first, unless that hangs on another verb.
+        ("I live in Hull and work as a plumber", ["I live in Hull", "I work as a plumber"]),
+        ("I like to swim and play tennis", ["I like to swim and play tennis"]),
         ("we have a parrot. Answers to Polly", ["We have a parrot; Answers to Polly"]),
         # A condition behind it leaves a statement as it is.
         ("my exam is on Monday, she'll be cross if I forget", ["My exam is on Monday"]),
@@ -170,8 +173,13 @@ def test_what_the_speaker_does_gives_no_other_fact_a_value(text: str, earlier: s
         ("I moved to Valencia", "I live in Madrid", "I live in Valencia"),
         (
             "We moved! The new flat is in Beverley, 12 Mill Lane",
-            "I live in Hull and work as a plumber",
-            "I live in Beverley, 12 Mill Lane and work as a plumber",
+            "I live in Hull",
+            "I live in Beverley, 12 Mill Lane",
+        ),
+        (
+            "Rui's moving to Porto so I've got Beatriz now",
+            "I learn Portuguese with Rui",
+            "I learn Portuguese with Beatriz",
         ),
         ("I turned 40", "I'm 39", "I'm 40"),
         ("I've switched to Vodafone", "I'm with Telmex", "I'm with Vodafone"),
@@ -234,6 +242,37 @@ def test_the_name_that_both_clauses_have_takes_the_place_of_nothing() -> None:
     found = read_message(f"{wish}, he turns 7 on January 20th").statements
 
     assert [one.text for one in found] == [wish, "Leo turns 7 on January 20th"]
+
+
+def test_the_same_pronoun_means_the_same_being() -> None:
+    found = read_message("Rex saw the vet, he ate a sock. He's on a diet now", ["Ann wants Lisbon"])
+
+    assert found.statements[-1].text == "Rex's on a diet now"
+
+
+def test_a_name_is_no_pronoun() -> None:
+    before = "My daughter Ella is in year 7"
+
+    assert statements_of([before, "her brother Max is 9", "Ella is ill"])[1:] == [
+        "My daughter Ella's brother Max is 9",
+        "My daughter Ella is ill",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "text"),
+    [
+        ("Mum's doctor is Dr Singh", "My mum can't have aspirin"),
+        (
+            "My brother Max is mad about football",
+            "Max broke his wrist so no football for six weeks",
+        ),
+    ],
+)
+def test_what_is_not_so_for_a_time_or_of_the_same_being_ends_nothing(
+    earlier: str, text: str
+) -> None:
+    assert not any(one.replaced for one in read_message(text, [earlier], [earlier]).statements)
 
 
 def test_a_new_being_is_named() -> None:
