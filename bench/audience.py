@@ -17,6 +17,7 @@ import urllib.request
 from asyncio.subprocess import PIPE
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bench.account import Audience
@@ -27,7 +28,7 @@ from bench.row import Goal, Row, Scale, check
 from bench.timing import Samples
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from bench.stage import Child, Stage
 
@@ -67,14 +68,16 @@ class Outcome:
 
 
 async def measure(stage: Stage, scale: Scale) -> list[Row]:
-    """Without services; beside it the bare bot."""
+    """Without services, between two rounds of the bare bot."""
+    bare = scale.of(3, quick=1)
     async with _hall(stage, scale) as hall:
-        bot = await hall.round("raw-bot", "raw-bot", scale.of(3, quick=1))
+        before = await hall.round("raw-bot", "raw-bot", bare)
         alone = await hall.round("assistant", "audience", scale.of(10, quick=3))
+        after = await hall.round("raw-bot", "raw-bot", bare)
     return [
-        *_rows(alone, bot, hall.count),
-        *_costs("audience", alone),
-        *_costs("audience, bare bot", bot),
+        *_rows(alone, (before, after), hall.count),
+        *_costs("audience", [alone]),
+        *_costs("audience, bare bot", [before, after]),
     ]
 
 
@@ -84,7 +87,7 @@ async def measure_served(stage: Stage, scale: Scale) -> list[Row]:
     await furnish(await stage.account("audience-full"), await stage.people(2), scale)
     async with _hall(stage, scale) as hall:
         full = await hall.round("assistant", "audience-full", 1, has_services=True)
-    return [*_served(full), *_costs("audience, recall and retrieval on", full)]
+    return [*_served(full), *_costs("audience, recall and retrieval on", [full])]
 
 
 @asynccontextmanager
@@ -194,7 +197,7 @@ def _without_services(pids: Mapping[str, int]) -> dict[str, int]:
     return {name: pid for name, pid in pids.items() if name in ("prosody", "model", "bot")}
 
 
-def _rows(alone: Outcome, bot: Outcome, people: int) -> list[Row]:
+def _rows(alone: Outcome, bots: Sequence[Outcome], people: int) -> list[Row]:
     grown_kb = 1024 * (alone.end_mb - alone.before_mb) / people
     return [
         _rate("audience, model 200 ms, 256 calls at once: chats", alone),
@@ -202,10 +205,10 @@ def _rows(alone: Outcome, bot: Outcome, people: int) -> list[Row]:
             name="… against the bare bot",
             unit="per s",
             ours=alone.per_s,
-            baseline=bot.per_s,
+            baseline=fmean(bot.per_s for bot in bots),
             baseline_name="bare bot",
             goal=RATE,
-            note=_noted(bot),
+            note="; ".join(map(_noted, bots)),
         ),
         _answered("… an answer", alone),
         Row(
@@ -252,8 +255,12 @@ def _noted(outcome: Outcome) -> str:
     )
 
 
-def _costs(of: str, outcome: Outcome) -> list[Row]:
+def _costs(of: str, outcomes: Sequence[Outcome]) -> list[Row]:
     return [
-        Row(name=f"processor per chat, {of}: {name}", unit="ms", ours=spent)
-        for name, spent in outcome.cpu_ms.items()
+        Row(
+            name=f"processor per chat, {of}: {name}",
+            unit="ms",
+            ours=fmean(one.cpu_ms[name] for one in outcomes),
+        )
+        for name in outcomes[0].cpu_ms
     ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections import deque
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
@@ -53,6 +54,8 @@ TOKEN_LIMIT = 6000
 TURNS = 100
 OWNER, PEER = "assistant@x", "ada@x"
 LATE_MESSAGE, FIRST_CUTS, FIRST_MESSAGES, WINDOW = 1000, 200, 10, 100
+SHORT_TURNS = 8
+"""Turns of a short conversation: 20 to 25 messages."""
 EQUAL_GOAL = Goal(limit=85.0, is_least=True)
 GROWTH_GOAL = Goal(limit=1.2, is_ratio=True)
 QUESTION_WORDS, ANSWER_WORDS, RESULT_WORDS = 15, 45, 60
@@ -225,21 +228,27 @@ async def measure_prefix(scale: Scale) -> list[Row]:
 
 
 async def _turn_growth(scale: Scale) -> Row:
-    """A whole turn of the assistant, in one process, without the model's time."""
+    """A whole turn of the assistant, in one process, without the model's time. Turns of the long
+    conversation and of short ones alternate: other work on the machine affects both."""
     late = scale.of(LATE_MESSAGE, quick=300)
-    times: list[tuple[int, float]] = []
-    model = RecordingModel(keeps_prompts=False)
+    times: list[float] = []
+    early: list[float] = []
+    model, number = RecordingModel(keeps_prompts=False), 0
     async with assistant(AdaptiveSmartContext(TOKEN_LIMIT), model) as behaviour:
         messages = behaviour.conversations.get("talk", peer=PEER).messages
+        while len(messages) < late - WINDOW:
+            await ask(behaviour, number)
+            number += 1
         while len(messages) < late + WINDOW:
-            at, began = len(messages), time.process_time()
-            await ask(behaviour, len(times))
-            times.append((at, (time.process_time() - began) * 1000))
-    early = [ms for at, ms in times if 0 < at <= 3 * FIRST_MESSAGES]
+            times.append(await _turn_ms(behaviour, number, "talk"))
+            # Another question of the same kind.
+            other, short = number + EVERY * late, f"short talk {number // SHORT_TURNS}"
+            early.append(await _turn_ms(behaviour, other, short))
+            number += 1
     return Row(
         name=f"context: adaptive, processor time of a turn at message {late}",
         unit="ms",
-        ours=median(_around(late, times)),
+        ours=median(times),
         baseline=median(early),
         baseline_name=f"around message {FIRST_MESSAGES}",
         goal=GROWTH_GOAL,
@@ -247,33 +256,66 @@ async def _turn_growth(scale: Scale) -> Row:
     )
 
 
-async def _strategy_growth(scale: Scale) -> Row:
-    """The strategy alone, with what it prepares before and between turns."""
-    late = scale.of(LATE_MESSAGE, quick=300)
-    said, strategy = conversation(late + WINDOW), AdaptiveSmartContext(TOKEN_LIMIT)
-    times: list[tuple[int, float]] = []
-    asked = [at for at, one in enumerate(said) if one["role"] == "user"]
-    for at, following in pairwise([*asked, len(said)]):
-        history = said[: at + 1]
+async def _turn_ms(behaviour: LLMBehaviour, number: int, conversation: str) -> float:
+    """Milliseconds of processor time."""
+    began = time.process_time()
+    await ask(behaviour, number, conversation=conversation)
+    return (time.process_time() - began) * 1000
+
+
+class StrategyTalk:
+    """One conversation, and a strategy that follows it turn by turn."""
+
+    def __init__(self, size: int, *, seed: int) -> None:
+        self._said = conversation(size, seed=seed)
+        self._strategy = AdaptiveSmartContext(TOKEN_LIMIT)
+        asked = [at for at, one in enumerate(self._said) if one["role"] == "user"]
+        self._turns = deque(pairwise([*asked, len(self._said)]))
+
+    async def turns(self, until: int) -> list[float]:
+        """Milliseconds of each turn before this message."""
+        times: list[float] = []
+        while self._turns and self._turns[0][0] < until:
+            times.append(await self.turn())
+        return times
+
+    async def turn(self) -> float:
+        at, following = self._turns.popleft()
+        history = self._said[: at + 1]
         began = time.process_time()
-        await strategy.prepare(history)
-        strategy.apply_context_strategy(history, DEFAULT_SYSTEM_PROMPT)
-        await strategy.work_ahead(said[:following])
-        times.append((at, (time.process_time() - began) * 1000))
-    fitting = [ms for at, ms in times if at <= 2 * FIRST_MESSAGES]
+        await self._strategy.prepare(history)
+        self._strategy.apply_context_strategy(history, DEFAULT_SYSTEM_PROMPT)
+        await self._strategy.work_ahead(self._said[:following])
+        return (time.process_time() - began) * 1000
+
+    @property
+    def is_over(self) -> bool:
+        return not self._turns
+
+
+async def _strategy_growth(scale: Scale) -> Row:
+    """The strategy alone, with what it prepares before and between turns; turns of two
+    conversations alternate."""
+    late = scale.of(LATE_MESSAGE, quick=300)
+    long = StrategyTalk(late + WINDOW, seed=7)
+    short = StrategyTalk(FIRST_CUTS + WINDOW, seed=8)
+    fitting = await short.turns(2 * FIRST_MESSAGES)
+    await short.turns(FIRST_CUTS - WINDOW)
+    await long.turns(late - WINDOW)
+    times: list[float] = []
+    early: list[float] = []
+    while not (long.is_over or short.is_over):
+        times.append(await long.turn())
+        early.append(await short.turn())
     return Row(
         name=f"context: adaptive, strategy time of a turn at message {late}",
         unit="ms",
-        ours=fmean(_around(late, times)),
-        baseline=fmean(_around(FIRST_CUTS, times)),
+        ours=fmean(times),
+        baseline=fmean(early),
         baseline_name=f"around message {FIRST_CUTS}, behind the first cuts",
         goal=GROWTH_GOAL,
         note=f"around message {FIRST_MESSAGES}, where everything fits, {fmean(fitting):.2f} ms",
     )
-
-
-def _around(message: int, times: Sequence[tuple[int, float]]) -> list[float]:
-    return [ms for at, ms in times if message - WINDOW <= at < message + WINDOW]
 
 
 def equal_prefix(one: Sequence[str], other: Sequence[str]) -> list[str]:
