@@ -23,6 +23,8 @@ CHECK_TIMEOUT_S = 10.0
 MAX_CHARS = 200_000
 """A longer text is blocked: more than any message can carry."""
 
+LONG_CHARS = 5_000
+"""Length from which a text is searched in a thread, off the event loop."""
 MAX_BUFFERED_CHARS = 20_000
 """Maximum length of held-back text. Beyond it, nothing more is sent before the whole answer is
 checked."""
@@ -181,15 +183,9 @@ class OutputGuardrail(Guardrail):
     """Guardrail for answers of the assistant."""
 
 
-class PassThroughGuard:
-    """Part guard that passes everything on at once."""
-
-    def feed(self, text: str) -> str:
-        return text
-
-
 class PartGuardPipeline:
-    """Part guards in series: each stage receives the output of the previous one."""
+    """Part guards in series: each stage receives the output of the previous one. Without stages
+    everything is passed on at once."""
 
     def __init__(self, stages: Sequence[PartGuard]) -> None:
         self._stages = stages

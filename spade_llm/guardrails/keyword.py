@@ -12,11 +12,12 @@ from spade_llm.core.concurrency import run_in_thread
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.redaction import is_invisible
 from spade_llm.guardrails.guardrail import (
+    LONG_CHARS,
     MAX_BUFFERED_CHARS,
     GuardrailAction,
     GuardrailResult,
     InputGuardrail,
-    PassThroughGuard,
+    PartGuardPipeline,
 )
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ _JAMO = re.compile("[\u1160-\u11ff\ud7b0-\ud7ff]")
 Span = tuple[int, int]
 """Character range: start (included) and end (excluded)."""
 
-LONG_CHARS = 5_000
-"""Length from which a text is searched in a thread, off the event loop."""
 MAX_ROUNDS = 10
 """Maximum number of replacement rounds if replacements create new keywords; then the text is
 blocked."""
@@ -181,7 +180,7 @@ class KeywordGuardrail(InputGuardrail):
     def part_guard(self) -> PartGuard | None:
         match self.action:
             case GuardrailAction.WARNING:
-                return PassThroughGuard()
+                return PartGuardPipeline([])
             case GuardrailAction.BLOCK if self._early_parts:
                 return _KeywordPartGuard(self._search, replacement=None)
             case GuardrailAction.MODIFY if not self._may_create_keywords:

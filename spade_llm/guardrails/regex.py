@@ -6,11 +6,12 @@ import re
 import warnings
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from spade_llm.core.concurrency import run_in_thread
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.guardrails.guardrail import (
+    LONG_CHARS,
     MAX_BUFFERED_CHARS,
     GuardrailAction,
     GuardrailResult,
@@ -43,15 +44,14 @@ _FUZZY = re.compile(r"(\\.)|\{(?!\d*,?\d*\})", re.DOTALL)
 _LOOKAHEAD_CHARS = 2
 """Number of characters after a match that `$` and word boundaries examine."""
 
-LONG_CHARS = 5_000
-"""Length from which a text is searched in a thread, off the event loop."""
 REPLACEMENT = "[REDACTED]"
 """Replacement text of a pattern with the action MODIFY."""
 _REASON = "a pattern matches"
 
 
 class BoundedPattern:
-    """Regular expression with a time limit."""
+    """Regular expression with a time limit. Other threads run only while it is in one itself: to
+    come back to the event loop's thread may take long, where they do."""
 
     def __init__(self, pattern: str, *, named_in: str) -> None:
         """Compile a pattern. Raises ConfigurationError, prefixed with `named_in`, the pattern's
@@ -69,13 +69,13 @@ class BoundedPattern:
 
     def is_match(self, text: str, *, is_in_thread: bool) -> bool:
         """Raises TimeoutError."""
-        limits = _limits(is_in_thread=is_in_thread)
-        return self._regex.search(text, **limits) is not None
+        limit_s = THREAD_S if is_in_thread else LOOP_S
+        return self._regex.search(text, timeout=limit_s, concurrent=is_in_thread) is not None
 
     def replaced(self, text: str, replacement: str, *, is_in_thread: bool) -> str:
         """Raises TimeoutError."""
-        limits = _limits(is_in_thread=is_in_thread)
-        return str(self._regex.sub(replacement, text, **limits))
+        limit_s = THREAD_S if is_in_thread else LOOP_S
+        return str(self._regex.sub(replacement, text, timeout=limit_s, concurrent=is_in_thread))
 
     def matches(self, text: str, start: int) -> Iterator[Match]:
         """Find matches from `start`; the text before it counts for word boundaries. Raises
@@ -176,16 +176,6 @@ class RegexGuardrail(InputGuardrail):
             return GuardrailResult(action=GuardrailAction.MODIFY, content=replaced, reason=_REASON)
         action = GuardrailAction.WARNING if is_noted else GuardrailAction.PASS
         return GuardrailResult(action=action, content=content, reason=_REASON if is_noted else None)
-
-
-class _MatchLimits(TypedDict):
-    timeout: float
-    concurrent: bool
-    """Let other threads run: to come back to the event loop's own may take long, where they do."""
-
-
-def _limits(*, is_in_thread: bool) -> _MatchLimits:
-    return _MatchLimits(timeout=THREAD_S if is_in_thread else LOOP_S, concurrent=is_in_thread)
 
 
 def _checked(pattern: str, named_in: str) -> re.Pattern[str]:
