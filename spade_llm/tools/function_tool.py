@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.core.text import validation_problems
 from spade_llm.providers.model import ToolSpec
-from spade_llm.tools.llm_tool import LLMTool, ToolKeywords, ToolSettings, check_limits, check_name
+from spade_llm.tools.llm_tool import LLMTool, ToolKeywords, ToolSettings, ToolWithSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ _ARG_LINE = re.compile(r"(?P<name>\w+)\s*(?:\([^)]*\))?:\s*(?P<text>.*)")
 _SECTION = re.compile(r"^[ \t]*(?:Args|Returns|Raises|Yields|Examples?):[ \t]*$", re.MULTILINE)
 
 
-class FunctionTool(Generic[_Parameters, _Result]):
+class FunctionTool(ToolWithSettings, Generic[_Parameters, _Result]):
     """Tool made of a function; calling it calls the function."""
 
     def __init__(
@@ -45,12 +45,10 @@ class FunctionTool(Generic[_Parameters, _Result]):
     ) -> None:
         self._func = func
         self._name = name or func.__name__
-        check_name(self._name)
+        super().__init__(self._name, options or ToolSettings())
         documentation = inspect.getdoc(func) or ""
         self._description = description or _summary(documentation)
         self._model = _arguments_model(self._name, func, documentation)
-        self._options = options or ToolSettings()
-        check_limits(self._name, self._options)
 
     def __call__(self, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         return self._func(*args, **kwargs)
@@ -78,18 +76,6 @@ class FunctionTool(Generic[_Parameters, _Result]):
     @property
     def is_async(self) -> bool:
         return inspect.iscoroutinefunction(self._func)
-
-    @property
-    def timeout_s(self) -> float | None:
-        return self._options.timeout_s
-
-    @property
-    def max_concurrent(self) -> int | None:
-        return self._options.max_concurrent
-
-    @property
-    def max_result_chars(self) -> int | None:
-        return self._options.max_result_chars
 
     def bind(self, arguments: Mapping[str, object]) -> Callable[[], object]:
         try:

@@ -13,10 +13,20 @@ from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.providers.model import ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
 
     from spade_llm.providers.model import ToolExample
 
+    _Keyword = Callable[..., Iterator[ValidationError]]
+
+MAX_FAULTS = 5
+"""Maximum number of faults named for one call."""
+MAX_FAULT_CHARS = 200
+MAX_STEPS = 50_000
+"""Keywords of a foreign schema that are applied in one check: about a second."""
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -81,7 +91,35 @@ class Tool(Protocol):
         ...
 
 
-class LLMTool:
+class ToolWithSettings:
+    """Base class of tools with ToolSettings."""
+
+    def __init__(self, name: str, options: ToolSettings) -> None:
+        """Raises ConfigurationError: the name is not valid, or a limit is not positive."""
+        if not is_name(name):
+            raise ConfigurationError(
+                f"tool name {name!r} is not valid; use 1 to 64 letters, digits, '_' or '-'"
+            )
+        for key in ("timeout_s", "max_concurrent", "max_result_chars"):
+            value = getattr(options, key)
+            if value is not None and not value > 0:
+                raise ConfigurationError(f"tool {name!r}: {key} is {value!r}; it must be positive")
+        self._options = options
+
+    @property
+    def timeout_s(self) -> float | None:
+        return self._options.timeout_s
+
+    @property
+    def max_concurrent(self) -> int | None:
+        return self._options.max_concurrent
+
+    @property
+    def max_result_chars(self) -> int | None:
+        return self._options.max_result_chars
+
+
+class LLMTool(ToolWithSettings):
     """A function with a JSON Schema of your own; it is called with the arguments by name.
 
     A subclass may override `execute`: then that is what calls run.
@@ -100,15 +138,13 @@ class LLMTool:
         function; raise ToolFailed to tell the model what went wrong. `strict`: models that can are
         bound to the schema (see ToolSpec). Options: see ToolSettings.
         """
+        super().__init__(name, ToolSettings(**options))
         self.name = name
         self.description = description
         # Model servers require both keys.
         self.parameters: Mapping[str, object] = {"type": "object", "properties": {}, **parameters}
         self.func = func
         self.strict = strict
-        self._options = ToolSettings(**options)
-        check_name(name)
-        check_limits(name, self._options)
         self._check = ArgumentValidator(name, self.parameters)
         self._check.check_schema()
 
@@ -131,18 +167,6 @@ class LLMTool:
     def is_async(self) -> bool:
         # `execute` is a coroutine function, whatever the function below it is.
         return self._has_own_execute or inspect.iscoroutinefunction(self.func)
-
-    @property
-    def timeout_s(self) -> float | None:
-        return self._options.timeout_s
-
-    @property
-    def max_concurrent(self) -> int | None:
-        return self._options.max_concurrent
-
-    @property
-    def max_result_chars(self) -> int | None:
-        return self._options.max_result_chars
 
     def bind(self, arguments: Mapping[str, object]) -> Callable[[], object]:
         self._check.check(arguments)
@@ -173,51 +197,9 @@ class LLMTool:
         return type(self).execute is not LLMTool.execute
 
 
-class HasToolLimits(Protocol):
-    """Limits that a tool may have."""
-
-    @property
-    def timeout_s(self) -> float | None: ...
-    @property
-    def max_concurrent(self) -> int | None: ...
-    @property
-    def max_result_chars(self) -> int | None: ...
-
-
-def check_limits(name: str, limits: HasToolLimits) -> None:
-    """Raises ConfigurationError unless each is positive."""
-    for key in ("timeout_s", "max_concurrent", "max_result_chars"):
-        value = getattr(limits, key)
-        if value is not None and not value > 0:
-            raise ConfigurationError(f"tool {name!r}: {key} is {value!r}; it must be positive")
-
-
 def is_name(name: str) -> bool:
     """Check whether model servers accept the name; an invalid one makes the whole request fail."""
     return _NAME.fullmatch(name) is not None
-
-
-def check_name(name: str) -> None:
-    """Raises ConfigurationError unless `is_name`."""
-    if not is_name(name):
-        raise ConfigurationError(
-            f"tool name {name!r} is not valid; use 1 to 64 letters, digits, '_' or '-'"
-        )
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from jsonschema.exceptions import ValidationError
-    from jsonschema.protocols import Validator
-
-    _Keyword = Callable[..., Iterator[ValidationError]]
-
-MAX_FAULTS = 5
-"""Maximum number of faults named for one call."""
-MAX_FAULT_CHARS = 200
-MAX_STEPS = 50_000
-"""Keywords of a foreign schema that are applied in one check: about a second."""
 
 
 class ArgumentValidator:

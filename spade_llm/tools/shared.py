@@ -146,7 +146,8 @@ class SharedTools:
                 )
             if offer.spec.needs_approval and not context.approved_by:
                 raise ApprovalRequired(f"each call of {name!r} must first be approved by a person")
-            async with self._caller_slot(caller):
+            # Each caller leaves room for the others.
+            async with _slot(self._limiters_by_caller, caller, self._rules.max_per_caller):
                 result = await self._call_with_limits(offer, arguments, context)
             first = self._pages.first(caller, result, page_chars=offer.page_chars, person=person)
             return entry.done(first)
@@ -185,20 +186,6 @@ class SharedTools:
             )
             self._log.ended(ended)
 
-    @asynccontextmanager
-    async def _caller_slot(self, caller: str) -> AsyncIterator[None]:
-        """Acquire a concurrency slot of this caller, so that it leaves room for other callers."""
-        limiter = self._limiters_by_caller.setdefault(
-            caller, ConcurrencyLimiter(self._rules.max_per_caller, name=caller)
-        )
-        try:
-            async with limiter.slot():
-                yield
-        finally:
-            # Otherwise every JID that ever called would keep an entry.
-            if limiter.is_idle:
-                self._limiters_by_caller.pop(caller, None)
-
     async def _call_with_limits(
         self, offer: ToolOffer, arguments: Mapping[str, object], context: CallContext
     ) -> ToolResult:
@@ -207,31 +194,16 @@ class SharedTools:
         if offer.group.enforces_limits:
             return await toolbox.call(name, arguments, context=context)
         limit = asyncio.timeout(offer.timeout_s)
+        slot = _slot(self._limiters_by_tool, name, offer.terms.max_concurrent)
         try:
             # The wait for a slot counts towards the time limit.
-            async with limit, self._tool_slot(offer):
+            async with limit, slot:
                 return await toolbox.call(name, arguments, context=context)
         except TimeoutError:
             # The tool itself raised a TimeoutError; our limit was not reached.
             if not limit.expired():
                 raise
             return error_result(f"{name!r} did not finish within {offer.timeout_s:g} s.")
-
-    @asynccontextmanager
-    async def _tool_slot(self, offer: ToolOffer) -> AsyncIterator[None]:
-        name, count = offer.spec.name, offer.terms.max_concurrent
-        if count is None:
-            yield
-            return
-        limiter = self._limiters_by_tool.setdefault(
-            name, ConcurrencyLimiter(count, name=repr(name))
-        )
-        try:
-            async with limiter.slot():
-                yield
-        finally:
-            if limiter.is_idle:
-                self._limiters_by_tool.pop(name, None)
 
 
 class _ToolsOfCaller:
@@ -248,6 +220,24 @@ class _ToolsOfCaller:
         self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
     ) -> ToolResult:
         return await self._tools.call(self._caller, name, arguments, context)
+
+
+@asynccontextmanager
+async def _slot(
+    limiters: dict[str, ConcurrencyLimiter], name: str, count: int | None
+) -> AsyncIterator[None]:
+    """Acquire a concurrency slot of this caller or tool. `count=None`: there is no limit."""
+    if count is None:
+        yield
+        return
+    limiter = limiters.setdefault(name, ConcurrencyLimiter(count, name=repr(name)))
+    try:
+        async with limiter.slot():
+            yield
+    finally:
+        # Otherwise every JID that ever called would keep an entry.
+        if limiter.is_idle:
+            limiters.pop(name, None)
 
 
 async def _listed(group: ToolGroup) -> Sequence[ToolSpec]:

@@ -9,13 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from spade_llm.core.errors import PeerUnavailable, RequestError, RequestTimeout, UnknownTool
 from spade_llm.providers.model import ToolExample, ToolSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = [
     "CallContext",
@@ -28,6 +25,14 @@ __all__ = [
     "Toolbox",
     "ToolboxBackend",
 ]
+
+_log = logging.getLogger(__name__)
+
+LIST_TTL_S = 60.0
+"""Time to live (TTL) of a cached tool list."""
+ABSENCE_TTL_S = 5.0
+"""Time during which an unavailable toolbox is not asked again."""
+LIST_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,15 +177,6 @@ class ToolRules:
         author's, its group's, the operator's defaults."""
         single = self.terms_of.get(name, NO_TERMS)
         return single.within(own).within(group).within(self.defaults)
-
-
-_log = logging.getLogger(__name__)
-
-LIST_TTL_S = 60.0
-"""Time to live (TTL) of a cached tool list."""
-ABSENCE_TTL_S = 5.0
-"""Time during which an unavailable toolbox is not asked again."""
-LIST_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
