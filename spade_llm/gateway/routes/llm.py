@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import APIRouter
 
@@ -60,21 +60,18 @@ class ResolvedTurn:
 
 def request_layer(body: schemas.HttpChatRequest) -> ConfigurationLayer:
     """Configuration layer of a request: its explicit fields only."""
+    given: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
     return ConfigurationLayer(
-        memory=MemoryPart(
-            enabled=body.use_memory if _given(body, "use_memory") else None, types=body.memory_types
-        ),
+        memory=MemoryPart(enabled=given.get("use_memory"), types=body.memory_types),
         rag=RagPart(
-            enabled=body.use_rag if _given(body, "use_rag") else None,
+            enabled=given.get("use_rag"),
             namespaces=body.rag_namespaces,
-            top_k=body.rag_top_k if _given(body, "rag_top_k") else None,
+            top_k=given.get("rag_top_k"),
         ),
-        mcp=ToolsPart(enabled=body.use_tools if _given(body, "use_tools") else None),
+        mcp=ToolsPart(enabled=given.get("use_tools")),
         preferences=PreferencesPart(
-            context_priority=(body.context_priority if _given(body, "context_priority") else None),
-            max_context_tokens=(
-                body.max_context_tokens if _given(body, "max_context_tokens") else None
-            ),
+            context_priority=given.get("context_priority"),
+            max_context_tokens=given.get("max_context_tokens"),
         ),
     )
 
@@ -113,25 +110,19 @@ def resolve_turn(
 
 
 def chat_response(turn: ResolvedTurn, reply: ChatReply, *, request_id: str) -> schemas.ChatResponse:
-    context = reply.context
+    context, calls = reply.context, reply.tool_calls
     return schemas.ChatResponse(
         response=reply.text,
         session_id=turn.session,
         context_text=context.text if context else "",
         context_tokens=context.tokens if context else 0,
         rag_sources=[schemas.RagSource.of(one) for one in context.sources] if context else [],
-        tools_used=bool(reply.tool_calls),
-        tool_calls=[schemas.ToolCallMade.of(one) for one in reply.tool_calls]
+        tools_used=bool(calls),
+        tool_calls=list(map(schemas.ToolCallMade.of, calls)) if turn.use_tools else None,
+        tool_results=list(map(schemas.ToolCallOutput.of, calls)) if turn.use_tools else None,
+        agent_steps=[schemas.AgentStep.of(one, calls) for one in reply.steps]
         if turn.use_tools
         else None,
-        tool_results=(
-            [schemas.ToolCallOutput.of(one) for one in reply.tool_calls] if turn.use_tools else None
-        ),
-        agent_steps=(
-            [schemas.AgentStep.of(one, reply.tool_calls) for one in reply.steps]
-            if turn.use_tools
-            else None
-        ),
         degraded=list(reply.missing),
         request_id=request_id,
     )
@@ -196,10 +187,6 @@ async def chat_stream(api_request: CurrentRequest, body: schemas.HttpChatRequest
         headers = encode_session_header(turn.session)
         # pop_all: the stream counts against the quota until the response ends.
         return EventStream(events, resources=stack.pop_all(), headers=headers)
-
-
-def _given(body: schemas.HttpChatRequest, field: str) -> bool:
-    return field in body.model_fields_set
 
 
 def _tool_options(body: schemas.HttpChatRequest, effective: EffectiveConfiguration) -> ToolOptions:

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Protocol, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+)
 
 MAX_TEXT_CHARS = 100_000
 """Maximum length of a question in characters. A question that does not fit one message (128 KB of
@@ -48,6 +56,36 @@ ContextPriority = Literal["memory", "rag", "balanced"]
 ContextLanguage = Annotated[
     Literal["en", "es"] | None,
     Field(description="Language of the headings in `context_text`; null: the gateway's."),
+]
+
+
+MAX_MESSAGES = 1000
+
+
+class _ChatMessage(Protocol):
+    @property
+    def role(self) -> str: ...
+
+
+M = TypeVar("M", bound=_ChatMessage)
+
+
+def _check_question(messages: list[M]) -> list[M]:
+    if not any(one.role == "user" for one in messages):
+        raise ValueError("no message has role 'user'; the last such message is the question")
+    return messages
+
+
+Messages = Annotated[
+    list[M],
+    Field(
+        min_length=1,
+        max_length=MAX_MESSAGES,
+        json_schema_extra={
+            "contains": {"properties": {"role": {"const": "user"}}, "required": ["role"]}
+        },
+    ),
+    AfterValidator(_check_question),
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AliasChoices, ConfigDict, Field, field_validator
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
 
 from spade_llm.assistant.turn.turn_options import AUTO, MAX_TOOL_ROUNDS
 from spade_llm.gateway.schemas.common import (
@@ -17,6 +17,7 @@ from spade_llm.gateway.schemas.common import (
     HttpAnswer,
     HttpBody,
     MemoryTypeName,
+    Messages,
     Namespace,
     SessionId,
     Text,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.chat.messages import AnswerSource, ToolCallReport, ToolRoundReport
 
-MAX_MESSAGES = 1000
 MAX_TOKENS = 1_000_000
 Temperature = Annotated[float, Field(ge=0.0, le=1.0)]
 MaxTokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), WHOLE_NUMBER]
@@ -77,14 +77,9 @@ class HttpChatRequest(HttpBody):
         }
     )
 
-    messages: list[ChatUserMessage | ChatHistoryMessage] = Field(
-        min_length=1,
-        max_length=MAX_MESSAGES,
+    messages: Messages[ChatUserMessage | ChatHistoryMessage] = Field(
         description="The last message with role `user` is the question. Earlier messages are"
-        " ignored: the session keeps the conversation.",
-        json_schema_extra={
-            "contains": {"properties": {"role": {"const": "user"}}, "required": ["role"]}
-        },
+        " ignored: the session keeps the conversation."
     )
     session_id: SessionId | None = Field(default=None, description="null: a new session.")
     temperature: Temperature | None = 0.7
@@ -117,15 +112,6 @@ class HttpChatRequest(HttpBody):
     )
     max_tool_iterations: Annotated[int, Field(ge=1, le=MAX_TOOL_ROUNDS), WHOLE_NUMBER] | None = 5
 
-    @field_validator("messages")
-    @classmethod
-    def _check_question(
-        cls, messages: list[ChatUserMessage | ChatHistoryMessage]
-    ) -> list[ChatUserMessage | ChatHistoryMessage]:
-        if not any(isinstance(one, ChatUserMessage) for one in messages):
-            raise ValueError("no message has role 'user'; the last such message is the question")
-        return messages
-
     @property
     def question(self) -> str:
         return next(
@@ -156,25 +142,31 @@ class RagSource(HttpBody):
         return cls(content=source.content, metadata=metadata, score=source.score, chunk_index=index)
 
 
-class ToolCallMade(HttpBody):
+def _arguments(text: str) -> dict[str, object] | str:
+    try:
+        arguments = json.loads(text)
+    except ValueError:
+        return text
+    return arguments if isinstance(arguments, dict) else text
+
+
+Arguments = Annotated[dict[str, object] | str, BeforeValidator(_arguments)]
+
+
+class ToolCallMade(HttpAnswer):
     id: str
     name: str
-    arguments: dict[str, object] | str = Field(
+    arguments: Arguments = Field(
         description="Arguments object; the model's text if it is not a JSON object."
     )
     round: int = Field(description="Round, from 1; calls of one round run concurrently.")
-    args: dict[str, object] | str = Field(description="As `arguments`.")
-
-    @classmethod
-    def of(cls, use: ToolCallReport) -> ToolCallMade:
-        arguments = _arguments(use)
-        return cls(id=use.id, name=use.name, arguments=arguments, round=use.round, args=arguments)
+    args: Arguments = Field(validation_alias="arguments", description="As `arguments`.")
 
 
 class ToolCallOutput(HttpBody):
     id: str
     name: str
-    arguments: dict[str, object] | str
+    arguments: Arguments
     success: bool
     result: str | None = Field(description="Result of a successful call.")
     error: str | None = Field(description="Error of a failed call.")
@@ -190,7 +182,7 @@ class ToolCallOutput(HttpBody):
         return cls(
             id=use.id,
             name=use.name,
-            arguments=_arguments(use),
+            arguments=use.arguments,
             success=use.success,
             result=result,
             error=None if use.success else use.error,
@@ -244,11 +236,3 @@ class ChatResponse(HttpBody):
         default=[], description="Unavailable services: `memory`, `documents`, `tools`."
     )
     request_id: str = Field(default="", description="As the X-Request-ID header.")
-
-
-def _arguments(use: ToolCallReport) -> dict[str, object] | str:
-    try:
-        arguments = json.loads(use.arguments)
-    except ValueError:
-        return use.arguments
-    return arguments if isinstance(arguments, dict) else use.arguments

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field
 
-from spade_llm.gateway.schemas.common import WHOLE_NUMBER, HttpBody, SessionId, Text
-from spade_llm.gateway.schemas.llm import MAX_MESSAGES, MAX_TOKENS
+from spade_llm.gateway.schemas.common import WHOLE_NUMBER, HttpBody, Messages, SessionId, Text
+from spade_llm.gateway.schemas.llm import MAX_TOKENS
 
 if TYPE_CHECKING:
     from spade_llm.gateway.session_store import ConversationLine
@@ -60,13 +60,8 @@ class ChatCompletionRequest(HttpBody):
     model: str = Field(
         min_length=1, max_length=1000, description="Name of an assistant, as in /v1/models."
     )
-    messages: list[UserInput | HistoryInput] = Field(
-        min_length=1,
-        max_length=MAX_MESSAGES,
-        description="The last message with role `user` is the question.",
-        json_schema_extra={
-            "contains": {"properties": {"role": {"const": "user"}}, "required": ["role"]}
-        },
+    messages: Messages[UserInput | HistoryInput] = Field(
+        description="The last message with role `user` is the question."
     )
     stream: bool | None = False
     stream_options: StreamOptions | None = None
@@ -79,15 +74,6 @@ class ChatCompletionRequest(HttpBody):
         description="Extension: the session, also as the header X-Session-ID. Without it, the"
         " session is found by the messages before the question.",
     )
-
-    @field_validator("messages")
-    @classmethod
-    def _check_question(
-        cls, messages: list[UserInput | HistoryInput]
-    ) -> list[UserInput | HistoryInput]:
-        if not any(isinstance(one, UserInput) for one in messages):
-            raise ValueError("no message has role 'user'; the last such message is the question")
-        return messages
 
     @property
     def lines(self) -> list[ConversationLine]:
