@@ -140,7 +140,7 @@ class McpToolbox:
     async def _call_once(
         self, connection: McpConnection, name: str, arguments: Mapping[str, object]
     ) -> ToolResult:
-        from spade_llm.mcp.client.calls import call_tool
+        from spade_llm.mcp.client.server_connection import call_tool
 
         # Listed before each call: a changed definition is seen even without a notification.
         offers = await self._review(await connection.listings.fetch())

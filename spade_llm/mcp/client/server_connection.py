@@ -1,4 +1,4 @@
-"""Connection to one server: handshake, tool listing, calls, reason of its end.
+"""Connection to one server: handshake, tool listing, calls with results as text, end reason.
 
 The SDK's context managers must be entered and left in one task: the one that runs `run`.
 """
@@ -6,8 +6,11 @@ The SDK's context managers must be entered and left in one task: the one that ru
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
+import json
 import logging
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
@@ -18,26 +21,30 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
-from spade_llm.core.redaction import sanitize_line
+from spade_llm.core.redaction import sanitize_line, sanitize_text
 from spade_llm.mcp.client.flow_control import FlowControl, TrafficBudget
 from spade_llm.mcp.client.pins import ToolDefinition, parse_definition
 from spade_llm.mcp.client.tool_listing import ConnectionLost, ToolListings
 from spade_llm.mcp.client.transports import http_streams, stdio_streams
 from spade_llm.mcp.server_configs import StdioEndpoint
+from spade_llm.tools.toolbox import ToolResult, error_result
 
 if TYPE_CHECKING:
-    from asyncio import Task
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from mcp.client._transport import TransportStreams
     from mcp.client.session import ClientSession, IncomingMessage
-    from mcp_types import Tool
+    from mcp_types import ContentBlock, Tool
 
     from spade_llm.mcp.client.transports import McpServerProcess
     from spade_llm.mcp.server_configs import McpServerSettings, ServerTimeouts
 
 _log = logging.getLogger(__name__)
 
+MAX_RESULT_CHARS = 400_000
+"""Maximum length of a result in characters; the tool agent pages long before."""
+MAX_NAME_CHARS = 300
+MAX_ERROR_CHARS = 2000
 MAX_REASON_CHARS = 200
 
 _CLAUSES: dict[type[Exception], str] = {
@@ -57,7 +64,7 @@ _ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 _CLIENT_INFO = mcp_types.Implementation(name="spade-llm", version="1")
 
 
-def end_reason(task: Task[None]) -> str:
+def end_reason(task: asyncio.Task[None]) -> str:
     """Reason that a session's task ended. An unexpected error is logged with its traceback."""
     if task.cancelled():
         return "it was stopped"
@@ -258,3 +265,98 @@ def _clause(error: BaseException) -> str:
             return sanitize_line(str(error), MAX_REASON_CHARS)
         case _:
             return next((text for kind, text in _CLAUSES.items() if isinstance(error, kind)), "")
+
+
+def tool_result(answer: mcp_types.CallToolResult) -> ToolResult:
+    """Convert the answer of a server to text for the model, at most MAX_RESULT_CHARS long."""
+    blocks = [_text(block) for block in answer.content]
+    if _adds_to_text(answer.structured_content, blocks):
+        blocks.append(json.dumps(answer.structured_content, ensure_ascii=False))
+    text = "\n".join(blocks)
+    if not text:
+        text = "The tool failed without an error message." if answer.is_error else "(no output)"
+    if len(text) > MAX_RESULT_CHARS:
+        note = f"[truncated: the first {MAX_RESULT_CHARS} of {len(text)} characters]"
+        text = f"{text[:MAX_RESULT_CHARS]}\n{note}"
+    return ToolResult(text=text, is_error=answer.is_error)
+
+
+async def call_tool(
+    connection: McpConnection, tool: str, arguments: Mapping[str, object], *, server: str
+) -> ToolResult:
+    """Call a tool; errors of the server are results for the model. Raises ConnectionLost: nothing
+    was sent."""
+    try:
+        answer = await connection.call(tool, arguments)
+    except MCPError as error:
+        return error_result(_error_text(error, server))
+    except ValidationError:
+        return error_result(f"The MCP server {server!r} sent an invalid response.")
+    if not isinstance(answer, mcp_types.CallToolResult):
+        return error_result(
+            f"The MCP server {server!r} asks for input first, which is not supported."
+        )
+    return tool_result(answer)
+
+
+def _adds_to_text(value: object, blocks: list[str]) -> bool:
+    """False if a structured result repeats the text, which it is sent with for older clients."""
+    # The SDK's servers wrap a plain value as {"result": …} and send it as text too.
+    if value is None or (isinstance(value, dict) and list(value) == ["result"] and blocks):
+        return False
+    for text in blocks:
+        with suppress(ValueError, RecursionError):
+            if json.loads(text) == value:
+                return False
+    return True
+
+
+def _text(block: ContentBlock) -> str:
+    match block:
+        case mcp_types.TextContent():
+            return block.text
+        case mcp_types.ImageContent():
+            return f"[{_type(block.mime_type)} image, {_size(block.data)}, not shown]"
+        case mcp_types.AudioContent():
+            return f"[{_type(block.mime_type)} audio, {_size(block.data)}, not played]"
+        case mcp_types.ResourceLink():
+            return f"[link to the resource {_name(block.name)}: {_name(str(block.uri))}]"
+        case mcp_types.EmbeddedResource():
+            return _resource(block)
+
+
+def _resource(block: mcp_types.EmbeddedResource) -> str:
+    resource = block.resource
+    name = _name(str(resource.uri))
+    match resource:
+        case mcp_types.TextResourceContents():
+            return f"[resource {name}]\n{resource.text}"
+        case mcp_types.BlobResourceContents():
+            kind = _type(resource.mime_type or "binary")
+            return f"[resource {name}: {kind}, {_size(resource.blob)}, not shown]"
+
+
+def _name(text: str) -> str:
+    return sanitize_line(text, MAX_NAME_CHARS)
+
+
+def _type(text: str) -> str:
+    return sanitize_line(text, 80)
+
+
+def _size(data: str) -> str:
+    try:
+        size = len(base64.b64decode(data))
+    except (binascii.Error, ValueError):
+        return "unreadable"
+    return f"{size} bytes"
+
+
+def _error_text(error: MCPError, server: str) -> str:
+    if error.error.code == mcp_types.CONNECTION_CLOSED:
+        return (
+            f"The connection to the MCP server {server!r} was lost during the call, which may or"
+            " may not have taken effect."
+        )
+    message = sanitize_text(error.error.message, MAX_ERROR_CHARS)
+    return f"The MCP server {server!r} refused: {message}"
