@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentMemory:
-    """Memory of an agent."""
-
     home: Path
     """The agent's folder, named by its JID."""
     database: DatabaseUrl | None

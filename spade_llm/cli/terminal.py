@@ -59,7 +59,6 @@ def sanitize_line(text: str) -> str:
 
 
 def sanitize_lines(text: str) -> str:
-    """Sanitize each line."""
     return "\n".join(map(sanitize_line, text.splitlines()))
 
 

@@ -21,7 +21,6 @@ MIN_EXCHANGE_MESSAGES = 2
 
 
 def leading_system_messages(messages: list[ContextMessage]) -> int:
-    """Count the leading system messages."""
     return sum(1 for _ in takewhile(lambda message: message["role"] == "system", messages))
 
 
@@ -93,7 +92,6 @@ def tool_blocks_newest_first(messages: list[ContextMessage], first: int) -> Iter
 
 
 def calls_tools(message: ContextMessage) -> bool:
-    """Check whether this message calls tools."""
     return message["role"] == "assistant" and bool(message.get("tool_calls"))
 
 
@@ -194,7 +192,6 @@ class Retention:
 
     @property
     def truncated_messages(self) -> int:
-        """Number of truncated messages."""
         return sum(
             shown is not self.messages[index]
             for block, messages in self._kept.values()

@@ -106,7 +106,6 @@ def is_question_sentence(sentence: str) -> bool:
 
 
 def strip_punctuation(word: str) -> str:
-    """Strip the punctuation around the word."""
     return word.strip(_PUNCTUATION)
 
 

@@ -111,7 +111,6 @@ class GatewaySessions:
         self._seen: LruDict[str, float] = LruDict(MAX_SEEN)
 
     async def record_request(self, principal: str) -> None:
-        """Record that the principal uses this gateway."""
         now = self._clock()
         # A write for each request, in the event loop, would be too many.
         if now - self._seen.get(principal, 0.0) >= SEEN_EVERY_S:

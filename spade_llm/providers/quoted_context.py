@@ -58,8 +58,6 @@ class QuotedMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotedPassage:
-    """A passage of a document."""
-
     source: str
     text: str
     score: float

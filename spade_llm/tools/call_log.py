@@ -73,8 +73,6 @@ class CallEnded:
 
 
 class CallLog(Protocol):
-    """Log of tool calls."""
-
     def begun(self, call: CallStarted) -> None:
         """Raises StorageFailed: then the call must not be made."""
         ...

@@ -207,8 +207,6 @@ class SharedTools:
 
 
 class _ToolsOfCaller:
-    """Toolbox of one caller."""
-
     def __init__(self, tools: SharedTools, caller: str) -> None:
         self._tools = tools
         self._caller = caller

@@ -141,7 +141,6 @@ class CommandRegistry:
         return None
 
     def _find(self, turn_input: ChatTurnInput) -> Command | None:
-        """Find the command that a message is; None if it is none."""
         message = turn_input.message
         # A word without a slash counts in a person's own chat only, and not in a reply (XEP-0461):
         # the model may have asked for it.

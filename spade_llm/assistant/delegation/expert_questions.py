@@ -62,8 +62,6 @@ MAX_CHOICES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpertQuestion:
-    """Question to a human expert."""
-
     expert: str
     """JID."""
     text: str

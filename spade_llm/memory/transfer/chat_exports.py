@@ -434,7 +434,6 @@ def _other_branches(
 
 
 def _paragraphs(text: str) -> Iterator[tuple[str, str]]:
-    """Paragraphs with their headings."""
     heading = ""
     for block in re.split(r"\n\s*\n", text):
         first, _, rest = block.strip().partition("\n")

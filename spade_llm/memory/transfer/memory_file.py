@@ -253,8 +253,6 @@ MAX_LINE_CHARS = 4_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportSummary:
-    """Outcome of an import."""
-
     added: int
     conversations: int = 0
     """Number of conversations with added messages."""

@@ -77,7 +77,6 @@ class OfflineTurn:
 
 
 def read_turn(messages: Sequence[ContextMessage]) -> OfflineTurn:
-    """Read the state of the turn from the messages."""
     asked = [
         i
         for i, message in enumerate(messages)
