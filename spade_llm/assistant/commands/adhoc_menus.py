@@ -98,7 +98,7 @@ class AssistantMenu:
         over."""
         say, known = MENU_TEXTS[visit.language], self._conversations(bare(visit.jid))
         if len(known) <= 1:
-            return await self._begin_anew(visit, self._latest(visit))
+            return await self._begin_anew(visit, {"conversation": (self._latest(visit),)})
         options = tuple(
             FormOption(
                 value=one.key, label=f"{_thread(one.key) or say.no_name}: {_size(one, visit)}"
@@ -114,12 +114,10 @@ class AssistantMenu:
             is_required=True,
         )
         form = DataForm(title=LABELS["new"][visit.language], fields=(which,))
-        return CommandForm(form=form, then=partial(self._begin_this_anew, visit))
+        return CommandForm(form=form, then=partial(self._begin_anew, visit))
 
-    async def _begin_this_anew(self, visit: AdHocRequest, filled: FormValues) -> CommandStep:
-        return await self._begin_anew(visit, filled["conversation"][0])
-
-    async def _begin_anew(self, visit: AdHocRequest, conversation: str) -> CommandStep:
+    async def _begin_anew(self, visit: AdHocRequest, filled: FormValues) -> CommandStep:
+        conversation = filled["conversation"][0]
         await self._stop(bare(visit.jid), _thread(conversation))
         return CommandResult(text=await self._obey("/new", visit, conversation))
 
