@@ -637,7 +637,7 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
     is_whole = is_question(sentence) or _TWO_SUBJECTS.match(sentence)
     if introduced := _INTRODUCTION.match(sentence):
         return _clauses_of_introduction(introduced)
-    parts = [sentence] if is_whole else chain.from_iterable(map(_by_verb, _split(sentence)))
+    parts = [sentence] if is_whole else [*chain.from_iterable(map(_by_verb, _split(sentence)))]
     clauses: list[Clause] = []
     for part in parts:
         if clauses and _BARE_PAST.match(part) and clauses[-1].text[:2].lower() == "i ":

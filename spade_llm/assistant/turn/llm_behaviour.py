@@ -46,6 +46,7 @@ from spade_llm.assistant.turn.prompt import (
     ContextPreparationBehaviour,
     TokenCounterCache,
     shown_texts,
+    told_texts,
     user_message,
     without_text,
 )
@@ -252,8 +253,12 @@ class LLMBehaviour(Behaviour):
         strategy = CachedContext(self.strategy)
         # Memories that fit the budget, and are not in the history given to the model.
         read = strategy.apply_context_strategy(list(history), self._system_prompt)
-        said = shown_texts(read)
-        chosen = select_memories(recalled.memories, said=said, tokens=self._limits.recall_tokens)
+        chosen = select_memories(
+            recalled.memories,
+            said=shown_texts(read),
+            told=told_texts(read),
+            tokens=self._limits.recall_tokens,
+        )
         recalled = replace(recalled, memories=chosen)
         turn = self._turn(strategy, toolbox)
         result = await self._run_turn(turn, history, recalled, turn_input, attempt.result, tools)

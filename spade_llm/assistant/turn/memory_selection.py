@@ -139,21 +139,25 @@ def is_verbatim(memory: ScoredMemory) -> bool:
 
 
 def select_memories(
-    memories: Iterable[ScoredMemory], *, said: Collection[str], tokens: int = DEFAULT_TOKENS
+    memories: Iterable[ScoredMemory],
+    *,
+    said: Collection[str],
+    told: Collection[str] = (),
+    tokens: int = DEFAULT_TOKENS,
 ) -> tuple[ScoredMemory, ...]:
-    """The best ones that fit; not what the model reads anyway (`said`: texts of its context), as a
-    message or as a valid fact in its words.
+    """The best ones that fit; not what the model reads anyway: messages that are in `said` (texts
+    of its context), valid facts in the words of `told` (the person's messages among them).
 
     One that does not fit is left out, and a shorter one behind it may still fit. Those that are
     doubted come last.
     """
     chosen: list[ScoredMemory] = []
-    context = "\n".join(said).casefold()
+    own_words = "\n".join(told).casefold()
 
     def is_read(memory: ScoredMemory) -> bool:
         if is_message(memory):
             return memory.entry.content in said
-        return memory.entry.invalid_at is None and memory.entry.content.casefold() in context
+        return memory.entry.invalid_at is None and memory.entry.content.casefold() in own_words
 
     for memory in sorted(memories, key=is_low_confidence):
         cost = estimate_tokens(memory.entry.content) + QUOTING_TOKENS

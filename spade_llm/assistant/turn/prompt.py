@@ -156,6 +156,15 @@ def shown_texts(prompt: Sequence[ContextMessage]) -> frozenset[str]:
     return frozenset([*(one["content"] or "" for one in prompt), *quoted])
 
 
+def told_texts(prompt: Sequence[ContextMessage]) -> list[str]:
+    """Texts of people's messages in a prompt."""
+    return [
+        one["content"] or ""
+        for one in prompt
+        if one["role"] == "user" and one.get("name") != CONTEXT_NAME
+    ]
+
+
 def last_question(messages: Sequence[ContextMessage]) -> int:
     questions = (i for i in reversed(range(len(messages))) if messages[i]["role"] == "user")
     return next(questions, len(messages))

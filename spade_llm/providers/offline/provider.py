@@ -107,7 +107,7 @@ PHRASES = load_texts(Phrases, __file__, "phrases.toml")
 
 _IS_EMPTY = re.compile(r"No .*memor|Found 0|My \w+ memories \(0 ")
 """Pattern of an empty result of the memory tools."""
-_ENTRY = re.compile(r"^- (?:\[[\w ]+\] )?(?!\d{4}-\d\d-\d\d, \d\d:\d\d)(?P<text>.*)$")
+_ENTRY = re.compile(r"^- (?:\[[\w ]+\] )?+(?!\d{4}-\d\d-\d\d, \d\d:\d\d)(?P<text>.*)$")
 """An entry of a list of memories that is no episode: those begin with their time."""
 _THANKS = re.compile(r"\b(?:thanks?|thank you|cheers|gracias)\b", re.IGNORECASE)
 KNOWLEDGE_KINDS = ("fact", "preference", "semantic", "profile", "procedural")

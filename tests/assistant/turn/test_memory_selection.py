@@ -60,7 +60,7 @@ def test_what_stands_in_the_context_is_not_quoted_again() -> None:
     ended = replace(ended, entry=replace(ended.entry, invalid_at=datetime.now(UTC)))
     found = [memory(said, said_by="ada"), memory("My boat is Zephyr"), ended]
 
-    assert select_memories(found, said={said}) == (ended,)
+    assert select_memories(found, said={said}, told=[said]) == (ended,)
 
 
 def test_a_memory_was_used_if_the_answer_says_what_only_it_could_know() -> None:
