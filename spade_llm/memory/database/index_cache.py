@@ -418,21 +418,23 @@ class IndexRanker:
     async def _refresh_stale(self) -> None:
         """Refresh stale indexes, so that deleted rows leave RAM even if the owner does not search
         again."""
-        await asyncio.sleep(MERGE_DELAY_S)
-        while stale := [
-            cached for cached in self._cached.values() if cached.is_loaded and cached.stale
-        ]:
-            for cached in stale:
+        is_stale = True
+        while is_stale:
+            await asyncio.sleep(MERGE_DELAY_S)
+            for cached in self._stale_indexes():
                 async with cached.lock:
                     try:
                         await self._refresh(cached)
                     except StorageFailed as error:
                         logger.warning("an index could not be brought up to date: %s", error)
                         return
-            await asyncio.sleep(MERGE_DELAY_S)
+            is_stale = bool(self._stale_indexes())
         for cached in list(self._cached.values()):
             await self._merge(cached)
         self._evict()
+
+    def _stale_indexes(self) -> list[_LoadedIndex]:
+        return [one for one in self._cached.values() if one.is_loaded and one.stale]
 
     async def _merge(self, cached: _LoadedIndex) -> None:
         """Merge the index without dead rows; searches continue meanwhile."""
