@@ -26,13 +26,7 @@ from spade_llm.cli.terminal import note, show
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.connection.jids import bare_jid, local_part
 from spade_llm.xmpp.connection.settings import full_jid
-from spade_llm.xmpp.servers.certificates import (
-    KeyPair,
-    import_certificates,
-    imported_ca,
-    local_certificates,
-    write_file,
-)
+from spade_llm.xmpp.servers import certificates
 from spade_llm.xmpp.servers.data_directory import AccountPasswords, save_ca
 from spade_llm.xmpp.servers.prosody import account_path
 from spade_llm.xmpp.servers.prosody_config import HostingOptions, prosody_config
@@ -206,10 +200,10 @@ def _prepare(root: Path, site: DeploymentSite) -> None:
         service_jids=site.agents.values(),
         hosting=replace(site.hosting, web_chat=_copy_web_chat(server / "web", site)),
     )
-    write_file(server / CONFIG_FILE, text.encode(), mode=0o600)
+    certificates.write_file(server / CONFIG_FILE, text.encode(), mode=0o600)
 
 
-def _certificates(root: Path, site: DeploymentSite) -> tuple[KeyPair, Path | None]:
+def _certificates(root: Path, site: DeploymentSite) -> tuple[certificates.KeyPair, Path | None]:
     """Server certificate, and the CA that clients need in addition to the system's."""
     web = urlsplit(site.hosting.web_url).hostname or site.domain
     # Other servers connect to the rooms by their own domain, and check the certificate for it.
@@ -217,13 +211,13 @@ def _certificates(root: Path, site: DeploymentSite) -> tuple[KeyPair, Path | Non
     names = tuple(dict.fromkeys([site.domain, web, *rooms]))
     target = root / SERVER_FOLDER / "certificates"
     if site.given_certificates is not None:
-        pair = import_certificates(site.given_certificates, target, names)
-        return pair, imported_ca(site.given_certificates)
-    own = local_certificates(root / AUTHORITY_FOLDER, site.domain, names=names[1:])
+        pair = certificates.import_certificates(site.given_certificates, target, names)
+        return pair, certificates.imported_ca(site.given_certificates)
+    own = certificates.local_certificates(root / AUTHORITY_FOLDER, site.domain, names=names[1:])
     target.mkdir(exist_ok=True, mode=0o700)
-    pair = KeyPair(cert_path=target / "server.pem", key_path=target / "server.key")
-    write_file(pair.key_path, own.key_path.read_bytes(), mode=0o600)
-    write_file(pair.cert_path, own.cert_path.read_bytes(), mode=0o644)
+    pair = certificates.KeyPair(cert_path=target / "server.pem", key_path=target / "server.key")
+    certificates.write_file(pair.key_path, own.key_path.read_bytes(), mode=0o600)
+    certificates.write_file(pair.cert_path, own.cert_path.read_bytes(), mode=0o644)
     return pair, own.ca_path
 
 
@@ -239,5 +233,5 @@ def _copy_web_chat(web: Path, site: DeploymentSite) -> Path | None:
         )
     shutil.copytree(site.web_pages, web)
     content = {"domain": site.domain, "assistants": list(site.assistants)}
-    write_file(web / SITE_FILE, json.dumps(content).encode(), mode=0o644)
+    certificates.write_file(web / SITE_FILE, json.dumps(content).encode(), mode=0o644)
     return web

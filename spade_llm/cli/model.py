@@ -15,19 +15,8 @@ from urllib.parse import urlsplit
 from spade_llm.cli import ollama
 from spade_llm.cli.chat import is_terminal
 from spade_llm.cli.context import agent_directories, data_directory, is_named
+from spade_llm.cli.factory import model_choice
 from spade_llm.cli.factory.deployment_spec import read_deployment, read_spec, standard_deployment
-from spade_llm.cli.factory.model_choice import (
-    MODEL_FILE,
-    OPENAI_URL,
-    REMEDIES,
-    URLS,
-    build_model,
-    choose_model,
-    close_to_others,
-    keep_key,
-    key_path,
-    write_provider,
-)
 from spade_llm.cli.factory.model_record import explain_refusal, read_model_record
 from spade_llm.cli.health import with_replicas
 from spade_llm.cli.terminal import note, sanitize_line, show
@@ -74,10 +63,10 @@ class ModelProvider:
 
 
 PROVIDERS = {
-    "openai": ModelProvider("openai", OPENAI_URL, "OPENAI_API_KEY"),
-    "ollama": ModelProvider("ollama", URLS["ollama"]),
-    "lmstudio": ModelProvider("lm_studio", URLS["lm_studio"]),
-    "vllm": ModelProvider("vllm", URLS["vllm"]),
+    "openai": ModelProvider("openai", model_choice.OPENAI_URL, "OPENAI_API_KEY"),
+    "ollama": ModelProvider("ollama", model_choice.URLS["ollama"]),
+    "lmstudio": ModelProvider("lm_studio", model_choice.URLS["lm_studio"]),
+    "vllm": ModelProvider("vllm", model_choice.URLS["vllm"]),
     "llamacpp": ModelProvider(COMPATIBLE, "http://localhost:8080/v1"),
     "anthropic": ModelProvider(COMPATIBLE, "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
     "deepseek": ModelProvider(COMPATIBLE, "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
@@ -251,7 +240,7 @@ def _find_target(options: argparse.Namespace, data: Path) -> _Target:
     assistant = assistants[0]
     table = assistant.settings.provider
     if own is None and table.kind == "auto":
-        return _Target(assistant=assistant, files=(data / MODEL_FILE,))
+        return _Target(assistant=assistant, files=(data / model_choice.MODEL_FILE,))
     # Documents are answered by the assistant's model, unless a RAG agent has another one.
     followers = (
         one.path
@@ -270,7 +259,7 @@ def _find_key(wanted: WantedModel, options: argparse.Namespace, data: Path) -> d
         return {}
     if wanted.key_variable and get_variable(wanted.key_variable):
         return {"api_key_env": wanted.key_variable}
-    if (kept := key_path(data, wanted.url)).is_file():
+    if (kept := model_choice.key_path(data, wanted.url)).is_file():
         return {"api_key_file": str(kept)}
     if not wanted.key_variable:
         return {}
@@ -290,7 +279,7 @@ def _given_key(options: argparse.Namespace) -> dict[str, str]:
     path = Path(options.key_file).absolute()
     if not path.is_file():
         raise ConfigurationError(f"--key-file: there is no file {str(path)!r}")
-    if warning := close_to_others(path):
+    if warning := model_choice.close_to_others(path):
         print(f"warning     {warning}", file=sys.stderr)
     return {"api_key_file": str(path)}
 
@@ -308,7 +297,7 @@ def _ask_key(wanted: WantedModel, data: Path) -> Path:
         key = ""
     if not key:
         raise ConfigurationError("no API key was given; nothing more was changed")
-    path = keep_key(data, wanted.url, key)
+    path = model_choice.keep_key(data, wanted.url, key)
     print(f"key         {path} (readable by you only)")
     return path
 
@@ -322,7 +311,7 @@ def _write_and_test(
 ) -> _Report:
     set_at = datetime.now(UTC)
     for path in target.files:
-        write_provider(path, wanted.table(_relative(key, path)))
+        model_choice.write_provider(path, wanted.table(_relative(key, path)))
     if wanted.kind == "ollama" and _may_ask(options):
         ollama.offer_pull(wanted.url.removesuffix("/v1"), wanted.name)
     # Read again: what is tested is what an agent will read.
@@ -351,8 +340,8 @@ class _Report:
 
 async def _test(spec: DeploymentSpec, data: Path) -> _Report:
     """Raises ConfigurationError if the settings are incomplete."""
-    choice = await choose_model(spec, data)
-    model = build_model(choice)
+    choice = await model_choice.choose_model(spec, data)
+    model = model_choice.build_model(choice)
     async with aclosing(model):
         if isinstance(model, OfflineProvider):
             return _Report(choice=choice)
@@ -381,7 +370,7 @@ def _show_report(report: _Report, options: argparse.Namespace, files: Sequence[P
         )
     if error is not None:
         lines.append(f"FAILED      {sanitize_line(str(error))}")
-        lines.append(f"{'':12}→ {REMEDIES[error.cause]}")
+        lines.append(f"{'':12}→ {model_choice.REMEDIES[error.cause]}")
     show(options, _record(report, files), lines)
 
 
@@ -407,7 +396,7 @@ def _record(report: _Report, files: Sequence[Path]) -> dict[str, object]:
         found |= {
             "cause": error.cause.value,
             "error": str(error),
-            "remedy": REMEDIES[error.cause],
+            "remedy": model_choice.REMEDIES[error.cause],
             "retry_after_s": error.retry_after if isinstance(error, RateLimited) else None,
         }
     return found

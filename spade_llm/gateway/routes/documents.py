@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Path, Query
 from starlette.requests import ClientDisconnect
 
-from spade_llm.core.errors import (
-    InvalidArguments,
-    NotFound,
-    PathNotFound,
-    RequestError,
-    RequestRefused,
-    ServiceError,
-)
+from spade_llm.core import errors
 from spade_llm.gateway.dependencies import ApiRequest, CurrentRequest
 from spade_llm.gateway.document_uploads import DocumentUploads, sanitize_file_name
 from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError, http_error
@@ -98,8 +91,8 @@ async def add_directory(
         report = await api_request.run_until_disconnect(
             uploads.add_folder(body.directory, is_recursive=is_recursive)
         )
-    except RequestRefused as refusal:
-        if refusal.wire_code == PathNotFound.code:
+    except errors.RequestRefused as refusal:
+        if refusal.wire_code == errors.PathNotFound.code:
             raise HttpError(404, "directory: no such folder below the document root") from None
         raise
     left_out = [one for one in report.documents if one.left_out]
@@ -134,8 +127,8 @@ async def list_documents(
         page = await rag_client(api_request).documents(
             namespace=namespace, limit=limit, offset=offset
         )
-    except RequestRefused as refusal:
-        if refusal.wire_code != NotFound.code:
+    except errors.RequestRefused as refusal:
+        if refusal.wire_code != errors.NotFound.code:
             raise
         page = DocumentPage(documents=(), total=0, limit=limit, offset=offset, has_more=False)
     return schemas.DocumentList.of(page)
@@ -181,7 +174,7 @@ async def upload_document(
     """
     source = sanitize_file_name(name)
     if file_kind(source) is None:
-        raise InvalidArguments(f"name: {source[:80]!r} is {unsupported_reason(source)}")
+        raise errors.InvalidArguments(f"name: {source[:80]!r} is {unsupported_reason(source)}")
     uploads, stack = document_uploads(api_request, namespace, None), AsyncExitStack()
     async with stack:
         path = await stack.enter_async_context(
@@ -189,7 +182,7 @@ async def upload_document(
         )
         size = await _receive_file(api_request, path)
         if not size:
-            raise InvalidArguments("the body is empty; send the file's content")
+            raise errors.InvalidArguments("the body is empty; send the file's content")
         return JsonLines(_progress_lines(uploads, path, source, size), resources=stack.pop_all())
 
 
@@ -291,7 +284,7 @@ async def _progress_lines(
         finally:
             # Delete the file before the result is sent.
             await asyncio.to_thread(path.unlink, missing_ok=True)
-    except (RequestError, ServiceError) as error:
+    except (errors.RequestError, errors.ServiceError) as error:
         answer = http_error(error)
         yield _line(schemas.NotUploaded(detail=answer.detail, status=answer.status_code))
         return

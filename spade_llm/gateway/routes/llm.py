@@ -17,14 +17,8 @@ from spade_llm.assistant.turn.turn_options import AUTO, NONE, ContextOptions, To
 from spade_llm.core.errors import InvalidArguments, RequestError, RequestRefused, ServiceError
 from spade_llm.gateway.dependencies import ApiRequest, CurrentRequest, encode_session_header
 from spade_llm.gateway.errors import ERROR_RESPONSES, http_error
+from spade_llm.gateway.schemas import configuration
 from spade_llm.gateway.schemas import llm as schemas
-from spade_llm.gateway.schemas.configuration import (
-    ConfigurationLayer,
-    MemoryPart,
-    PreferencesPart,
-    RagPart,
-    ToolsPart,
-)
 from spade_llm.gateway.streaming import EVENT_SCHEMA, EVENT_STREAM, EventStream, sse_event
 from spade_llm.providers.model import Sampling
 from spade_llm.search.memory_query import MemoryType
@@ -58,18 +52,18 @@ class ResolvedTurn:
     use_tools: bool
 
 
-def request_layer(body: schemas.HttpChatRequest) -> ConfigurationLayer:
+def request_layer(body: schemas.HttpChatRequest) -> configuration.ConfigurationLayer:
     """Configuration layer of a request: its explicit fields only."""
     given: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
-    return ConfigurationLayer(
-        memory=MemoryPart(enabled=given.get("use_memory"), types=body.memory_types),
-        rag=RagPart(
+    return configuration.ConfigurationLayer(
+        memory=configuration.MemoryPart(enabled=given.get("use_memory"), types=body.memory_types),
+        rag=configuration.RagPart(
             enabled=given.get("use_rag"),
             namespaces=body.rag_namespaces,
             top_k=given.get("rag_top_k"),
         ),
-        mcp=ToolsPart(enabled=given.get("use_tools")),
-        preferences=PreferencesPart(
+        mcp=configuration.ToolsPart(enabled=given.get("use_tools")),
+        preferences=configuration.PreferencesPart(
             context_priority=given.get("context_priority"),
             max_context_tokens=given.get("max_context_tokens"),
         ),

@@ -7,55 +7,44 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field
 
-from spade_llm.gateway.schemas.common import (
-    MAX_NAMES,
-    ContextPriority,
-    ContextTokens,
-    HttpBody,
-    MemoryTypeName,
-    Namespace,
-    SessionId,
-    Timestamp,
-    ToolName,
-    TopK,
-)
+from spade_llm.gateway.schemas import common
 
-ALL_MEMORY_TYPES: list[MemoryTypeName] = ["semantic", "episodic", "profile", "procedural"]
+ALL_MEMORY_TYPES: list[common.MemoryTypeName] = ["semantic", "episodic", "profile", "procedural"]
 
 
-class MemoryPart(HttpBody):
+class MemoryPart(common.HttpBody):
     enabled: bool | None = Field(
         default=None, validation_alias=AliasChoices("enabled", "enable_memory")
     )
-    types: list[MemoryTypeName] | None = Field(default=None, max_length=MAX_NAMES)
+    types: list[common.MemoryTypeName] | None = Field(default=None, max_length=common.MAX_NAMES)
     enable_short_term: bool | None = Field(
         default=None, description="Whether the conversation history is read."
     )
 
 
-class RagPart(HttpBody):
+class RagPart(common.HttpBody):
     enabled: bool | None = Field(
         default=None, validation_alias=AliasChoices("enabled", "enable_rag")
     )
-    namespaces: list[Namespace] | None = Field(default=None, max_length=MAX_NAMES)
+    namespaces: list[common.Namespace] | None = Field(default=None, max_length=common.MAX_NAMES)
     """Empty: all."""
-    top_k: TopK | None = None
+    top_k: common.TopK | None = None
 
 
-class ToolsPart(HttpBody):
+class ToolsPart(common.HttpBody):
     enabled: bool | None = Field(
         default=None, validation_alias=AliasChoices("enabled", "enable_tools")
     )
-    available_tools: list[ToolName] | None = Field(default=None, max_length=MAX_NAMES)
+    available_tools: list[common.ToolName] | None = Field(default=None, max_length=common.MAX_NAMES)
     """Empty: all."""
 
 
-class PreferencesPart(HttpBody):
-    context_priority: ContextPriority | None = None
-    max_context_tokens: ContextTokens | None = None
+class PreferencesPart(common.HttpBody):
+    context_priority: common.ContextPriority | None = None
+    max_context_tokens: common.ContextTokens | None = None
 
 
-class ConfigurationLayer(HttpBody):
+class ConfigurationLayer(common.HttpBody):
     """Layer of the session configuration; None means that the layer does not set the field."""
 
     memory: MemoryPart = MemoryPart()
@@ -74,7 +63,7 @@ class EffectiveConfiguration:
     use_memory: bool = True
     use_history: bool | None = None
     """Switch for the history; None means that no layer sets it, and the history is read."""
-    memory_types: list[MemoryTypeName] = field(default_factory=ALL_MEMORY_TYPES.copy)
+    memory_types: list[common.MemoryTypeName] = field(default_factory=ALL_MEMORY_TYPES.copy)
     use_rag: bool = False
     namespaces: list[str] = field(default_factory=list)
     """Empty: all."""
@@ -123,35 +112,35 @@ def effective_configuration(*layers: ConfigurationLayer) -> EffectiveConfigurati
     return EffectiveConfiguration(**given)  # type: ignore[arg-type]  # each has its field's type
 
 
-class System(HttpBody):
+class System(common.HttpBody):
     version: str
     environment: str = Field(description="`development` if only this machine reaches the gateway.")
 
 
-class LlmService(HttpBody):
+class LlmService(common.HttpBody):
     available: bool
     provider: str
     model: str
 
 
-class MemoryServiceStatus(HttpBody):
+class MemoryServiceStatus(common.HttpBody):
     available: bool
     storage: str
     semantic_search: bool
 
 
-class RagServiceStatus(HttpBody):
+class RagServiceStatus(common.HttpBody):
     available: bool
     vector_db: str
     embedding_model: str
 
 
-class ToolServices(HttpBody):
+class ToolServices(common.HttpBody):
     available: bool
     registered_tools: int
 
 
-class ServicesStatus(HttpBody):
+class ServicesStatus(common.HttpBody):
     """Current status of the agents, as they report it; empty texts mean that an agent is
     unavailable."""
 
@@ -161,39 +150,39 @@ class ServicesStatus(HttpBody):
     mcp: ToolServices
 
 
-class MemoryDefaults(HttpBody):
+class MemoryDefaults(common.HttpBody):
     enabled: bool
-    types: list[MemoryTypeName]
+    types: list[common.MemoryTypeName]
 
 
-class RagDefaults(HttpBody):
+class RagDefaults(common.HttpBody):
     enabled: bool
     top_k: int
 
 
-class ContextDefaults(HttpBody):
+class ContextDefaults(common.HttpBody):
     max_tokens: int
-    priority: ContextPriority
+    priority: common.ContextPriority
 
 
-class Defaults(HttpBody):
+class Defaults(common.HttpBody):
     memory: MemoryDefaults
     rag: RagDefaults
     context: ContextDefaults
 
 
-class ConfigStatus(HttpBody):
+class ConfigStatus(common.HttpBody):
     system: System
     services: ServicesStatus
     defaults: Defaults
 
 
-class MemoryConfig(HttpBody):
+class MemoryConfig(common.HttpBody):
     """Memory settings. The toggles are omitted unless a layer uses them
     (`EffectiveConfiguration.has_toggles`)."""
 
     enabled: bool
-    types: list[MemoryTypeName]
+    types: list[common.MemoryTypeName]
     enable_memory: bool | None = None
     enable_short_term: bool | None = None
     enable_semantic: bool | None = None
@@ -216,7 +205,7 @@ class MemoryConfig(HttpBody):
         return cls(enabled=is_on, types=effective.memory_types, **more)
 
 
-class RagConfig(HttpBody):
+class RagConfig(common.HttpBody):
     enabled: bool
     namespaces: list[str] = Field(description="Empty: all.")
     top_k: int
@@ -233,7 +222,7 @@ class RagConfig(HttpBody):
         )
 
 
-class ToolsConfig(HttpBody):
+class ToolsConfig(common.HttpBody):
     enabled: bool
     available_tools: list[str] = Field(description="Empty: all.")
     enable_tools: bool
@@ -244,7 +233,7 @@ class ToolsConfig(HttpBody):
         return cls(enabled=is_on, available_tools=effective.tools, enable_tools=is_on)
 
 
-class ConfiguredParts(HttpBody):
+class ConfiguredParts(common.HttpBody):
     """Session configuration without preferences."""
 
     memory: MemoryConfig
@@ -257,12 +246,12 @@ class ConfiguredParts(HttpBody):
         return cls(memory=MemoryConfig.of(effective), rag=RagConfig.of(effective), **more)
 
 
-class Preferences(HttpBody):
-    context_priority: ContextPriority
+class Preferences(common.HttpBody):
+    context_priority: common.ContextPriority
     max_context_tokens: int
 
 
-class SessionConfig(HttpBody):
+class SessionConfig(common.HttpBody):
     """Merged configuration of a session: its own settings, then the global ones, then the
     defaults."""
 
@@ -270,8 +259,8 @@ class SessionConfig(HttpBody):
     memory: MemoryConfig
     rag: RagConfig
     preferences: Preferences
-    created_at: Timestamp | None = Field(description="null: never configured.")
-    updated_at: Timestamp | None
+    created_at: common.Timestamp | None = Field(description="null: never configured.")
+    updated_at: common.Timestamp | None
     config: ConfiguredParts | None = Field(
         default=None, description="memory, rag and mcp again, for programs that use the toggles."
     )
@@ -301,10 +290,10 @@ class MemoryUpdate(MemoryPart):
         )
 
 
-class UpdateSession(HttpBody):
+class UpdateSession(common.HttpBody):
     """Change of a session's configuration; omitted fields stay."""
 
-    session_id: SessionId
+    session_id: common.SessionId
     memory: MemoryUpdate | None = None
     rag: RagPart | None = None
     mcp: ToolsPart | None = Field(default=None, description="Without `available_tools`, all.")
@@ -323,38 +312,38 @@ class UpdateSession(HttpBody):
         )
 
 
-class SessionUpdated(HttpBody):
+class SessionUpdated(common.HttpBody):
     success: bool = True
     session_id: str
     message: str = "Session configuration updated successfully"
     config: ConfiguredParts
 
 
-class SessionConfigDeleted(HttpBody):
+class SessionConfigDeleted(common.HttpBody):
     success: bool = True
     session_id: str
     message: str = "Session configuration deleted. Session will use default configuration."
 
 
 class UpdateMemory(MemoryUpdate):
-    session_id: SessionId | None = Field(default=None, description="null: all own sessions.")
+    session_id: common.SessionId | None = Field(default=None, description="null: all own sessions.")
     enabled: bool = Field(validation_alias=AliasChoices("enabled", "enable_memory"))
 
 
-class MemoryUpdated(HttpBody):
+class MemoryUpdated(common.HttpBody):
     success: bool = True
     message: str = "Memory configuration updated"
     config: MemoryConfig
 
 
-class UpdateRag(HttpBody):
-    session_id: SessionId | None = Field(default=None, description="null: all own sessions.")
+class UpdateRag(common.HttpBody):
+    session_id: common.SessionId | None = Field(default=None, description="null: all own sessions.")
     enabled: bool = Field(validation_alias=AliasChoices("enabled", "enable_rag"))
-    namespaces: list[Namespace] | None = Field(default=None, max_length=MAX_NAMES)
-    top_k: TopK | None = None
+    namespaces: list[common.Namespace] | None = Field(default=None, max_length=common.MAX_NAMES)
+    top_k: common.TopK | None = None
 
 
-class RagUpdated(HttpBody):
+class RagUpdated(common.HttpBody):
     success: bool = True
     message: str = "RAG configuration updated"
     config: RagConfig

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.gateway.schemas.common import (
-    MAX_NAMES,
-    WHOLE_NUMBER,
-    HttpAnswer,
-    HttpBody,
-    Namespace,
-    Timestamp,
-    TopK,
-)
+from spade_llm.gateway.schemas import common
 from spade_llm.gateway.schemas.llm import RagSource, SourceMetadata
 from spade_llm.rag.contract import DEFAULT_NAMESPACE, MAX_QUERY_CHARS
 from spade_llm.rag.loading.chunking import Splitting
@@ -28,18 +20,18 @@ MAX_DOCUMENTS = 1000
 MAX_DOCUMENT_CHARS = 10_000_000
 MAX_PATH_CHARS = 1000
 MAX_OFFSET = 2**53
-ChunkSize = Annotated[int, Field(ge=100, le=4000, description="Characters."), WHOLE_NUMBER]
-ChunkOverlap = Annotated[int, Field(ge=0, le=1000), WHOLE_NUMBER]
+ChunkSize = Annotated[int, Field(ge=100, le=4000, description="Characters."), common.WHOLE_NUMBER]
+ChunkOverlap = Annotated[int, Field(ge=0, le=1000), common.WHOLE_NUMBER]
 QueryText = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS, pattern=r"\S")]
 
 
-class RagQuery(HttpBody):
+class RagQuery(common.HttpBody):
     query: QueryText
-    top_k: TopK | None = 5
-    namespace: Namespace | None = Field(default=None, description="null: all.")
+    top_k: common.TopK | None = 5
+    namespace: common.Namespace | None = Field(default=None, description="null: all.")
 
 
-class RagAnswer(HttpBody):
+class RagAnswer(common.HttpBody):
     success: bool
     answer: str
     sources: list[RagSource]
@@ -48,7 +40,7 @@ class RagAnswer(HttpBody):
     degraded: list[str] = Field(default=[], description="Reasons for a reduced quality.")
 
 
-class SplittingOptions(HttpBody):
+class SplittingOptions(common.HttpBody):
     chunk_size: ChunkSize | None = 1000
     chunk_overlap: ChunkOverlap | None = Field(
         default=200,
@@ -76,7 +68,7 @@ class AddDocuments(SplittingOptions):
         description="Paths of files below the document root, or texts.",
         examples=[["./docs/manual.md", "Texto directo a indexar"]],
     )
-    namespace: Namespace | None = DEFAULT_NAMESPACE
+    namespace: common.Namespace | None = DEFAULT_NAMESPACE
 
 
 class AddDirectory(SplittingOptions):
@@ -86,40 +78,40 @@ class AddDirectory(SplittingOptions):
         description="Folder below the document root.",
         examples=["./docs"],
     )
-    namespace: Namespace | None = DEFAULT_NAMESPACE
+    namespace: common.Namespace | None = DEFAULT_NAMESPACE
     recursive: bool | None = True
 
 
-class LeftOutFile(HttpBody):
+class LeftOutFile(common.HttpBody):
     source: str
     reason: str
 
 
-class DocumentsAdded(HttpBody):
+class DocumentsAdded(common.HttpBody):
     success: bool
     message: str
     documents_added: int = Field(description="Including documents that were stored already.")
     left_out: list[LeftOutFile] = Field(default=[], description="Skipped files with the reason.")
 
 
-class NamespaceLine(HttpAnswer):
+class NamespaceLine(common.HttpAnswer):
     name: str
     document_count: int = Field(validation_alias="documents")
     chunk_count: int = Field(validation_alias="chunks")
     total_chunks: int = Field(validation_alias="chunks", description="As `chunk_count`.")
-    last_updated: Timestamp = Field(validation_alias="updated_at")
+    last_updated: common.Timestamp = Field(validation_alias="updated_at")
 
 
-class NamespaceList(HttpBody):
+class NamespaceList(common.HttpBody):
     namespaces: list[NamespaceLine]
 
 
-class DocumentLine(HttpAnswer):
+class DocumentLine(common.HttpAnswer):
     id: str
     source: str
     namespace: str
     chunk_count: int = Field(validation_alias="chunks")
-    uploaded_at: Timestamp = Field(validation_alias="updated_at")
+    uploaded_at: common.Timestamp = Field(validation_alias="updated_at")
     filename: Annotated[str, AfterValidator(lambda source: source.rpartition("/")[2] or source)] = (
         Field(validation_alias="source", description="Last part of `source`.")
     )
@@ -127,7 +119,7 @@ class DocumentLine(HttpAnswer):
     content_preview: str = Field(validation_alias="preview", description="Beginning of the text.")
 
 
-class DocumentList(HttpAnswer):
+class DocumentList(common.HttpAnswer):
     documents: list[DocumentLine]
     total_count: int = Field(validation_alias="total")
     limit: int
@@ -135,7 +127,7 @@ class DocumentList(HttpAnswer):
     has_more: bool
 
 
-class NamespaceFigures(HttpAnswer):
+class NamespaceFigures(common.HttpAnswer):
     success: bool = True
     namespace: str = Field(validation_alias="name")
     vector_count: int = Field(validation_alias="vectors")
@@ -145,7 +137,7 @@ class NamespaceFigures(HttpAnswer):
     exists: bool
 
 
-class NamespaceDeleted(HttpBody):
+class NamespaceDeleted(common.HttpBody):
     success: bool
     namespace: str
     message: str
@@ -159,7 +151,7 @@ def rag_source(found: ScoredChunk) -> RagSource:
     )
 
 
-class QuotableDocuments(HttpBody):
+class QuotableDocuments(common.HttpBody):
     own_count: int = Field(description="Number of the caller's own documents.")
     shared_count: int = Field(
         description="Number of documents that the assistant quotes to every caller."
@@ -167,7 +159,7 @@ class QuotableDocuments(HttpBody):
     shared: list[DocumentLine] = Field(description="The first 100 of the shared documents.")
 
 
-class UploadProgress(HttpBody):
+class UploadProgress(common.HttpBody):
     """Progress line of the response to an upload."""
 
     done: int
@@ -175,7 +167,7 @@ class UploadProgress(HttpBody):
     chunks: int
 
 
-class Uploaded(HttpBody):
+class Uploaded(common.HttpBody):
     """Last line of the response to a successful upload."""
 
     success: bool = True
@@ -186,7 +178,7 @@ class Uploaded(HttpBody):
     unchanged: bool
 
 
-class NotUploaded(HttpBody):
+class NotUploaded(common.HttpBody):
     """Last line of the response to a failed upload."""
 
     success: bool = False
@@ -194,22 +186,22 @@ class NotUploaded(HttpBody):
     status: int = Field(description="HTTP status of the error; the response has begun with 200.")
 
 
-class DocumentDeleted(HttpBody):
+class DocumentDeleted(common.HttpBody):
     success: bool = True
     message: str = "Document deleted successfully"
     namespace: str
     source: str
 
 
-class RetrieveRequest(HttpBody):
+class RetrieveRequest(common.HttpBody):
     query: QueryText
-    top_k: TopK | None = 5
-    namespaces: list[Namespace] | None = Field(
-        default=None, max_length=MAX_NAMES, description="null: all."
+    top_k: common.TopK | None = 5
+    namespaces: list[common.Namespace] | None = Field(
+        default=None, max_length=common.MAX_NAMES, description="null: all."
     )
 
 
-class RetrieveResponse(HttpBody):
+class RetrieveResponse(common.HttpBody):
     query: str
     chunks: list[RagSource] = Field(description="Best first.")
     degraded: list[str] = []

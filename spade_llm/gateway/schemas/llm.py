@@ -8,22 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
 
 from spade_llm.assistant.turn.turn_options import AUTO, MAX_TOOL_ROUNDS
-from spade_llm.gateway.schemas.common import (
-    MAX_NAMES,
-    WHOLE_NUMBER,
-    ContextLanguage,
-    ContextPriority,
-    ContextTokens,
-    HttpAnswer,
-    HttpBody,
-    MemoryTypeName,
-    Messages,
-    Namespace,
-    SessionId,
-    Text,
-    ToolName,
-    TopK,
-)
+from spade_llm.gateway.schemas import common
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,33 +17,33 @@ if TYPE_CHECKING:
 
 MAX_TOKENS = 1_000_000
 Temperature = Annotated[float, Field(ge=0.0, le=1.0)]
-MaxTokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), WHOLE_NUMBER]
+MaxTokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), common.WHOLE_NUMBER]
 
 
-class HttpGenerateRequest(HttpBody):
-    prompt: Text
+class HttpGenerateRequest(common.HttpBody):
+    prompt: common.Text
     temperature: Temperature | None = 0.7
     max_tokens: MaxTokens | None = 1000
 
 
-class GenerateResponse(HttpBody):
+class GenerateResponse(common.HttpBody):
     text: str
     prompt: str
 
 
-class ChatUserMessage(HttpBody):
+class ChatUserMessage(common.HttpBody):
     role: Literal["user"]
-    content: Text
+    content: common.Text
 
 
-class ChatHistoryMessage(HttpBody):
+class ChatHistoryMessage(common.HttpBody):
     """History message that the client sends: accepted, but neither stored nor trusted."""
 
     role: Literal["assistant", "system", "developer", "tool"]
     content: str = Field(max_length=1_000_000)
 
 
-class HttpChatRequest(HttpBody):
+class HttpChatRequest(common.HttpBody):
     """Chat request. Precedence of settings: the request's fields, the session's configuration, the
     global one, the defaults. null counts as not given."""
 
@@ -77,11 +62,11 @@ class HttpChatRequest(HttpBody):
         }
     )
 
-    messages: Messages[ChatUserMessage | ChatHistoryMessage] = Field(
+    messages: common.Messages[ChatUserMessage | ChatHistoryMessage] = Field(
         description="The last message with role `user` is the question. Earlier messages are"
         " ignored: the session keeps the conversation."
     )
-    session_id: SessionId | None = Field(default=None, description="null: a new session.")
+    session_id: common.SessionId | None = Field(default=None, description="null: a new session.")
     temperature: Temperature | None = 0.7
     max_tokens: MaxTokens | None = Field(default=500, description="Maximum length of the answer.")
 
@@ -94,23 +79,27 @@ class HttpChatRequest(HttpBody):
     use_rag: bool | None = Field(
         default=False, validation_alias=AliasChoices("use_rag", "enable_rag")
     )
-    memory_types: list[MemoryTypeName] | None = Field(default=None, max_length=4)
-    rag_namespaces: list[Namespace] | None = Field(default=None, max_length=MAX_NAMES)
-    rag_top_k: TopK | None = 5
-    max_context_tokens: ContextTokens | None = 4000
-    context_priority: ContextPriority | None = "balanced"
-    language: ContextLanguage = None
+    memory_types: list[common.MemoryTypeName] | None = Field(default=None, max_length=4)
+    rag_namespaces: list[common.Namespace] | None = Field(default=None, max_length=common.MAX_NAMES)
+    rag_top_k: common.TopK | None = 5
+    max_context_tokens: common.ContextTokens | None = 4000
+    context_priority: common.ContextPriority | None = "balanced"
+    language: common.ContextLanguage = None
 
     use_tools: bool | None = Field(
         default=False, validation_alias=AliasChoices("use_tools", "enable_tools")
     )
-    tool_choice: ToolName | None = Field(
+    tool_choice: common.ToolName | None = Field(
         default=AUTO, description="`auto`, `none`, `required`, or the name of a tool."
     )
-    available_tools: list[ToolName] | None = Field(
-        default=None, max_length=MAX_NAMES, description="Names of the allowed tools; null: all."
+    available_tools: list[common.ToolName] | None = Field(
+        default=None,
+        max_length=common.MAX_NAMES,
+        description="Names of the allowed tools; null: all.",
     )
-    max_tool_iterations: Annotated[int, Field(ge=1, le=MAX_TOOL_ROUNDS), WHOLE_NUMBER] | None = 5
+    max_tool_iterations: (
+        Annotated[int, Field(ge=1, le=MAX_TOOL_ROUNDS), common.WHOLE_NUMBER] | None
+    ) = 5
 
     @property
     def question(self) -> str:
@@ -119,7 +108,7 @@ class HttpChatRequest(HttpBody):
         )
 
 
-class SourceMetadata(HttpAnswer):
+class SourceMetadata(common.HttpAnswer):
     source: str
     namespace: str
     chunk_index: int = Field(validation_alias=AliasChoices("chunk_index", "index"))
@@ -127,7 +116,7 @@ class SourceMetadata(HttpAnswer):
     heading: str = ""
 
 
-class RagSource(HttpBody):
+class RagSource(common.HttpBody):
     """Passage that was used for an answer."""
 
     content: str
@@ -153,7 +142,7 @@ def _arguments(text: str) -> dict[str, object] | str:
 Arguments = Annotated[dict[str, object] | str, BeforeValidator(_arguments)]
 
 
-class ToolCallMade(HttpAnswer):
+class ToolCallMade(common.HttpAnswer):
     id: str
     name: str
     arguments: Arguments = Field(
@@ -163,7 +152,7 @@ class ToolCallMade(HttpAnswer):
     args: Arguments = Field(validation_alias="arguments", description="As `arguments`.")
 
 
-class ToolCallOutput(HttpBody):
+class ToolCallOutput(common.HttpBody):
     id: str
     name: str
     arguments: Arguments
@@ -194,7 +183,7 @@ class ToolCallOutput(HttpBody):
         )
 
 
-class AgentStep(HttpBody):
+class AgentStep(common.HttpBody):
     """Round of a turn: the model's text, and the tools it called."""
 
     round: int
@@ -222,7 +211,7 @@ class AgentStep(HttpBody):
         )
 
 
-class ChatResponse(HttpBody):
+class ChatResponse(common.HttpBody):
     response: str
     session_id: str
     context_text: str = Field(description="Context that the model received beside the question.")

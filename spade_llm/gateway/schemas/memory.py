@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import ConfigDict, Field
 
-from spade_llm.gateway.schemas.common import (
-    WHOLE_NUMBER,
-    ContextLanguage,
-    ContextTokens,
-    HttpAnswer,
-    HttpBody,
-    MemoryTypeName,
-    SessionId,
-    Timestamp,
-    TopK,
-    format_timestamp,
-)
+from spade_llm.gateway.schemas import common
 from spade_llm.memory.retrieval import DEFAULT_LIMIT, MAX_LIMIT
 from spade_llm.memory.validation import MAX_CONTENT_CHARS, MAX_QUERY_CHARS
 
@@ -29,41 +18,41 @@ MemoryQueryText = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS,
 MAX_DETAILS = 10**6
 
 
-class ContextRequest(HttpBody):
-    session_id: SessionId
-    max_tokens: ContextTokens | None = 2000
-    memory_types: list[MemoryTypeName] | None = Field(
+class ContextRequest(common.HttpBody):
+    session_id: common.SessionId
+    max_tokens: common.ContextTokens | None = 2000
+    memory_types: list[common.MemoryTypeName] | None = Field(
         default=None, max_length=4, description="null: all."
     )
-    language: ContextLanguage = None
+    language: common.ContextLanguage = None
 
 
-class ContextResponse(HttpAnswer):
+class ContextResponse(common.HttpAnswer):
     session_id: str
     context_text: str
     token_count: int
-    memory_types_included: list[MemoryTypeName]
+    memory_types_included: list[common.MemoryTypeName]
     truncated: bool
 
 
-class HistoryMessage(HttpAnswer):
+class HistoryMessage(common.HttpAnswer):
     role: str
     content: str
-    timestamp: Timestamp = Field(validation_alias="at")
+    timestamp: common.Timestamp = Field(validation_alias="at")
 
 
-class HistoryResponse(HttpAnswer):
+class HistoryResponse(common.HttpAnswer):
     session_id: str
     messages: list[HistoryMessage] = Field(description="The latest messages, oldest first.")
     total_count: int = Field(description="Number of messages of the whole session.")
 
 
-class ShortTermFigures(HttpAnswer):
+class ShortTermFigures(common.HttpAnswer):
     message_count: int = Field(validation_alias="messages")
     token_count: int = Field(validation_alias="tokens")
 
 
-class LongTermFigures(HttpAnswer):
+class LongTermFigures(common.HttpAnswer):
     semantic_facts: int
     episodic_summaries: int
     profile_entries: int
@@ -85,13 +74,13 @@ class StatsResponse(ShortTermFigures, LongTermFigures):
         return cls.model_validate({**asdict(counts), "short_term": counts, "long_term": counts})
 
 
-class SearchRequest(HttpBody):
+class SearchRequest(common.HttpBody):
     query: MemoryQueryText
-    top_k: TopK | None = 5
-    session_id: SessionId | None = Field(default=None, description="null: all sessions.")
+    top_k: common.TopK | None = 5
+    session_id: common.SessionId | None = Field(default=None, description="null: all sessions.")
 
 
-class HitMetadata(HttpBody):
+class HitMetadata(common.HttpBody):
     """Metadata of a hit; further keys come from the memory."""
 
     model_config = ConfigDict(extra="allow")
@@ -100,7 +89,7 @@ class HitMetadata(HttpBody):
     timestamp: str = Field(description="UTC", examples=["2025-12-20T14:30:00.000000"])
 
 
-class MemoryHit(HttpBody):
+class MemoryHit(common.HttpBody):
     content: str
     metadata: HitMetadata
     score: float = Field(description="0…1, best first.")
@@ -111,13 +100,13 @@ class MemoryHit(HttpBody):
             {
                 **hit.metadata,
                 "session_id": hit.session_id,
-                "timestamp": format_timestamp(hit.timestamp),
+                "timestamp": common.format_timestamp(hit.timestamp),
             }
         )
         return cls(content=hit.content, metadata=metadata, score=hit.score)
 
 
-class SearchResponse(HttpBody):
+class SearchResponse(common.HttpBody):
     query: str
     results: list[MemoryHit]
     total_results: int
@@ -127,7 +116,7 @@ class DeletedFigures(LongTermFigures):
     messages: int
 
 
-class SessionCleared(HttpBody):
+class SessionCleared(common.HttpBody):
     success: bool
     session_id: str
     message: str
@@ -143,20 +132,20 @@ class SessionCleared(HttpBody):
         )
 
 
-class RetrieveMemory(HttpBody):
+class RetrieveMemory(common.HttpBody):
     query: MemoryQueryText
-    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT), WHOLE_NUMBER] | None = DEFAULT_LIMIT
-    detail_limit: Annotated[int, Field(ge=0, le=MAX_DETAILS), WHOLE_NUMBER] | None = Field(
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT), common.WHOLE_NUMBER] | None = DEFAULT_LIMIT
+    detail_limit: Annotated[int, Field(ge=0, le=MAX_DETAILS), common.WHOLE_NUMBER] | None = Field(
         default=None,
         description="null: ranks 1 and 2, if they are key moments; a number below `limit`: so many"
         " key moments; else all.",
     )
 
 
-class MemoryLine(HttpAnswer):
+class MemoryLine(common.HttpAnswer):
     id: str
     content: str
-    type: MemoryTypeName
+    type: common.MemoryTypeName
     category: str | None
     context: str | None
     confidence: float
@@ -166,14 +155,14 @@ class MemoryLine(HttpAnswer):
     surprise: float | None
     origin: str
     access_count: int
-    created_at: Timestamp
-    updated_at: Timestamp
-    valid_at: Timestamp | None
-    invalid_at: Timestamp | None
-    expires_at: Timestamp | None
+    created_at: common.Timestamp
+    updated_at: common.Timestamp
+    valid_at: common.Timestamp | None
+    invalid_at: common.Timestamp | None
+    expires_at: common.Timestamp | None
 
 
-class MemoryLines(HttpBody):
+class MemoryLines(common.HttpBody):
     memories: list[MemoryLine]
     total_count: int
     limit: int
@@ -181,10 +170,10 @@ class MemoryLines(HttpBody):
     has_more: bool
 
 
-class Correction(HttpBody):
+class Correction(common.HttpBody):
     content: Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_CHARS, pattern=r"\S")]
 
 
-class Forgotten(HttpBody):
+class Forgotten(common.HttpBody):
     success: bool = True
     deleted: int

@@ -11,15 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from spade_llm.core.errors import (
-    ApprovalRequired,
-    InvalidArguments,
-    RequestError,
-    ServiceError,
-    SpadeLLMError,
-    Unauthorised,
-    UnknownTool,
-)
+from spade_llm.core import errors
 from spade_llm.memory.tools.entry_tool import answer_as_text, error_type
 from spade_llm.memory.tools.toolset import (
     MAX_BATCH,
@@ -139,19 +131,19 @@ def build_tool(
     async def call(arguments: Mapping[str, object], report: ReportProgress) -> McpToolResult:
         try:
             return build_result(await run(model.read(arguments), report))
-        except (InvalidArguments, RequestError) as error:
+        except (errors.InvalidArguments, errors.RequestError) as error:
             return error_result(error)
 
     spec = ToolSpec(name=name, description=description, parameters=model.parameters())
     return OfferedTool(spec=spec, effects=effects, run=call)
 
 
-def error_result(error: SpadeLLMError) -> McpToolResult:
+def error_result(error: errors.SpadeLLMError) -> McpToolResult:
     """Convert an error to a result, in the form of the memory tools."""
-    code = error.wire_code if isinstance(error, RequestError) else error.code
+    code = error.wire_code if isinstance(error, errors.RequestError) else error.code
     # Over MCP no user can approve, so a repeated call would not help.
-    if code == ApprovalRequired.code:
-        code = Unauthorised.code
+    if code == errors.ApprovalRequired.code:
+        code = errors.Unauthorised.code
     return build_result({"error": True, "error_type": error_type(code), "message": str(error)})
 
 
@@ -165,7 +157,7 @@ class ForwardedTools:
         """Tools of the tool agent; empty while it is unavailable."""
         try:
             specs = await self._toolbox.list()
-        except RequestError as error:
+        except errors.RequestError as error:
             logger.warning("the tools of the tool agent are unavailable: %s", error)
             return []
         return [self._passed(spec) for spec in specs if not spec.needs_approval]
@@ -174,9 +166,9 @@ class ForwardedTools:
         """Raises UnknownTool."""
         try:
             result = await self._toolbox.call(name, arguments)
-        except UnknownTool:
+        except errors.UnknownTool:
             raise
-        except (ServiceError, RequestError) as error:
+        except (errors.ServiceError, errors.RequestError) as error:
             return error_result(error)
         return McpToolResult(text=result.text, is_error=result.is_error)
 
@@ -206,7 +198,7 @@ class ToolRegistry:
         if tool := self._tools.get(name):
             return await tool.run(arguments, report)
         if self._passed is None:
-            raise UnknownTool(name)
+            raise errors.UnknownTool(name)
         return await self._passed.call(name, arguments)
 
 

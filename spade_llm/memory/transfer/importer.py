@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory.database.rows import ID_BYTES, entry_key
-from spade_llm.memory.transfer import json_lines
-from spade_llm.memory.transfer.memory_file import (
-    MAX_FAULTS,
-    ImportSummary,
-    derived_columns,
-    insert_record,
-    opened_memory,
-)
+from spade_llm.memory.transfer import json_lines, memory_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,7 +36,7 @@ FORGOTTEN = "forgotten memory"
 
 def import_records(
     place: MemoryPlace, records: Iterable[ImportedRecord], *, is_dry_run: bool = False
-) -> ImportSummary:
+) -> memory_file.ImportSummary:
     """Import records of another program; invalid records are left out and named.
 
     Entries that were forgotten here stay forgotten. An entry that the other program has changed
@@ -53,7 +46,7 @@ def import_records(
         InvalidArguments: the imported file cannot be read; nothing was imported.
         StorageFailed: the memory could not be written.
     """
-    with opened_memory(place, is_dry_run=is_dry_run) as transaction:
+    with memory_file.opened_memory(place, is_dry_run=is_dry_run) as transaction:
         importer = _Importer(transaction)
         for record in records:
             importer.add(record)
@@ -85,20 +78,20 @@ class _Importer:
             kind, values = json_lines.decode_record(json.dumps(record.fields))
         except InvalidArguments as error:
             self._left_out += 1
-            if len(self._faults) < MAX_FAULTS:
+            if len(self._faults) < memory_file.MAX_FAULTS:
                 self._faults.append(f"{record.name}: {error}")
             return
         if kind == "entry":
             self._add_entry(values)
-        elif insert_record(self._transaction, kind, values):
+        elif memory_file.insert_record(self._transaction, kind, values):
             self._added[kind] += 1
             if kind == "message":
                 self._conversations.add(str(values["conversation"]))
         else:
             self._present += 1
 
-    def summary(self) -> ImportSummary:
-        return ImportSummary(
+    def summary(self) -> memory_file.ImportSummary:
+        return memory_file.ImportSummary(
             added=self._added.total(),
             counts=self._added,
             conversations=len(self._conversations),
@@ -112,10 +105,10 @@ class _Importer:
     def _add_entry(self, values: Mapping[str, SqlValue]) -> None:
         if values["id"] in self._forgotten(values["owner"]):
             self._omitted[FORGOTTEN] += 1
-        elif insert_record(self._transaction, "entry", values):
+        elif memory_file.insert_record(self._transaction, "entry", values):
             self._added["entry"] += 1
         else:
-            row = {**values, **derived_columns("entry", values)}
+            row = {**values, **memory_file.derived_columns("entry", values)}
             keys = [entry_key(seq) for (seq,) in self._transaction.all(UPDATE_ENTRY, row)]
             self._transaction.mark_changed(str(values["owner"]), keys)
             self._updated += len(keys)
