@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
     from spade_llm.understanding.clauses import Clause
 
-    Spans = Mapping[ValueType, tuple[tuple[int, int], ...]]
+    _Values = tuple[tuple[int, int], ...]
+    Spans = Mapping[ValueType, _Values]
 
 _I = re.IGNORECASE
 
@@ -45,6 +47,7 @@ the value that is corrected."""
 MIN_LIKENESS = 0.6
 """Minimum likeness (difflib ratio) of a name and its other spelling."""
 
+_DATED = frozenset({ValueType.DAY, ValueType.TIME})
 _BEFORE_VALUE = LazyPattern(
     r"^(?:(?:but|sino|it['’]?s|it is|i['’]m|i am|we['’]re|he['’]s|she['’]s|they['’]re|is|are|was|es"
     r"|son|era|est[aá]n?|estoy|se llama|called|named|on|in|at|to|en|al?|el|la|los|las|de|del|an?"
@@ -182,6 +185,13 @@ _MOVES = LazyPattern(
     _I,
 )
 """Another value is chosen."""
+_TOKEN = LazyPattern(r"[\w'’-]+|[^\w'’-]+")
+_CONJUNCTION = LazyPattern(r"\s*[,&/]?\s*(?:(?:and|or|y|e|o|u)\s)?\s*$", _I)
+_NEXT_WORD = LazyPattern(r" (?P<word>(?-i:[a-záéíóúñ])[\w-]{2,})(?!['’])")
+_PHRASE_BEGIN = LazyPattern(
+    r"\b(?:an?|the|my|our|una?|el|(?:de|en|con|es) la|mi|nuestr[oa]) (?:[^\W\d_][\w-]* ){1,3}$", _I
+)
+"""Article and adjectives of a noun."""
 INSTEAD = LazyPattern(r"\b(?:instead|in the end|al final|en su lugar)\b", _I)
 _DONE_TO = LazyPattern(
     r"^they(?:['’]ve| have)? \w+ (?:me|us)\b"
@@ -230,6 +240,52 @@ def resolve_correction(
     if before and (found := _named_before(before, text, others)):
         return found
     return _short_correction(clause, known) if known else None
+
+
+def whole_phrase(text: str, found: Statement) -> Statement | None:
+    """The corrected statement with the whole noun phrase of the new value, of which the value may be
+    only a part: `a diesel Golf` gives way to `an electric Kia`, not to `a diesel Kia`. None if the
+    phrase ends behind the value: the clause says it better in its own words.
+
+    `text`: the clause with the new value.
+    """
+    place = _inserted(found.replaced, found.text)
+    value = found.text[place.start : len(found.text) - place.behind]
+    at = text.rfind(value) if value else -1
+    if at < 0:
+        return found
+    known = features(found.replaced).concepts | features(found.text).concepts
+    rest = _BEHIND_VALUE.sub("", text[at:])
+    behind = _NEXT_WORD.match(rest, len(value))
+    word = strip_accents(behind["word"]) if behind else ""
+    if word and not is_function_word(word) and concepts_of(word) - known - general() - light():
+        return None
+    before = _PHRASE_BEGIN.search(text[:at])
+    if not before or not concepts_of(before[0]) - known:
+        return found
+    old = _PHRASE_BEGIN.search(found.replaced[: place.start])
+    if not old:
+        return None
+    end = len(found.replaced) - place.behind
+    return _with_part(found.replaced, old.start(), end, before[0] + value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where two texts differ: characters in front of that and behind it that both have."""
+
+    start: int
+    behind: int
+
+
+def _inserted(old: str, new: str) -> _Place:
+    """The words by which two texts differ."""
+    before, after = ([one[0] for one in _TOKEN.finditer(text)] for text in (old, new))
+    start = len(commonprefix([before, after]))
+    behind = len(commonprefix([before[start:][::-1], after[start:][::-1]]))
+    return _Place(
+        start=len("".join(before[:start])), behind=len("".join(before[len(before) - behind :]))
+    )
 
 
 def _relabelled(text: str, every: Sequence[str], *, is_change: bool) -> Statement | None:
@@ -404,8 +460,7 @@ def _may_stand_for(types: Spans, earlier: str, span: tuple[int, int]) -> bool:
         for kind, spans in typed_values(earlier).items()
         if any(start < span[1] and span[0] < end for start, end in spans)
     }
-    dated = {ValueType.DAY, ValueType.TIME}
-    return (replaced & dated) == (types.keys() & dated)
+    return (replaced & _DATED) == (types.keys() & _DATED)
 
 
 def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
@@ -557,11 +612,10 @@ def _restated_recently(
 def _without_date(text: str, types: Spans, earlier: str) -> Spans:
     """The typed values that the new statement has: `I moved to York in May` says when, which
     `I live in Leeds` does not."""
-    dated = {ValueType.DAY, ValueType.TIME}
     if ValueType.NAME not in types or not _BY_SPEAKER.match(text):
         return types
-    kept = dated & typed_values(earlier).keys()
-    return {kind: spans for kind, spans in types.items() if kind not in dated - kept}
+    kept = _DATED & typed_values(earlier).keys()
+    return {kind: spans for kind, spans in types.items() if kind not in _DATED - kept}
 
 
 def _may_restate(text: str, types: Spans, earlier: str) -> bool:
@@ -631,15 +685,19 @@ def with_types(
     """The earlier statement with the new typed values; of several of one type that behind the
     words of `anchor` is replaced."""
     # What both name (`Maisie`) is not replaced.
+    types = {kind: _joined(new, kind, spans) for kind, spans in types.items()}
     before = {
-        kind: tuple(span for span in spans if not _has_words(earlier[span[0] : span[1]], new))
-        or spans
+        kind: tuple(span for span in _joined(earlier, kind, spans) if not _has_words(earlier[span[0] : span[1]], new))
+        or _joined(earlier, kind, spans)
         for kind, spans in values_in_place_of(new, types, earlier).items()
         if kind != ValueType.NAME or not _is_about(new, earlier, spans)
     }
     text = earlier
     if not types.keys() & before.keys():
         return None
+    if not before.keys() & _DATED:
+        # "He turned 7 on Friday" says when, which "he is 6" does not.
+        types = {kind: spans for kind, spans in types.items() if kind not in _DATED}
     if types.keys() - before.keys():
         # "Friday at 11" instead of "Wednesday": the whole expression takes the place.
         first = min(start for spans in types.values() for start, _ in spans)
@@ -656,6 +714,19 @@ def with_types(
     if text == earlier:
         return None
     return Statement(text=text, is_change=True, replaced=earlier)
+
+
+def _joined(text: str, kind: ValueType, spans: _Values) -> _Values:
+    """The spans, with those between which only a conjunction stands as one (`lunes y martes`);
+    names stay apart, since each may be another being's."""
+    if kind is ValueType.NAME:
+        return spans
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and _CONJUNCTION.match(text, found[-1][1], start):
+            start = found.pop()[0]
+        found.append((start, end))
+    return tuple(found)
 
 
 def _is_about(text: str, earlier: str, names: Sequence[tuple[int, int]]) -> bool:
@@ -675,13 +746,20 @@ def _part(text: str, spans: Sequence[tuple[int, int]]) -> str:
 def _nearest(
     text: str, spans: Sequence[tuple[int, int]], anchor: frozenset[str]
 ) -> tuple[int, int]:
-    """The span behind the first word of the anchor; the last one if there is no such word."""
-    for found in re.finditer(r"[\w'’-]+", text):
-        if concepts_of(found[0]) & anchor:
-            behind = [span for span in spans if span[0] >= found.start()]
-            if len(spans) > 1 and behind:
-                return behind[0]
-    return spans[-1]
+    """The span that follows a word of the anchor most closely; the last one if none follows any."""
+    if len(spans) == 1:
+        return spans[0]
+    words = [
+        found.start()
+        for found in _TOKEN.finditer(text)
+        if found[0][0].isalnum() and concepts_of(found[0]) & anchor
+    ]
+    near = [
+        (min(span[0] - at for at in words if at <= span[0]), span)
+        for span in spans
+        if any(at <= span[0] for at in words)
+    ]
+    return min(near)[1] if near else spans[-1]
 
 
 def outside(text: str, types: Spans) -> str:

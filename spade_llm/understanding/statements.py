@@ -17,7 +17,7 @@ from spade_llm.understanding.clauses import (
     is_statement,
     split_clauses,
 )
-from spade_llm.understanding.corrections import resolve_correction
+from spade_llm.understanding.corrections import resolve_correction, whole_phrase
 from spade_llm.understanding.features import ended_part, is_changed, is_denial, is_scheduled
 from spade_llm.understanding.pronouns import (
     names_introduced,
@@ -33,6 +33,7 @@ from spade_llm.understanding.successions import (
     closest,
     elliptic,
     ending,
+    in_own_words,
     in_place_of,
     is_announcement_only,
     is_successor,
@@ -226,7 +227,8 @@ def _statements_of_clause(
     corrected = named_before(named.text, before, every)
     corrected = corrected or resolve_correction(named, known, remembered, before)
     if corrected:
-        return [corrected], ""
+        whole = whole_phrase(named.text, corrected)
+        return [whole or in_own_words(named.text, corrected)], ""
     if (changed := _change_of_clause(named.text, every, known))[0]:
         return changed
     slot = in_same_slot(text, named.text, every, known)

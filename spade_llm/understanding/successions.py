@@ -7,9 +7,11 @@ understandable only together with it.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
+from spade_llm.understanding.clauses import is_statement
 from spade_llm.understanding.corrections import (
     ASIDE_PLACE,
     outside,
@@ -455,6 +457,15 @@ def successor(text: str, earlier: str, announcement: str = "") -> Statement:
     text = elliptic(text[:1].upper() + text[1:])
     told = with_topic(text, earlier, announcement)
     return Statement(text=told, is_change=True, replaced=earlier)
+
+
+def in_own_words(text: str, corrected: Statement) -> Statement:
+    """What a clause says instead of an earlier statement, in the words of its last part that says
+    something."""
+    parts = [text[one.end() :] for one in _BORDER.finditer(text)]
+    rest = next((one for one in reversed(parts) if is_statement(one)), text)
+    told = with_topic(elliptic(rest[:1].upper() + rest[1:]), corrected.replaced, text)
+    return replace(corrected, text=told)
 
 
 def _with_object(text: str, earlier: str, announcement: str) -> Statement | None:
