@@ -21,6 +21,9 @@ MAX_CHARS = 4000
 MAX_STATEMENT_CHARS = 300
 """A longer sentence is more likely pasted than said."""
 
+MAX_VALUE_WORDS = 4
+"""Maximum length in words of a value that stands alone in a correction: `no, on Thursday`."""
+
 _I = re.IGNORECASE
 
 
@@ -92,8 +95,13 @@ _CHANGE_LEAD_IN = LazyPattern(
     r"|me (?:he )?(?:confund[ií]\w*|li[eé]|liado|col[eé]|colado)|olv[ií]dalo|olvida eso|ojo"
     r"|forget (?:that|it)|ignore that|never ?mind|nvm|hold on|hang on|update|edit|i lied"
     r"|i misspoke|i got (?:that|it) wrong|on second thoughts?|cambio de planes|change of plans?"
-    r"|pens[aá]ndolo mejor|mejor(?= (?:el|la|los|las|a|en|para"
-    r"|lo)\b))\b(?:\s*[,.!:;–—-]+\s*(?:que )?|\s+(?=\S)))+",
+    r"|pens[aá]ndolo mejor|mejor(?= (?:el|la|los|las|a|en|para|lo)\b)"
+    r"|mejor(?! (?:me|te|se|no|que)\b)(?= (?:\S+ ){0,2}\S+$)"
+    r"|(?:i(?:['’]ve| have)? )?changed my mind|(?:(?:it|that)(?:['’]s| has)? )?changed(?=\s*[,.:;–—])"
+    r"|(?:(?:it|that|they)(?:['’](?:s|ve)| has| have)? )?(?:been )?changed (?:it )?to"
+    r"|(?:he|hemos|han)? ?cambi(?:é|ado|amos|aron) de (?:idea|opini[oó]n|planes)"
+    r"|(?:(?:lo|la|eso) )?(?:ha|han) cambiado(?=\s*[,.:;–—])|(?:ya no|not any ?more|no longer)(?=\s*,)"
+    r")\b(?:\s*[,.!:;–—-]+\s*(?:que )?|\s+(?=\S)))+",
     _I,
 )
 """`No` counts with a comma only: Spanish `no tengo` is a negation, `no, tengo` a correction."""
@@ -477,6 +485,7 @@ _ELLIPTIC = (
     ),
 )
 """Statements without their subject, and what is missing: `got a new job`, `allergic to nuts`."""
+_PREPOSITION = LazyPattern(r"(?:from|into|on)\b", _I)
 _NOTE = LazyPattern(
     r"^[^\W\d_]{3,}(?: [\w'’.-]+){0,4} (?:on|el|this|next|este) (?:(?:next |this )?(?:mon|tues"
     r"|wednes|thurs"
@@ -754,7 +763,9 @@ def _classify(part: str) -> Clause:
         return Clause(text=part, kind=ClauseKind.UNREAL)
     text, is_change = _without_lead_in(part.lstrip("¡ "))
     subject = next((subject for start, subject in _ELLIPTIC if start.match(text)), "")
-    if subject and not is_question(text):
+    # "No, on Thursday" is about what was said before.
+    is_value = is_change and _PREPOSITION.match(text) and len(text.split()) <= MAX_VALUE_WORDS
+    if subject and not is_value and not is_question(text):
         text = f"{subject} {text[0].lower()}{text[1:]}"
     found = _REMEMBER.match(text)
     if found and not is_question(text) and not _QUESTION_WORD.match(found["content"]):

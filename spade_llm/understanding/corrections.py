@@ -19,11 +19,13 @@ from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
     general,
+    has_count,
     is_concept,
     is_function_word,
     kin,
     light,
     typed_values,
+    value_key,
     values_of_part,
 )
 
@@ -49,7 +51,7 @@ MIN_LIKENESS = 0.6
 
 _DATED = frozenset({ValueType.DAY, ValueType.TIME})
 _BEFORE_VALUE = LazyPattern(
-    r"^(?:(?:but|sino|it['’]?s|it is|i['’]m|i am|we['’]re|he['’]s|she['’]s|they['’]re|is|are|was|es"
+    r"^(?:(?!(?-i:(?:El|La|Los|Las|The|De|Del) [A-Z]))(?:but|sino|it['’]?s|it is|i['’]m|i am|we['’]re|he['’]s|she['’]s|they['’]re|is|are|was|es"
     r"|son|era|est[aá]n?|estoy|se llama|called|named|on|in|at|to|en|al?|el|la|los|las|de|del|an?"
     r"|the|que|i (?:meant|said)|rather|actually|now|ahora|just)\b\s*)+(?=\S)",
     _I,
@@ -96,8 +98,9 @@ _PLACED = LazyPattern(
     r" (?P<at2>de|en|a|como) (?P<new2>[\w-]+)$",
     _I,
 )
+_NOW_VALUE = LazyPattern(r"^(?:now|ahora)\b|\b(?:now|instead|these days|ahora)$", _I)
 _IT_IS = LazyPattern(
-    r"^(?:it['’]?s|it is|that['’]s|they['’]re|(?:he|she)['’]s called|es|son|se llama|se escribe)\s",
+    r"^(?:now |ahora )?(?:it['’]?s|it is|that['’]s|they['’]re|(?:he|she)['’]s called|es|son|se llama|se escribe)\s",
     _I,
 )
 _LABELLED = LazyPattern(
@@ -192,6 +195,11 @@ _PHRASE_BEGIN = LazyPattern(
     r"\b(?:an?|the|my|our|una?|el|(?:de|en|con|es) la|mi|nuestr[oa]) (?:[^\W\d_][\w-]* ){1,3}$", _I
 )
 """Article and adjectives of a noun."""
+CLASSES = frozenset({
+    "animal", "drink", "food", "instrument", "pet", "profession", "religion", "school", "speak",
+    "sport", "subject", "transport",
+})  # fmt: skip
+"""Concepts of words of which one takes the place of another."""
 INSTEAD = LazyPattern(r"\b(?:instead|in the end|al final|en su lugar)\b", _I)
 _DONE_TO = LazyPattern(
     r"^they(?:['’]ve| have)? \w+ (?:me|us)\b"
@@ -224,7 +232,7 @@ def resolve_correction(
     for old, new in _contrasts(text) if every else ():
         if found := _with_contrast(every, old, new):
             return _with_other_parts(found, text)
-    is_change = clause.is_change or is_changed(text) or bool(_CHANGE_WORDS.search(text))
+    is_change = clause.is_change or says_change(text)
     near = _about(before, text, known) if before else known
     if found := restated(text, every, near, is_change=is_change):
         return found
@@ -239,6 +247,7 @@ def resolve_correction(
     others = [one for one in every if concepts_of(one) != concepts_of(before)]
     if before and (found := _named_before(before, text, others)):
         return found
+    known = known if clause.is_change else near
     return _short_correction(clause, known) if known else None
 
 
@@ -286,6 +295,11 @@ def _inserted(old: str, new: str) -> _Place:
     return _Place(
         start=len("".join(before[:start])), behind=len("".join(before[len(before) - behind :]))
     )
+
+
+def says_change(text: str) -> bool:
+    """Check whether a clause has a word of change: `now`, `moved`, `al final`."""
+    return is_changed(text) or bool(_CHANGE_WORDS.search(text) or INSTEAD.search(text))
 
 
 def _relabelled(text: str, every: Sequence[str], *, is_change: bool) -> Statement | None:
@@ -354,7 +368,7 @@ def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
     if _PAINTED.match(text) and (found := _with_colour(text, known[-1])):
         return found
     is_bare = clause.kind is ClauseKind.OTHER or bool(_IT_IS.match(text))
-    if clause.is_change and is_bare:
+    if is_bare and (clause.is_change or _NOW_VALUE.search(text)):
         return _with_fragment(known, text)
     return _respelled(text, known) if _IT_IS.match(text) else None
 
@@ -400,7 +414,8 @@ def _respelled(text: str, known: Sequence[str]) -> Statement | None:
 def _with_other_parts(found: Statement, text: str) -> Statement:
     """The corrected statement, with what the other parts of the clause change in it as well."""
     for part in _PARTS.split(text):
-        if not _NEGATOR.search(part) and part not in found.text:
+        is_contrast = _NEGATOR.search(part) or _EXCHANGED.search(part)
+        if not is_contrast and part not in found.text:
             again = restated(part, [found.text], [found.text], is_change=True)
             found = replace(found, text=again.text) if again else found
     return found
@@ -445,21 +460,25 @@ def _with_contrast(every: Sequence[str], old: str, new: str) -> Statement | None
         ):
             return found
         span = _span(one, differing) if is_fragment and value else None
-        if span and _may_stand_for(types, one, span):
+        if span and _may_stand_for(value, types, one, span):
             # "The spinach shake": what specifies the old value goes with it.
             more = _SPECIFIED.match(one, span[1])
             return _with_part(one, span[0], more.end() if more else span[1], value)
     return None
 
 
-def _may_stand_for(types: Spans, earlier: str, span: tuple[int, int]) -> bool:
+def _may_stand_for(value: str, types: Spans, earlier: str, span: tuple[int, int]) -> bool:
     """Check whether a new value has the type of the one that it replaces: a day is replaced by a
-    day only."""
+    day only, or its number by a number."""
     replaced = {
         kind
         for kind, spans in typed_values(earlier).items()
         if any(start < span[1] and span[0] < end for start, end in spans)
     }
+    is_number = types.keys() <= {ValueType.NUMBER} and (types or has_count(value))
+    if is_number and replaced & _DATED:
+        old = earlier[slice(*span)]
+        return old.isdigit() or has_count(old)
     return (replaced & _DATED) == (types.keys() & _DATED)
 
 
@@ -793,6 +812,10 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
             has_noun = value[:first].strip().lower() in earlier.lower()
             is_bare = kind is ValueType.NUMBER and has_noun
             return _with_part(earlier, *spans[kind][-1], value[first:last] if is_bare else value)
+    if (classes := concepts_of(value) & CLASSES) and not is_statement(value):
+        fitting = (with_class(one, value, classes) for one in reversed(known[-MAX_BACK:]))
+        if found := next(filter(None, fitting), None):
+            return found
     latest = known[-1]
     tail = COPULA.match(latest) or _TAIL.match(latest)
     if not types and not concepts_of(value):
@@ -802,6 +825,21 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
     if tail and is_named and len(tail["tail"].split()) <= MAX_TAIL_WORDS:
         return _with_part(latest, tail.start("tail"), len(latest), value)
     return None
+
+
+def with_class(earlier: str, new: str, classes: frozenset[str]) -> Statement | None:
+    """The statement with new words in the place of the last ones of these classes."""
+    words = list(re.finditer(r"[\w'’-]+", earlier))
+    place = [number for number, one in enumerate(words) if number and concepts_of(one[0]) & classes]
+    if not place or value_key(new) <= value_key(earlier):
+        return None
+    first = last = place[-1]
+    if value_key(words[first][0]) & value_key(new):
+        # "Oat milk", "leche de avena": what specifies the old value goes with it.
+        first -= first > 1 and not is_function_word(strip_accents(words[first - 1][0].lower()))
+        last += 2 * (last + 2 < len(words) and words[last + 1][0] in ("de", "of"))
+    text = earlier[: words[first].start()] + new + earlier[words[last].end() :]
+    return Statement(text=text, is_change=True, replaced=earlier)
 
 
 def _with_part(earlier: str, start: int, end: int, value: str) -> Statement:

@@ -57,6 +57,7 @@ _THIRD_VERB = LazyPattern(
     r"|les? (?:gusta|encanta)n?)\b",
     _I,
 )
+_IS_NAME = LazyPattern(r"^(?:no |ahora |ya )*es (?-i:[A-ZÁÉÍÓÚÑ])", _I)
 _IMPERSONAL = LazyPattern(
     r"^(?:no |tambi[eé]n |ahora )?(?:ha|est[aá]|es) (?:muy |ya |todo )*(?:llov|nev|granizad|tronad"
     r"|hech|habid|sid|nublad|oscur|tarde|temprano|pronto|hora|verdad|cierto|igual|mejor|que|lunes"
@@ -213,6 +214,9 @@ def _noun_phrases(statement: str) -> Iterator[Mention]:
             continue
         if article:
             last = _phrase_end(words, first)
+            while last < len(words) and words[last - 1][0] == "de" and _ARTICLE.match(words[last][0]):
+                # "La profe de mi hija": the second noun belongs to the first.
+                last = _phrase_end(words, last + 1)
         else:
             last = _name_end(words, first)
             if number == 0 and last == first and not is_word:
@@ -377,7 +381,10 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     elif _THIRD_VERB.match(text) and not _IMPERSONAL.match(text):
         latest = sorted(reversed(known[-MAX_BACK:]), key=lambda one: _likeness(text, one))[::-1]
         first = ((one, told) for told in latest for one in noun_phrases(told)[:1])
-        noun = next((_with_name(one.text, told) for one, told in first if one.is_being), "")
+        # "Ahora es Ana": what has a name is not another name.
+        is_name = bool(_IS_NAME.match(text))
+        fitting = (each for each in first if each[0].is_being and not (is_name and each[0].is_named))
+        noun = next((_with_name(one.text, told) for one, told in fitting), "")
     else:
         return text
     if not noun:

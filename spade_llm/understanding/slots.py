@@ -8,13 +8,16 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
-from spade_llm.search.terms import strip_accents
 from spade_llm.understanding.corrections import (
+    CLASSES,
     INSTEAD,
     MAX_BACK,
     outside,
+    says_change,
     values_in_place_of,
+    with_class,
     with_types,
+    without_known,
 )
 from spade_llm.understanding.features import features, is_changed, is_denial
 from spade_llm.understanding.pronouns import antecedent, leading_noun, noun_phrases
@@ -22,11 +25,10 @@ from spade_llm.understanding.replacement import ADDITION, Statement
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
-    is_function_word,
+    general,
     light,
     swap_verbs,
     typed_values,
-    value_key,
     values_of_part,
 )
 
@@ -59,11 +61,6 @@ _IS_THERE = LazyPattern(
     _I,
 )
 """Tells where a thing is: it is at one place at a time."""
-_CLASSES = frozenset({
-    "drink", "instrument", "pet", "profession", "religion", "school", "sport", "subject",
-    "transport",
-})  # fmt: skip
-"""Concepts of words of which one takes the place of another."""
 _BROUGHT = LazyPattern(
     r"\b(?:it|them)\b(?! (?:is|was)\b),?(?: \w+){0,3}? "
     r"(?:to|till|until|into|in(?= (?-i:[a-z])\w* ?[a-z]*$)|for)\s"
@@ -109,7 +106,8 @@ def in_same_slot(
     of_subject = _with_same_subject(named, every)
     if part != named:
         of_subject = of_subject or _with_same_subject(part, every)
-    return of_subject or _of_pronoun(text, known) or _swapped(named, known)
+    found = of_subject or _of_pronoun(text, known) or _swapped(named, known)
+    return found or _nearest(text, named, every, known)
 
 
 def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
@@ -136,6 +134,30 @@ def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
     return None
 
 
+def _nearest(
+    text: str, named: str, every: Sequence[str], known: Sequence[str]
+) -> Statement | None:
+    """The earlier statement that shares most words with a clause that says that something has
+    changed, if the clause has another value of a type of it, and the next one shares less."""
+    if not says_change(text):
+        return None
+    types = values_of_part(named)
+    said = concepts_of(outside(named, types)) - light()
+    beings = features(named).beings
+    meant = antecedent(text, known)[1]
+    found = []
+    for one in every:
+        shared = said & features(one).concepts
+        score = len(shared) - len(shared & general()) / 2 + (one == meant)
+        if score < 1 or features(one).beings != beings or is_denial(one):
+            continue
+        if replacement := _with_types_of(named, one, without_known(named, types, one)):
+            found.append((score, replacement))
+    found.sort(key=lambda one: one[0], reverse=True)
+    is_apart = found and (len(found) == 1 or found[0][0] > found[1][0])
+    return found[0][1] if is_apart else None
+
+
 def _names(text: str) -> bool:
     return ValueType.NAME in typed_values(text)
 
@@ -145,7 +167,7 @@ def _complement(text: str) -> frozenset[str]:
     dated = {ValueType.DAY, ValueType.TIME}
     bare = outside(text, {one: spans for one, spans in typed_values(text).items() if one in dated})
     place = frozenset({"a place"} if _PLACE.search(bare) else ())
-    return place | (concepts_of(bare) & _CLASSES)
+    return place | (concepts_of(bare) & CLASSES)
 
 
 def _of_pronoun(text: str, known: Sequence[str]) -> Statement | None:
@@ -168,7 +190,7 @@ def _swapped(text: str, known: Sequence[str]) -> Statement | None:
     if not found:
         return None
     new = found["new"]
-    classes = concepts_of(new) & _CLASSES
+    classes = concepts_of(new) & CLASSES
     types = values_of_part(new)
     names = types.get(ValueType.NAME, ())
     is_name = (
@@ -183,26 +205,11 @@ def _swapped(text: str, known: Sequence[str]) -> Statement | None:
         and not is_denial(one)
     )
     if classes:
-        fitting = [_with_class(one, new, classes) for one in recent]
+        fitting = [with_class(one, new, classes) for one in recent]
     else:
         fitting = [_with_types_of(new, one) for one in recent if is_name and _CHOICE.search(one)]
     changed = [one for one in fitting if one]
     return changed[0] if len(changed) == 1 else None
-
-
-def _with_class(earlier: str, new: str, classes: frozenset[str]) -> Statement | None:
-    """The statement with new words in the place of the last ones of these classes."""
-    words = list(re.finditer(r"[\w'’-]+", earlier))
-    place = [number for number, one in enumerate(words) if number and concepts_of(one[0]) & classes]
-    if not place or value_key(new) <= value_key(earlier):
-        return None
-    first = last = place[-1]
-    if value_key(words[first][0]) & value_key(new):
-        # "Oat milk", "leche de avena": what specifies the old value goes with it.
-        first -= first > 1 and not is_function_word(strip_accents(words[first - 1][0].lower()))
-        last += 2 * (last + 2 < len(words) and words[last + 1][0] in ("de", "of"))
-    text = earlier[: words[first].start()] + new + earlier[words[last].end() :]
-    return Statement(text=text, is_change=True, replaced=earlier)
 
 
 def _with_types_of(text: str, earlier: str, types: Spans | None = None) -> Statement | None:
