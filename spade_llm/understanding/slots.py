@@ -139,7 +139,7 @@ def _nearest(
 ) -> Statement | None:
     """The earlier statement that shares most words with a clause that says that something has
     changed, if the clause has another value of a type of it, and the next one shares less."""
-    if not says_change(text):
+    if not (is_changed(text) or INSTEAD.search(text)):
         return None
     types = values_of_part(named)
     said = concepts_of(outside(named, types)) - light()
@@ -151,11 +151,21 @@ def _nearest(
         score = len(shared) - len(shared & general()) / 2 + (one == meant)
         if score < 1 or features(one).beings != beings or is_denial(one):
             continue
-        if replacement := _with_types_of(named, one, without_known(named, types, one)):
+        new = without_known(named, types, one)
+        if ValueType.NAME in new and not _have_same_word_before(named, new, one):
+            new = {kind: spans for kind, spans in new.items() if kind != ValueType.NAME}
+        if replacement := _with_types_of(named, one, new):
             found.append((score, replacement))
     found.sort(key=lambda one: one[0], reverse=True)
     is_apart = found and (len(found) == 1 or found[0][0] > found[1][0])
     return found[0][1] if is_apart else None
+
+
+def _have_same_word_before(text: str, types: Spans, earlier: str) -> bool:
+    """Check whether a name of two texts stands behind the same word: `with Ann`, `with Eve`."""
+    names = (text, types[ValueType.NAME]), (earlier, typed_values(earlier).get(ValueType.NAME, ()))
+    one, other = ({of[:start].split()[-1:][0] for start, _ in spans if of[:start].split()} for of, spans in names)
+    return bool(one & other)
 
 
 def _names(text: str) -> bool:
