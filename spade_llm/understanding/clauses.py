@@ -436,7 +436,8 @@ _ELLIPTIC = (
     ),
     (
         LazyPattern(
-            r"^(?:just |recently |also |still |not |now |currently |originally "
+            r"^(?!\w+ (?:is|are|was|were|has)\b)(?:just |recently |also |still |not |now "
+            r"|currently |originally "
             r"|happily )*(?:an? (?:\w+ )?(?:fan|member|regular|believer)"
             r"|(?:(?:big|huge|lifelong) )?fan(?= of)|\d\d(?=, (?:married|single|divorced|from))"
             r"|(?!looking|asking|wondering|trying)(?!\w*thing\b|morning|evening|during|spring|string)\w{3,}ing"

@@ -121,6 +121,16 @@ _EXCHANGE = (
     r"|quit|gave up|dropp\w+"
     r"|cambi\w+|sustitu\w+|reemplaz\w+|dej(?:é|e|ado|amos)|permut\w+|troqu\w+"
 )
+_SUCCESSION = LazyPattern(
+    r"^(?P<new>[^,;]{2,30}?) (?:(?:has |have |['’]s )?(?:taken|took|taking) over(?: \w+)? from"
+    r"|(?:has |have |['’]s |is )?replac(?:ed|es|ing)|(?:ha |va a )?sustitu\w+ a"
+    r"|(?:ha |va a )?reemplaz\w+ a) (?P<old>[^,;]{2,30}?)(?: as .*| como .*)?$"
+    r"|^(?P<old2>[^,;]{2,30}?)(?:['’]s| is| was| has| have| got| gets)?(?: been| being)? replaced by"
+    r" (?P<new2>[^,;]{2,30})$"
+    r"|^a (?P<old3>[^,;]{2,30}?) l[ao] (?:han |ha )?(?:cambi|sustitu|reemplaz)\w+ por (?P<new3>[^,;]{2,30})$",
+    _I,
+)
+"""Who or what came, and in whose place: `Eve took over from Ann`."""
 _EXCHANGED = LazyPattern(
     rf"^(?P<old>.*?\b(?:{_EXCHANGE})\b.*?) (?:for|with|por) (?P<new>[^,;]{{1,40}})(?=$|[,;])"
     r"|(?P<new2>[^,;]{1,40}) (?:instead of|rather than|and not|en vez de|en lugar de|y no)"
@@ -168,7 +178,7 @@ _VERB = LazyPattern(
 )
 """Verb of a clause, which says less of its topic than its nouns."""
 _PRONOUN = LazyPattern(
-    r"^(?:now |ahora |ya )*(?:it|it['’]s|that|that['’]s|this|they|they['’]\w+|i['’]m|we['’]re"
+    r"^(?:now |ahora |ya )*(?:it|it['’](?:s|ll|d)|that|that['’]s|this|they|they['’]\w+|i['’]m|we['’]re"
     r"|i(?= turned)|me|nos|l[ao]s? |se |es |est[aá] |son |ser[aá] |queda )",
     _I,
 )
@@ -195,6 +205,12 @@ _PHRASE_BEGIN = LazyPattern(
     r"\b(?:an?|the|my|our|una?|el|(?:de|en|con|es) la|mi|nuestr[oa]) (?:[^\W\d_][\w-]* ){1,3}$", _I
 )
 """Article and adjectives of a noun."""
+_VERB_ENDS = LazyPattern(
+    r"^(?:i|we|he|she|they|(?:my|our) [\w-]+)(?: \w+ly| usually| always| often)? [\w-]+$|^[^\W\d_]+(?:o|amos|emos|imos)$",
+    _I,
+)
+"""The beginning of a statement up to its verb."""
+_BEFORE_OBJECT = LazyPattern(r"(?:an?|the|my|some|al?|el|la|los|las|un|una|mi|much[oa])$", _I)
 CLASSES = frozenset({
     "animal", "drink", "food", "instrument", "pet", "profession", "religion", "school", "speak",
     "sport", "subject", "transport",
@@ -425,6 +441,9 @@ def _contrasts(text: str) -> Iterator[tuple[str, str]]:
     """Pairs of an old value, maybe with words around it, and the new one: `not Ana, Anna`."""
     if found := _POSTPOSED.match(text):
         yield found["old"], found["new"]
+    if found := _SUCCESSION.match(text):
+        said = {name[:3]: value for name, value in found.groupdict().items() if value}
+        yield said["old"], said["new"]
     found = _EXCHANGED.search(text)
     if found and (not found["old4"] or is_changed(text)):
         old, new = (value for value in found.groups() if value)
@@ -828,12 +847,19 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
 
 
 def with_class(earlier: str, new: str, classes: frozenset[str]) -> Statement | None:
-    """The statement with new words in the place of the last ones of these classes."""
+    """The statement with new words in the place of the last ones of these classes, or of the object
+    of a verb of such a class: `drink`."""
     words = list(re.finditer(r"[\w'’-]+", earlier))
     place = [number for number, one in enumerate(words) if number and concepts_of(one[0]) & classes]
     if not place or value_key(new) <= value_key(earlier):
         return None
     first = last = place[-1]
+    if _VERB_ENDS.search(earlier[: words[first].end()]):
+        first = last = first + 1
+        while first < len(words) and _BEFORE_OBJECT.match(words[first][0]):
+            first = last = first + 1
+        if first >= len(words):
+            return None
     if value_key(words[first][0]) & value_key(new):
         # "Oat milk", "leche de avena": what specifies the old value goes with it.
         first -= first > 1 and not is_function_word(strip_accents(words[first - 1][0].lower()))

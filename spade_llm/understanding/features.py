@@ -124,7 +124,7 @@ _CHANGE = LazyPattern(
     r"\b(?:now|got (?:stolen|extended|renewed)|was stolen|extended|these days|nowadays|lately"
     r"|from now on|[uú]ltimamente|a partir de ahora"
     r"|turns out|spelled|spelt|actually|no longer|any ?more|instead|changed|moved|switched"
-    r"|rescheduled|postponed|brought forward"
+    r"|rescheduled|postponed|reset|brought forward"
     r"|became|convert\w+|gone into|fue a vivir|promot\w+|ascend\w+|new|raised|went up|gone up"
     r"|put (?:\w+ ){1,3}up|reduced"
     r"|increased|subi\w+|baj\w+"
