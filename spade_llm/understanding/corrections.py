@@ -51,7 +51,10 @@ MIN_LIKENESS = 0.6
 
 _DATED = frozenset({ValueType.DAY, ValueType.TIME})
 _BEFORE_VALUE = LazyPattern(
-    r"^(?:(?!(?-i:(?:El|La|Los|Las|The|De|Del) [A-Z]))(?:but|sino|it['’]?s|it is|i['’]m|i am|we['’]re|he['’]s|she['’]s|they['’]re|is|are|was|es"
+    r"^(?:(?!(?-i:(?:El|La|Los|Las|The|De|Del) [A-Z]))(?:but|sino|it['’]?s|it is|it['’]ll be"
+    r"|(?:he|she)['’]s called|(?:his|her|its) name(?:['’]s| is)|(?:we|they|i)(?:['’]ve)? (?:re-?named"
+    r"|call|named|changed) (?:her|him|it|his name|her name|its name)(?: to)?"
+    r"|l[aeo] (?:llamamos|hemos puesto|hemos llamado)|ser[aá]|i['’]m|i am|we['’]re|he['’]s|she['’]s|they['’]re|is|are|was|es"
     r"|son|era|est[aá]n?|estoy|se llama|called|named|on|in|at|to|en|al?|el|la|los|las|de|del|an?"
     r"|the|que|i (?:meant|said)|rather|actually|now|ahora|just)\b\s*)+(?=\S)",
     _I,
@@ -98,9 +101,19 @@ _PLACED = LazyPattern(
     r" (?P<at2>de|en|a|como) (?P<new2>[\w-]+)$",
     _I,
 )
-_NOW_VALUE = LazyPattern(r"^(?:now|ahora)\b|\b(?:now|instead|these days|ahora)$", _I)
+_SHE = LazyPattern(r".*\b(?:she|her)\b", _I)
+_HE = LazyPattern(r".*\b(?:he|his|him)\b", _I)
+_CALLED = LazyPattern(r".*\b(?:called|call|names?|named|renamed|llama|llamamos)\b", _I)
+_NOW_VALUE = LazyPattern(
+    r"^(?:now|ahora)\b|\b(?:now|instead|these days|after all|ahora)$|\b(?:renamed|changed|hemos puesto)\b"
+    r"|\bit['’]s .* from (?:now|this|next)\b",
+    _I,
+)
 _IT_IS = LazyPattern(
-    r"^(?:now |ahora )?(?:it['’]?s|it is|that['’]s|they['’]re|(?:he|she)['’]s called|es|son|se llama|se escribe)\s",
+    r"^(?:now |ahora |ya )*(?:it['’](?:s|ll be)|it is|that['’]s|they['’]re|(?:he|she|it)['’]s called"
+    r"|(?:his|her|its) name(?:['’]s| is)|(?:we|they|i)(?:['’]ve)? (?:re-?named|call|named"
+    r"|changed) (?:her|him|it|his name|her name|its name)(?: to)?|es|son|ser[aá]|se llama|se escribe"
+    r"|l[aeo] (?:llamamos|hemos puesto|hemos llamado))\s",
     _I,
 )
 _LABELLED = LazyPattern(
@@ -242,12 +255,8 @@ def resolve_correction(
     conversation, oldest first. `remembered`: those of other conversations; only a correction that
     names the old value, or the noun, refers to them.
     """
-    # Those of this conversation behind the others: the latest that fits is meant.
     every = [*remembered, *known]
     text = clause.text
-    for old, new in _contrasts(text) if every else ():
-        if found := _with_contrast(every, old, new):
-            return _with_other_parts(found, text)
     is_change = clause.is_change or says_change(text)
     near = _about(before, text, known) if before else known
     if found := restated(text, every, near, is_change=is_change):
@@ -265,6 +274,32 @@ def resolve_correction(
         return found
     known = known if clause.is_change else near
     return _short_correction(clause, known) if known else None
+
+
+def contrasted(text: str, every: Sequence[str]) -> Statement | None:
+    """The latest of the earlier statements (`every`, oldest first) with the new value of a clause
+    that names the old one, too: `not Ana, Anna`."""
+    for old, new in _contrasts(text) if every else ():
+        if found := _with_contrast(every, old, new):
+            return _with_other_parts(found, text)
+    return None
+
+
+def restated_latest(clause: Clause, latest: str) -> Statement | None:
+    """The latest statement with the value of a clause that is nothing but a value: `it's on Friday
+    now`, `ahora es Ana`. Pronouns mean what was spoken of last, if that has such a value."""
+    text = clause.text
+    if not _IT_IS.match(text) or not (clause.is_change or _NOW_VALUE.search(text)):
+        return None
+    value = _value(text)
+    types = values_of_part(value)
+    subject = leading_noun(latest)
+    is_other = subject and subject.sex == ("male" if _SHE.match(text) else "female" if _HE.match(text) else "?")
+    if not types or is_other or concepts_of(outside(value, types)) - general() - light():
+        return None
+    is_named = ValueType.NAME not in types or bool({"name"} & features(latest).topic) or not _CALLED.match(text)
+    places = values_in_place_of(value, types, latest)
+    return _with_fragment([latest], text) if is_named and types.keys() <= places.keys() else None
 
 
 def whole_phrase(text: str, found: Statement) -> Statement | None:

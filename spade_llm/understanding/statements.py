@@ -17,7 +17,12 @@ from spade_llm.understanding.clauses import (
     is_statement,
     split_clauses,
 )
-from spade_llm.understanding.corrections import resolve_correction, whole_phrase
+from spade_llm.understanding.corrections import (
+    contrasted,
+    resolve_correction,
+    restated_latest,
+    whole_phrase,
+)
 from spade_llm.understanding.features import ended_part, is_changed, is_denial, is_scheduled
 from spade_llm.understanding.pronouns import (
     names_introduced,
@@ -220,6 +225,8 @@ def _statements_of_clause(
         full = with_role(with_antecedent(named.text, known), [*remembered, *known])
         return [replace(_plain_statement(full), is_change=False)], ""
     every = [*remembered, *known]
+    if corrected := (known and restated_latest(clause, known[-1])) or contrasted(text, every):
+        return [whole_phrase(text, corrected) or in_own_words(text, corrected)], ""
     first, rest, earlier = substituted(named.text, before, every, known)
     if earlier:
         over = [] if rest == named.text else [replace(_plain_statement(first), is_change=False)]
@@ -268,7 +275,7 @@ def _behind_joke(text: str, known: Sequence[str]) -> list[Statement]:
     it may be one, too."""
     found = _JOKED.match(text)
     rest = Clause(text=found["rest"], kind=ClauseKind.OTHER, is_change=True) if found else None
-    corrected = resolve_correction(rest, known, ()) if rest else None
+    corrected = rest and (contrasted(rest.text, known) or resolve_correction(rest, known, ()))
     return [corrected] if corrected else []
 
 

@@ -402,9 +402,11 @@ def closest(rest: str, earlier: str, every: Sequence[str]) -> str:
     """The earlier statement that shares most with what holds instead: an announcement (`the coach
     moved me up, I play in goal now`) may name something else."""
     said = features(rest).concepts - light()
+    beings = features(rest).beings, features(earlier).beings
     shares = {
         one: sum(0.5 if both in general() else 1 for both in said & features(one).concepts)
         for one in (*every, earlier)
+        if features(one).beings in beings
     }
     best = max(shares, key=lambda one: (shares[one], one == earlier))
     return best if shares[best] > 1 else earlier
