@@ -229,6 +229,18 @@ CLASSES = frozenset({
     "sport", "subject", "transport",
 })  # fmt: skip
 """Concepts of words of which one takes the place of another."""
+DOES = LazyPattern(
+    r"^(?:(?:so|and|but|y|pero|as[ií] que) )?(?P<now>(?:now|these days|ahora|actualmente),? )?"
+    r"(?:(?:i|we|yo)(?:['’](?:m|re|ve)| have| am| are)? )?(?:now |just |only )?"
+    r"(?:it['’]s|have|drink|eat|do|play|take|took up|taken up|start(?:ed)?|use|(?!be|go|mov)\w{2,}ing"
+    r"|es|hago|hacemos|tomo|tomamos|bebo|juego|jugamos|toco|uso|empec[eé]|empiezo|desayuno)"
+    r"(?: with| con)? (?:(?:an?|the|some|al?|el|la|los|las|una?) )*"
+    r"(?!(?:is|are|was|for|in|at|on|to|of|up|out|off|it|them|that|my|our|so|en|de|por|para|que|lo)\b)"
+    r"(?P<new>(?:[\w'’-]+ ?){1,3}?)"
+    r"(?P<behind> (?:now|instead|these days|ahora|en su lugar))?$",
+    _I,
+)
+"""A habit of the speaker: its object (`new`), and whether it holds since now."""
 INSTEAD = LazyPattern(r"\b(?:instead|in the end|al final|en su lugar)\b", _I)
 _DONE_TO = LazyPattern(
     r"^they(?:['’]ve| have)? \w+ (?:me|us)\b"

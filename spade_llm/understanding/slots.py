@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.corrections import (
     CLASSES,
+    DOES,
     INSTEAD,
     MAX_BACK,
     outside,
@@ -197,10 +198,13 @@ def _swapped(text: str, known: Sequence[str]) -> Statement | None:
     """`I went over to Vivaldi` after `I use Firefox`: the one recent statement of the speaker, or
     of the same other being, that has a value of this kind."""
     found = _swapped_to().match(text)
-    if not found:
+    does = None if found else DOES.match(text)
+    is_now = does and (does["now"] or does["behind"])
+    if not found and not is_now:
         return None
-    new = found["new"]
-    classes = concepts_of(new) & CLASSES
+    new = (found or does)["new"]
+    # "I have a cat now" says nothing of the dog.
+    classes = concepts_of(new) & (CLASSES if found else CLASSES - {"animal", "pet"})
     types = values_of_part(new)
     names = types.get(ValueType.NAME, ())
     is_name = (

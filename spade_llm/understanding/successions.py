@@ -14,9 +14,12 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.clauses import is_statement
 from spade_llm.understanding.corrections import (
     ASIDE_PLACE,
+    CLASSES,
+    DOES,
     outside,
     restated,
     values_in_place_of,
+    with_class,
     with_typed_value,
     with_types,
     without_known,
@@ -471,20 +474,18 @@ def in_own_words(text: str, corrected: Statement) -> Statement:
 
 
 def _with_object(text: str, earlier: str, announcement: str) -> Statement | None:
-    """`Now I do judo` after `I quit yoga`: the earlier statement, if it has the same verb, with the
-    new object in the place of the one that the announcement names."""
-    words, before = _SUCCEEDS_NOW.sub(" ", text).split(), earlier.split()
-    shared = 0
-    while shared < min(len(words) - 1, len(before)) and words[shared].lower() == before[
-        shared
-    ].lower().replace("’", "'"):
-        shared += 1
-    named = concepts_of(announcement)
-    place = [n for n, word in enumerate(before) if n >= shared > 0 and concepts_of(word) & named]
-    is_verb = any(word.lower() not in _SUBJECTS for word in before[:shared])
-    if not is_verb or not place or place != list(range(place[0], place[-1] + 1)):
+    """`Now I do judo` after `I quit yoga`: the earlier statement with the new object in the place of
+    the one that the announcement names, or of one of its class."""
+    found = DOES.match(text)
+    if not found or is_denial(earlier):
         return None
-    changed = [*before[: place[0]], *words[shared:], *before[place[-1] + 1 :]]
+    new, before = found["new"], earlier.split()
+    over = concepts_of(ended_thing(ended_part(announcement))) - general()
+    verb = 1 if before[0].lower() in _SUBJECTS else 0
+    place = [n for n, word in enumerate(before) if n > verb and concepts_of(word) & over]
+    if not place or place != list(range(place[0], place[-1] + 1)):
+        return with_class(earlier, new, concepts_of(new) & CLASSES)
+    changed = [*before[: place[0]], new, *before[place[-1] + 1 :]]
     return Statement(text=" ".join(changed), is_change=True, replaced=earlier)
 
 
