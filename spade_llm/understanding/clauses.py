@@ -97,10 +97,12 @@ _CHANGE_LEAD_IN = LazyPattern(
     r"|i misspoke|i got (?:that|it) wrong|on second thoughts?|cambio de planes|change of plans?"
     r"|pens[aá]ndolo mejor|mejor(?= (?:el|la|los|las|a|en|para|lo)\b)"
     r"|mejor(?! (?:me|te|se|no|que)\b)(?= (?:\S+ ){0,2}\S+$)"
-    r"|(?:i(?:['’]ve| have)? )?changed my mind|(?:(?:it|that)(?:['’]s| has)? )?changed(?=\s*[,.:;–—])"
+    r"|(?:i(?:['’]ve| have)? )?changed my mind|(?:(?:it|that)(?:['’]s"
+    r"| has)? )?changed(?=\s*[,.:;–—])"
     r"|(?:(?:it|that|they)(?:['’](?:s|ve)| has| have)? )?(?:been )?changed (?:it )?to"
     r"|(?:he|hemos|han)? ?cambi(?:é|ado|amos|aron) de (?:idea|opini[oó]n|planes)"
-    r"|(?:(?:lo|la|eso) )?(?:ha|han) cambiado(?=\s*[,.:;–—])|(?:ya no|not any ?more|no longer)(?=\s*,)"
+    r"|(?:(?:lo|la|eso) )?(?:ha|han) cambiado(?=\s*[,.:;–—])|(?:ya no|not any ?more"
+    r"|no longer)(?=\s*,)"
     r")\b(?:\s*[,.!:;–—-]+\s*(?:que )?|\s+(?=\S)))+",
     _I,
 )
@@ -361,7 +363,8 @@ _OF_SPEAKER = LazyPattern(
 """Three words or more, one of which means the speaker: `penicillin gives me a rash`."""
 THIRD_SPANISH = (
     r"(?:es|son|est[aá]n?|eran?|fue|fueron|se llaman?|cumpli[oó]|gustan?|encantan?|muri[oó]"
-    r"|naci[oó]|hay|han?|van?|dijo|(?:tiene|vive|trabaja|llama|cumple|sale|llega|viene|empieza|abre|cierra"
+    r"|naci[oó]|hay|han?|van?|dijo|(?:tiene|vive|trabaja|llama|cumple|sale|llega|viene|empieza"
+    r"|abre|cierra"
     r"|cuesta|juega|estudia|queda|caduca|vence|dice|prefiere|come|bebe|habla|quiere|mide|pesa"
     r"|odia|conduce|ense[ñn]a|toca|lleva|guarda|duerme|puede|sabe|suele|necesita|cobra|termina"
     r"|acaba|recoge|vuelve|pide|pone|hace|cuida|practica|canta|pasa|llueve|usa|gana|debe)n?)"
@@ -440,7 +443,8 @@ _ELLIPTIC = (
             r"|currently |originally "
             r"|happily )*(?:an? (?:\w+ )?(?:fan|member|regular|believer)"
             r"|(?:(?:big|huge|lifelong) )?fan(?= of)|\d\d(?=, (?:married|single|divorced|from))"
-            r"|(?!looking|asking|wondering|trying)(?!\w*thing\b|morning|evening|during|spring|string)\w{3,}ing"
+            r"|(?!looking|asking|wondering|trying)(?!\w*thing\b|morning|evening|during|spring"
+            r"|string)\w{3,}ing"
             r" (?:at|in|on|with|my|for|from|as|every|since|until)|allergic|married"
             r"|divorced|engaged|single|widowed|retired|pregnant|born|based|vegan|vegetarian|coeliac"
             r"|diabetic|scared|terrified|afraid|into|from|off to|gonna|going to|about to"
@@ -558,7 +562,8 @@ _DONE_TO_SPEAKER = LazyPattern(
 _FINITE = LazyPattern(rf"\b{FINITE}\b", _I)
 _SAYING = LazyPattern(
     r"\b(?:say\w*|said|tells?|told|asks?|asked|text\w*|wr[io]te\w*|messag\w+|e-?mail\w*|post\w*"
-    r"|quot\w+|note|story|song|lyrics|translat\w+|call(?:ed|s)|named|repl\w+|dic\w*|dij\w+|escrib\w+"
+    r"|quot\w+|note|story|song|lyrics|translat\w+|call(?:ed|s)|named|repl\w+|dic\w*|dij\w+"
+    r"|escrib\w+"
     r"|mensaje|cita|nota|canci[oó]n|cuento|letra|traduc\w+|llam\w+|pregunt\w+|respond\w+)\b",
     _I,
 )

@@ -49,12 +49,15 @@ the value that is corrected."""
 MIN_LIKENESS = 0.6
 """Minimum likeness (difflib ratio) of a name and its other spelling."""
 
+_WITH_PLACE = frozenset({"home", "origin", "work", "study", "trip", "visit", "holiday", "wedding"})
 _DATED = frozenset({ValueType.DAY, ValueType.TIME})
 _BEFORE_VALUE = LazyPattern(
     r"^(?:(?!(?-i:(?:El|La|Los|Las|The|De|Del) [A-Z]))(?:but|sino|it['’]?s|it is|it['’]ll be"
-    r"|(?:he|she)['’]s called|(?:his|her|its) name(?:['’]s| is)|(?:we|they|i)(?:['’]ve)? (?:re-?named"
+    r"|(?:he|she)['’]s called|(?:his|her|its) name(?:['’]s| is)|(?:we|they"
+    r"|i)(?:['’]ve)? (?:re-?named"
     r"|call|named|changed) (?:her|him|it|his name|her name|its name)(?: to)?"
-    r"|l[aeo] (?:llamamos|hemos puesto|hemos llamado)|ser[aá]|i['’]m|i am|we['’]re|he['’]s|she['’]s|they['’]re|is|are|was|es"
+    r"|l[aeo] (?:llamamos|hemos puesto|hemos llamado)|ser[aá]|i['’]m|i am|we['’]re|he['’]s"
+    r"|she['’]s|they['’]re|is|are|was|es"
     r"|son|era|est[aá]n?|estoy|se llama|called|named|on|in|at|to|en|al?|el|la|los|las|de|del|an?"
     r"|the|que|i (?:meant|said)|rather|actually|now|ahora|just)\b\s*)+(?=\S)",
     _I,
@@ -101,18 +104,21 @@ _PLACED = LazyPattern(
     r" (?P<at2>de|en|a|como) (?P<new2>[\w-]+)$",
     _I,
 )
-_SHE = LazyPattern(r".*\b(?:she|her)\b", _I)
-_HE = LazyPattern(r".*\b(?:he|his|him)\b", _I)
-_CALLED = LazyPattern(r".*\b(?:called|call|names?|named|renamed|llama|llamamos)\b", _I)
+_SHE = LazyPattern(r"\b(?:she|her)\b", _I)
+_HE = LazyPattern(r"\b(?:he|his|him)\b", _I)
+_CALLED = LazyPattern(r"\b(?:called|call|names?|named|renamed|llama|llamamos)\b", _I)
 _NOW_VALUE = LazyPattern(
-    r"^(?:now|ahora)\b|\b(?:now|instead|these days|after all|ahora)$|\b(?:renamed|changed|hemos puesto)\b"
+    r"^(?:now|ahora)\b|\b(?:now|instead|these days|after all|ahora)$|\b(?:renamed|changed"
+    r"|hemos puesto)\b"
     r"|\bit['’]s .* from (?:now|this|next)\b",
     _I,
 )
 _IT_IS = LazyPattern(
-    r"^(?:now |ahora |ya )*(?:it['’](?:s|ll be)|it is|that['’]s|they['’]re|(?:he|she|it)['’]s called"
+    r"^(?:now |ahora |ya )*(?:it['’](?:s|ll be)|it is|that['’]s|they['’]re|(?:he|she"
+    r"|it)['’]s called"
     r"|(?:his|her|its) name(?:['’]s| is)|(?:we|they|i)(?:['’]ve)? (?:re-?named|call|named"
-    r"|changed) (?:her|him|it|his name|her name|its name)(?: to)?|es|son|ser[aá]|se llama|se escribe"
+    r"|changed) (?:her|him|it|his name|her name|its name)(?: to)?|es|son|ser[aá]|se llama"
+    r"|se escribe"
     r"|l[aeo] (?:llamamos|hemos puesto|hemos llamado))\s",
     _I,
 )
@@ -138,9 +144,11 @@ _SUCCESSION = LazyPattern(
     r"^(?P<new>[^,;]{2,30}?) (?:(?:has |have |['’]s )?(?:taken|took|taking) over(?: \w+)? from"
     r"|(?:has |have |['’]s |is )?replac(?:ed|es|ing)|(?:ha |va a )?sustitu\w+ a"
     r"|(?:ha |va a )?reemplaz\w+ a) (?P<old>[^,;]{2,30}?)(?: as .*| como .*)?$"
-    r"|^(?P<old2>[^,;]{2,30}?)(?:['’]s| is| was| has| have| got| gets)?(?: been| being)? replaced by"
+    r"|^(?P<old2>[^,;]{2,30}?)(?:['’]s| is| was| has| have| got| gets)?(?: been"
+    r"| being)? replaced by"
     r" (?P<new2>[^,;]{2,30})$"
-    r"|^a (?P<old3>[^,;]{2,30}?) l[ao] (?:han |ha )?(?:cambi|sustitu|reemplaz)\w+ por (?P<new3>[^,;]{2,30})$",
+    r"|^a (?P<old3>[^,;]{2,30}?) l[ao] (?:han |ha )?(?:cambi|sustitu"
+    r"|reemplaz)\w+ por (?P<new3>[^,;]{2,30})$",
     _I,
 )
 """Who or what came, and in whose place: `Eve took over from Ann`."""
@@ -159,7 +167,8 @@ _EXCHANGED = LazyPattern(
 _CHANGE_WORDS = LazyPattern(
     r"\b(?:(?:has|have|had|is|are|was|were|been|being|get|gets|got|getting|be)\b ?)*"
     r"(?:(?:had|have|need|want) to )?(?:mov(?:e|ed|ing)|chang\w+|switch\w*|reschedul\w+|postpon\w+"
-    r"|push\w*|swapp\w*|brought|put|shift\w*|delay\w*|rais\w+|increas\w+|reduc\w+|dropp?\w*|bump\w*|gone"
+    r"|push\w*|swapp\w*|brought|put|shift\w*|delay\w*|rais\w+|increas\w+|reduc\w+|dropp?\w*"
+    r"|bump\w*|gone"
     r"|went"
     r"|goes|turn\w+|made|cut|started|began)\b"
     r"(?: (?:back|forward|up|down|over|on))*"
@@ -171,7 +180,8 @@ _CHANGE_WORDS = LazyPattern(
 )
 """Words of a change itself, which say nothing about its topic."""
 _AT_PLACE = LazyPattern(
-    r"\b(?:in|at|en|(?:moved|went|gone|go|going|back|off|flew) to|(?:mudad\w|mud[oó]|fue|ido|vuelto"
+    r"\b(?:in|at|en|(?:moved|went|gone|go|goes|going|back|off|flew) to|(?:mudad\w|mud[oó]|fue"
+    r"|ido|vuelto"
     r"|volvi[oó]|march\w+|traslad\w+) a) (?:the |el |la )?$",
     _I,
 )
@@ -191,7 +201,8 @@ _VERB = LazyPattern(
 )
 """Verb of a clause, which says less of its topic than its nouns."""
 _PRONOUN = LazyPattern(
-    r"^(?:now |ahora |ya )*(?:it|it['’](?:s|ll|d)|that|that['’]s|this|they|they['’]\w+|i['’]m|we['’]re"
+    r"^(?:now |ahora |ya )*(?:it|it['’](?:s|ll|d)|that|that['’]s|this|they|they['’]\w+|i['’]m"
+    r"|we['’]re"
     r"|i(?= turned)|me|nos|l[ao]s? |se |es |est[aá] |son |ser[aá] |queda )",
     _I,
 )
@@ -219,7 +230,8 @@ _PHRASE_BEGIN = LazyPattern(
 )
 """Article and adjectives of a noun."""
 _VERB_ENDS = LazyPattern(
-    r"^(?:i|we|he|she|they|(?:my|our) [\w-]+)(?: \w+ly| usually| always| often)? [\w-]+$|^[^\W\d_]+(?:o|amos|emos|imos)$",
+    r"^(?:i|we|he|she|they|(?:my|our) [\w-]+)(?: \w+ly| usually| always| often)? [\w-]+$"
+    r"|^[^\W\d_]+(?:o|amos|emos|imos)$",
     _I,
 )
 """The beginning of a statement up to its verb."""
@@ -232,10 +244,12 @@ CLASSES = frozenset({
 DOES = LazyPattern(
     r"^(?:(?:so|and|but|y|pero|as[ií] que) )?(?P<now>(?:now|these days|ahora|actualmente),? )?"
     r"(?:(?:i|we|yo)(?:['’](?:m|re|ve)| have| am| are)? )?(?:now |just |only )?"
-    r"(?:it['’]s|have|drink|eat|do|play|take|took up|taken up|start(?:ed)?|use|(?!be|go|mov)\w{2,}ing"
+    r"(?:it['’]s|have|drink|eat|do|play|take|took up|taken up|start(?:ed)?|use|(?!be|go"
+    r"|mov)\w{2,}ing"
     r"|es|hago|hacemos|tomo|tomamos|bebo|juego|jugamos|toco|uso|empec[eé]|empiezo|desayuno)"
     r"(?: with| con)? (?:(?:an?|the|some|al?|el|la|los|las|una?) )*"
-    r"(?!(?:is|are|was|for|in|at|on|to|of|up|out|off|it|them|that|my|our|so|en|de|por|para|que|lo)\b)"
+    r"(?!(?:is|are|was|for|in|at|on|to|of|up|out|off|it|them|that|my|our|so|en|de|por|para|que"
+    r"|lo)\b)"
     r"(?P<new>(?:[\w'’-]+ ?){1,3}?)"
     r"(?P<behind> (?:now|instead|these days|ahora|en su lugar))?$",
     _I,
@@ -305,18 +319,21 @@ def restated_latest(clause: Clause, latest: str) -> Statement | None:
         return None
     value = _value(text)
     types = values_of_part(value)
-    subject = leading_noun(latest)
-    is_other = subject and subject.sex == ("male" if _SHE.match(text) else "female" if _HE.match(text) else "?")
-    if not types or is_other or concepts_of(outside(value, types)) - general() - light():
+    if not types or concepts_of(outside(value, types)) - general() - light():
         return None
-    is_named = ValueType.NAME not in types or bool({"name"} & features(latest).topic) or not _CALLED.match(text)
+    sex = "female" if _SHE.search(text) else "male" if _HE.search(text) else ""
+    subject = leading_noun(latest)
+    if subject and sex and subject.sex not in ("", sex):
+        return None
+    if ValueType.NAME in types and _CALLED.search(text) and "name" not in features(latest).topic:
+        return None
     places = values_in_place_of(value, types, latest)
-    return _with_fragment([latest], text) if is_named and types.keys() <= places.keys() else None
+    return _with_fragment([latest], text) if types.keys() <= places.keys() else None
 
 
 def whole_phrase(text: str, found: Statement) -> Statement | None:
-    """The corrected statement with the whole noun phrase of the new value, of which the value may be
-    only a part: `a diesel Golf` gives way to `an electric Kia`, not to `a diesel Kia`. None if the
+    """The corrected statement with the whole noun phrase of the new value, which may be only a part
+    of it: `a diesel Golf` gives way to `an electric Kia`, not to `a diesel Kia`. None if the
     phrase ends behind the value: the clause says it better in its own words.
 
     `text`: the clause with the new value.
@@ -556,8 +573,11 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
         if of not in types or of not in found:
             continue
         kinds = {kind_of(text, span) for span in types[of]} - {""}
+        # "Ann moved to Spain": only a place gives way, or what tells of a home.
+        is_move = kinds == {"place"} and not features(earlier).topic & _WITH_PLACE
+        allowed = kinds if is_move else {*kinds, ""}
         fitting = tuple(
-            span for span in found.pop(of) if not kinds or kind_of(earlier, span) in {*kinds, ""}
+            span for span in found.pop(of) if not kinds or kind_of(earlier, span) in allowed
         )
         if fitting:
             found[of] = fitting
@@ -769,11 +789,9 @@ def with_types(
 ) -> Statement | None:
     """The earlier statement with the new typed values; of several of one type that behind the
     words of `anchor` is replaced."""
-    # What both name (`Maisie`) is not replaced.
     types = {kind: _joined(new, kind, spans) for kind, spans in types.items()}
     before = {
-        kind: tuple(span for span in _joined(earlier, kind, spans) if not _has_words(earlier[span[0] : span[1]], new))
-        or _joined(earlier, kind, spans)
+        kind: _unshared(_joined(earlier, kind, spans), earlier, new)
         for kind, spans in values_in_place_of(new, types, earlier).items()
         if kind != ValueType.NAME or not _is_about(new, earlier, spans)
     }
@@ -812,6 +830,12 @@ def _joined(text: str, kind: ValueType, spans: _Values) -> _Values:
             start = found.pop()[0]
         found.append((start, end))
     return tuple(found)
+
+
+def _unshared(spans: _Values, earlier: str, new: str) -> _Values:
+    """The spans without those that both texts name (`Maisie`), which are not replaced; all, if
+    there are no others."""
+    return tuple(span for span in spans if not _has_words(earlier[slice(*span)], new)) or spans
 
 
 def _is_about(text: str, earlier: str, names: Sequence[tuple[int, int]]) -> bool:
@@ -878,17 +902,23 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
             has_noun = value[:first].strip().lower() in earlier.lower()
             is_bare = kind is ValueType.NUMBER and has_noun
             return _with_part(earlier, *spans[kind][-1], value[first:last] if is_bare else value)
-    if (classes := concepts_of(value) & CLASSES) and not is_statement(value):
+    if classes := frozenset() if is_statement(value) else concepts_of(value) & CLASSES:
         fitting = (with_class(one, value, classes) for one in reversed(known[-MAX_BACK:]))
         if found := next(filter(None, fitting), None):
             return found
-    latest = known[-1]
+    return _with_complement(known[-1], value)
+
+
+def _with_complement(latest: str, value: str) -> Statement | None:
+    """The latest statement with a value without a type, or a name, in the place of its short
+    complement."""
+    types = values_of_part(value)
     tail = COPULA.match(latest) or _TAIL.match(latest)
-    if not types and not concepts_of(value):
+    if not tail or not (types or concepts_of(value)):
         return None
     is_named = ValueType.NAME not in types or "name" in features(latest).concepts
-    is_named = is_named and not types.keys() & {ValueType.DAY, ValueType.TIME}
-    if tail and is_named and len(tail["tail"].split()) <= MAX_TAIL_WORDS:
+    is_named = is_named and not types.keys() & _DATED
+    if is_named and len(tail["tail"].split()) <= MAX_TAIL_WORDS:
         return _with_part(latest, tail.start("tail"), len(latest), value)
     return None
 

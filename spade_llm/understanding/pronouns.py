@@ -214,7 +214,9 @@ def _noun_phrases(statement: str) -> Iterator[Mention]:
             continue
         if article:
             last = _phrase_end(words, first)
-            while last < len(words) and words[last - 1][0] == "de" and _ARTICLE.match(words[last][0]):
+            while (
+                last < len(words) and words[last - 1][0] == "de" and _ARTICLE.match(words[last][0])
+            ):
                 # "La profe de mi hija": the second noun belongs to the first.
                 last = _phrase_end(words, last + 1)
         else:
@@ -383,7 +385,9 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
         first = ((one, told) for told in latest for one in noun_phrases(told)[:1])
         # "Ahora es Ana": what has a name is not another name.
         is_name = bool(_IS_NAME.match(text))
-        fitting = (each for each in first if each[0].is_being and not (is_name and each[0].is_named))
+        fitting = (
+            each for each in first if each[0].is_being and not (is_name and each[0].is_named)
+        )
         noun = next((_with_name(one.text, told) for one, told in fitting), "")
     else:
         return text

@@ -14,7 +14,6 @@ from spade_llm.understanding.corrections import (
     INSTEAD,
     MAX_BACK,
     outside,
-    says_change,
     values_in_place_of,
     with_class,
     with_types,
@@ -58,7 +57,8 @@ _PLACE = LazyPattern(
 )
 _IS_THERE = LazyPattern(
     r"(?:['’]s| is| are| lives?| hangs?| es| son| est[aá]n?| la \w+)(?: now| still)? "
-    r"(?:in|at|on|under|behind|inside|next|by|above|below|en|debajo|detr[aá]s|dentro|encima|junto)\b",
+    r"(?:in|at|on|under|behind|inside|next|by|above|below|en|debajo|detr[aá]s|dentro|encima"
+    r"|junto)\b",
     _I,
 )
 """Tells where a thing is: it is at one place at a time."""
@@ -135,9 +135,7 @@ def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
     return None
 
 
-def _nearest(
-    text: str, named: str, every: Sequence[str], known: Sequence[str]
-) -> Statement | None:
+def _nearest(text: str, named: str, every: Sequence[str], known: Sequence[str]) -> Statement | None:
     """The earlier statement that shares most words with a clause that says that something has
     changed, if the clause has another value of a type of it, and the next one shares less."""
     if not (is_changed(text) or INSTEAD.search(text)):
@@ -164,9 +162,13 @@ def _nearest(
 
 def _have_same_word_before(text: str, types: Spans, earlier: str) -> bool:
     """Check whether a name of two texts stands behind the same word: `with Ann`, `with Eve`."""
-    names = (text, types[ValueType.NAME]), (earlier, typed_values(earlier).get(ValueType.NAME, ()))
-    one, other = ({of[:start].split()[-1:][0] for start, _ in spans if of[:start].split()} for of, spans in names)
-    return bool(one & other)
+    names = typed_values(earlier).get(ValueType.NAME, ())
+    one = _words_before(text, types[ValueType.NAME])
+    return bool(one & _words_before(earlier, names))
+
+
+def _words_before(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[str]:
+    return frozenset(word for start, _ in spans for word in text[: max(start, 0)].split()[-1:])
 
 
 def _names(text: str) -> bool:
@@ -198,11 +200,10 @@ def _swapped(text: str, known: Sequence[str]) -> Statement | None:
     """`I went over to Vivaldi` after `I use Firefox`: the one recent statement of the speaker, or
     of the same other being, that has a value of this kind."""
     found = _swapped_to().match(text)
-    does = None if found else DOES.match(text)
-    is_now = does and (does["now"] or does["behind"])
-    if not found and not is_now:
+    does = found or DOES.match(text)
+    if not does or not (found or does["now"] or does["behind"]):
         return None
-    new = (found or does)["new"]
+    new = does["new"]
     # "I have a cat now" says nothing of the dog.
     classes = concepts_of(new) & (CLASSES if found else CLASSES - {"animal", "pet"})
     types = values_of_part(new)

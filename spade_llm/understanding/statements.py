@@ -225,17 +225,8 @@ def _statements_of_clause(
         full = with_role(with_antecedent(named.text, known), [*remembered, *known])
         return [replace(_plain_statement(full), is_change=False)], ""
     every = [*remembered, *known]
-    if corrected := (known and restated_latest(clause, known[-1])) or contrasted(text, every):
-        return [whole_phrase(text, corrected) or in_own_words(text, corrected)], ""
-    first, rest, earlier = substituted(named.text, before, every, known)
-    if earlier:
-        over = [] if rest == named.text else [replace(_plain_statement(first), is_change=False)]
-        return [*over, in_place_of(first, rest, earlier)], ""
-    corrected = named_before(named.text, before, every)
-    corrected = corrected or resolve_correction(named, known, remembered, before)
-    if corrected:
-        whole = whole_phrase(named.text, corrected)
-        return [whole or in_own_words(named.text, corrected)], ""
+    if replaced := _replaced_by_clause(clause, named, known, remembered, before):
+        return replaced, ""
     if (changed := _change_of_clause(named.text, every, known))[0]:
         return changed
     slot = in_same_slot(text, named.text, every, known)
@@ -243,6 +234,32 @@ def _statements_of_clause(
         return [slot] if slot else [], ""
     full = with_role(with_antecedent(named.text, known), every)
     return [_plain_statement(full, clause.is_change)], ""
+
+
+def _replaced_by_clause(
+    clause: Clause,
+    named: Clause,
+    known: Sequence[str],
+    remembered: Sequence[str],
+    before: str,
+) -> list[Statement]:
+    """The earlier statement with the new value or being that a clause puts into it. `named`: the
+    clause with nouns for its personal pronouns."""
+    every = [*remembered, *known]
+    latest = restated_latest(clause, known[-1]) if known else None
+    if corrected := latest or contrasted(clause.text, every):
+        return [_whole(clause.text, corrected)]
+    first, rest, earlier = substituted(named.text, before, every, known)
+    if earlier:
+        over = [] if rest == named.text else [replace(_plain_statement(first), is_change=False)]
+        return [*over, in_place_of(first, rest, earlier)]
+    corrected = named_before(named.text, before, every)
+    corrected = corrected or resolve_correction(named, known, remembered, before)
+    return [_whole(named.text, corrected)] if corrected else []
+
+
+def _whole(text: str, corrected: Statement) -> Statement:
+    return whole_phrase(text, corrected) or in_own_words(text, corrected)
 
 
 def _change_of_clause(

@@ -205,6 +205,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     if ended and is_bare and known:
         # "It broke", "lo vendí": what was spoken of last.
         return known[-1]
+<<<<<<< HEAD
     return next(
         (
             one
@@ -218,6 +219,19 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         ),
         "",
     )
+=======
+    found = [
+        one
+        for one in every
+        if named
+        and len(named & features(one).concepts) >= MIN_NAMED * len(named)
+        and features(text).beings <= features(one).beings | concepts_of(one)
+        and not named <= _owners(one)
+        and not (ended and is_end_of_another(text, one))
+    ]
+    # "Sold the Fiesta" is about that car rather than about another one.
+    return max(reversed(found), key=lambda one: len(named & features(one).concepts), default="")
+>>>>>>> be9e7419 (Rules: what is over is the statement that names it; a place gives way to a place; lint)
 
 
 def _owners(statement: str) -> frozenset[str]:
@@ -474,8 +488,8 @@ def in_own_words(text: str, corrected: Statement) -> Statement:
 
 
 def _with_object(text: str, earlier: str, announcement: str) -> Statement | None:
-    """`Now I do judo` after `I quit yoga`: the earlier statement with the new object in the place of
-    the one that the announcement names, or of one of its class."""
+    """`Now I do judo` after `I quit yoga`: the earlier statement with the new object in the place
+    of the one that the announcement names, or of one of its class."""
     found = DOES.match(text)
     if not found or is_denial(earlier):
         return None

@@ -355,7 +355,9 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     ValueType.COLOUR: re.compile(rf"\b(?:(?:dark|light) )?(?:{_COLOURS})\b", re.IGNORECASE),
-    ValueType.HANDLE: re.compile(r"(?<!\w)@[\w.-]+|\b[\w.+-]+@[\w.-]+\w|\bhttps?://\S+|\bwww\.\S+|(?<![\w-])[a-zA-Z]{3,}(?:[-_][a-zA-Z]+)*[-_]?\d+(?:[-_]?\w+)*\b(?!-)"),
+    ValueType.HANDLE: re.compile(
+        r"(?<!\w)@[\w.-]+|\b[\w.+-]+@[\w.-]+\w|\bhttps?://\S+|\bwww\.\S+|(?<![\w-])[a-zA-Z]{3,}(?:[-_][a-zA-Z]+)*[-_]?\d+(?:[-_]?\w+)*\b(?!-)"
+    ),
     ValueType.NUMBER: re.compile(
         r"(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*[a-z]{0,3}\b|\b[A-Z]*\d+[A-Z\d]*\b"
         rf"|\b(?:(?!one\b|un[oa]?\b)(?:{_NUMBER_WORDS}))\b"
