@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from os.path import commonprefix
 from typing import TYPE_CHECKING
 
@@ -46,8 +45,6 @@ MAX_BACK = 4
 MAX_TAIL_WORDS = 4
 """Maximum length in words of a complement that is replaced as a whole: a longer one says more than
 the value that is corrected."""
-MIN_LIKENESS = 0.6
-"""Minimum likeness (difflib ratio) of a name and its other spelling."""
 
 _WITH_PLACE = frozenset({"home", "origin", "work", "study", "trip", "visit", "holiday", "wedding"})
 _DATED = frozenset({ValueType.DAY, ValueType.TIME})
@@ -450,7 +447,7 @@ def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
     is_bare = clause.kind is ClauseKind.OTHER or bool(_IT_IS.match(text))
     if is_bare and (clause.is_change or _NOW_VALUE.search(text)):
         return _with_fragment(known, text)
-    return _respelled(text, known) if _IT_IS.match(text) else None
+    return None
 
 
 def _with_colour(text: str, earlier: str) -> Statement | None:
@@ -476,19 +473,6 @@ def _with_same_preposition(text: str, earlier: str) -> Statement | None:
         return None
     is_topic = (concepts_of(new) - general()) & features(earlier).concepts
     return None if is_topic else _with_part(earlier, *place.span("old"), new)
-
-
-def _respelled(text: str, known: Sequence[str]) -> Statement | None:
-    """`It's John, with an h`: the latest statement with a name that is nearly the same."""
-    spans = values_of_part(_value(text)).get(ValueType.NAME, ())
-    for start, end in spans[:1]:
-        name = _value(text)[start:end]
-        for one in reversed(known[-MAX_BACK:]):
-            for first, last in typed_values(one).get(ValueType.NAME, ()):
-                likeness = SequenceMatcher(None, name.lower(), one[first:last].lower()).ratio()
-                if likeness >= MIN_LIKENESS and name != one[first:last]:
-                    return _with_part(one, first, last, name)
-    return None
 
 
 def _with_other_parts(found: Statement, text: str) -> Statement:

@@ -10,6 +10,26 @@ from spade_llm.understanding.replacement import Statement, are_two_of_a_kind, re
 from spade_llm.understanding.statements import read_history, read_message
 
 
+def test_a_value_alone_is_about_the_latest_statement() -> None:
+    for told, changed, holds in (
+        ("The fair is on Monday", "it's on Sunday now", "The fair is on Sunday"),
+        ("La feria es el lunes", "al final es el domingo", "La feria es el domingo"),
+        ("La feria es el lunes", "ha cambiado, ahora es el domingo", "La feria es el domingo"),
+        ("Our goat is called Bea", "changed my mind, she's called Ada", "Our goat is called Ada"),
+    ):
+        other = "My aunt's birthday is on 9 July, her cat is called Gus"
+
+        assert holds in _current(other, told, changed)
+        assert _current(other)[0] in _current(other, told, changed)
+
+
+def test_what_is_sold_is_the_thing_that_is_named() -> None:
+    current = _current("My wife drives a Volvo", "I drive a Fiesta", "sold the Fiesta, got a Skoda")
+
+    assert "My wife drives a Volvo" in current
+    assert "I drive a Fiesta" not in current
+
+
 def _current(*messages: str) -> list[str]:
     return read_history(messages).current
 
@@ -46,6 +66,27 @@ def _current(*messages: str) -> list[str]:
         ("Our milkman is Sid", "Sid has moved away. The new one is called Lou", "milkman is Lou"),
         ("Mi casera es Rita", "Rita vendió el piso. La nueva se llama Inma", "casera es Inma"),
         ("The vet's at half nine", "the vet's moved to ten to eight", "at ten to eight"),
+        # The whole noun phrase or list of values; the clause itself where it says more.
+        (
+            "My bike is a rusty Raleigh",
+            "swapped the Raleigh for a folding Brompton",
+            "a folding Bro",
+        ),
+        (
+            "The bins go out on Monday and Friday",
+            "the bins now go out on Tuesday and Thursday",
+            "ay and",
+        ),
+        ("Leo el Quijote", "acabé el Quijote, ahora estoy con Niebla espesa", "Niebla espesa"),
+        ("The shed code is moss-fern-41", "the shed code is now dune-reed-52", "is dune-reed-52"),
+        # Words of one class, and numbers in words.
+        ("My parrot eats apple", "no, banana", "eats banana"),
+        ("I drink cocoa at night", "I've switched to tea", "I drink tea at night"),
+        ("I do karate on Fridays", "stopped karate and started judo", "I do judo on Fridays"),
+        ("We keep six ducks", "a fox came, so there are four ducks", "four ducks"),
+        # One being takes over from another.
+        ("Our coach is Olga", "Petra took over from Olga", "Our coach is Petra"),
+        ("Mi tutora es Olga", "Petra ha sustituido a Olga", "Mi tutora es Petra"),
         # Repeated with less around it.
         ("The call with the bank about the loan is on Monday", "the call is on Friday", "loan"),
     ],
