@@ -214,11 +214,6 @@ def _noun_phrases(statement: str) -> Iterator[Mention]:
             continue
         if article:
             last = _phrase_end(words, first)
-            while (
-                last < len(words) and words[last - 1][0] == "de" and _ARTICLE.match(words[last][0])
-            ):
-                # "La profe de mi hija": the second noun belongs to the first.
-                last = _phrase_end(words, last + 1)
         else:
             last = _name_end(words, first)
             if number == 0 and last == first and not is_word:
@@ -251,6 +246,9 @@ def _phrase_end(words: Sequence[re.Match[str]], first: int) -> int:
         last += 1
         if word.endswith(("'s", "’s")):
             break
+    if first < last < len(words) and words[last - 1][0] == "de" and _ARTICLE.match(words[last][0]):
+        # "La profe de mi hija": the second noun belongs to the first.
+        return _phrase_end(words, last + 1)
     return last
 
 

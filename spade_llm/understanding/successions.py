@@ -205,33 +205,18 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     if ended and is_bare and known:
         # "It broke", "lo vendí": what was spoken of last.
         return known[-1]
-<<<<<<< HEAD
-    return next(
-        (
-            one
-            for one in reversed(every)
-            if named
-            and len(named & features(one).concepts) >= MIN_NAMED * len(named)
-            and features(text).beings <= features(one).beings | concepts_of(one)
-            and not named & concepts_of(one) <= kin() < named | kin()
-            and not named <= _owners(one)
-            and not (ended and is_end_of_another(text, one))
-        ),
-        "",
-    )
-=======
     found = [
         one
         for one in every
         if named
         and len(named & features(one).concepts) >= MIN_NAMED * len(named)
         and features(text).beings <= features(one).beings | concepts_of(one)
+        and not named & concepts_of(one) <= kin() < named | kin()
         and not named <= _owners(one)
         and not (ended and is_end_of_another(text, one))
     ]
     # "Sold the Fiesta" is about that car rather than about another one.
     return max(reversed(found), key=lambda one: len(named & features(one).concepts), default="")
->>>>>>> be9e7419 (Rules: what is over is the statement that names it; a place gives way to a place; lint)
 
 
 def _owners(statement: str) -> frozenset[str]:
