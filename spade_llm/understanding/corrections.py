@@ -148,7 +148,7 @@ _SUCCESSION = LazyPattern(
     r"|reemplaz)\w+ por (?P<new3>[^,;]{2,30})$",
     _I,
 )
-"""Who or what came, and in whose place: `Eve took over from Ann`."""
+"""Newcomer and predecessor in one expression: `Eve took over from Ann`."""
 _EXCHANGED = LazyPattern(
     rf"^(?P<old>.*?\b(?:{_EXCHANGE})\b.*?) (?:for|with|por) (?P<new>[^,;]{{1,40}})(?=$|[,;])"
     r"|(?P<new2>[^,;]{1,40}) (?:instead of|rather than|and not|en vez de|en lugar de|y no)"
@@ -358,7 +358,7 @@ def whole_phrase(text: str, found: Statement) -> Statement | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where two texts differ: characters in front of that and behind it that both have."""
+    """Difference of two texts: numbers of characters before it and behind it that both have."""
 
     start: int
     behind: int

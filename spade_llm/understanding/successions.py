@@ -464,8 +464,8 @@ def successor(text: str, earlier: str, announcement: str = "") -> Statement:
 
 
 def in_own_words(text: str, corrected: Statement) -> Statement:
-    """What a clause says instead of an earlier statement, in the words of its last part that says
-    something."""
+    """The statement that takes an earlier one's place, in the words of the clause: of its last part
+    that says something."""
     parts = [text[one.end() :] for one in _BORDER.finditer(text)]
     rest = next((one for one in reversed(parts) if is_statement(one)), text)
     told = with_topic(elliptic(rest[:1].upper() + rest[1:]), corrected.replaced, text)
