@@ -185,6 +185,19 @@ async def test_a_closed_embedder_is_unavailable(embedder: MiniLmEmbedder) -> Non
         await embedder.embed(["text"])
 
 
+async def test_closing_does_not_wait_for_all_texts_of_a_call(embedder: MiniLmEmbedder) -> None:
+    """The texts are so long that each is a batch of its own; together they take seconds."""
+    texts = [f"{number} " + "sailing to the far islands " * 60 for number in range(32)]
+    embedding = asyncio.ensure_future(embedder.embed(texts))
+    # Runs up to its call of the thread, which it waits for.
+    await asyncio.sleep(0)
+
+    await embedder.aclose()
+
+    with pytest.raises(ModelUnavailable, match="closed"):
+        await embedding
+
+
 async def test_other_weights_are_refused(tmp_path: Path) -> None:
     (tmp_path / TOKENIZER).write_text("{}")
     (tmp_path / WEIGHTS).write_bytes(b"x")

@@ -44,7 +44,7 @@ BATCH_NICENESS = 10
 """Niceness of the batch thread: a tenth of a contended core, all of an idle one."""
 WINDOW_TEXTS = 32
 """Number of texts that are tokenized, sorted by length and embedded in one call of the thread: each
-change of threads costs a quarter of a millisecond. Closing waits for one call: 0.7 s at most."""
+change of threads costs a quarter of a millisecond."""
 MAX_TOKENS = 256
 """Maximum number of tokens per text, as in the published model; the rest is truncated."""
 MAX_CHARS = 16_384
@@ -66,7 +66,6 @@ class MiniLmEmbedder:
         self._batch_executor = ThreadPoolExecutor(
             max_workers=1, thread_name_prefix="minilm-batch", initializer=_lower_priority
         )
-        self._is_closed = False
         self._queries = QueryVectorCache(self._embed_query)
         self._batch_lock = asyncio.Lock()
         """Lock that lets batches run one at a time."""
@@ -106,13 +105,13 @@ class MiniLmEmbedder:
 
     async def aclose(self) -> None:
         """End the threads after what they are running."""
-        self._is_closed = True
+        self._session.is_closed = True
         await self._queries.aclose()
         for executor in (self._query_executor, self._batch_executor):
             await asyncio.to_thread(executor.shutdown)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self._check_open()
+        self._session.check_open()
         if len(texts) == 1:
             return await self._queries.get(texts[0])
         async with self._batch_lock:
@@ -120,7 +119,7 @@ class MiniLmEmbedder:
 
     async def _embed_query(self, text: str) -> NDArray[np.float32]:
         if len(text) <= INLINE_CHARS:
-            self._check_open()
+            self._session.check_open()
             return self._session.embed([text])
         return await self._run(self._query_executor, self._session.embed, [text])
 
@@ -132,14 +131,10 @@ class MiniLmEmbedder:
             vectors[start : start + WINDOW_TEXTS] = part
         return vectors
 
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise ModelUnavailable("The embedder has been closed.")
-
     async def _run(
         self, executor: ThreadPoolExecutor, function: Callable[P, T], *args: P.args, **_: P.kwargs
     ) -> T:
-        self._check_open()
+        self._session.check_open()
         return await asyncio.get_running_loop().run_in_executor(executor, function, *args)
 
 
@@ -180,6 +175,8 @@ class MiniLmSession:
         from onnxruntime.capi import onnxruntime_pybind11_state as onnx_errors
         from tokenizers import Tokenizer
 
+        self.is_closed = False
+        """Set from another thread: a call ends after the batch that it runs."""
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
         # The published tokenizer.json pads and truncates to 128 tokens.
         self._tokenizer.no_padding()
@@ -199,13 +196,21 @@ class MiniLmSession:
             ) from error
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row each, in batches of similar length."""
+        """One row each, in batches of similar length. Raises ModelUnavailable if it is closed
+        between two of them."""
         encodings = self._tokenizer.encode_batch([text[:MAX_CHARS] for text in texts])
         tokens = [encoding.ids for encoding in encodings]
         vectors = np.empty((len(texts), DIMENSION), np.float32)
-        for rows in self._length_batches(tokens):
+        for number, rows in enumerate(self._length_batches(tokens)):
+            if number:
+                self.check_open()
             vectors[rows] = self._vectors([tokens[row] for row in rows])
         return vectors
+
+    def check_open(self) -> None:
+        """Raise ModelUnavailable if it has been closed."""
+        if self.is_closed:
+            raise ModelUnavailable("The embedder has been closed.")
 
     def _length_batches(self, tokens: Sequence[Tokens]) -> Iterator[list[int]]:
         """Row numbers, the longest texts first, so that little is padded."""
