@@ -277,7 +277,7 @@ def _add_run(commands: Commands[argparse.ArgumentParser]) -> None:
     run.add_argument("--http", metavar="HOST[:PORT]", help=HTTP_HELP)
     run.add_argument("--allow-host", metavar="NAME", action="append", help=ALLOW_HOST_HELP)
     replicas_help = (
-        "answer for one assistant in N processes that share the database; more may run on other"
+        "answer for one agent in N processes that share the database; more may run on other"
         " machines (docs/scaling.md)"
     )
     run.add_argument("--replicas", metavar="N", type=int, help=replicas_help)
