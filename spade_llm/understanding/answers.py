@@ -41,6 +41,8 @@ MAX_QUESTION_CHARS = 500
 """Maximum length of a question in characters; of a longer text its end is read."""
 MAX_ANSWERS = 3
 """Maximum number of statements in an answer; several only for questions about several things."""
+MAX_ABOUT = 8
+"""The same for everything about a topic."""
 MIN_SCORE = 1.5
 """Minimum score of an answer: a shared relation with a value of the expected type, or a shared
 word that is rarer than that."""
@@ -256,6 +258,22 @@ def find_answers(
     best = scored[0][0]
     count = MAX_ANSWERS if _ALL.search(question) else 1
     return [one for points, _, one in scored if points >= best - SMALL_PENALTY][:count]
+
+
+def find_about(topic: str, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The statements that hold and name all that a topic names, oldest first, at most MAX_ABOUT."""
+    named = stems_of(topic)
+    wanted = concepts_of(_with_being(topic[:1].upper() + topic[1:], candidates)) - general()
+    found = [
+        one
+        for one in candidates
+        if not one.is_closed
+        and (
+            (named and named <= stems_of(one.text))
+            or (wanted and wanted & kin() and wanted & kin() <= features(one.text).concepts)
+        )
+    ]
+    return found[-MAX_ABOUT:]
 
 
 def _may_be_closed(question: str) -> bool:

@@ -304,6 +304,13 @@ _SMALL_TALK = LazyPattern(
     r"|nice|good|bad|cool|funny|right"
     r"|true|wrong|interesting|amazing|awesome|all|fine|ok(?:ay)?|enough|perfect|helpful|correct"
     r"|lovely|it|weird)"
+    r"|morning|afternoon|evening|hiya|howdy|yo|ta|cheerio|night night|(?:i(?:['’]m| am) )?(?:off"
+    r"|going) to (?:bed|sleep)|(?:i(?:['’]m| am) )?having (?:such )?a (?:really |very )*(?:bad"
+    r"|good|nice|great|rough|awful|horrible|lovely|long|hard|weird) (?:day|time|week"
+    r"|morning|night)"
+    r"|what an? (?:day|week|night|mess)|me voy a (?:la cama|dormir|acostar)|buenas|hoy estoy"
+    r" (?:muy )?(?:fatal|mal|bien|triste|cansad[oa]|genial|de bajón)|qu[eé] (?:calor|fr[ií]o|d[ií]a"
+    r"|sue[ñn]o|hambre|asco|cansancio|palo)(?: (?:hace|tengo))?|aqu[ií] estamos"
     r"|nice to meet you|pleased to meet you|how are you|what['’]?s up|not really|of course"
     r"|s[ií]|claro|vale|bueno|bien|muy bien|genial|perfecto|estupendo|gracias|muchas gracias"
     r"|de nada|adi[oó]s"
@@ -366,7 +373,7 @@ THIRD_SPANISH = (
     r"|naci[oó]|hay|han?|van?|dijo|(?:tiene|vive|trabaja|llama|cumple|sale|llega|viene|empieza"
     r"|abre|cierra"
     r"|cuesta|juega|estudia|queda|caduca|vence|dice|prefiere|come|bebe|habla|quiere|mide|pesa"
-    r"|odia|conduce|ense[ñn]a|toca|lleva|guarda|duerme|puede|sabe|suele|necesita|cobra|termina"
+    r"|odia|conduce|ense[ñn]a|toca|lleva|guarda|duerme|tarda|dura|puede|sabe|suele|necesita|cobra|termina"
     r"|acaba|recoge|vuelve|pide|pone|hace|cuida|practica|canta|pasa|llueve|usa|gana|debe)n?)"
 )
 """Spanish verbs in the third person, which need no subject."""
@@ -612,7 +619,7 @@ def split_clauses(text: str) -> tuple[Clause, ...]:
 def _split_message(text: str) -> tuple[Clause, ...]:
     """Cached: the same message is read before a turn, as an earlier one in the next turns, and
     whenever it is recalled."""
-    text = _QUOTED_LINE.sub("", text).strip()
+    text = _with_apostrophes(_QUOTED_LINE.sub("", text).strip())
     if not text:
         return ()
     if TAKEN_BACK.match(text) or _SARCASM.match(text):
@@ -635,6 +642,24 @@ def _split_message(text: str) -> tuple[Clause, ...]:
         else one
         for one in clauses
     )
+
+
+_CONTRACTED = {
+    "im": "I'm", "ive": "I've", "hes": "he's", "shes": "she's", "theyre": "they're",
+    "theyve": "they've", "weve": "we've", "youre": "you're", "dont": "don't", "doesnt": "doesn't",
+    "didnt": "didn't", "cant": "can't", "isnt": "isn't", "arent": "aren't", "wasnt": "wasn't",
+    "havent": "haven't", "hasnt": "hasn't", "couldnt": "couldn't", "wouldnt": "wouldn't",
+    "shouldnt": "shouldn't", "thats": "that's", "whats": "what's", "wheres": "where's",
+    "whos": "who's",
+}  # fmt: skip
+_BARE_CONTRACTION = LazyPattern(
+    rf"(?<![\w'’@./-])(?:{'|'.join(_CONTRACTED)})(?![\w'’@./-])", re.IGNORECASE
+)
+
+
+def _with_apostrophes(text: str) -> str:
+    """The text with the apostrophes that are left out in chats: `shes`, `dont`."""
+    return _BARE_CONTRACTION.sub(lambda found: _CONTRACTED[found[0].lower()], text)
 
 
 def _clauses_of_sentence(sentence: str) -> list[Clause]:

@@ -768,6 +768,9 @@ def without_known(text: str, types: Spans, earlier: str) -> Spans:
     return {kind: spans for kind, spans in new.items() if spans}
 
 
+_BEFORE_TIME = LazyPattern(r"(?:at|a las?) ", _I)
+
+
 def with_types(
     earlier: str, new: str, types: Spans, *, anchor: frozenset[str] = frozenset()
 ) -> Statement | None:
@@ -797,7 +800,10 @@ def with_types(
             ((_nearest(earlier, before[kind], anchor), kind) for kind in types), reverse=True
         )
         for (start, end), kind in places:
-            text = text[:start] + _part(new, types[kind]) + text[end:]
+            part = _part(new, types[kind])
+            # "It was moved to 5": the time stands without its preposition.
+            preposition = _BEFORE_TIME.match(text[start:end]) if part.isdigit() else None
+            text = text[:start] + (preposition[0] if preposition else "") + part + text[end:]
     if text == earlier:
         return None
     return Statement(text=text, is_change=True, replaced=earlier)

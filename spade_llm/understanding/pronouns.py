@@ -70,7 +70,8 @@ _PRONOUN = LazyPattern(
     r"|(?P<male>(?<!me )(?<!nos )(?<!lo )he(?! \w+(?:ado|ido|echo|uesto|isto|ito)\b)|him|his"
     r"|[eé]l(?= (?:es|vive|tiene|se)\b))"
     r"|(?P<plural>they|them|theirs?|ell[ao]s|les)"
-    r"|(?P<thing>(?-i:[Ii]ts?)(?! (?:takes|turns|looks|seems|rain|snow)))"
+    r"|(?P<thing>(?-i:[Ii]ts?)(?! (?:takes|turns|looks|seems|rain|snow))"
+    r"|(?<!\w )l[ao](?= (?:han?|he|hemos) (?:aplaz|anul|cancel|pospu|adelant|retras)))"
     r"|(?P<any>sus?|le|\w{2,}[aeiáéí]r(?:sel[aoe]s?|l[aoe])|(?<!\w )lo(?! (?:que"
     r"|del?|m[ií]o|mismo)\b| (?:han?|he|hemos) (?:aplaz|anul|cancel|pospu|adelant|retras))"
     r"|(?<=^me )l[ao]|(?<=^se )l[ao]|(?<=^la )(?:vamos|\w+[óé])(?= ))"
@@ -129,6 +130,13 @@ _ROLES = tuple(
 """Nouns of a named being: `my dog NAME`, `my dog is called NAME`, `a dog, NAME`."""
 _ROLES_OF_PEOPLE = frozenset({"profession", "landlord", "lodger"})
 """Concepts of people beside those of the vocabulary's beings."""
+_SPANISH_ARTICLE = LazyPattern(r"(?:el|la|los|las|un[oa]?s?|mis?|sus?|nuestr[oa]s?)$", _I)
+_OCCASIONS = frozenset({
+    "anniversary", "appointment", "birthday", "exam", "interview", "meeting", "party", "surgery",
+    "visit", "wedding",
+})  # fmt: skip
+"""Concepts of nouns that stand behind the noun of a being: `the vet appointment`."""
+_HAVE = LazyPattern(r"(?:tengo|tenemos|tiene|hay)$", _I)
 _PERSON = LazyPattern(
     r"(?:man|lady|guy|bloke|chap|lad|lass|kid|girl|boy|hombre|mujer|chic[oa]|señora?|tip[oa])$", _I
 )
@@ -203,9 +211,7 @@ def _noun_phrases(statement: str) -> Iterator[Mention]:
     is_spanish = bool(_SPANISH.search(statement))
     number = behind = 0
     while number < len(words):
-        article = _ARTICLE.match(words[number][0])
-        if words[number][0] == "a" and number + 1 < len(words) and is_spanish:
-            article = None if _NAME.match(words[number + 1][0]) else article
+        article = _article_at(words, number, is_spanish=is_spanish)
         first = number + 1 if article else number
         is_word = is_function_word(strip_accents(words[number][0].lower()))
         if number and number == behind and _CLITIC.match(words[number][0]):
@@ -231,6 +237,19 @@ def _noun_phrases(statement: str) -> Iterator[Mention]:
         number = max(last, number + 1)
 
 
+def _article_at(
+    words: Sequence[re.Match[str]], number: int, *, is_spanish: bool
+) -> re.Match[str] | None:
+    """The word at this place, if a noun phrase begins behind it."""
+    word = words[number][0]
+    following = words[number + 1][0] if number + 1 < len(words) else ""
+    if word == "a" and is_spanish and _NAME.match(following):
+        return None
+    # "Tengo reunión con Ana": a noun without its article.
+    is_bare = bool(following) and not _ARTICLE.match(following)
+    return _ARTICLE.match(word) or (_HAVE.match(word) if is_bare else None)
+
+
 def _is_possessed(owner: str, word: str) -> bool:
     """Check whether a word is the being of an owner: `Kate's mum`, not `Kate's ill`."""
     return owner.endswith(("'s", "’s")) and bool(concepts_of(word) & (kin() | {"pet"}))
@@ -240,6 +259,9 @@ def _phrase_end(words: Sequence[re.Match[str]], first: int) -> int:
     last = first
     while last < min(len(words), first + MAX_PHRASE_WORDS):
         word = words[last][0]
+        if word == "in" and words[last + 1 : last + 2] and words[last + 1][0] == "law":
+            last += 2
+            continue
         is_behind_name = last > first and _NAME.match(words[last - 1][0]) and word[0].islower()
         if _STOPS.match(word) or not word[0].isalnum() or _ARTICLE.match(word) or is_behind_name:
             break
@@ -290,7 +312,12 @@ def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mentio
     has_capital = bool(_NAME.match(text)) and (is_unknown or (start > 0 and _is_name(text)))
     is_named = not article and (has_capital or bool(_TITLE.match(text.split()[0])))
     is_own = article.startswith(("my", "our", "mi", "nuestr"))
-    is_known_being = bool(concepts & (kin() | _ROLES_OF_PEOPLE) or _PERSON.search(text))
+    beings = kin() | _ROLES_OF_PEOPLE
+    words = text.split()
+    # "The vet appointment" is no vet: the noun is the last word, in Spanish the first.
+    noun = concepts_of(words[0] if _SPANISH_ARTICLE.match(article) else words[-1])
+    is_of_being = bool(noun & beings) or not noun & (things() | _OCCASIONS)
+    is_known_being = bool(concepts & beings and is_of_being) or bool(_PERSON.search(text))
     return Mention(
         text=f"{article} {text}" if is_own or article in ("the", "el", "la") else text,
         start=start,

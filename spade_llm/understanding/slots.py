@@ -65,6 +65,8 @@ _IS_THERE = LazyPattern(
 _BROUGHT = LazyPattern(
     r"\b(?:it|them)\b(?! (?:is|was)\b),?(?: \w+){0,3}? "
     r"(?:to|till|until|into|in(?= (?-i:[a-z])\w* ?[a-z]*$)|for)\s"
+    r"|^it(?:['’]s| has| was)(?: been)? (?:moved|put|pushed|brought|changed|switched|postponed"
+    r"|rescheduled|shifted)(?: \w+)? (?:to|till|until|for) "
     r"|^(?:(?:ya|ahora|me|nos|se|[eé]l|ella|el \w+|la \w+) )*l[ao]s? (?:he |hemos |han |ha )?"
     r"[^\W\d_]+(?: \w+){0,2}? (?:hasta|al?|de|para|en)\s",
     _I,
@@ -107,7 +109,7 @@ def in_same_slot(
     of_subject = _with_same_subject(named, every)
     if part != named:
         of_subject = of_subject or _with_same_subject(part, every)
-    found = of_subject or _of_pronoun(text, known) or _swapped(named, known)
+    found = of_subject or value_of_pronoun(text, known) or _swapped(named, known)
     return found or _nearest(text, named, every, known)
 
 
@@ -183,7 +185,7 @@ def _complement(text: str) -> frozenset[str]:
     return place | (concepts_of(bare) & CLASSES)
 
 
-def _of_pronoun(text: str, known: Sequence[str]) -> Statement | None:
+def value_of_pronoun(text: str, known: Sequence[str]) -> Statement | None:
     """`I renewed it until 2036` after `my passport expires in 2027`: the statement with the noun of
     the pronoun has a value of the same type."""
     noun, earlier = antecedent(text, known) if _BROUGHT.search(text) else ("", "")

@@ -24,6 +24,7 @@ from spade_llm.understanding.corrections import (
     whole_phrase,
 )
 from spade_llm.understanding.features import ended_part, is_changed, is_denial, is_scheduled
+from spade_llm.understanding.lists import change_of_list, may_change_list
 from spade_llm.understanding.pronouns import (
     names_introduced,
     with_antecedent,
@@ -31,7 +32,7 @@ from spade_llm.understanding.pronouns import (
     with_role,
 )
 from spade_llm.understanding.replacement import Statement, replaces
-from spade_llm.understanding.slots import in_same_slot
+from spade_llm.understanding.slots import in_same_slot, value_of_pronoun
 from spade_llm.understanding.successions import (
     adjacent,
     announced,
@@ -109,7 +110,10 @@ class Reading:
     def may_change(self) -> bool:
         """True if the message may end the validity of something that was said before it."""
         return bool(self.statements) or any(
-            one.is_change or one.kind is ClauseKind.UNREAL or is_denial(one.text)
+            one.is_change
+            or one.kind is ClauseKind.UNREAL
+            or is_denial(one.text)
+            or may_change_list(one.text)
             for one in self.clauses
             if one.kind is not ClauseKind.QUESTION
         )
@@ -167,7 +171,11 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
 
 def _as_statement(clause: Clause, every: Iterable[str]) -> Clause:
     """A clause of no known form as a statement, if it begins with a name of an earlier one and
-    tells more of it: `Mira naps after lunch`, whatever the verb is."""
+    tells more of it: `Mira naps after lunch`, whatever the verb is. A request that changes a list
+    of the person (`add butter`) tells something, too."""
+    every = list(every)
+    if clause.kind is ClauseKind.REQUEST and change_of_list(clause.text, every):
+        return replace(clause, kind=ClauseKind.OTHER)
     found = _NAME_FIRST.match(clause.text) if clause.kind is ClauseKind.OTHER else None
     is_known = found is not None and any(
         found["name"] == earlier[start:end]
@@ -218,13 +226,13 @@ def _statements_of_clause(
     is_own = clause.kind is ClauseKind.STATEMENT
     if is_own and len(text.split()) < 2:
         return [], ""
-    if found := _NO_LONGER_BUT_NOW.match(text):
-        return _ended_and_new(found), ""
+    every = [*remembered, *known]
+    if told := _told_at_once(text, known, every):
+        return told, ""
     named = replace(clause, text=with_person(text, known, before))
     if is_own and is_scheduled(named.text):
-        full = with_role(with_antecedent(named.text, known), [*remembered, *known])
+        full = with_role(with_antecedent(named.text, known), every)
         return [replace(_plain_statement(full), is_change=False)], ""
-    every = [*remembered, *known]
     if replaced := _replaced_by_clause(clause, named, known, remembered, before):
         return replaced, ""
     if (changed := _change_of_clause(named.text, every, known))[0]:
@@ -245,7 +253,6 @@ def _replaced_by_clause(
 ) -> list[Statement]:
     """The earlier statement with the new value or being that a clause puts into it. `named`: the
     clause with nouns for its personal pronouns."""
-    every = [*remembered, *known]
     latest = restated_latest(clause, known[-1]) if known else None
     if corrected := latest or contrasted(clause.text, every):
         return [_whole(clause.text, corrected)]

@@ -181,6 +181,7 @@ _PHRASES = (
     (r"\bmis? viej[oa]s?\b(?= (?:es|se|le|cumple|vive|tiene|trabaja|est[aá]|\w+ó)\b|\W*$)", "mother father parent"),
     (r"\b(?:what|which) make\b|\bde qu[eé] marca\b", "brand"),
     (r"\b(?:run|own|manage)s? (?:an?|my own|the) (?:\w+ )?(?:shop|store|bakery|caf[eé]|pub|bar|restaurant|farm|salon|gym|firm|business|company|studio|school|hotel|hostel|garage|stall|nursery|agency)\b|\b(?:llevo|regento) una? (?:tienda|bar|negocio|panader\w+|restaurante|taller|granja|peluquer\w+|tall\w+|librer\w+|quiosco|hostal)\b", "work business"),
+    (r"\b(?:shopping|grocery) list\b|\bgroceries\b|\blista de la compra\b|\bneed to (?:buy|get)\b|\b(?:tengo|hay|falta) que comprar\b", "shoppinglist"),
     (r"\bhay fever\b", "allergy pollen health"),
     (r"\b(?:i['’]?m|i am|soy) (?:an? )?(?:aries|taurus|gemini|cancer|leo|virgo|libra|scorpio|sagittarius|capricorn|aquarius|pisces|c[aá]ncer|tauro|g[eé]minis|escorpio|sagitario|capricornio|acuario|piscis)\b", "zodiac"),
     (r"\b(?:me|te|le|nos) (?:dicen?|llaman)\b(?! que)|\b(?:call me|calls me|go by|goes by|known as|answers? to (?-i:[A-Z])\w+|responde a (?-i:[A-Z])\w+)\b", "name nickname"),
@@ -351,6 +352,7 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"|(?:\d{{1,2}}|{_NUMBER_WORDS}) o['’]clock"
         rf"|(?:(?:five|ten|twenty|twenty-five|a quarter|quarter|half|\d{{1,2}}) (?:past|to)|half) (?:\d{{1,2}}|{_NUMBER_WORDS})\b"
         rf"|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?![:.]\d)|noon|midnight"
+        r"|(?:(?<=moved to )|(?<=back to )|(?<=forward to )|(?<=put it to ))\d{1,2}(?=$|[,;.]| (?:in|on)\b)"
         rf"|a la (?:1\b|una)|a las (?:\d{{1,2}}(?![\d:.]*\d)|{_NUMBER_WORDS})(?: y media| (?:y|menos) (?:cuarto|cinco|diez|veinte|veinticinco))?)",
         re.IGNORECASE,
     ),

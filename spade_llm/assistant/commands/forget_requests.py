@@ -1,8 +1,9 @@
-"""Requests to forget in words (`forget that I live in Madrid`), and /undo for a minute."""
+"""Requests to forget in words (`forget that I live in Madrid`), and to undo that for a minute."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -76,6 +77,13 @@ _TEXTS = {
         nothing_to_undo="No hay nada que deshacer: /undo sirve durante un minuto tras un borrado.",
     ),
 }
+_UNDO = re.compile(
+    r"(?:(?:no|wait|oops|sorry|please|espera|perd[oó]n|ay),? )*(?:undo(?: (?:that|it))?"
+    r"|bring (?:it|that) back|deshacer|deshaz(?:lo| eso)?|recup[eé]ral[oa]|vuelve a ponerl[oa])"
+    r"(?:,? (?:please|por favor))?",
+    re.IGNORECASE,
+)
+"""`/undo` in words, while something can be undone."""
 _ALL_WORDS = frozenset(
     {"all", "both", "all of them", "both of them", "everything", "todos", "todas"}
 )
@@ -143,15 +151,10 @@ class ForgetRequests:
         if memory is None or turn_input.message.said.room or turn_input.answer_schema:
             return None
         self._drop_expired()
-        if pending := self._choices.get(turn_input.peer):
-            chosen = _chosen(turn_input.text, pending.entries)
-            # A number has no language: the answer is in that of the request.
-            language = pending.language
-            answer = await self._forget(memory, turn_input, chosen, language) if chosen else None
-            # Whatever else is said instead of a choice is answered as usual, and ends the question.
-            self._choices.pop(turn_input.peer, None)
-            if answer is not None:
-                return answer
+        if turn_input.peer in self._undoable and _UNDO.fullmatch(turn_input.text.strip(" .!¡")):
+            return await self._undo("", turn_input)
+        if (answer := await self._answer_to_choice(memory, turn_input)) is not None:
+            return answer
         request = read_forget_request(turn_input.text)
         if request is None or (language_model(self._model) and not request.is_explicit):
             return None
@@ -175,6 +178,19 @@ class ForgetRequests:
         if len(texts) > 1 and is_unclear:
             return self._ask(turn_input, found)
         return await self._forget(memory, turn_input, found, language_of(turn_input.text))
+
+    async def _answer_to_choice(self, memory: OwnedMemory, turn_input: ChatTurnInput) -> str | None:
+        """Forget what the message chooses; None: nothing was asked, or it chooses nothing."""
+        if (pending := self._choices.get(turn_input.peer)) is None:
+            return None
+        chosen = _chosen(turn_input.text, pending.entries)
+        # A number has no language: the answer is in that of the request.
+        answer = (
+            await self._forget(memory, turn_input, chosen, pending.language) if chosen else None
+        )
+        # Whatever else is said instead of a choice is answered as usual, and ends the question.
+        self._choices.pop(turn_input.peer, None)
+        return answer
 
     def _ask(self, turn_input: ChatTurnInput, found: Sequence[MemoryEntry]) -> str:
         language = language_of(turn_input.text)

@@ -211,7 +211,9 @@ _LOOKS_LIKE_A_DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?/\d\d?/\d{2,4}")
 _KNOW = re.compile(
     r"(?:what|anything|everything|something|all)?\s*(?:do|can) you"
     r" (?:know|remember|recall|tell me)(?: of| about)? (?P<topic>.+)"
-    r"|tell me about (?P<about>.+)"
+    r"|(?:tell me about|what (?:did|have) i (?:tell|told|say|said)(?: to)?(?: you)? about)"
+    r" (?P<about>.+)"
+    r"|qu[eé] te (?:he (?:contado|dicho)|cont[eé]|dije) (?:de|sobre) (?P<contado>.+)"
     r"|(?:(?:please|can you|could you) )*(?:tell|remind|show|give|list)(?: me)?(?: of| again)?"
     r" (?:all|everything|whatever|what)(?: that)? you (?:know|remember|have|stored)"
     r" (?:about|on|of) (?P<known>.+)"
@@ -224,7 +226,7 @@ _KNOW = re.compile(
 _SELF = re.compile(r"^(?:me|myself|m[ií]|m[ií] mismo|my self|i)$", _I)
 
 _GREETING = re.compile(
-    r"(?:hi|hello|hey|good (?:morning|afternoon|evening)|hola"
+    r"(?:hi|hello|hey|(?:good )?(?:morning|afternoon|evening)|hiya|hola"
     r"|buen[oa]s(?: d[ií]as| tardes| noches)?|help|ayuda|what can you do"
     r"|can you (?:remember|help|do)(?: me| stuff| things| something| anything)*"
     r"|puedes (?:recordar|ayudar|hacer)(?:me)?(?: cosas| algo)?"

@@ -39,6 +39,7 @@ from spade_llm.providers.offline.intents import (
 from spade_llm.providers.quoted_context import MESSAGE
 from spade_llm.understanding.answers import (
     Candidate,
+    find_about,
     find_answers,
     find_nearest,
     find_possible,
@@ -80,6 +81,8 @@ class Phrases:
     taken_back: str
     understood: str
     """Reply to what is neither a fact nor a question."""
+    cannot: str
+    """Reply to a request that no rule can carry out."""
     welcome: str
     dated: str
     """An answer, and the date on which it was told."""
@@ -110,6 +113,8 @@ _IS_EMPTY = re.compile(r"No .*memor|Found 0|My \w+ memories \(0 ")
 _ENTRY = re.compile(r"^- (?:\[[\w ]+\] )?+(?!\d{4}-\d\d-\d\d, \d\d:\d\d)(?P<text>.*)$")
 """An entry of a list of memories that is no episode: those begin with their time."""
 _THANKS = re.compile(r"\b(?:thanks?|thank you|cheers|gracias)\b", re.IGNORECASE)
+_MINE = re.compile(r"\b(?:my|our|mine|i|mis?|nuestr[oa]s?)\b|\?", re.IGNORECASE)
+"""Words of requests for what is known about the person (`show me my codes`)."""
 KNOWLEDGE_KINDS = ("fact", "preference", "semantic", "profile", "procedural")
 """Kinds of recalled memories that answer; episodes and patterns are about many things."""
 CHARS_PER_TOKEN = 4
@@ -206,7 +211,8 @@ class _Rules:
             if not isinstance(answer, str):
                 return answer
             is_unknown = answer in (self._say.nothing_remembered, self._nothing())
-            replies.append(self._say.unanswered if replies and is_unknown else answer)
+            unknown = self._say.unanswered if replies else self._unknown(answer)
+            replies.append(unknown if is_unknown else answer)
         return "\n".join(replies or results) or self._small_talk()
 
     def _question(self) -> str:
@@ -215,6 +221,14 @@ class _Rules:
             return with_asked(" ".join(self._reading.questions), self._turn.earlier)
         is_open = self._reading.has(ClauseKind.REQUEST) or self._reading.has(ClauseKind.OTHER)
         return self._turn.question if is_open and not self._reading.statements else ""
+
+    def _unknown(self, answer: str) -> str:
+        """Reply to what nothing is known about: `answer`, unless it is no question."""
+        is_asked = self._reading.questions or _MINE.search(self._turn.question)
+        if is_asked or self._turn.context.documents:
+            return answer
+        is_request = self._reading.has(ClauseKind.REQUEST)
+        return self._say.cannot if is_request else self._say.understood
 
     async def _follow(self, intent: Intent) -> OfflineStep:
         results = self._turn.results
@@ -318,6 +332,9 @@ class _Rules:
 
     def _recall(self, intent: RecallIntent, results: Sequence[str]) -> OfflineStep:
         if intent.topic:
+            found = find_about(intent.topic, self._candidates(results))
+            if len(found) > 1:
+                return "\n".join(map(self._line, found))
             return self._answer(intent.topic, results, may_search=True)
         if not results and "list_memories" in self._tools:
             return self._calls(
