@@ -18,6 +18,7 @@ from spade_llm.understanding.vocabulary import (
     concepts_of,
     general,
     is_function_word,
+    stems_of,
     typed_values,
 )
 
@@ -43,7 +44,8 @@ _VERB = (
     r"(?:forget|delete|erase|remove|drop|wipe|scrub|purge|scrap|get rid of|clear|cross out"
     r"|rub out|stop (?:remembering|knowing|storing|keeping)|scratch|strike|unlearn|un-?remember"
     r"|take (?:back|out)"
-    r"|(?:do(?:n['’]t| not)|you(?:['’]re| are) not to|you (?:needn['’]t|mustn['’]t|must not"
+    r"|take(?= .+ (?:off|out of|from) (?:your|the) (?:memory|records?|notes|files?)\b)"
+    r"|(?:do(?:n['’]t| not)|not|you(?:['’]re| are) not to|you (?:needn['’]t|mustn['’]t|must not"
     r"|shouldn['’]t"
     r"|should not|don['’]t (?:need|have) to)|(?:there['’]s )?no need to|never) (?:remember|store"
     r"|keep|save"
@@ -150,8 +152,8 @@ _REASON = LazyPattern(
     r"|no)\b"
     r"| in case| or (?:else|i)\b| cos| cuz| que es| it['’]s| porque| ya que| antes de que| para que"
     r"| no vaya a| por si)(?: .*)?$"
-    r"|(?: please| pls| por favor| porfa| (?:from|off) (?:the|your) (?:memory|records?|list|notes"
-    r"|files?)| de (?:tu|su) (?:memoria|lista)"
+    r"|(?: please| pls| por favor| porfa| (?:from|off|out of) (?:the|your) (?:memory|records?|list"
+    r"|notes|files?)| de (?:tu|su) (?:memoria|lista)"
     r"| (?:thing|stuff|business)| would you| for me| for good"
     r"| already"
     r"| completely| right now| now| ok(?:ay)?| ya| anda)+$",
@@ -253,6 +255,10 @@ def matching(topic: str, statements: Sequence[str]) -> list[int]:
     ]
     best = max((share for share, _ in covered), default=0.0)
     found = [number for share, number in covered if share >= MIN_COVERAGE and share == best]
+    # "The depression" is not the asthma, which is an illness, too.
+    words = stems_of(topic)
+    said = {number: words & stems_of(statements[number]) for number in found}
+    found = [number for number in found if said[number]] or found
     # "What I earn" is the salary rather than the bonus that is paid in April.
     named = [number for number in found if specific & _subject_concepts(statements[number])]
     if not found and specific & _SECRETS and specific - _SECRETS:

@@ -21,6 +21,8 @@ from spade_llm.understanding.statements import read_message, statements_of
         ("El informe se entrega el viernes", "nos han dado hasta el lunes", "el lunes"),
         # What a pronoun means, with a value of the same type.
         ("My visa expires in 2027", "I extended it until 2030", "2030"),
+        ("The vet appointment is tomorrow at 4", "it was moved to 5", "tomorrow at 5"),
+        ("Mañana tengo reunión con Ana a las 10", "la han pasado a las 12", "con Ana a las 12"),
         ("Our gate is painted green", "we did it over in blue", "blue"),
         # Another one of a kind.
         ("I use Thunderbird for mail", "I went over to Mailspring", "Mailspring for mail"),

@@ -56,6 +56,20 @@ async def test_a_fact_is_forgotten_in_words_and_comes_back_with_undo() -> None:
         assert "Madrid" in await say("where do I live?")
         assert "nothing to undo" in await say("/undo")
 
+        await say("forget that I live in Madrid")
+        assert "It is back" in await say("oops, undo that!")
+        assert "Madrid" in await say("where do I live?")
+        assert "It is back" not in await say("undo")
+
+
+async def test_of_two_illnesses_the_named_one_is_forgotten() -> None:
+    async with a_dialogue() as say:
+        await say("I was diagnosed with depression")
+        await say("I have asthma")
+
+        assert "asthma" not in await say("forget about the depression")
+        assert "asthma" in await say("do I have asthma?")
+
 
 async def test_a_password_is_found_although_it_was_told_without_that_word() -> None:
     async with a_dialogue() as say:
@@ -176,6 +190,8 @@ def test_a_request_that_may_be_meant_for_a_tool_is_told_apart(text: str, is_expl
         ("for goodness' sake scrap what I told you about Tim", "Tim"),
         ("drop the part about my loan, others read this", "my loan"),
         ("eso que te dije de mi casero bórralo ya", "mi casero"),
+        ("lets not keep the stuff about my loan", "my loan"),
+        ("take my phone number off your records", "my phone number"),
         ("saca lo del perro", "perro"),
         ("no quiero que recuerde nada de mi yerno", "mi yerno"),
         ("olvide usted lo que le conté de mi yerno", "mi yerno"),
