@@ -253,6 +253,7 @@ def _replaced_by_clause(
 ) -> list[Statement]:
     """The earlier statement with the new value or being that a clause puts into it. `named`: the
     clause with nouns for its personal pronouns."""
+    every = [*remembered, *known]
     latest = restated_latest(clause, known[-1]) if known else None
     if corrected := latest or contrasted(clause.text, every):
         return [_whole(clause.text, corrected)]
@@ -267,6 +268,15 @@ def _replaced_by_clause(
 
 def _whole(text: str, corrected: Statement) -> Statement:
     return whole_phrase(text, corrected) or in_own_words(text, corrected)
+
+
+def _told_at_once(text: str, known: Sequence[str], every: Sequence[str]) -> list[Statement]:
+    """Statements of a clause that takes the place of an earlier one by a pronoun, changes a list,
+    or tells an end and a beginning."""
+    if found := _NO_LONGER_BUT_NOW.match(text):
+        return _ended_and_new(found)
+    changed = change_of_list(text, every) or value_of_pronoun(text, known)
+    return [changed] if changed else []
 
 
 def _change_of_clause(
