@@ -76,6 +76,7 @@ _ASIDE = LazyPattern(
     r"|s[aá]bado|domingo|mes|a[ñn]o)|la semana|est[ea])\b.*$",
     _I,
 )
+_NAMED_PLACE = LazyPattern(r"(?<=\b(?:at|en) )(?-i:[A-ZÁÉÍÓÚÑ])\w+(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)*", _I)
 _PAST_EVENT = LazyPattern(
     r"\b(?:used to|wanted to|quer[ií]a|ran|went|visited|saw|met|did|was (?!born)|were|ago"
     r"|last (?:year|month|week"
@@ -269,7 +270,11 @@ def ended_thing(part: str) -> str:
         _ASIDE.sub("", part[verb.end() :])
     ) - general():
         part = part[verb.end() :]
-    return _ASIDE.sub("", _NEGATED.sub(" ", _ENDED.sub(" ", part)))
+    part = _NEGATED.sub(" ", _ENDED.sub(" ", part))
+    thing = _ASIDE.sub("", part)
+    # "Ya no estoy en Acme": the place is what is over.
+    place = None if concepts_of(thing) else _NAMED_PLACE.search(part)
+    return place[0] if place else thing
 
 
 def is_scheduled(text: str) -> bool:

@@ -543,8 +543,9 @@ def adjacent(text: str, known: Sequence[str]) -> str:
 
 def _verbs(text: str) -> frozenset[str]:
     """Verbs of the speaker that tell of one thing at a time."""
-    found = {match[1] or match[2] for match in _VERB.finditer(text.lower())}
-    return frozenset(found) - _OF_MANY
+    found = {match[1] or match[2] for match in _VERB.finditer(text.lower())} - _OF_MANY
+    # "I'm studying" and "I study" tell of one thing.
+    return frozenset(re.sub(r"(?<=\w{3})(?:ing|e)$", "", one) for one in found)
 
 
 def _topic(statement: str, announcement: str) -> str:
