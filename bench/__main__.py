@@ -93,6 +93,7 @@ OPTIONS = {
     "--longmemeval": ("SPADE_LLM_BENCH_LONGMEMEVAL", "PATH", "recall"),
     "--server": ("SPADE_LLM_BENCH_SERVER", "NAME", "replicas"),
     "--faults": ("SPADE_LLM_BENCH_FAULTS", "N", "replicas"),
+    "--only": ("SPADE_LLM_BENCH_ONLY", "KIND", "replicas"),
     "--other": ("SPADE_LLM_BENCH_OTHER", "PATH", "replicas"),
 }
 """Environment variable, metavar and benchmark of each."""

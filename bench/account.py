@@ -63,6 +63,8 @@ class Part(BaseModel):
     """PostgreSQL of an assistant's small databases; empty: files."""
     is_replica: bool = False
     """The assistant is one of several processes of its account."""
+    is_traced: bool = False
+    """The assistant writes what it does with each request into its folder."""
     has_services: bool = False
     """The assistant uses memory@, rag@ and tools@."""
     http_port: int = 0

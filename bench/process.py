@@ -152,12 +152,15 @@ async def rag(part: Part) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def assistant(part: Part) -> AsyncIterator[None]:
+    from bench.replica_timeline import note_requests
     from spade_llm.agents import LLMAgent, Services
     from spade_llm.context import WindowSizeContext
     from spade_llm.providers import LLMProvider
     from spade_llm.providers.retry import ModelLimits
 
     account = part.account
+    if part.is_traced:
+        note_requests(account.data)
     services = Services(memory=MEMORY, rag=RAG, tools=(TOOLS,))
     limits = ModelLimits(max_concurrency=part.most_calls) if part.most_calls else None
     model = LLMProvider.create_vllm(MODEL, base_url=part.model_url, limits=limits)

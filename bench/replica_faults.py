@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bench.replica_people import Person
+from bench.replica_timeline import Timelines
 from bench.servers import EjabberdCluster
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ PEOPLE = 20
 ROUND_S = 6.0
 """Interval between two faults."""
 REPLICAS = 3
+LATE_S = 5.0
 FAULTS = (
     *(("kill", 0), ("node", 1), ("leave", 1), ("database", 0)),
     *(("kill", 2), ("node", 0), ("leave", 0), ("kill", 1)),
@@ -76,14 +78,18 @@ class Suffered:
     people: list[Person]
     unserved: list[Period]
     """Periods without a living replica."""
+    lost_by_server: list[str] = field(default_factory=list)
+    """Ids of messages that the server took and gave to no replica, and of those whose answer it
+    took and did not give to its person."""
 
     def counts(self) -> dict[str, int]:
         people = self.people
+        missing = sum(len(self.missing(one)) for one in people)
         return {
-            "without an answer": sum(len(self.missing(one)) for one in people),
+            "without an answer": missing - len(self.lost_by_server),
             "answered twice": sum(one.doubled for one in people),
             "repeated under their ids": sum(one.repeated for one in people),
-            "answers out of order": sum(one.disordered for one in people),
+            "answers out of order": sum(len(one.disordered) for one in people),
             "answered with a failure": sum(len(one.failures) for one in people),
             "error stanzas": sum(one.errors for one in people),
         }
@@ -107,6 +113,32 @@ class Suffered:
     def sent_unserved(self) -> int:
         people = self.people
         return sum(one.overlaps(n, self.unserved) for one in people for n in one.sent)
+
+    def explain(self, folder: Path) -> None:
+        """Print the timelines of messages that are unanswered, late or out of order, and see which
+        of them the server has lost. `folder`: of the replicas' folders."""
+        told = [event for one in self.people for event in one.events]
+        timelines = Timelines(folder, told)
+        for one in self.people:
+            missing, disordered = self.missing(one), one.disordered
+            late = [
+                number
+                for number, took in one.took_s.items()
+                if took > LATE_S and not one.overlaps(number, self.unserved)
+            ]
+            ids = [one.ids[number] for number in missing]
+            self.lost_by_server.extend(filter(timelines.is_lost_by_server, ids))
+            later = [number + 1 for number in disordered if number + 1 in one.sent]
+            for number in sorted({*missing, *disordered, *later, *late}):
+                id = one.ids[number]
+                kinds = [
+                    *(["lost by the server"] if id in self.lost_by_server else []),
+                    *(["unanswered"] if number in missing else []),
+                    *(["late"] if number in late else []),
+                    *(["out of order"] if number in disordered else []),
+                ]
+                print(f"{self.name}, {', '.join(kinds)}: {id}", file=sys.stderr)
+                print(*timelines.told(id), sep="\n", file=sys.stderr)
 
     def say(self, event: str) -> None:
         """Print what came of the messages so far; some still wait for their answers."""
@@ -150,11 +182,20 @@ async def talking(stage: Stage, to: str, *, watch_s: float = 0.0) -> AsyncIterat
 
 
 async def faults(
-    name: str, stage: Stage, part: Part, postgres: PostgresProcess, *, rounds: int, watch_s: float
+    name: str,
+    stage: Stage,
+    part: Part,
+    postgres: PostgresProcess,
+    *,
+    rounds: int,
+    watch_s: float,
+    only: str = "",
 ) -> Suffered:
+    """`only`: the kind of all faults; empty: all kinds in turn."""
     cluster = stage.server if isinstance(stage.server, EjabberdCluster) else None
-    group = Group(stage, part)
+    group = Group(stage, part.model_copy(update={"is_traced": True}))
     kinds = [one for one in FAULTS if one[0] != "node" or cluster is not None]
+    kinds = [one for one in kinds if only in ("", one[0])]
     for number in range(REPLICAS):
         await group.start(number)
     try:
@@ -181,6 +222,7 @@ async def faults(
                     await group.start(number)
                 await asyncio.sleep(ROUND_S / 2)
                 suffered.say(f"fault {fault + 1} of {rounds}, {kind} {number}")
+        suffered.explain(part.account.data)
         suffered.say(f"watched for {watch_s:.0f} s after the last fault")
     finally:
         await group.close()

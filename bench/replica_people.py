@@ -1,7 +1,7 @@
 """People that write to replicas and count the answers, with acknowledgements (XEP-0198).
 
 After a kill of its server, a client logs in at another node and sends again what was not
-acknowledged.
+acknowledged. Like any client, it shows what the server had stored at the time of its arrival there.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import asyncio
 import time
 from collections import Counter, deque
 from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bench.lean_client import LeanClient
 from spade_llm.xmpp.connection.settings import tls_context
+from spade_llm.xmpp.stanzas.namespaces import DELAY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,7 +91,8 @@ class Person:
         self.answers: Counter[str] = Counter()
         self.repeated = 0
         """Answers that came again under their ids, by which a client knows them."""
-        self.order: list[int] = []
+        self.events: list[tuple[str, float, str]] = []
+        """Id of a message, Unix time, and what happened."""
         self.errors = 0
         self.failures: set[int] = set()
         """Messages that were answered with the reason of a failure."""
@@ -97,6 +100,8 @@ class Person:
         self.sent: dict[int, float] = {}
         self.took_s: dict[int, float] = {}
         self._account = account
+        self._shown: list[tuple[float, int]] = []
+        """Times and numbers of answered messages."""
         self._answer_ids: set[str] = set()
         self._came = asyncio.Event()
         self._unacknowledged: deque[tuple[str, str, str]] = deque()
@@ -117,6 +122,7 @@ class Person:
                         self._session = session
                         for to, text, id in self._unacknowledged:
                             session.say(to, text, id=id)
+                            self._note(id, f"sent again, to port {port}")
                         return
                 await asyncio.sleep(RETRY_S)
 
@@ -153,10 +159,11 @@ class Person:
         self._unacknowledged.append(words)
         if self._session is not None:
             self._session.say(*words[:2], id=words[2])
+        self._note(words[2], "sent" if self._session is not None else "waits for a connection")
 
     def acknowledged(self, count: int) -> None:
         for _ in range(count):
-            self._unacknowledged.popleft()
+            self._note(self._unacknowledged.popleft()[2], "acknowledged")
 
     def told(self, message: Element) -> None:
         if message.get("type") == "error":
@@ -171,15 +178,20 @@ class Person:
             self.failures.add(int(failed))
             return
         id = message.get("id", "")
+        number = int(words.rpartition(" ")[2])
         if id in self._answer_ids:
             self.repeated += 1
+            self._note(self.ids[number], "received the answer again")
             return
         self._answer_ids.add(id)
-        number = int(words.rpartition(" ")[2])
         self.answers[words] += 1
         if number not in self.took_s:
-            self.order.append(number)
+            stored = message.find(f"{{{DELAY}}}delay")
+            stamp = stored.get("stamp", "") if stored is not None else ""
+            at = datetime.fromisoformat(stamp).timestamp() if stamp else time.time()
+            self._shown.append((at, number))
             self.took_s[number] = time.monotonic() - self.sent[number]
+            self._note(self.ids[number], f"received the answer {stamp and 'of ' + stamp}")
         self._came.set()
 
     @property
@@ -191,8 +203,13 @@ class Person:
         return sum(count - 1 for count in self.answers.values())
 
     @property
-    def disordered(self) -> int:
-        return sum(one > other for one, other in zip(self.order, self.order[1:], strict=False))
+    def disordered(self) -> list[int]:
+        """Messages that were answered behind a later one."""
+        order = [number for _, number in sorted(self._shown, key=lambda shown: shown[0])]
+        return [other for one, other in zip(order, order[1:], strict=False) if one > other]
+
+    def _note(self, id: str, what: str) -> None:
+        self.events.append((id, time.time(), what))
 
     def overlaps(self, number: int, periods: Iterable[Period]) -> bool:
         """True if a message was sent, or waited for its answer, in one of these periods."""

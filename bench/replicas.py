@@ -3,8 +3,10 @@ of order or answered with an error while replicas, the database and nodes of the
 
 People write two messages at a time, one right behind the other, at a fixed pace, so that the load
 is the same for each number of replicas. On Prosody, and, if it is installed, on ejabberd and on two
-of its nodes. `--server NAME` chooses one of them; `--faults N` measures nothing but so many faults;
-`--other PATH` a rolling upgrade from the version in another checkout, and back.
+of its nodes. `--server NAME` chooses one of them; `--faults N` measures nothing but so many faults,
+`--only node` those of one kind; `--other PATH` a rolling upgrade from the version in another
+checkout, and back. The timelines of messages that were answered late, out of order or not at all
+are printed.
 """
 
 from __future__ import annotations
@@ -100,8 +102,19 @@ async def _on_server(name: str, rounds: int, scale: Scale) -> list[Row]:
             }
             rows += _said(_cost_rows(title, costs))
         watch_s = scale.of(WATCH_S, quick=1)
-        came = await faults(title, stage, part, postgres, rounds=rounds, watch_s=watch_s)
-        note = f"{rounds} faults, {came.sent} messages, {came.sent_unserved} while no replica lived"
+        came = await faults(
+            title,
+            stage,
+            part,
+            postgres,
+            rounds=rounds,
+            watch_s=watch_s,
+            only=os.environ.get("SPADE_LLM_BENCH_ONLY", ""),
+        )
+        note = (
+            f"{rounds} faults, {came.sent} messages, {came.sent_unserved} while no replica lived,"
+            f" {len(came.lost_by_server)} lost by the server"
+        )
         return rows + _said([*_count_rows(came, note), _slowest_row(came)])
 
 
