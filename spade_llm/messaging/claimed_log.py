@@ -3,12 +3,14 @@
 The first replica that inserts a request's row serves it. Its answer is kept only as long as the row
 has its token, so that a replica which was taken for dead sends nothing. A claim has no lease of its
 own: it lasts as long as its owner's row in the table of replicas (messaging/replicas.py), which one
-statement renews for all claims of a process.
+statement renews for all claims of a session.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import secrets
 import time
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,10 +37,14 @@ if TYPE_CHECKING:
     from spade_llm.messaging.answer_log import RequestKey
     from spade_llm.messaging.message import AclMessage
 
+logger = logging.getLogger(__name__)
+
 ELSEWHERE_TIMEOUT_S = 30.0
 """Maximum wait for the answer of another replica, so that the next message of its conversation,
 which this one claimed while the conversation moved, is answered behind it."""
 ELSEWHERE_POLL_S = 0.1
+MAX_TOKENS = 16
+"""Maximum number of sessions whose claims are remembered."""
 MAX_ERASED = 4096
 """Maximum number of erased answers that are remembered."""
 
@@ -68,14 +74,20 @@ _KEEP = """INSERT INTO requests(sender, id, fingerprint, at, answer, owner) VALU
     ON CONFLICT DO NOTHING RETURNING 1"""
 _FIND = f"""SELECT answer, reply_by, owner, {_LIVING} FROM requests
     WHERE sender = ? AND id = ? AND fingerprint = ?"""
+# Not a row whose answer was sent: its owner restores it if its stream was lost.
 _TAKE = IdempotentSql(
     f"""UPDATE requests SET owner = :token WHERE sender = :sender AND id = :id
-    AND fingerprint = :fingerprint AND (owner = :token OR NOT {_LIVING}) RETURNING 1"""
+    AND fingerprint = :fingerprint AND answer IS DISTINCT FROM ''
+    AND (owner = :token OR NOT {_LIVING}) RETURNING 1"""
 )
-_ORPHANS = f"""SELECT at, question FROM requests
-    WHERE question IS NOT NULL AND NOT {_LIVING} ORDER BY at"""
-_UNSENT_ORPHANS = f"""SELECT sender, id, fingerprint, asker FROM requests
-    WHERE answer <> '' AND at > ? AND NOT {_LIVING}"""
+_ORPHANS = f"""SELECT sender, id, fingerprint, asker, at, question FROM requests
+    WHERE (question IS NOT NULL OR (answer <> '' AND at > ?)) AND NOT {_LIVING}"""
+_TAKE_ALL = IdempotentSql(
+    f"""UPDATE requests SET owner = :token
+    WHERE (sender, id, fingerprint) IN
+        (SELECT * FROM unnest(:senders::text[], :ids::text[], :fingerprints::text[]))
+    AND answer IS DISTINCT FROM '' AND (owner = :token OR NOT {_LIVING}) RETURNING at, question"""
+)
 _UNSENT = "SELECT answer FROM requests WHERE answer <> '' AND at > ? AND owner = ? ORDER BY at"
 _CLAIMED = """SELECT sender, id, fingerprint, question FROM requests
     WHERE question IS NOT NULL AND owner = ?"""
@@ -100,24 +112,42 @@ class OrphanedRequest:
 class ClaimedAnswerLog(PersistentAnswerLog):
     """Answer log that several replicas share; each works on the requests that it claimed."""
 
-    def __init__(
-        self, server: DatabaseServer, *, token: str, on_busy: Callable[[str], None]
-    ) -> None:
-        """`token`: owner of this process's claims. `on_busy`: told the conversation owner (see
-        `conversation_owner`) of a request that another living replica serves."""
+    def __init__(self, server: DatabaseServer, *, on_busy: Callable[[str], None]) -> None:
+        """`on_busy`: told the conversation owner (see `conversation_owner`) of a request that
+        another living replica serves."""
         super().__init__(server)
-        self._token = token
+        self._tokens = [secrets.token_hex(8)]
+        """Of the sessions of this process, the present one last."""
         self._on_busy = on_busy
         self.is_ordered: Callable[[AclMessage], bool] = lambda _: True
         """False for requests that those behind them in the conversation need not wait for."""
+        self.is_resumed: Callable[[AclMessage], bool] = lambda _: True
+        """False for requests that are not run again before their program asks again."""
         self._claiming: dict[RequestKey, asyncio.Task[bool]] = {}
         """Claims at arrival that `find` has not asked for yet."""
         # A crash of the database may take back what was committed in its last moments
         # (synchronous_commit=off), as an older backup does: these two are compared with its rows.
         self._open: set[RequestKey] = set()
         """Requests of this process that are not answered yet."""
+        self._taking: set[RequestKey] = set()
+        """Orphans that are ours if the statement which failed last has been executed after all."""
         self._erased: LruDict[tuple[str, str], None] = LruDict(MAX_ERASED)
         """Answers that were sent."""
+
+    @property
+    def token(self) -> str:
+        """Owner of this session's claims."""
+        return self._tokens[-1]
+
+    @property
+    def tokens(self) -> list[str]:
+        """Tokens of the present and of earlier sessions."""
+        return list(self._tokens)
+
+    def begin_session(self) -> None:
+        """Take a new token: the requests of earlier sessions belong to whichever replica takes
+        them, behind the answers that were not sent."""
+        self._tokens = [*self._tokens[1 - MAX_TOKENS :], secrets.token_hex(8)]
 
     async def note(self, request: AclMessage) -> None:
         """Claim the request at its arrival."""
@@ -129,7 +159,9 @@ class ClaimedAnswerLog(PersistentAnswerLog):
 
     async def _claim(self, request: AclMessage) -> bool:
         self._open.add(request_key(request))
-        return bool(await self._db.execute(_CLAIM, *self._row(request), self._token))
+        is_ours = bool(await self._db.execute(_CLAIM, *self._row(request), self.token))
+        logger.debug("request %s: claimed%s", request.reply_with, "" if is_ours else " elsewhere")
+        return is_ours
 
     async def find(self, request: AclMessage) -> LoggedRequest | None:
         key = request_key(request)
@@ -156,6 +188,7 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         while row is not None and row.is_elsewhere and not (row.answer or row.is_erased):
             if self.is_ordered(request):
                 self._on_busy(request.owner)
+            logger.debug("request %s: waits for another replica", request.reply_with)
             if time.monotonic() >= give_up_s:
                 break
             await asyncio.sleep(ELSEWHERE_POLL_S)
@@ -165,9 +198,10 @@ class ClaimedAnswerLog(PersistentAnswerLog):
     async def _found(self, request: AclMessage, key: RequestKey) -> LoggedRequest | None:
         """The row of a request, which is taken over if its owner is gone."""
         for answer, reply_by, owner, is_living in await self._db.execute(_FIND, *key):
-            if owner != self._token:
+            token = self.token
+            if owner != token:
                 is_living = is_living or not await self._take(*key)
-            is_ours = owner == self._token or not is_living
+            is_ours = owner == token or not is_living
             # The owner sends its answer to a person; a program that asks again gets the logged one.
             is_elsewhere = not is_ours and (answer is None or request.encoding is Encoding.PLAIN)
             return LoggedRequest(
@@ -181,13 +215,13 @@ class ClaimedAnswerLog(PersistentAnswerLog):
     async def _take(self, sender: object, id: object, fingerprint: object) -> bool:
         """Take over a request, if its owner is gone."""
         key = {"sender": sender, "id": id, "fingerprint": fingerprint}
-        return bool(await self._db.execute(_TAKE, {**key, "token": self._token}))
+        return bool(await self._db.execute(_TAKE, {**key, "token": self.token}))
 
     async def start(self, request: AclMessage) -> bool:
         key = request_key(request)
         self._open.add(key)
         try:
-            is_ours = bool(await self._db.execute(_START, *self._row(request), self._token))
+            is_ours = bool(await self._db.execute(_START, *self._row(request), self.token))
         except StorageFailed:
             self._open.discard(key)
             raise
@@ -200,9 +234,12 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         *row, _ = self._row(request)
         self._erased.pop(answered_key(answer), None)
         try:
-            return bool(await self._db.execute(_FINISH, *row, dump_message(answer), self._token))
+            is_ours = bool(await self._db.execute(_FINISH, *row, dump_message(answer), self.token))
         finally:
             self._open.discard(request_key(request))
+        lost = "" if is_ours else ", but another replica has it"
+        logger.debug("request %s: answered%s", request.reply_with, lost)
+        return is_ours
 
     async def erase(self, answer: AclMessage) -> None:
         self._erased[answered_key(answer)] = None
@@ -217,7 +254,7 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         await super().forget(request)
 
     async def keep(self, message: AclMessage) -> bool:
-        row = (*sent_key(message), self._clock(), dump_message(message), self._token)
+        row = (*sent_key(message), self._clock(), dump_message(message), self.token)
         is_new = bool(await self._db.execute(_KEEP, *row))
         await self._purge_sometimes()
         return is_new
@@ -230,7 +267,7 @@ class ClaimedAnswerLog(PersistentAnswerLog):
     async def unsent(self) -> Sequence[AclMessage]:
         """Answers of this replica that were not erased since, oldest first."""
         after = self._clock() - self._keep_s
-        rows = await self._db.execute(_UNSENT, after, self._token)
+        rows = await self._db.execute(_UNSENT, after, self.token)
         answers = [load_message(str(answer)) for (answer,) in rows]
         for answer in answers:
             if answered_key(answer) in self._erased:
@@ -241,29 +278,41 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         """Close rows of this process that the database shows as unanswered, although they were
         answered: an answer could not be stored, or a crash took it back. Others would wait for
         them as long as this process lives. A program that asks again is served again."""
-        for *key, question in await self._db.execute(_CLAIMED, self._token):
-            if tuple(map(str, key)) not in self._open:
+        for *key, question in await self._db.execute(_CLAIMED, self.token):
+            if tuple(map(str, key)) not in self._open | self._taking:
                 is_person = load_message(str(question)).encoding is Encoding.PLAIN
-                await self._db.execute(_CLOSE, "" if is_person else None, *key, self._token)
+                await self._db.execute(_CLOSE, "" if is_person else None, *key, self.token)
 
-    async def orphans(self) -> list[OrphanedRequest]:
-        """Unanswered requests without a living owner, oldest first. Raises StorageFailed, as all
-        methods here."""
+    async def take_orphans(self, is_ours: Callable[[str, float], bool]) -> list[OrphanedRequest]:
+        """Take over what has no living owner and is ours, by conversation owner and time: unsent
+        answers, which `unsent` returns then, and unanswered requests, which are returned. In one
+        statement: of a conversation, an owner that is back finds all or nothing.
+
+        Raises:
+            StorageFailed: as all methods here.
+        """
+        after = self._clock() - self._keep_s
+        for *key, asker, at, question in await self._db.execute(_ORPHANS, after):
+            owner = conversation_owner(str(asker or bare(str(key[0]))))
+            is_resumed = question is None or self.is_resumed(load_message(str(question)))
+            if is_resumed and is_ours(owner, float(str(at))):
+                sender, id, fingerprint = map(str, key)
+                self._taking.add((sender, id, fingerprint))
+        if not self._taking:
+            return []
+        senders, ids, fingerprints = map(list, zip(*self._taking, strict=True))
+        keys = {"senders": senders, "ids": ids, "fingerprints": fingerprints}
+        rows = await self._db.execute(_TAKE_ALL, {**keys, "token": self.token})
+        self._taking.clear()
         return [
             OrphanedRequest(float(str(at)), load_message(str(question)))
-            for at, question in await self._db.execute(_ORPHANS)
+            for at, question in rows
+            if question is not None
         ]
-
-    async def take_unsent(self, is_ours: Callable[[str], bool]) -> None:
-        """Take the unsent answers without a living owner, of conversation owners that are ours."""
-        after = self._clock() - self._keep_s
-        for sender, id, fingerprint, asker in await self._db.execute(_UNSENT_ORPHANS, after):
-            if is_ours(conversation_owner(str(asker or bare(str(sender))))):
-                await self._take(sender, id, fingerprint)
 
     async def busy_elsewhere(self) -> set[str]:
         """Conversation owners with an ordered request that another living replica serves."""
-        rows = await self._db.execute(_BUSY, self._token)
+        rows = await self._db.execute(_BUSY, self.token)
         return {
             conversation_owner(str(asker))
             for asker, question in rows

@@ -12,7 +12,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from spade_llm.core.errors import Failure, ProtocolError, RequestError, StorageFailed
+from spade_llm.core.errors import (
+    Failure,
+    PeerUnavailable,
+    ProtocolError,
+    RequestError,
+    StorageFailed,
+)
 from spade_llm.messaging import CHAT_TEXT, Performative
 from spade_llm.messaging.body import error_content
 
@@ -44,10 +50,13 @@ class Delivery:
         """Tasks that wait for the arrival of a message to a person, by receiver and id."""
         self.has_arrived: ConfirmDelivery | None = None
         """Set if the network may lose messages."""
-        self.is_erased_early = False
-        """Set for a replica: a message is erased from the log as soon as it was written to the
-        stream, and held in RAM until it has arrived. Otherwise the answers that a killed replica
-        had sent, and that were not confirmed yet, would be sent again by another one."""
+        self.is_connected: Callable[[], bool] | None = None
+        """Set for a replica: true while its stream stands. A message is erased from the log as soon
+        as it was written to the stream, since another replica would send it again after a kill. It
+        is restored if the stream is lost before it has arrived. What is in the log then is sent in
+        order, by this replica or by the one that takes it."""
+        self.is_settled: Callable[[], bool] = lambda: True
+        """False for a replica with a new session until it has resent what the last one left."""
 
     @property
     def unconfirmed(self) -> int:
@@ -57,11 +66,13 @@ class Delivery:
     def is_unconfirmed(self, message: AclMessage) -> bool:
         return _delivery_key(message) in self._confirming
 
-    async def deliver(self, answer: AclMessage) -> None:
-        """Send one answer; never raises. In a chat, an answer without text is not sent."""
+    async def deliver(self, answer: AclMessage, *, is_resent: bool = False) -> None:
+        """Send one answer; never raises. In a chat, an answer without text is not sent.
+        `is_resent`: it comes from the log."""
         try:
             if answer.content or answer.ontology != CHAT_TEXT:
                 try:
+                    self._require_stream(answer, is_resent=is_resent)
                     await self._send(answer)
                 except ProtocolError as error:
                     # An answer that is too large for the network becomes a failure that fits.
@@ -75,6 +86,7 @@ class Delivery:
         except Exception:
             logger.exception("conversation %s: no answer could be sent", answer.conversation_id)
         else:
+            logger.debug("request %s: answer sent", answer.in_reply_to)
             await self._confirm(answer)
 
     async def say(self, message: AclMessage) -> None:
@@ -87,6 +99,7 @@ class Delivery:
         if not await self._is_new(message):
             return
         try:
+            self._require_stream(message)
             await self._send(message)
         except RequestError as error:
             logger.warning("a message to %s waits for a connection: %s", message.receiver, error)
@@ -101,10 +114,33 @@ class Delivery:
         """Keep an answer that was returned for a temporary reason: `Dispatcher.resend` sends it."""
         if confirming := self._confirming.pop(_delivery_key(answer), None):
             confirming.cancel()
+        if not await self._restore(answer):
+            logger.warning("an answer to %s is lost", answer.receiver)
+
+    async def until_restored(self) -> None:
+        """Return once what a replica sent over a lost stream has arrived or is in the log."""
+        if self.is_connected is not None and self._confirming:
+            await asyncio.wait({*self._confirming.values()})
+
+    def _require_stream(self, message: AclMessage, *, is_resent: bool = False) -> None:
+        """Raise PeerUnavailable for a replica that is not connected, since others send what it
+        would wait with, or that would overtake what is still in the log."""
+        if self.is_connected is None:
+            return
+        if not (self.is_connected() and (is_resent or self.is_settled())):
+            raise PeerUnavailable(
+                "this replica is not connected", peer=message.receiver, wire_code="not-connected"
+            )
+
+    async def _restore(self, answer: AclMessage) -> bool:
+        """Undo `_erase`. False: the log cannot be written."""
         try:
             await self._log.restore(answer)
         except StorageFailed as error:
-            logger.warning("an answer to %s is lost: %s", answer.receiver, error)
+            logger.warning("to %s: not marked as unsent: %s", answer.receiver, error)
+            return False
+        logger.debug("request %s: answer back in the log", answer.in_reply_to)
+        return True
 
     async def _is_new(self, message: AclMessage) -> bool:
         try:
@@ -120,21 +156,39 @@ class Delivery:
         if self.has_arrived is None:
             await self._erase(sent)
         else:
-            if self.is_erased_early:
-                await self._erase(sent)
-            confirming = self._spawn(self._resend_until_arrived(sent, self.has_arrived))
+            is_replica = self.is_connected is not None
+            erasing = self._spawn(self._erase(sent)) if is_replica else None
+            confirming = self._spawn(self._resend_until_arrived(sent, self.has_arrived, erasing))
             self._confirming[_delivery_key(sent)] = confirming
+            if erasing is not None:
+                # Before its job is over: `Dispatcher.resend` reads the log.
+                await asyncio.wait({erasing})
 
-    async def _resend_until_arrived(self, sent: AclMessage, has_arrived: ConfirmDelivery) -> None:
+    async def _resend_until_arrived(
+        self,
+        sent: AclMessage,
+        has_arrived: ConfirmDelivery,
+        erasing: asyncio.Task[None] | None,
+    ) -> None:
+        # Before anything else is awaited: a later stream could not tell what this one has lost.
+        arrival = asyncio.create_task(_is_known(has_arrived))
         try:
+            if erasing is not None:
+                await asyncio.wait({erasing})
             # `send` itself waits for a connection, so this does not spin while the line is down.
-            while not await _is_known(has_arrived):
+            while not await arrival:
+                # Sent from here, it could arrive behind a later answer that is in the log.
+                if erasing is not None and await self._restore(sent):
+                    return
                 await self._send(sent)
-            if not self.is_erased_early:
+                arrival = asyncio.create_task(_is_known(has_arrived))
+            logger.debug("request %s: answer arrived at the server", sent.in_reply_to)
+            if erasing is None:
                 await self._erase(sent)
         except RequestError as error:
             logger.warning("an answer to %s waits for a connection: %s", sent.receiver, error)
         finally:
+            arrival.cancel()
             # `not_sent` may have removed this entry, and a new delivery may have put its own.
             if self._confirming.get(_delivery_key(sent)) is asyncio.current_task():
                 del self._confirming[_delivery_key(sent)]

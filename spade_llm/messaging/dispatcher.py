@@ -507,11 +507,15 @@ class Dispatcher:
         for logged in await self._log.unfinished():
             self.take_up(logged)
 
+    def is_resumed(self, request: AclMessage) -> bool:
+        """True if an unfinished request of the log is run again by itself."""
+        return self.effect_of(request) is Idempotency.RESUME
+
     def take_up(self, logged: AclMessage) -> bool:
         """Resume an unfinished request of the log, if it may be resumed."""
         # The log keeps the gateway's claim, not its check: trust may have ended since.
         request = self.identified(logged)
-        if request is None or self.effect_of(request) is not Idempotency.RESUME:
+        if request is None or not self.is_resumed(request):
             return False
         self._admit(request)
         return True
@@ -527,7 +531,7 @@ class Dispatcher:
                 jobs = self._jobs_near(answer, asked)
                 # A job that is not over yet sends its answer itself.
                 if not any(_request_key(job.request) == asked for job in jobs):
-                    await self.delivery.deliver(answer)
+                    await self.delivery.deliver(answer, is_resent=True)
 
     async def has_room(self, *, below: int) -> None:
         """Wait until fewer than `below` requests are running or queued."""

@@ -6,8 +6,17 @@ so that a replica that comes or goes moves only its own share. The others hold t
 while, and take it if the owner dies.
 
 A replica is a member as long as it renews its row (lease, heartbeat), which it does only while its
-XMPP session stands. Two replicas may disagree on the members for a moment: a request is answered by
-the one that claimed it in the answer log (messaging/claimed_log.py).
+XMPP session stands. Four rules follow from what can go wrong:
+
+- Presence, then row: a message that came after a row was seen has reached that replica. An earlier
+  one belongs to a replica that was there. A new session is a new member, with a token of its own:
+  the others share out what the one before has claimed, and what came between.
+- What a lost stream may have taken along is put back into the log before the row is deleted.
+- No replica judges another by its lease unless it could renew its own in time meanwhile: otherwise
+  the database was away, and the others are about to renew theirs.
+- Two replicas may disagree on the members for a moment: a request is answered by the one that
+  claimed it in the answer log (messaging/claimed_log.py). Claims of a dead replica are taken over
+  all at once, so that it cannot go on in the middle of a conversation.
 """
 
 from __future__ import annotations
@@ -15,7 +24,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import secrets
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -26,7 +34,7 @@ from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.messaging.claimed_log import ClaimedAnswerLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from spade_llm.core.database import DatabaseServer
@@ -42,7 +50,8 @@ BEAT_S = 0.5
 """Interval between two renewals (heartbeat)."""
 SETTLE_S = 2 * BEAT_S
 """Time in which all others have seen a change of membership. A replica that joins begins to answer
-after it; one that leaves goes on until then."""
+after it; one that leaves goes on until then. If two renewals are further apart, the database or
+this process was away."""
 HOLD_S = 30.0
 """A held message is dropped after this: its owner has answered it. It exceeds the time after which
 a replica notices that its connection is dead."""
@@ -67,20 +76,22 @@ CREATE TABLE IF NOT EXISTS replicas (
 """,
 )
 _NOW = "extract(epoch from clock_timestamp())"
-# Empty if another process has the name. A row that is over is left for a while: it costs nothing.
+_MEMBERS = f"""SELECT name, token, is_leaving, conversations, takeovers, until > {_NOW}
+    FROM replicas"""
+# Empty if another process has the name.
 _BEAT = f"""WITH beat AS (
     INSERT INTO replicas(name, token, is_leaving, conversations, takeovers, until)
     VALUES (:name, :token, :leaving, :conversations, :takeovers, {_NOW} + :lease)
     ON CONFLICT (name) DO UPDATE SET token = excluded.token, is_leaving = excluded.is_leaving,
         conversations = excluded.conversations, takeovers = excluded.takeovers,
         until = excluded.until
-    WHERE replicas.token = excluded.token OR replicas.until <= {_NOW}
-    RETURNING name, token, is_leaving, conversations, takeovers)
+    WHERE replicas.token = ANY(:tokens::text[]) OR replicas.until <= {_NOW}
+    RETURNING name, token, is_leaving, conversations, takeovers, TRUE)
     SELECT * FROM beat
-    UNION ALL SELECT name, token, is_leaving, conversations, takeovers FROM replicas
-        WHERE name <> :name AND until > {_NOW} AND EXISTS (SELECT 1 FROM beat)"""
-_WITHDRAW = "DELETE FROM replicas WHERE token = ?"
-_TIDY = f"DELETE FROM replicas WHERE until < {_NOW} - 3600"
+    UNION ALL {_MEMBERS} WHERE name <> :name AND EXISTS (SELECT 1 FROM beat)"""
+_WITHDRAW = "DELETE FROM replicas WHERE token = ANY(?::text[])"
+# A row whose lease is over is kept for a while: a replica that begins sees that one is missing.
+_TIDY = f"DELETE FROM replicas WHERE until < {_NOW} - 60"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -90,7 +101,7 @@ class Replica:
     name: str
     """Resource of its full JID."""
     token: str
-    """Fencing token: a new one for each process."""
+    """Fencing token: a new one for each XMPP session."""
     is_leaving: bool = False
     """True if it finishes its requests, and takes no new ones."""
     conversations: int = field(default=0, compare=False)
@@ -130,8 +141,16 @@ class Takeover(Protocol):
         """Process a held message as if it had just come. False: that is not needed any more."""
         ...
 
+    async def until_present(self) -> bool:
+        """Return once the server gives messages to our session. False: not in time."""
+        ...
+
+    async def until_restored(self) -> None:
+        """Return once the answers that a lost stream may have taken along are in the log."""
+        ...
+
     async def resend(self) -> None:
-        """Send the answers that were taken over unsent."""
+        """Send the answers that were taken over unsent, or that could not be sent."""
         ...
 
     def is_serving(self, key: str) -> bool:
@@ -153,13 +172,14 @@ class ReplicaSet:
 
     def __init__(self, server: DatabaseServer, *, is_connected: Callable[[], bool]) -> None:
         """`is_connected`: true while the XMPP session stands."""
-        self.token = secrets.token_hex(8)
         self.name = ""
-        self.log = ClaimedAnswerLog(server, token=self.token, on_busy=self._note_busy)
+        self.log = ClaimedAnswerLog(server, on_busy=self._note_busy)
         self.work: Takeover | None = None
         """Set before `join`."""
         self.on_change: list[Callable[[], None]] = []
         """Called after each change of ownership; must not raise."""
+        self.is_settled = False
+        """True if what earlier sessions left unsent is sent, or belongs to others."""
         self.takeovers = 0
         """Number of requests that this process took over from other replicas."""
         self.count_conversations: Callable[[], int] = lambda: 0
@@ -171,12 +191,23 @@ class ReplicaSet:
         self._seen: frozenset[Replica] = frozenset()
         self._members: tuple[str, ...] = ()
         """Names that ownership is distributed over; empty: this process owns nothing."""
+        self._seen_since: dict[str, float] = {}
+        """Time when each session of the others was first seen, by token, Unix time: it has
+        received what came since."""
+        self._is_missing_one = False
+        """True if a row was seen whose lease is over."""
         self._lease_until_s = 0.0
         self._quiet_until_s = 0.0
-        """End of the time in which it only renews its row (joining), or has none (new session)."""
-        self._sessions = self._joined_session = 0
+        """End of the time in which it only renews its row (joining)."""
+        self._renewed_s = float("-inf")
+        self._steady_since_s = float("-inf")
+        """Beginning of the time in which it renewed its row regularly."""
+        self._sessions, self._joined_session = 0, -1
         self._is_leaving = self._has_row = False
         self._scan_at_s = 0.0
+        self._will_take: Callable[[str, float], bool] = lambda _key, _at: False
+        """True for the conversation owner and the arrival of a message that this replica has to
+        take, as of the last adopted change."""
         self._busy: set[str] = set()
         """Conversation owners with a request that another replica still serves: their messages
         wait, which keeps the order of answers."""
@@ -196,11 +227,14 @@ class ReplicaSet:
         """Number of messages held for other replicas."""
         return len(self._held)
 
+    @property
+    def _is_member(self) -> bool:
+        return bool(self._members) and time.monotonic() < self._lease_until_s
+
     def owns(self, key: str) -> bool:
         """True if this replica answers in conversations of this owner (bare JID of a person or a
         room), or does the background job of this name."""
-        is_member = bool(self._members) and time.monotonic() < self._lease_until_s
-        return is_member and rendezvous_owner(key, self._members) == self.name
+        return self._is_member and rendezvous_owner(key, self._members) == self.name
 
     def is_answered_here(self, key: str) -> bool:
         """True if a message of this conversation owner is answered here: we own it, or a request of
@@ -209,13 +243,14 @@ class ReplicaSet:
             return False
         if self.owns(key):
             return True
-        is_living = time.monotonic() < self._lease_until_s and not self._is_leaving
-        return is_living and self.work is not None and self.work.is_serving(key)
+        is_staying = self._is_member and not self._is_leaving
+        return is_staying and self.work is not None and self.work.is_serving(key)
 
     def hold(self, key: str, request: tuple[str, str], item: object) -> None:
         """Keep a message of another replica's, by its full sender and id, for HOLD_S."""
         if self._is_leaving:
             return
+        logger.debug("request %s: held for one of %s", request[1], self._members)
         self._number += 1
         self._held[self._number] = _Held(key, request, item)
         if len(self._held) > MAX_HELD:
@@ -225,6 +260,8 @@ class ReplicaSet:
         """Create the table. `name`: resource of our full JID. Raises ConfigurationError."""
         self.name = name
         await self._db.open()
+        # Before our presence: these receive all that we will receive.
+        self._note_seen(await self._db.execute(_MEMBERS))
 
     async def join(self) -> None:
         """Become a member, once our presence is sent; returns when messages are answered.
@@ -232,7 +269,6 @@ class ReplicaSet:
         Raises:
             ConfigurationError: another process has our resource, or the database does not answer.
         """
-        self._joined_session = self._sessions
         self._beating = asyncio.create_task(self._beat_for_ever())
         try:
             async with asyncio.timeout(JOIN_TIMEOUT_S):
@@ -275,52 +311,60 @@ class ReplicaSet:
     def session_started(self) -> None:
         """Note a new XMPP session: what came between the last one and this only the others got."""
         self._sessions += 1
+        self._members, self.is_settled = (), False
+        self.log.begin_session()
 
     def _note_busy(self, key: str) -> None:
         self._busy.add(key)
 
     async def _beat_for_ever(self) -> None:
         while True:
+            next_s = time.monotonic() + BEAT_S
             try:
                 await self._beat()
             except StorageFailed as error:
                 logger.warning("the lease cannot be renewed: %s", error)
-            await asyncio.sleep(BEAT_S)
+            await asyncio.sleep(max(0.0, next_s - time.monotonic()))
 
     async def _beat(self) -> None:
-        now_s = time.monotonic()
         self._drop_old()
-        if not self._is_connected() or self._joined_session != self._sessions:
-            # Also after a short interruption: the others must see that we were away, since they
-            # alone have what came meanwhile.
-            if self._has_row:
-                self._quiet_until_s = now_s + LEASE_S + BEAT_S  # If the row cannot be deleted.
-                await self._withdraw()
-                self._quiet_until_s = now_s + SETTLE_S
-            if self._is_connected():
-                self._joined_session = self._sessions
+        session, is_new_session = self._sessions, self._joined_session != self._sessions
+        if not await self._is_present(is_new_session=is_new_session):
             return
-        if not self._has_row and now_s < self._quiet_until_s:
-            return
-        had_row, was_member = self._has_row, self._has_row and now_s < self._lease_until_s
+        lease_until_s, was_steady_s = self._lease_until_s, self._steady_since_s
         living = await self._renew()
-        if living is None:
+        # A session that has ended meanwhile is none that the others may rely on.
+        if living is None or session != self._sessions:
             return
-        if not was_member:
+        self._joined_session = session
+        if self._steady_since_s != was_steady_s:
+            await self.log.close_answered()
+        if is_new_session or self._renewed_s > lease_until_s:
             self._members = ()
-            is_alone = len(living) == 1
-            settle_s = 0.0 if is_alone else SETTLE_S
-            # After an outage of the database the leases of all are over, and they renew them now.
-            self._quiet_until_s = time.monotonic() + (LEASE_S if had_row else settle_s)
-        if time.monotonic() >= self._quiet_until_s and not self._is_leaving:
+            self._quiet_until_s = self._renewed_s + (SETTLE_S if len(living) > 1 else 0.0)
+        is_sure = not self._is_missing_one or self._renewed_s >= self._steady_since_s + LEASE_S
+        if is_sure and self._renewed_s >= self._quiet_until_s and not self._is_leaving:
             await self._follow(living)
+
+    async def _is_present(self, *, is_new_session: bool) -> bool:
+        """True if the server gives messages to our session. If it has ended, give up our row."""
+        assert self.work is not None
+        if self._has_row and (is_new_session or not self._is_connected()):
+            # First: the replica that takes what this one leaves has to find all of it.
+            await self.work.until_restored()
+        if self._is_connected():
+            return not is_new_session or await self.work.until_present()
+        if self._has_row:
+            await self._withdraw()
+        return False
 
     async def _renew(self) -> frozenset[Replica] | None:
         """Renew our row; returns all living replicas. None: another process has our name."""
         began_s = time.monotonic()
         values = {
             "name": self.name,
-            "token": self.token,
+            "token": self.log.token,
+            "tokens": self.log.tokens,
             "leaving": int(self._is_leaving),
             "conversations": self.count_conversations(),
             "takeovers": self.takeovers,
@@ -332,16 +376,33 @@ class ReplicaSet:
             self._has_row = False
             return None
         self._has_row, self._lease_until_s = True, began_s + LEASE_S
+        before_s, self._renewed_s = self._renewed_s, time.monotonic()
+        if self._renewed_s > before_s + SETTLE_S:
+            self._steady_since_s = self._renewed_s
+        return self._note_seen(rows)
+
+    def _note_seen(self, rows: Sequence[Sequence[object]]) -> frozenset[Replica]:
+        """Note the rows of all replicas; returns those that live."""
         self._seen = frozenset(
-            Replica(str(name), str(token), bool(leaving), int(str(count)), int(str(takeovers)))
-            for name, token, leaving, count, takeovers in rows
+            Replica(
+                name=str(name),
+                token=str(token),
+                is_leaving=bool(leaving),
+                conversations=int(str(conversations)),
+                takeovers=int(str(takeovers)),
+            )
+            for name, token, leaving, conversations, takeovers, is_living in rows
+            if is_living
         )
+        self._is_missing_one = len(self._seen) < len(rows)
+        now, known = time.time(), self._seen_since
+        self._seen_since = {one.token: known.get(one.token, now) for one in self._seen}
         return self._seen
 
     async def _withdraw(self) -> None:
         """Delete our row."""
         self._members, self._has_row, self._lease_until_s = (), False, 0.0
-        await self._db.execute(_WITHDRAW, self.token)
+        await self._db.execute(_WITHDRAW, self.log.tokens)
 
     async def _follow(self, living: frozenset[Replica]) -> None:
         """Adopt a change of membership, and look after requests without a living owner."""
@@ -354,22 +415,19 @@ class ReplicaSet:
 
     async def _adopt(self, living: frozenset[Replica]) -> None:
         assert self.work is not None
-        members = tuple(sorted(one.name for one in living if not one.is_leaving))
-
-        # Processes that were restarted before this one saw that they were gone: what came in
-        # between they have not received, and the others distribute it among themselves.
-        tokens = {one.name: one.token for one in self._known}
-        restarted = {one.name for one in living if tokens.get(one.name, one.token) != one.token}
-        heirs = [name for name in members if name not in restarted]
+        session = self._sessions
+        staying = [one for one in living if not one.is_leaving]
+        members = tuple(sorted(one.name for one in staying))
+        since = {one.name: self._seen_since[one.token] for one in staying}
+        since[self.name] = 0.0
 
         def will_own(key: str) -> bool:
             return rendezvous_owner(key, members) == self.name
 
-        def will_take(key: str) -> bool:
-            owner = rendezvous_owner(key, members)
-            if owner in restarted and heirs:
-                owner = rendezvous_owner(key, heirs)
-            return owner == self.name
+        def will_take(key: str, at: float) -> bool:
+            # The others share out what a new session may have missed.
+            received = [name for name in members if since[name] <= at]
+            return rendezvous_owner(key, received) == self.name
 
         if living != self._known:
             names = ", ".join(
@@ -378,20 +436,29 @@ class ReplicaSet:
             logger.info("replicas: %s", names)
             await self._db.execute(_TIDY)
         await self.log.close_answered()
-        orphans = [one for one in await self.log.orphans() if will_own(one.message.owner)]
-        await self.log.take_unsent(will_own)
-        busy = {key for key in await self.log.busy_elsewhere() if will_own(key)}
-        served = await self._served(will_take)
-        # Without a wait until the end: what comes next must stand behind what is taken here.
+        # In this order: a message that another replica claims meanwhile makes its owner busy.
+        served = await self._served(lambda one: will_take(one.key, one.at))
+        wanted = {one.key for one in self._held.values() if will_take(one.key, one.at)}
+        busy = await self.log.busy_elsewhere()
+        busy = {key for key in busy if will_own(key) or key in wanted}
+        # Also by the owner, as the clocks of two machines differ.
+        orphans = await self.log.take_orphans(lambda key, at: will_take(key, at) or will_own(key))
+        await self.work.resend()
+        # Without a wait from here on: what comes next must stand behind what is taken here.
         changed, self._known, self._members = members != self._members, living, members
-        self._busy = busy
-        held = self._pop_held(lambda one: will_take(one.key) and one.key not in busy, served)
+        self.is_settled = session == self._sessions
+        if not self.is_settled:
+            self._members = ()  # It joins anew; what it has taken, it serves.
+        self._busy, self._will_take = busy, will_take
+        held = self._pop_held(
+            lambda one: will_take(one.key, one.at) and one.key not in busy, served
+        )
         self._take_over(orphans, held)
         if changed:
             for tell in self.on_change:
                 tell()
         self._has_joined.set()
-        await self.work.resend()
+        await self.work.resend()  # What came before it was settled.
 
     def _take_over(self, orphans: list[OrphanedRequest], held: list[_Held]) -> None:
         """Serve what others left, in the order of arrival."""
@@ -405,8 +472,10 @@ class ReplicaSet:
         ]
         for _, one in sorted(left, key=lambda pair: pair[0]):
             if isinstance(one, _Held):
+                logger.debug("request %s: taken, held before", one.request[1])
                 self.takeovers += self.work.take_held(one.item)
             else:
+                logger.debug("request %s: taken from its owner", one.message.reply_with)
                 self.takeovers += self.work.take_up(one)
 
     async def _release(self, still_busy: set[str]) -> None:
@@ -415,16 +484,17 @@ class ReplicaSet:
         freed = self._busy - still_busy
         if not freed:
             return
-        served = await self._served(freed.__contains__)
+        served = await self._served(lambda one: one.key in freed)
         self._busy -= freed
-        for one in self._pop_held(lambda one: one.key in freed and self.owns(one.key), served):
+        for one in self._pop_held(
+            lambda one: one.key in freed and self._will_take(one.key, one.at), served
+        ):
+            logger.debug("request %s: taken, its conversation is free", one.request[1])
             self.work.take_held(one.item)
 
-    async def _served(self, is_meant: Callable[[str], bool]) -> set[tuple[str, str]]:
+    async def _served(self, is_meant: Callable[[_Held], bool]) -> set[tuple[str, str]]:
         """Held messages that are answered, or have a living owner."""
-        return await self.log.served(
-            {one.request for one in self._held.values() if is_meant(one.key)}
-        )
+        return await self.log.served({one.request for one in self._held.values() if is_meant(one)})
 
     def _pop_held(
         self, is_meant: Callable[[_Held], bool], served: set[tuple[str, str]]

@@ -203,8 +203,9 @@ class XmppAgent(Agent):
         node.dispatcher.gateways = frozenset(map(str.lower, self.options.gateways))
         node.dispatcher.is_there = self._is_online
         node.dispatcher.delivery.has_arrived = self._confirm_delivery
-        # A replica erases a sent answer at once: another one would send it again after a kill.
-        node.dispatcher.delivery.is_erased_early = self.options.is_replica
+        if (routing := self.replicas) is not None:
+            node.dispatcher.delivery.is_connected = routing.is_connected
+            node.dispatcher.delivery.is_settled = lambda: routing.members.is_settled
         return node
 
     def database_place(self, tables: StoreTables) -> DatabasePlace:
@@ -498,7 +499,9 @@ class XmppAgent(Agent):
             self.roster.appear()
         for tell in self.on_session:
             tell()
-        self.spawn(self.node.dispatcher.resend())
+        # A replica sends them when it is a member, if no other one has taken them.
+        if self.replicas is None:
+            self.spawn(self.node.dispatcher.resend())
         # Open requests may be lost with the old stream; a resumed one sends them again by itself.
         self.spawn(self.node.requester.send_again())
 

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spade_llm.agents import AgentOptions, ChatAgent, LLMAgent
+from spade_llm.core.errors import PeerUnavailable
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.xmpp.connection import xmpp_connection
+from spade_llm.xmpp.connection.xmpp_connection import XmppConnection
 from tests.integration.gated_model import GatedModel
 from tests.integration.network import PATIENCE_S, answer_to, jid_of, next_message
 from tests.processes.proxy import line_to
@@ -97,6 +99,33 @@ async def test_a_dead_line_is_noticed_by_an_agent_that_has_nothing_to_say(
         line.let_go()
 
         await asyncio.wait_for(resumed.wait(), PATIENCE_S)
+
+
+async def test_a_ping_on_a_lost_line_does_not_hold_up_the_next_one(network: Network) -> None:
+    """A replica's answers are confirmed by pings, one at a time."""
+    endpoint, jid = network.server.endpoint, await network.account("replica")
+    async with line_to(endpoint.host, endpoint.port) as line:
+        settings = replace(network.connection(), port=line.port)
+        connection = XmppConnection(
+            jid, network.passwords[jid], settings, resource="r", is_managed=False
+        )
+        await connection.open()
+        try:
+            again = asyncio.Event()
+            connection.on_session.append(again.set)
+            line.hold()
+            confirming = asyncio.create_task(connection.confirm())
+            await line.holds_something.wait()
+            line.cut()
+            line.let_go()
+            with pytest.raises(PeerUnavailable):
+                await confirming
+            await asyncio.wait_for(again.wait(), PATIENCE_S)
+
+            async with asyncio.timeout(xmpp_connection.UNMANAGED_PING_EVERY_S / 2):
+                await connection.confirm()
+        finally:
+            await connection.close()
 
 
 async def test_messages_during_a_disconnect_are_answered_after_reconnecting(

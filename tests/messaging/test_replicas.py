@@ -12,11 +12,13 @@ import psycopg
 import pytest
 
 from spade_llm.core.database import DatabaseUrl
-from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.errors import ConfigurationError, PeerUnavailable
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.messaging import CHAT_TEXT, Encoding, Performative, claimed_log
 from spade_llm.messaging import replicas as replicas_module
 from spade_llm.messaging.answer_log import dump_message
+from spade_llm.messaging.delivery import Delivery
+from spade_llm.messaging.dispatcher import Dispatcher
 from spade_llm.messaging.replicas import ReplicaSet, rendezvous_owner
 from tests.messaging.node_harness import request
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from spade_llm.messaging import AclMessage
-    from spade_llm.messaging.claimed_log import OrphanedRequest
+    from spade_llm.messaging.claimed_log import ClaimedAnswerLog, OrphanedRequest
     from tests.postgres_server import PostgresProcess
 
 PATIENCE_S = 10.0
@@ -39,6 +41,8 @@ class Work:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     serving: set[str] = field(default_factory=set)
     resent: int = 0
+    log: ClaimedAnswerLog | None = None
+    """Unsent answers in it are noted when they are sent again."""
 
     def take_up(self, orphan: OrphanedRequest) -> bool:
         return self._take(orphan.message.content)
@@ -46,8 +50,19 @@ class Work:
     def take_held(self, item: str) -> bool:
         return self._take(item)
 
+    async def until_present(self) -> bool:
+        return True
+
+    async def until_restored(self) -> None:
+        pass
+
     async def resend(self) -> None:
         self.resent += 1
+        if self.log is None:
+            return
+        for answer in await self.log.unsent():
+            self._take(f"resent {answer.content}")
+            await self.log.erase(answer)
 
     def is_serving(self, key: str) -> bool:
         return key in self.serving
@@ -315,6 +330,182 @@ async def test_messages_to_a_replica_that_is_back_before_others_miss_it_are_answ
             assert again.work.taken == []
         finally:
             await again.stack.aclose()
+
+
+async def test_what_one_replica_received_before_it_saw_the_owner_is_answered_by_it(
+    postgres: PostgresProcess,
+) -> None:
+    """All lost their node: one is back first, and alone gets a message that the next one owns."""
+    async with replicas(postgres, "first-back", "a", "b") as (a, b):
+        person = person_of(b)
+        await b.stack.aclose()
+        await a.sees("a")
+        a.replica.hold(person, (f"{person}/phone", "1"), "before the other was back")
+        b = await start(postgres, "first-back", "b")
+        try:
+            await until(lambda: a.work.taken == ["before the other was back"])
+
+            assert b.replica.owns(person)
+            a.replica.hold(person, (f"{person}/phone", "2"), "since it is back")
+            c = await start(postgres, "first-back", "c")
+            await a.sees("a", "b", "c")
+            await c.stack.aclose()
+            await a.sees("a", "b")
+            assert a.work.taken == ["before the other was back"]
+        finally:
+            await b.stack.aclose()
+
+
+@pytest.mark.thorough
+async def test_a_new_session_leaves_what_came_before_to_the_others(
+    postgres: PostgresProcess,
+) -> None:
+    async with replicas(postgres, "sessions", "a", "b") as (a, b):
+        person = person_of(b)
+        asked = chat("hi", sender=person, id="0")
+        await b.replica.log.note(asked)
+        await b.replica.log.find(asked)
+        a.replica.hold(person, (f"{person}/phone", "1"), "between two sessions")
+        b.replica.session_started()
+        assert not b.replica.is_answered_here(person)
+        await b.sees("a", "b")
+
+        assert a.names == ["a", "b"]
+        assert a.work.taken == ["hi", "between two sessions"]
+        assert not await b.replica.log.finish(asked, asked.reply(Performative.INFORM, "done"))
+
+
+async def test_a_request_of_an_earlier_session_runs_again_behind_what_was_not_sent(
+    postgres: PostgresProcess,
+) -> None:
+    """Its answer would be sent at once, while the one before it waits for a takeover."""
+    async with replicas(postgres, "earlier", "a") as (a,):
+        first, second = (chat(f"m{n}", sender="ada@home", id=f"{n}") for n in range(2))
+        for one in (first, second):
+            await a.replica.log.note(one)
+            await a.replica.log.find(one)
+        unsent = first.reply(Performative.INFORM, "to m0")
+        assert await a.replica.log.finish(first, unsent)
+        a.work.log = a.replica.log
+        a.replica.session_started()
+
+        assert not await a.replica.log.finish(second, second.reply(Performative.INFORM, "early"))
+        await until(lambda: a.work.taken == ["resent to m0", "m1"])
+
+
+@pytest.mark.thorough
+async def test_a_replica_whose_renewal_waited_for_the_database_judges_nobody(
+    postgres: PostgresProcess,
+) -> None:
+    async with replicas(postgres, "waited", "a", "b") as (a, b):
+        asked = chat("hi", sender=person_of(b), id="1")
+        await b.replica.log.note(asked)
+        await b.replica.log.find(asked)
+        assert b.replica._beating is not None
+        b.replica._beating.cancel()
+        renewed_s = a.replica._renewed_s
+        lock = await psycopg.AsyncConnection.connect(postgres.url())
+        async with lock:
+            await lock.execute('LOCK TABLE "waited@example.org".replicas IN EXCLUSIVE MODE')
+            over = """SELECT bool_and(until < extract(epoch from clock_timestamp()))
+                FROM "waited@example.org".replicas"""
+            async with asyncio.timeout(PATIENCE_S):
+                while not (await (await lock.execute(over)).fetchone() or (False,))[0]:  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+        await until(lambda: a.replica._renewed_s > renewed_s)
+        b.replica._beating = asyncio.create_task(b.replica._beat_for_ever())
+        await until(lambda: b.names == ["a", "b"] and a.names == ["a", "b"])
+
+        assert a.work.taken == []
+        assert await b.replica.log.finish(asked, asked.reply(Performative.INFORM, "done"))
+
+
+@pytest.mark.thorough
+async def test_a_dead_replica_that_is_back_finds_no_request_of_a_conversation_that_was_taken(
+    postgres: PostgresProcess,
+) -> None:
+    """Otherwise it would answer the second request before the first one is run again."""
+    async with replicas(postgres, "all-at-once", "a", "b") as (a, b):
+        first, second = (chat(f"m{n}", sender=person_of(a), id=f"{n}") for n in range(2))
+        for one in (first, second):
+            await a.replica.log.note(one)
+            await a.replica.log.find(one)
+        assert a.replica._beating is not None
+        a.replica._beating.cancel()
+        await until(lambda: b.work.taken == ["m0", "m1"])
+        a.replica._beating = asyncio.create_task(a.replica._beat_for_ever())
+        await b.sees("a", "b")
+
+        assert not await a.replica.log.finish(second, second.reply(Performative.INFORM, "early"))
+
+
+async def test_what_a_lost_stream_took_along_is_taken_in_its_order(
+    postgres: PostgresProcess,
+) -> None:
+    """An answer was written and erased, the next one came when the stream was lost already."""
+    async with replicas(postgres, "stream", "a", "b") as (a, b):
+        written: list[str] = []
+        is_up, drop = [True], asyncio.Event()
+
+        async def write(message: AclMessage) -> None:
+            written.append(message.content)
+
+        async def confirm() -> None:
+            await drop.wait()
+            raise PeerUnavailable("cut", peer="a@home", wire_code="not-connected")
+
+        delivery = Delivery(write, a.replica.log, asyncio.create_task)
+        delivery.has_arrived, delivery.is_connected = confirm, lambda: is_up[0]
+        first, second = (chat(f"m{n}", sender=person_of(a), id=f"{n}") for n in range(2))
+        answers = [one.reply(Performative.INFORM, f"to {one.content}") for one in (first, second)]
+        for one in (first, second):
+            await a.replica.log.note(one)
+        await a.replica.log.find(first)
+        await a.replica.log.finish(first, answers[0])
+        await delivery.deliver(answers[0])
+        is_up[0] = False
+        drop.set()
+        await a.replica.log.find(second)
+        await a.replica.log.finish(second, answers[1])
+        await delivery.deliver(answers[1])
+        await delivery.until_restored()
+        await a.crash()
+        await b.sees("b")
+
+        assert written == ["to m0"]
+        assert await b.replica.log.unsent() == answers
+
+
+@pytest.mark.thorough
+async def test_a_new_session_sends_first_what_the_last_one_left(
+    postgres: PostgresProcess,
+) -> None:
+    async with replicas(postgres, "settled", "a") as (a,):
+        written: list[str] = []
+
+        async def write(message: AclMessage) -> None:
+            written.append(message.content)
+
+        dispatcher = Dispatcher(write, a.replica.log)
+        delivery = dispatcher.delivery
+        delivery.is_connected = lambda: True
+        delivery.is_settled = lambda: a.replica.is_settled
+        asked = [chat(f"m{n}", sender="ada@home", id=f"{n}") for n in range(2)]
+        answers = [one.reply(Performative.INFORM, f"to {one.content}") for one in asked]
+        for one, answer in zip(asked, answers, strict=True):
+            await a.replica.log.note(one)
+            await a.replica.log.find(one)
+            await a.replica.log.finish(one, answer)
+        assert a.replica._beating is not None
+        a.replica._beating.cancel()
+        a.replica.session_started()
+        await delivery.deliver(answers[1])
+        assert written == []
+
+        a.work.resend = dispatcher.resend  # type: ignore[method-assign]
+        a.replica._beating = asyncio.create_task(a.replica._beat_for_ever())
+        await until(lambda: written == ["to m0", "to m1"])
+        await until(lambda: a.replica.is_settled)
 
 
 @pytest.mark.thorough

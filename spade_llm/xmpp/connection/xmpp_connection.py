@@ -305,13 +305,24 @@ class XmppConnection:
             await asyncio.sleep(self._ping_every_s)
             if self.client.management.is_on:
                 await self._wait_for(self.client.management.request_ack())
-            elif self.connected.is_set() and not await self._is_answered():
+            elif self.connected.is_set() and not (
+                await self._is_answered() or self._dropped.is_set()
+            ):
                 self.client.abort()
 
     async def _is_answered(self) -> bool:
-        """True if the server answers a ping; an error is an answer, too."""
+        """True if the server answers a ping on this connection; an error is an answer, too. The
+        silence of a lost connection would end the next one."""
         timeout_s = min(self._ping_every_s, PING_TIMEOUT_S)
-        return await self.client.ping(self.client.boundjid.host, timeout_s) is not None
+        ping = asyncio.create_task(self.client.ping(self.client.boundjid.host, timeout_s))
+        drop = asyncio.create_task(self._dropped.wait())
+        try:
+            await asyncio.wait({ping, drop}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ping.cancel()
+            drop.cancel()
+            await asyncio.wait({ping, drop})
+        return not ping.cancelled() and ping.result() is not None
 
     async def answers_self_ping(self) -> bool:
         """True if a ping to our own full JID comes back through the server: an open socket alone

@@ -51,11 +51,12 @@ class ReplicaRouting:
         """Raises ConfigurationError: there is no database."""
         shared = require_shared_database(database, agent=agent.jid)
         self._agent = agent
-        self.members = ReplicaSet(shared, is_connected=self._is_connected)
+        self.members = ReplicaSet(shared, is_connected=self.is_connected)
         self.members.work = self
         # Of an assistant, the conversations: it says so itself.
         self.members.count_conversations = lambda: agent.node.dispatcher.recent.per_minute
         self.members.log.is_ordered = lambda request: agent.node.dispatcher.is_ordered(request)
+        self.members.log.is_resumed = lambda request: agent.node.dispatcher.is_resumed(request)
 
     def is_held(self, stanza: Element) -> bool:
         """True if another replica answers this stanza; it is held here for a while."""
@@ -66,6 +67,7 @@ class ReplicaRouting:
         is_ours = stanza.get("to") == agent.address or jid == str(agent.jid)
         # The server gives what it stored while all were offline to one of us.
         if is_ours or stanza.find(f"{{{DELAY}}}delay") is not None:
+            logger.debug("request %s: received by this replica only", stanza.get("id"))
             return False
         if acl is not None and acl.get("performative") != Performative.REQUEST:
             return False  # A cancellation: the others know no such request.
@@ -76,9 +78,10 @@ class ReplicaRouting:
         full = sender if key == jid else f"{key}/{sender}"
         if acl is not None and (part := self._part_of(stanza)):
             key = f"{key}\0{part}"
-        if self.members.is_answered_here(key):
-            return False
         id = (acl.get("reply-with", "") if acl is not None else "") or stanza.get("id", "")
+        if self.members.is_answered_here(key):
+            logger.debug("request %s: received", id)
+            return False
         if acl is not None or stanza.find(_BODY) is not None:
             self.members.hold(key, (full, id), _HeldStanza(stanza))
         return True
@@ -117,6 +120,12 @@ class ReplicaRouting:
         self._agent.receive_held(item.stanza)
         return True
 
+    async def until_present(self) -> bool:
+        return await self._agent.roster.until_shown()
+
+    async def until_restored(self) -> None:
+        await self._agent.node.dispatcher.delivery.until_restored()
+
     async def resend(self) -> None:
         try:
             await self._agent.node.dispatcher.resend()
@@ -126,7 +135,7 @@ class ReplicaRouting:
     def is_serving(self, key: str) -> bool:
         return self._agent.node.dispatcher.is_serving(key)
 
-    def _is_connected(self) -> bool:
+    def is_connected(self) -> bool:
         connection = self._agent.connection
         return connection is not None and connection.connected.is_set()
 

@@ -65,13 +65,15 @@ class Roster:
 
     def appear(self) -> None:
         """Send our presence after a connection, and subscribe to the watched JIDs."""
+        self._has_appeared.clear()
         if not self._is_own_account:
             self._show()
         self._agent.spawn(self._look_at_roster())
 
-    async def until_shown(self) -> None:
-        """Return once our server has sent our presence to all that may see it, or at the timeout.
-        So a caller that is told that the agent has started may rely on its presence."""
+    async def until_shown(self) -> bool:
+        """Return once our server has sent our presence to all that may see it; False: not before
+        the timeout. So a caller that is told that the agent has started may rely on its presence.
+        """
         connection = self._agent.connection
         try:
             async with asyncio.timeout(PRESENCE_TIMEOUT_S):
@@ -82,6 +84,8 @@ class Roster:
                     await connection.confirm()
         except (TimeoutError, PeerUnavailable):
             logger.warning("%s: the server has not confirmed our presence", self._agent.jid)
+            return False
+        return True
 
     def _show(self) -> None:
         self._agent.show_presence()
