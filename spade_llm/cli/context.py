@@ -161,7 +161,7 @@ def find_context(options: argparse.Namespace, settings: AgentSettings | None = N
             domain=domain,
             ca=absolute_path(options.ca or environment.ca) or saved_ca(data),
             database=default_database(options),
-            may_register=vars(options).get("register", False),
+            may_register=_may_register(options),
         )
     if settings is not None and settings.server.host:
         return _context_of_agent(settings, data, options)
@@ -172,7 +172,15 @@ def find_context(options: argparse.Namespace, settings: AgentSettings | None = N
             f" directory with --data{_running_above(data)}, or another server with --server"
             " HOST[:PORT]"
         )
-    return replace(context_of_run(record, data), database=default_database(options))
+    return replace(
+        context_of_run(record, data),
+        database=default_database(options),
+        may_register=_may_register(options),
+    )
+
+
+def _may_register(options: argparse.Namespace) -> bool:
+    return bool(vars(options).get("register", False))
 
 
 def default_database(options: argparse.Namespace) -> DatabaseUrl | None:
@@ -264,6 +272,7 @@ def _context_of_agent(
         domain=server.domain or settings.jid.partition("@")[2] or server.host or "",
         ca=folder / server.ca if server.ca else None,
         database=default_database(options),
+        may_register=_may_register(options),
     )
 
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.cli import context
+from spade_llm.cli.command_line import build_parser
 from spade_llm.cli.xmpp_server import wanted_ports
 from spade_llm.core import directory_lock
 from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.settings import load_agent
 from spade_llm.xmpp.connection.settings import full_jid, parse_address
 from spade_llm.xmpp.servers.data_directory import AccountPasswords, RunRecord, read_run_record
 
@@ -160,3 +162,21 @@ def test_invalid_addresses_are_refused(text: str) -> None:
 def test_a_name_is_on_the_domain_and_a_jid_stays() -> None:
     assert full_jid("memory", "localhost") == "memory@localhost"
     assert full_jid("memory@elsewhere.org", "localhost") == "memory@elsewhere.org"
+
+
+@pytest.mark.parametrize("server", ["", '[server]\nhost = "127.0.0.1"\n'])
+def test_an_account_may_be_registered_on_whichever_server_is_found(
+    server: str, tmp_path: Path
+) -> None:
+    """Beside a running `up`, and on the server of the agent.toml."""
+    path = tmp_path / "agent.toml"
+    path.write_text(f'jid = "bot@localhost"\nkind = "tools"\n{server}')
+    run = ["run", str(path), "--data", str(tmp_path)]
+    with directory_lock.lock_directory(tmp_path, what="up"):
+        RECORD.write(tmp_path)
+        found = [
+            context.find_context(build_parser().parse_args([*run, *option]), load_agent(path))
+            for option in ([], ["--register"])
+        ]
+
+    assert [one.may_register for one in found] == [False, True]
