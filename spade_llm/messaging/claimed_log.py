@@ -117,7 +117,7 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         another living replica serves."""
         super().__init__(server)
         self._tokens = [secrets.token_hex(8)]
-        """Of the sessions of this process, the present one last."""
+        """Tokens of the sessions of this process, the present one last."""
         self._on_busy = on_busy
         self.is_ordered: Callable[[AclMessage], bool] = lambda _: True
         """False for requests that those behind them in the conversation need not wait for."""
