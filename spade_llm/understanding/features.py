@@ -17,6 +17,7 @@ from spade_llm.understanding.vocabulary import (
     phrase_concepts,
     typed_values,
     value_key,
+    word_concepts,
     words_of,
 )
 
@@ -225,7 +226,7 @@ def features(text: str) -> Features:
     subject = _SUBJECT.match(text)
     named = concepts_of(subject[1]) & kin() if subject else frozenset()
     # Expressions are read with their values: `I'm in Rome` says where somebody lives.
-    topic = (concepts_of(bare) | phrase_concepts(text)) - general()
+    topic = (word_concepts(bare) | phrase_concepts(text)) - general()
     if not _CHANGE.search(text) and (concepts & _STAYING or _SOJOURN.search(text)):
         topic -= {"home"}
     return Features(

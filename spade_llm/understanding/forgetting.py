@@ -293,6 +293,10 @@ def _subject_concepts(statement: str) -> frozenset[str]:
     return concepts_of(first.text) if first else frozenset()
 
 
+_OF_MANY = frozenset({
+    "clothes", "health", "illness", "injury", "instrument", "medicine", "plant", "symptom",
+})  # fmt: skip
+"""Concepts of many different things: depression is not asthma."""
 _SECRETS = frozenset({"password", "code", "pin"})
 """Concepts of values that people tell without these words: `the wifi is sunflower42`."""
 _THIRD_PERSON = LazyPattern(r"\b(?:the user|el usuario|la usuaria)\b", _I)
@@ -310,12 +314,15 @@ def mentioning(
     least `least` (MIN_MENTIONED). Texts of any length are read completely, in about two
     milliseconds for 1000 characters."""
     share = MIN_MENTIONED if least is None else least
-    wanted = [concepts_of(_THIRD_PERSON.sub(" ", one)) - general() for one in statements]
-    wanted = [one for one in wanted if one]
+    bare = [_THIRD_PERSON.sub(" ", one) for one in statements]
+    wanted = [(found, stems_of(one)) for one in bare if (found := concepts_of(one) - general())]
     found: list[int] = []
     for number, text in enumerate(texts):
-        said = concepts_of(text)
-        if any(len(one & said) >= share * len(one) for one in wanted):
+        said, stems = concepts_of(text), stems_of(text)
+        if any(
+            len(one & said) >= share * len(one) and (words & stems or one & said - _OF_MANY)
+            for one, words in wanted
+        ):
             found.append(number)
     return found
 
