@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from os.path import commonprefix
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,8 @@ the value that is corrected."""
 
 _WITH_PLACE = frozenset({"home", "origin", "work", "study", "trip", "visit", "holiday", "wedding"})
 _DATED = frozenset({ValueType.DAY, ValueType.TIME})
+MIN_LIKENESS = 0.6
+"""Minimum likeness (difflib ratio) of a name and its other spelling."""
 _BEFORE_VALUE = LazyPattern(
     r"^(?:(?!(?-i:(?:El|La|Los|Las|The|De|Del) [A-Z]))(?:but|sino|it['’]?s|it is|it['’]ll be"
     r"|(?:he|she)['’]s called|(?:his|her|its) name(?:['’]s| is)|(?:we|they"
@@ -447,6 +450,19 @@ def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
     is_bare = clause.kind is ClauseKind.OTHER or bool(_IT_IS.match(text))
     if is_bare and (clause.is_change or _NOW_VALUE.search(text)):
         return _with_fragment(known, text)
+    return _respelled(text, known) if _IT_IS.match(text) else None
+
+
+def _respelled(text: str, known: Sequence[str]) -> Statement | None:
+    """`It's John, with an h`: the latest statement with a name that is nearly the same."""
+    spans = values_of_part(_value(text)).get(ValueType.NAME, ())
+    for start, end in spans[:1]:
+        name = _value(text)[start:end]
+        for one in reversed(known[-MAX_BACK:]):
+            for first, last in typed_values(one).get(ValueType.NAME, ()):
+                likeness = SequenceMatcher(None, name.lower(), one[first:last].lower()).ratio()
+                if likeness >= MIN_LIKENESS and name != one[first:last]:
+                    return _with_part(one, first, last, name)
     return None
 
 

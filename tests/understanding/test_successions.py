@@ -84,6 +84,8 @@ def _current(*messages: str) -> list[str]:
         ("I drink cocoa at night", "I've switched to tea", "I drink tea at night"),
         ("I do karate on Fridays", "stopped karate and started judo", "I do judo on Fridays"),
         ("We keep six ducks", "a fox came, so there are four ducks", "four ducks"),
+        # A name that is spelled otherwise.
+        ("My tutor is called Jon", "it's John, with an h", "called John"),
         # One being takes over from another.
         ("Our coach is Olga", "Petra took over from Olga", "Our coach is Petra"),
         ("Mi tutora es Olga", "Petra ha sustituido a Olga", "Mi tutora es Petra"),
