@@ -190,6 +190,7 @@ _NOUN_BEFORE_NAME = LazyPattern(
     r"|(?P<noun>[\w-]+?)(?:['’]s| is| es)?,? $",
     _I,
 )
+_OF = LazyPattern(r" (?:in|at|on|of|for|from|to|de|del|en|para) ")
 _UNIT = LazyPattern(r" ?(?P<unit>[^\W\d_]{1,12})\b")
 _VERB = LazyPattern(
     r"\b(?:i|we|they|he|she|has|have|had|can|could|will|was|were|been|['’]ve) "
@@ -756,6 +757,8 @@ def _restated_noun(
         of_one = features(one)
         if not said - verbs <= of_one.concepts or (is_by_speaker and of_one.beings - beings):
             continue
+        if not _is_head(said, one):
+            continue
         if ValueType.NAME in types and of_one.is_ended:
             # "The new dog is called Tim" does not say that Tim died, as Rex did.
             continue
@@ -768,6 +771,14 @@ def _restated_noun(
             anchor = said | concepts_of(outside(bare, changed))
             return with_types(one, bare, changed, anchor=anchor)
     return None
+
+
+def _is_head(concepts: frozenset[str], statement: str) -> bool:
+    """Check that a statement is not about something of what the concepts name: `the boiler in the
+    house is …` tells nothing of the house."""
+    found = COPULA.match(statement)
+    head, *of = _OF.split(found["noun"]) if found else [""]
+    return not concepts & concepts_of(" ".join(of)) or bool(concepts & concepts_of(head))
 
 
 def without_known(text: str, types: Spans, earlier: str) -> Spans:

@@ -36,6 +36,7 @@ from spade_llm.understanding.slots import in_same_slot, value_of_pronoun
 from spade_llm.understanding.successions import (
     adjacent,
     announced,
+    announces,
     closest,
     elliptic,
     ending,
@@ -156,7 +157,9 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
             found = _succession(before, named, changing)
             changing = ""
         else:
-            found, changing = _statements_of_clause(clause, known, remembered, before)
+            found, changing = _statements_of_clause(
+                clause, known, remembered if _says_change(clause) else (), before
+            )
         before = clause.text
         for one in chain.from_iterable(map(_with_rest, found)):
             statements.append(one)
@@ -277,6 +280,13 @@ def _told_at_once(text: str, known: Sequence[str], every: Sequence[str]) -> list
         return _ended_and_new(found)
     changed = change_of_list(text, every) or value_of_pronoun(text, known)
     return [changed] if changed else []
+
+
+def _says_change(clause: Clause) -> bool:
+    """Check whether a clause may give something that was told in another conversation a new value:
+    it has a word that says that something changed, or is not so."""
+    text = clause.text
+    return clause.is_change or is_changed(text) or is_denial(text) or announces(text)
 
 
 def _change_of_clause(

@@ -184,6 +184,11 @@ _FOR_A_TIME = LazyPattern(
 """`No football for six weeks`: what is not so for a time is not over."""
 
 
+def announces(text: str) -> bool:
+    """Check whether a part of a message says that something becomes different."""
+    return bool(_ANNOUNCES.search(text))
+
+
 def announced(text: str, every: Sequence[str], known: Sequence[str]) -> str:
     """The latest of the earlier statements of which a part of a message says that it is over or has
     changed; empty if it says so of none. `known`: those of this conversation; a pronoun refers to
