@@ -218,6 +218,8 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         and features(text).beings <= features(one).beings | concepts_of(one)
         and not named & concepts_of(one) <= kin() < named | kin()
         and not named <= _owners(one)
+        # "We moved" is itself an announcement.
+        and (features(one).values or not announces(one))
         and not (ended and is_end_of_another(text, one))
     ]
     # "Sold the Fiesta" is about that car rather than about another one.

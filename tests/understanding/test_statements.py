@@ -244,6 +244,21 @@ def test_the_name_that_both_clauses_have_takes_the_place_of_nothing() -> None:
     assert [one.text for one in found] == [wish, "Leo turns 7 on January 20th"]
 
 
+def test_what_was_told_long_ago_gets_another_value_only_by_a_word_of_change() -> None:
+    told = [
+        "The boiler in the house is a Worcester Bosch",
+        "I run Tuesdays and Thursdays before work",
+        "We have two kids, Leo (6) and Mia (3)",
+    ]
+
+    for text in (
+        "We moved! The new flat is in Beverley, 12 Mill Lane",
+        "The car's MOT runs out in March",
+        "Leo turns 7 on January 20th",
+    ):
+        assert not any(one.replaced for one in read_message(text, [], told).statements)
+
+
 def test_the_same_pronoun_means_the_same_being() -> None:
     found = read_message("Rex saw the vet, he ate a sock. He's on a diet now", ["Ann wants Lisbon"])
 

@@ -191,6 +191,10 @@ class _GatedMemory:
         await self.is_up.wait()
         return await self._memory.update_many(changes, on_error=on_error)
 
+    async def add_many(self, drafts: Sequence[MemoryDraft]) -> object:
+        await self.is_up.wait()
+        return await self._memory.add_many(drafts)
+
 
 @pytest.mark.parametrize("outage", ["late", "busy", "away"])
 async def test_what_memory_missed_is_closed_before_the_next_turn(
