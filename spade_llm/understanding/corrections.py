@@ -757,7 +757,7 @@ def _restated_noun(
         of_one = features(one)
         if not said - verbs <= of_one.concepts or (is_by_speaker and of_one.beings - beings):
             continue
-        if not _is_head(said, one):
+        if not is_head(said, one):
             continue
         if ValueType.NAME in types and of_one.is_ended:
             # "The new dog is called Tim" does not say that Tim died, as Rex did.
@@ -773,7 +773,7 @@ def _restated_noun(
     return None
 
 
-def _is_head(concepts: frozenset[str], statement: str) -> bool:
+def is_head(concepts: frozenset[str], statement: str) -> bool:
     """Check that a statement is not about something of what the concepts name: `the boiler in the
     house is …` tells nothing of the house."""
     found = COPULA.match(statement)

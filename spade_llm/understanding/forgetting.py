@@ -315,7 +315,7 @@ def mentioning(
     milliseconds for 1000 characters."""
     share = MIN_MENTIONED if least is None else least
     bare = [_THIRD_PERSON.sub(" ", one) for one in statements]
-    wanted = [(found, stems_of(one)) for one in bare if (found := concepts_of(one) - general())]
+    wanted = [(said, stems_of(one)) for one in bare if (said := concepts_of(one) - general())]
     found: list[int] = []
     for number, text in enumerate(texts):
         said, stems = concepts_of(text), stems_of(text)

@@ -13,6 +13,7 @@ from spade_llm.understanding.corrections import (
     DOES,
     INSTEAD,
     MAX_BACK,
+    is_head,
     outside,
     values_in_place_of,
     with_class,
@@ -125,6 +126,8 @@ def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
     for one in reversed(every):
         other = next((each for each in noun_phrases(one) if named <= concepts_of(each.text)), None)
         if not other or is_denial(one) or features(one).beings != features(text).beings:
+            continue
+        if not is_head(named, one):
             continue
         if is_change and (found := _with_types_of(said, one)):
             return found

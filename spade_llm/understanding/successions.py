@@ -16,6 +16,7 @@ from spade_llm.understanding.corrections import (
     ASIDE_PLACE,
     CLASSES,
     DOES,
+    is_head,
     outside,
     restated,
     values_in_place_of,
@@ -218,6 +219,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         and features(text).beings <= features(one).beings | concepts_of(one)
         and not named & concepts_of(one) <= kin() < named | kin()
         and not named <= _owners(one)
+        and (ended or is_head(named, one))
         # "We moved" is itself an announcement.
         and (features(one).values or not announces(one))
         and not (ended and is_end_of_another(text, one))
