@@ -207,6 +207,9 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         return ""
     thing = concepts_of(ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text))
     named = thing - general()
+    if is_negated(ended) and named and named <= kin():
+        # "Mum still doesn't know": nothing of her is over.
+        return ""
     is_bare = not named and not is_negated(ended) and bool(_BARE_END.search(ended))
     if ended and is_bare and known:
         # "It broke", "lo vendí": what was spoken of last.
