@@ -117,7 +117,6 @@ _OWN_ADDRESS = LazyPattern(
     r"|place|direcci[oó]n|domicilio|casa|piso)\b",
     _I,
 )
-_OWN = LazyPattern(r"(?:my|our|mis?|nuestr[oa]s?)\b", _I)
 _STREET = LazyPattern(
     r"\b(?:street|road|avenue|lane|floor|flat|calle|avenida|plaza|piso|planta|portal)\b|\d", _I
 )
@@ -198,9 +197,7 @@ def replaces(new: Statement, old: str) -> bool:
         return _is_negation(new.text if one.is_denial else "", one, other)
     if new.is_correction and _has_same_noun(new.text, old):
         return True
-    return not (
-        _is_about_another(new.text, old) or (not new.is_change and _subjects_differ(new.text, old))
-    ) and (
+    return not _is_about_another(new.text, old) and (
         _is_other_taste(one, other)
         or _has_other_word(new, old, one)
         or (
@@ -265,13 +262,6 @@ def _is_about_another(new: str, old: str) -> bool:
         return True
     is_own_home = _OWN_HOME.match(new) and _OWN_HOME.match(_SELF.sub("I", old))
     return features(new).beings != features(old).beings and not is_own_home
-
-
-def _subjects_differ(new: str, old: str) -> bool:
-    """Check whether one of two statements is about its speaker, and the other one about a being or
-    thing that is not the speaker's: `I wake up at 7`, `the minibus picks Tim up at 8`."""
-    subjects = [one for one in map(leading_noun, (new, _SELF.sub("I", old))) if one is not None]
-    return len(subjects) == 1 and not _OWN.match(subjects[0].text)
 
 
 def _is_negation(denial: str, one: Features, other: Features) -> bool:
