@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -47,24 +48,21 @@ def above_relevance_floor(
     memories: Sequence[ScoredMemory], *, has_vectors: bool = True
 ) -> tuple[ScoredMemory, ...]:
     """Filter memories by the relevance floors, in their order. That of facts is low: a diet bears
-    on any recipe, though it shares no words with it. Patterns of behaviour always pass.
+    on any recipe, though it shares no words with it. Patterns of behaviour always pass, and messages
+    that only ask never do.
 
     `has_vectors=False`: the scores are of words alone, and so have no fixed minimum.
     """
-    # A question that was asked before is nearer to the same question than what answers it.
-    asked = {one.entry.id for one in memories if is_verbatim(one) and not _tells(one)}
-    said = [
-        one.score
-        for one in memories
-        if is_verbatim(one) and one.entry.id not in asked and _form(one) != 3
-    ]
-    known = [one.score for one in memories if not is_verbatim(one)]
+    # A question that was asked before is nearer to the same question than what answers it, and so
+    # is the answer that it got.
+    telling = [one for one in memories if _tells(one)]
+    said = [one.score for one in telling if _form(one) in _SAID_BY_PEOPLE]
+    known = [one.score for one in telling if not is_verbatim(one)]
     of_said = max(MIN_SCORE * has_vectors, MIN_SHARE_OF_BEST * max(said, default=0.0))
     of_facts = max(MIN_FACT_SCORE * has_vectors, MIN_FACT_SHARE * max(known, default=0.0))
     return tuple(
         one
-        for one in memories
-        if one.entry.id not in asked
+        for one in telling
         if one.entry.origin is Origin.PATTERN
         or one.score >= (of_said if is_verbatim(one) else of_facts)
     )
@@ -97,17 +95,30 @@ def _read(text: str) -> tuple[frozenset[int], bool]:
     return topic_stems(text), is_denial(text)
 
 
-def _form(memory: ScoredMemory) -> int:
-    """Order of forms: facts, summaries, the person's messages, the assistant's, episodes."""
+class _Form(IntEnum):
+    """Forms of memories; of two that say the same, the first one is quoted."""
+
+    FACT = 0
+    SUMMARY = 1
+    MESSAGE = 2
+    ANSWER = 3
+    """Message of an assistant."""
+    EPISODE = 4
+
+
+_SAID_BY_PEOPLE = (_Form.MESSAGE, _Form.EPISODE)
+
+
+def _form(memory: ScoredMemory) -> _Form:
     match memory.entry.origin:
         case Origin.EPISODE:
-            return 4
+            return _Form.EPISODE
         case Origin.MESSAGE:
-            return 2 if memory.entry.metadata.get("role") == "user" else 3
+            return _Form.MESSAGE if memory.entry.metadata.get("role") == "user" else _Form.ANSWER
         case Origin.REFLECTION:
-            return 1
+            return _Form.SUMMARY
         case _:
-            return 0
+            return _Form.FACT
 
 
 def _may_stand_for(one: ScoredMemory, other: ScoredMemory) -> bool:
@@ -124,9 +135,7 @@ def _covers(known: frozenset[int], words: frozenset[int]) -> bool:
 
 def _tells(memory: ScoredMemory) -> bool:
     """False for a message that only asks: it says nothing that could answer another question."""
-    if _form(memory) not in (2, 4):
-        return True
-    return any(
+    return _form(memory) not in _SAID_BY_PEOPLE or any(
         clause.kind not in _ASKS
         for _, text in spoken_lines(memory.entry)
         for clause in split_clauses(text)
