@@ -48,7 +48,7 @@ def above_relevance_floor(
     memories: Sequence[ScoredMemory], *, has_vectors: bool = True
 ) -> tuple[ScoredMemory, ...]:
     """Filter memories by the relevance floors, in their order. That of facts is low: a diet bears
-    on any recipe, though it shares no words with it. Patterns of behaviour always pass, and messages
+    on any recipe, though it shares no words with it. Patterns of behaviour always pass; messages
     that only ask never do.
 
     `has_vectors=False`: the scores are of words alone, and so have no fixed minimum.
