@@ -17,6 +17,7 @@ import tomllib
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -168,46 +169,50 @@ async def _talk(memory: OwnedMemory, talk: Talk, conversation: str, clock: Clock
         await memory.observe(conversation, [message], subject=PERSON)
 
 
-async def measure(_stage: Stage, _scale: Scale) -> list[Row]:
-    """Coverage and noise; nothing without the weights of the local embedder."""
+async def measure(_stage: Stage, scale: Scale) -> list[Row]:
+    """Coverage and noise; nothing without the weights of the local embedder. Quickly: one life,
+    nothing learned."""
     with tempfile.TemporaryDirectory(prefix="quoted-") as folder:
         async with local_embedder(Path(folder)) as embedder:
             if embedder is None:
                 return []
-            return [row for name in LIVES for row in await _rows(name, embedder)]
+            runs = product(LIVES, (False, True))
+            chosen = islice(runs, scale.of(len(LIVES) * 2, quick=1))
+            return [
+                row
+                for name, is_learned in chosen
+                for row in await _rows(name, embedder, is_learned=is_learned)
+            ]
 
 
-async def _rows(name: str, embedder: MiniLmEmbedder) -> list[Row]:
-    rows = []
-    for is_learned in (False, True):
-        quoted = await live(name, embedder, is_learned=is_learned)
-        of = quoted.counts
-        when = "learned from, asked before" if is_learned else "just told"
-        rows += [
-            Row(
-                name=f"quoted to a model, {name}, {when}: what a question needs",
-                unit="",
-                ours=of["found"] / of["needed"],
-                goal=Goal(limit=0.85, is_least=True),
-                note=f"{of['found']} of {of['needed']}; not: {', '.join(quoted.missed)}",
-            ),
-            Row(name="… what no longer holds", unit="", ours=of["ended"], goal=Goal(limit=0)),
-            Row(
-                name="… memories for a question that needs none",
-                unit="",
-                ours=of["idle memories"] / of["idle questions"],
-                note=f"{of['relevant memories'] / of['relevant questions']:.1f} for others",
-            ),
-        ]
-    return rows
+async def _rows(name: str, embedder: MiniLmEmbedder, *, is_learned: bool) -> list[Row]:
+    quoted = await live(name, embedder, is_learned=is_learned)
+    of = quoted.counts
+    run = f"quoted to a model, {name}, {'asked before' if is_learned else 'just told'}"
+    return [
+        Row(
+            name=f"{run}: what a question needs",
+            unit="",
+            ours=of["found"] / of["needed"],
+            goal=Goal(limit=0.85, is_least=True),
+            note=f"{of['found']} of {of['needed']}; not: {', '.join(quoted.missed)}",
+        ),
+        Row(name=f"{run}: what no longer holds", unit="", ours=of["ended"], goal=Goal(limit=0)),
+        Row(
+            name=f"{run}: memories for a question that needs none",
+            unit="",
+            ours=of["idle memories"] / of["idle questions"],
+            note=f"{of['relevant memories'] / of['relevant questions']:.1f} for others",
+        ),
+    ]
 
 
 async def _main() -> None:
     with tempfile.TemporaryDirectory(prefix="quoted-") as folder:
         async with local_embedder(Path(folder)) as embedder:
             assert embedder is not None, "the weights of the local embedder are not installed"
-            for name in LIVES:
-                for row in await _rows(name, embedder):
+            for name, is_learned in product(LIVES, (False, True)):
+                for row in await _rows(name, embedder, is_learned=is_learned):
                     print(f"{row.name:75}{row.ours:6.2f}  {row.note}")
 
 
