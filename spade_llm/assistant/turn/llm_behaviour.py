@@ -205,7 +205,8 @@ class LLMBehaviour(Behaviour):
         unkept: tuple[str, ...] = ()
         if outcome.is_kept:
             unkept = await self._store_exchange(conversation, turn_input, outcome)
-            await self._store_facts(attempt.comparison, outcome.result)
+            if not turn_input.is_forwarded:
+                await self._store_facts(attempt.comparison, outcome.result)
         missing = dict.fromkeys([*outcome.missing, *unkept])
         return _reply(outcome, tuple(missing), turn_input)
 
