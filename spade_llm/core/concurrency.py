@@ -16,7 +16,15 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+    from collections.abc import (
+        AsyncGenerator,
+        AsyncIterator,
+        Awaitable,
+        Callable,
+        Coroutine,
+        Iterable,
+        Iterator,
+    )
     from types import TracebackType
 
 T = TypeVar("T")
@@ -122,6 +130,11 @@ async def _run_task(call: Callable[[], object]) -> object:
     # A task raises these through the event loop as well, which would end the process.
     except (SystemExit, KeyboardInterrupt) as error:
         raise deliverable_error(error) from error
+
+
+async def next_or_none(parts: AsyncGenerator[T]) -> T | None:
+    """Next item as a coroutine, which tasks need; None at the end."""
+    return await anext(parts, None)
 
 
 @asynccontextmanager

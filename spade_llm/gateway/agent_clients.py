@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from spade_llm.assistant.chat.service import ChatClient
 from spade_llm.assistant.history.remote_sessions import SessionsClient
+from spade_llm.core.concurrency import next_or_none
 from spade_llm.core.errors import Interrupted, PeerUnavailable, RequestError, RequestFailed
 from spade_llm.core.limits import LruDict
-from spade_llm.gateway.errors import SHUTTING_DOWN
-from spade_llm.gateway.streaming import next_or_none
 from spade_llm.messaging import PrincipalRequester
 from spade_llm.messaging.agent_status import AgentStatus, ask_status
 from spade_llm.rag.remote import RagClient
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from spade_llm.messaging import AclMessage, RequestSender
     from spade_llm.messaging.requester import OutgoingRequest
 
+SHUTTING_DOWN = "The gateway is stopping; try again in a few seconds."
 MAX_PRINCIPALS = 1000
 """Maximum number of principals with cached clients (LRU); clients hold no state that matters."""
 

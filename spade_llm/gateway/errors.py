@@ -18,6 +18,7 @@ from spade_llm.core.errors import (
     RequestTimeout,
     ServiceError,
 )
+from spade_llm.gateway.agent_clients import SHUTTING_DOWN
 from spade_llm.gateway.schemas.openai import ErrorEnvelope, OpenAIErrorDetail
 
 if TYPE_CHECKING:
@@ -93,7 +94,6 @@ NEEDS_OPERATOR = ModelDenied.code
 """The assistant's own key, quota or model name is refused: the same request fails again until its
 operator has acted. Not 401, which would say that the *caller's* token is bad."""
 DENIED_RETRY_AFTER_S = 60
-SHUTTING_DOWN = "The gateway is stopping; try again in a few seconds."
 INTERNAL_ERROR = "Internal error; see the gateway's log for this answer's X-Request-ID."
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from starlette.responses import Response
 
+from spade_llm.core.concurrency import next_or_none
 from spade_llm.gateway.errors import HttpError
 
 if TYPE_CHECKING:
@@ -139,8 +140,3 @@ def json_line(content: Mapping[str, object]) -> str:
 async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         continue
-
-
-async def next_or_none(parts: AsyncGenerator[T]) -> T | None:
-    """Next item as a coroutine, which tasks need; None at the end."""
-    return await anext(parts, None)

@@ -273,13 +273,6 @@ def _is_negation(denial: str, one: Features, other: Features) -> bool:
     core = (concepts_of(ended_part(denial)) if denial else one.concepts) - general()
     if denial and (found := _WITHOUT.search(denial)):
         core = concepts_of(found["thing"]) - general()
-    if (
-        denial
-        and (subject := leading_noun(ended_part(denial)))
-        and core <= concepts_of(subject.text)
-    ):
-        # "Mum doesn't know": nothing of her is denied.
-        return False
     shared = (core & other.concepts) - {"like", "dislike"}
     return bool(shared) and len(shared) >= NEGATION_SHARE * len(core)
 

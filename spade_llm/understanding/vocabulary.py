@@ -419,7 +419,7 @@ def values_of_part(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]
         for kind, spans in typed_values(mark + text).items()
     }
     names = values.pop(ValueType.NAME, ())
-    if names := tuple(one for one in names if text[slice(*one)].lower() not in STOP):
+    if names := tuple(one for one in names if one[0] > 0 or text[slice(*one)].lower() not in STOP):
         values[ValueType.NAME] = names
     return values
 

@@ -10,7 +10,8 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from spade_llm.gateway import errors, gateway
+from spade_llm.gateway import gateway
+from spade_llm.gateway.agent_clients import SHUTTING_DOWN
 from spade_llm.providers.model import Completion, NonStreamingModel
 from tests.gateway.web import started
 from tests.integration.gated_model import GatedModel
@@ -169,7 +170,7 @@ async def test_a_body_that_still_comes_is_answered_when_a_gateway_stops(
 
     assert answer.startswith(b"HTTP/1.1 503 ")
     assert b"x-request-id: slow\r\n" in answer.lower()
-    assert json.loads(answer.partition(b"\r\n\r\n")[2])["detail"] == errors.SHUTTING_DOWN
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["detail"] == SHUTTING_DOWN
 
 
 async def _are_running(web: Web, requests: int) -> bool:

@@ -363,7 +363,6 @@ def test_a_change_ends_the_fact_before_it(new: str, old: str) -> None:
         ("I was raised in Saskatoon", "My beans are from a roaster in Hackney"),
         ("My pension comes from Aviva", "I was raised in Saskatoon"),
         ("Netflix comes out on the 22nd of the month", "We meet on the 5th of the month"),
-        ("Mum doesn't know", "Mum has a bad knee"),
     ],
 )
 def test_other_facts_stay(new: str, old: str) -> None:

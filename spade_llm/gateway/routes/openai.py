@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from spade_llm.assistant.chat.messages import AnswerDelta, ChatReply
 from spade_llm.assistant.chat.messages import ApprovalPrompt as AskedBack
+from spade_llm.core.concurrency import next_or_none
 from spade_llm.core.errors import RequestError, ServiceError
 from spade_llm.gateway.agent_clients import jids_by_model
 from spade_llm.gateway.dependencies import (
@@ -32,7 +33,6 @@ from spade_llm.gateway.streaming import (
     EVENT_SCHEMA,
     EVENT_STREAM,
     EventStream,
-    next_or_none,
     sse_data,
 )
 from spade_llm.providers.model import Sampling
