@@ -154,7 +154,8 @@ async def test_an_ingestion_during_an_outage_leaves_nothing_half_done_and_is_fin
 
             results = await ann.ingest_path("documents")
 
-        assert sum(one.was_unchanged for one in results) == stored
+        # Documents that were on their way to the database may be stored once it is back.
+        assert stored <= sum(one.was_unchanged for one in results) < len(names)
         assert await check_each_is_whole(ann) == len(names)
         assert texts(await ann.retrieve("harbour 399.txt", k=1))
     async with library_in(own_postgres, tmp_path, agent="rag-out@example.org") as library:
