@@ -20,7 +20,7 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.job_lease import ExclusiveJobs
 from spade_llm.memory.database.backend import PostgresMemoryBackend, memory_backend
 from spade_llm.memory.database.maintenance import DailyPurge
-from spade_llm.memory.database.replica_jobs import ReplicaJobs
+from spade_llm.memory.database.replica_jobs import replica_jobs
 from spade_llm.memory.database.sqlite_connection import (
     IN_MEMORY,
     MEMORY_FILE,
@@ -160,7 +160,7 @@ class MemoryAgent(XmppAgent):
             self._jobs = ExclusiveJobs(
                 self._database,
                 "memory",
-                lambda: ReplicaJobs(self._backend, learner),
+                lambda: replica_jobs(self._backend, learner),
                 holder=lambda: self._resource,
             )
             await stack.enter_async_context(self._jobs)

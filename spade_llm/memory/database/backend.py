@@ -67,7 +67,7 @@ class DatabaseMemoryBackend:
             read them. Otherwise they are removed at once.
         is_reindexing: open it although another model made its vectors, only to `reindex`.
         is_replica: several processes use it as one agent: it is not purged when it is opened, and
-            of missing vectors only those of this process's rows are computed (ReplicaJobs).
+            of missing vectors only those of this process's rows are computed (`replica_jobs`).
     """
 
     def __init__(

@@ -136,7 +136,7 @@ async def test_vectors_are_computed_where_a_row_was_written_and_the_rest_by_the_
         at_once = await theirs.search(semantic)
         await asyncio.gather(one.wait_idle(), two.wait_idle())
         before = (await ours.stats()).without_vector
-        async with replica_jobs.ReplicaJobs(two, None), asyncio.timeout(PATIENCE_S):
+        async with replica_jobs.replica_jobs(two, None), asyncio.timeout(PATIENCE_S):
             while (await ours.stats()).without_vector:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 
