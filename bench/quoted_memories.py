@@ -1,4 +1,4 @@
-"""What a model is told of a person's memories: coverage of what a question needs, and noise.
+"""Memories of a person that are quoted to a model: coverage of what a question needs, and noise.
 
 Two people, one of them Spanish, talk with an assistant for two weeks (bench/quoted/), and ask
 afterwards: for a fact, for advice that depends on one, or for something that needs no memory. The

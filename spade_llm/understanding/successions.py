@@ -194,7 +194,7 @@ def announced(text: str, every: Sequence[str], known: Sequence[str]) -> str:
     """The latest of the earlier statements of which a part of a message says that it is over or has
     changed; empty if it says so of none. `known`: those of this conversation; a pronoun refers to
     the last of them."""
-    ends_of_text = ended_parts(text) or ([""] if _ANNOUNCES.search(text) else [])
+    ends_of_text = ended_parts(text) or ([""] if announces(text) else [])
     return next(filter(None, (_announced(text, one, every, known) for one in ends_of_text)), "")
 
 
