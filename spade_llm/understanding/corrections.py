@@ -13,29 +13,37 @@ from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import ClauseKind, is_statement
 from spade_llm.understanding.features import features, is_changed, is_denial
 from spade_llm.understanding.pronouns import leading_noun
-from spade_llm.understanding.replacement import COPULA, EXCLUSIVE, STEM_CHARS, Statement, replaces
+from spade_llm.understanding.replacement import COPULA, EXCLUSIVE, Statement, replaces
+from spade_llm.understanding.substitution import (
+    CLASSES,
+    DATED,
+    LABELLED,
+    TOKEN,
+    outside,
+    values_in_place_of,
+    with_class,
+    with_part,
+    with_typed_value,
+    with_types,
+    without_known,
+)
 from spade_llm.understanding.vocabulary import (
-    MONTHS,
     ValueType,
     concepts_of,
     general,
     has_count,
     is_concept,
     is_function_word,
-    kin,
     light,
     typed_values,
-    value_key,
     values_of_part,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from spade_llm.understanding.clauses import Clause
-
-    _Values = tuple[tuple[int, int], ...]
-    Spans = Mapping[ValueType, _Values]
+    from spade_llm.understanding.substitution import Spans
 
 _I = re.IGNORECASE
 
@@ -47,8 +55,6 @@ MAX_TAIL_WORDS = 4
 """Maximum length in words of a complement that is replaced as a whole: a longer one says more than
 the value that is corrected."""
 
-_WITH_PLACE = frozenset({"home", "origin", "work", "study", "trip", "visit", "holiday", "wedding"})
-_DATED = frozenset({ValueType.DAY, ValueType.TIME})
 MIN_LIKENESS = 0.6
 """Minimum likeness (difflib ratio) of a name and its other spelling."""
 _BEFORE_VALUE = LazyPattern(
@@ -122,13 +128,6 @@ _IT_IS = LazyPattern(
     r"|l[aeo] (?:llamamos|hemos puesto|hemos llamado))\s",
     _I,
 )
-_LABELLED = LazyPattern(
-    r"\b(?!at\b|on\b|in\b|to\b|by\b|for\b|is\b|are\b|am\b|a\b|las?\b|el\b|los\b|en\b|de\b"
-    rf"|es\b|son\b|now\b|(?:{MONTHS})\b)(?P<noun>[^\W\d_]{{3,}})"
-    r" (?P<number>#?[A-Z]?\d+[A-Z]?)\b(?!:)",
-    _I,
-)
-"""A number with the noun that says what it numbers."""
 _PARTS = LazyPattern(r"(?:\s*[,;:–—]+\s*|\s+)(?:but|sino(?: que)?|pero)\s+|\s*[,;–—]+\s+", _I)
 _NEGATOR = LazyPattern(
     r"\b(?:not|no longer|never|any ?more|no|ya no|nunca|no more)\b|\b\w+n['’]t\b", _I
@@ -179,19 +178,7 @@ _CHANGE_WORDS = LazyPattern(
     _I,
 )
 """Words of a change itself, which say nothing about its topic."""
-_AT_PLACE = LazyPattern(
-    r"\b(?:in|at|en|(?:moved|went|gone|go|goes|going|back|off|flew) to|(?:mudad\w|mud[oó]|fue"
-    r"|ido|vuelto"
-    r"|volvi[oó]|march\w+|traslad\w+) a) (?:the |el |la )?$",
-    _I,
-)
-_NOUN_BEFORE_NAME = LazyPattern(
-    r"\b(?:called|named|llaman?|llamad[oa]s?|dra?\.?|mrs?\.?|ms\.?) $"
-    r"|(?P<noun>[\w-]+?)(?:['’]s| is| es)?,? $",
-    _I,
-)
 _OF = LazyPattern(r" (?:in|at|on|of|for|from|to|de|del|en|para) ")
-_UNIT = LazyPattern(r" ?(?P<unit>[^\W\d_]{1,12})\b")
 _VERB = LazyPattern(
     r"\b(?:i|we|they|he|she|has|have|had|can|could|will|was|were|been|['’]ve) "
     r"(?:(?:only|just|now|been|got|already|be) )*(?P<en>[a-z]{3,})"
@@ -223,25 +210,11 @@ _MOVES = LazyPattern(
     _I,
 )
 """Another value is chosen."""
-_TOKEN = LazyPattern(r"[\w'’-]+|[^\w'’-]+")
-_CONJUNCTION = LazyPattern(r"\s*[,&/]?\s*(?:(?:and|or|y|e|o|u)\s)?\s*$", _I)
 _NEXT_WORD = LazyPattern(r" (?P<word>(?-i:[a-záéíóúñ])[\w-]{2,})(?!['’])")
 _PHRASE_BEGIN = LazyPattern(
     r"\b(?:an?|the|my|our|una?|el|(?:de|en|con|es) la|mi|nuestr[oa]) (?:[^\W\d_][\w-]* ){1,3}$", _I
 )
 """Article and adjectives of a noun."""
-_VERB_ENDS = LazyPattern(
-    r"^(?:i|we|he|she|they|(?:my|our) [\w-]+)(?: \w+ly| usually| always| often)? [\w-]+$"
-    r"|^[^\W\d_]+(?:o|amos|emos|imos)$",
-    _I,
-)
-"""The beginning of a statement up to its verb."""
-_BEFORE_OBJECT = LazyPattern(r"(?:an?|the|my|some|al?|el|la|los|las|un|una|mi|much[oa])$", _I)
-CLASSES = frozenset({
-    "animal", "drink", "food", "instrument", "pet", "profession", "religion", "school", "speak",
-    "sport", "subject", "transport",
-})  # fmt: skip
-"""Concepts of words of which one takes the place of another."""
 DOES = LazyPattern(
     r"^(?:(?:so|and|but|y|pero|as[ií] que) )?(?P<now>(?:now|these days|ahora|actualmente),? )?"
     r"(?:(?:i|we|yo)(?:['’](?:m|re|ve)| have| am| are)? )?(?:now |just |only )?"
@@ -357,7 +330,7 @@ def whole_phrase(text: str, found: Statement) -> Statement | None:
     if not old:
         return None
     end = len(found.replaced) - place.behind
-    return _with_part(found.replaced, old.start(), end, before[0] + value)
+    return with_part(found.replaced, old.start(), end, before[0] + value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,7 +343,7 @@ class _Place:
 
 def _inserted(old: str, new: str) -> _Place:
     """The words by which two texts differ."""
-    before, after = ([one[0] for one in _TOKEN.finditer(text)] for text in (old, new))
+    before, after = ([one[0] for one in TOKEN.finditer(text)] for text in (old, new))
     start = len(commonprefix([before, after]))
     behind = len(commonprefix([before[start:][::-1], after[start:][::-1]]))
     return _Place(
@@ -388,12 +361,12 @@ def _relabelled(text: str, every: Sequence[str], *, is_change: bool) -> Statemen
     if not is_change:
         return None
     beings = features(text).beings
-    for label in _LABELLED.finditer(text):
+    for label in LABELLED.finditer(text):
         noun = re.compile(rf"\b{re.escape(label['noun'])} (?P<number>#?[A-Z]?\d+[A-Z]?)\b", _I)
         for one in reversed(every):
             found = noun.search(one)
             if found and found["number"] != label["number"] and features(one).beings == beings:
-                return _with_part(one, *found.span("number"), label["number"])
+                return with_part(one, *found.span("number"), label["number"])
     return None
 
 
@@ -463,7 +436,7 @@ def _respelled(text: str, known: Sequence[str]) -> Statement | None:
             for first, last in typed_values(one).get(ValueType.NAME, ()):
                 likeness = SequenceMatcher(None, name.lower(), one[first:last].lower()).ratio()
                 if likeness >= MIN_LIKENESS and name != one[first:last]:
-                    return _with_part(one, first, last, name)
+                    return with_part(one, first, last, name)
     return None
 
 
@@ -489,7 +462,7 @@ def _with_same_preposition(text: str, earlier: str) -> Statement | None:
     if not _may_restate(text, types, earlier) or not types.keys() <= typed_values(earlier).keys():
         return None
     is_topic = (concepts_of(new) - general()) & features(earlier).concepts
-    return None if is_topic else _with_part(earlier, *place.span("old"), new)
+    return None if is_topic else with_part(earlier, *place.span("old"), new)
 
 
 def _with_other_parts(found: Statement, text: str) -> Statement:
@@ -547,7 +520,7 @@ def _with_contrast(every: Sequence[str], old: str, new: str) -> Statement | None
         if span and _may_stand_for(value, types, one, span):
             # "The spinach shake": what specifies the old value goes with it.
             more = _SPECIFIED.match(one, span[1])
-            return _with_part(one, span[0], more.end() if more else span[1], value)
+            return with_part(one, span[0], more.end() if more else span[1], value)
     return None
 
 
@@ -560,66 +533,10 @@ def _may_stand_for(value: str, types: Spans, earlier: str, span: tuple[int, int]
         if any(start < span[1] and span[0] < end for start, end in spans)
     }
     is_number = types.keys() <= {ValueType.NUMBER} and (types or has_count(value))
-    if is_number and replaced & _DATED:
+    if is_number and replaced & DATED:
         old = earlier[slice(*span)]
         return old.isdigit() or has_count(old)
-    return (replaced & _DATED) == (types.keys() & _DATED)
-
-
-def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
-    """The typed values of an earlier statement that those of a text may replace: a place does not
-    replace a person."""
-    found = dict(typed_values(earlier))
-    for of, kind_of in ((ValueType.NAME, _kind_of_name), (ValueType.NUMBER, _kind_of_number)):
-        if of not in types or of not in found:
-            continue
-        kinds = {kind_of(text, span) for span in types[of]} - {""}
-        # "Ann moved to Spain": only a place gives way, or what tells of a home.
-        is_move = kinds == {"place"} and not features(earlier).topic & _WITH_PLACE
-        allowed = kinds if is_move else {*kinds, ""}
-        fitting = tuple(
-            span for span in found.pop(of) if not kinds or kind_of(earlier, span) in allowed
-        )
-        if fitting:
-            found[of] = fitting
-    return found
-
-
-def _kind_of_number(text: str, span: tuple[int, int]) -> str:
-    """The noun that a number counts or that it numbers: `mg`, `chapter`; empty if there is none."""
-    unit = _UNIT.match(text, max(span[1], 0))
-    if unit and not is_function_word(strip_accents(unit["unit"].lower())):
-        return str(unit["unit"][:STEM_CHARS].lower())
-    label = _LABELLED.search(text, max(0, span[0] - 15), max(span[1], 0))
-    return str(label["noun"][:STEM_CHARS].lower()) if label else ""
-
-
-def _kind_of_name(text: str, span: tuple[int, int]) -> str:
-    """`place` or `being` for a name of which the words before it say so, `language` for one of
-    these; else empty."""
-    if "speak" in concepts_of(text[slice(*span)]):
-        return "language"
-    before = text[: max(span[0], 0)]
-    if _AT_PLACE.search(before):
-        return "place"
-    noun = _NOUN_BEFORE_NAME.search(before)
-    is_being = noun and (not noun["noun"] or concepts_of(noun["noun"]) & kin())
-    return "being" if is_being else ""
-
-
-def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:
-    """The earlier statement with the new value in the place of one of the same type that `old`
-    names; None if it has no such value."""
-    types = without_known(value, values_of_part(value), earlier)
-    # A number that is named needs no unit in common.
-    of_kind: Spans = {kind: spans for kind, spans in types.items() if kind != ValueType.NUMBER}
-    fitting = values_in_place_of(value, of_kind, earlier)
-    for kind in types.keys() & fitting.keys():
-        # The last one: a statement begins with what it is about.
-        for start, end in reversed(fitting[kind]):
-            if _has_words(earlier[start:end], old):
-                return _with_part(earlier, start, end, _part(value, types[kind]))
-    return None
+    return (replaced & DATED) == (types.keys() & DATED)
 
 
 def _without_shared(new: str, old: str) -> str:
@@ -630,12 +547,6 @@ def _without_shared(new: str, old: str) -> str:
     while len(words) > 1 and strip_accents(words[0].lower()).strip("'’") in shared:
         words.pop(0)
     return " ".join(words)
-
-
-def _has_words(value: str, text: str) -> bool:
-    words = set(map(strip_accents, split_words(text)))
-    of_value = [strip_accents(word) for word in split_words(value)]
-    return bool(of_value) and all(one in words or is_function_word(one) for one in of_value)
 
 
 def _span(text: str, words: Sequence[str]) -> tuple[int, int] | None:
@@ -720,8 +631,8 @@ def _without_date(text: str, types: Spans, earlier: str) -> Spans:
     `I live in Leeds` does not."""
     if ValueType.NAME not in types or not _BY_SPEAKER.match(text):
         return types
-    kept = _DATED & typed_values(earlier).keys()
-    return {kind: spans for kind, spans in types.items() if kind not in _DATED - kept}
+    kept = DATED & typed_values(earlier).keys()
+    return {kind: spans for kind, spans in types.items() if kind not in DATED - kept}
 
 
 def _may_restate(text: str, types: Spans, earlier: str) -> bool:
@@ -781,120 +692,6 @@ def is_head(concepts: frozenset[str], statement: str) -> bool:
     return not concepts & concepts_of(" ".join(of)) or bool(concepts & concepts_of(head))
 
 
-def without_known(text: str, types: Spans, earlier: str) -> Spans:
-    """The typed values that the earlier statement does not have: those that it has (`Maisie` in
-    `Maisie is 7 now`) say which of its values is meant."""
-    new = {
-        kind: tuple(
-            span
-            for span in spans
-            if re.sub(r"['’]s$", "", text[span[0] : span[1]]).lower() not in earlier.lower()
-        )
-        for kind, spans in types.items()
-    }
-    return {kind: spans for kind, spans in new.items() if spans}
-
-
-_BEFORE_TIME = LazyPattern(r"(?:at|a las?) ", _I)
-
-
-def with_types(
-    earlier: str, new: str, types: Spans, *, anchor: frozenset[str] = frozenset()
-) -> Statement | None:
-    """The earlier statement with the new typed values; of several of one type that behind the
-    words of `anchor` is replaced."""
-    types = {kind: _joined(new, kind, spans) for kind, spans in types.items()}
-    before = {
-        kind: _unshared(_joined(earlier, kind, spans), earlier, new)
-        for kind, spans in values_in_place_of(new, types, earlier).items()
-        if kind != ValueType.NAME or not _is_about(new, earlier, spans)
-    }
-    text = earlier
-    if not types.keys() & before.keys():
-        return None
-    if not before.keys() & _DATED:
-        # "He turned 7 on Friday" says when, which "he is 6" does not.
-        types = {kind: spans for kind, spans in types.items() if kind not in _DATED}
-    if types.keys() - before.keys():
-        # "Friday at 11" instead of "Wednesday": the whole expression takes the place.
-        first = min(start for spans in types.values() for start, _ in spans)
-        last = max(end for spans in types.values() for _, end in spans)
-        kind = next(one for one in types if one in before)
-        start, end = _nearest(earlier, before[kind], anchor)
-        text = earlier[:start] + new[first:last] + earlier[end:]
-    else:
-        places = sorted(
-            ((_nearest(earlier, before[kind], anchor), kind) for kind in types), reverse=True
-        )
-        for (start, end), kind in places:
-            part = _part(new, types[kind])
-            # "It was moved to 5": the time stands without its preposition.
-            preposition = _BEFORE_TIME.match(text[start:end]) if part.isdigit() else None
-            text = text[:start] + (preposition[0] if preposition else "") + part + text[end:]
-    if text == earlier:
-        return None
-    return Statement(text=text, is_change=True, replaced=earlier)
-
-
-def _joined(text: str, kind: ValueType, spans: _Values) -> _Values:
-    """The spans, with those between which only a conjunction stands as one (`lunes y martes`);
-    names stay apart, since each may be another being's."""
-    if kind is ValueType.NAME:
-        return spans
-    found: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if found and _CONJUNCTION.match(text, found[-1][1], start):
-            start = found.pop()[0]
-        found.append((start, end))
-    return tuple(found)
-
-
-def _unshared(spans: _Values, earlier: str, new: str) -> _Values:
-    """The spans without those that both texts name (`Maisie`), which are not replaced; all, if
-    there are no others."""
-    return tuple(span for span in spans if not _has_words(earlier[slice(*span)], new)) or spans
-
-
-def _is_about(text: str, earlier: str, names: Sequence[tuple[int, int]]) -> bool:
-    """Check whether the names are only the one that a clause begins with: `Ann moved to Leeds`
-    tells of Ann."""
-    subject = leading_noun(text)
-    return subject is not None and all(
-        subject.is_named and _has_words(earlier[slice(*one)], subject.text) for one in names
-    )
-
-
-def _part(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    start, end = spans[-1]
-    return text[start:end]
-
-
-def _nearest(
-    text: str, spans: Sequence[tuple[int, int]], anchor: frozenset[str]
-) -> tuple[int, int]:
-    """The span that follows a word of the anchor most closely; the last one if none follows any."""
-    if len(spans) == 1:
-        return spans[0]
-    words = [
-        found.start()
-        for found in _TOKEN.finditer(text)
-        if found[0][0].isalnum() and concepts_of(found[0]) & anchor
-    ]
-    near = [
-        (min(span[0] - at for at in words if at <= span[0]), span)
-        for span in spans
-        if any(at <= span[0] for at in words)
-    ]
-    return min(near)[1] if near else spans[-1]
-
-
-def outside(text: str, types: Spans) -> str:
-    """The text without its typed values."""
-    for start, end in sorted((one for spans in types.values() for one in spans), reverse=True):
-        text = f"{text[:start]} {text[end:]}"
-    return text
-
-
 def _value(text: str) -> str:
     """A value without what leads to it and follows it."""
     text = text.strip(" .!,")
@@ -912,13 +709,13 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
         spans = values_in_place_of(value, types, earlier)
         tail = COPULA.match(earlier)
         if len(types) > 1 and tail and types.keys() & spans.keys():
-            return _with_part(earlier, tail.start("tail"), len(earlier), value)
+            return with_part(earlier, tail.start("tail"), len(earlier), value)
         if kind := next((one for one in types if one in spans), None):
             first, last = types[kind][0]
             # "room 7" after "room 3": the noun stands there already.
             has_noun = value[:first].strip().lower() in earlier.lower()
             is_bare = kind is ValueType.NUMBER and has_noun
-            return _with_part(earlier, *spans[kind][-1], value[first:last] if is_bare else value)
+            return with_part(earlier, *spans[kind][-1], value[first:last] if is_bare else value)
     if classes := frozenset() if is_statement(value) else concepts_of(value) & CLASSES:
         fitting = (with_class(one, value, classes) for one in reversed(known[-MAX_BACK:]))
         if found := next(filter(None, fitting), None):
@@ -934,33 +731,7 @@ def _with_complement(latest: str, value: str) -> Statement | None:
     if not tail or not (types or concepts_of(value)):
         return None
     is_named = ValueType.NAME not in types or "name" in features(latest).concepts
-    is_named = is_named and not types.keys() & _DATED
+    is_named = is_named and not types.keys() & DATED
     if is_named and len(tail["tail"].split()) <= MAX_TAIL_WORDS:
-        return _with_part(latest, tail.start("tail"), len(latest), value)
+        return with_part(latest, tail.start("tail"), len(latest), value)
     return None
-
-
-def with_class(earlier: str, new: str, classes: frozenset[str]) -> Statement | None:
-    """The statement with new words in the place of the last ones of these classes, or of the object
-    of a verb of such a class: `drink`."""
-    words = list(re.finditer(r"[\w'’-]+", earlier))
-    place = [number for number, one in enumerate(words) if number and concepts_of(one[0]) & classes]
-    if not place or value_key(new) <= value_key(earlier):
-        return None
-    first = last = place[-1]
-    if _VERB_ENDS.search(earlier[: words[first].end()]):
-        first = last = first + 1
-        while first < len(words) and _BEFORE_OBJECT.match(words[first][0]):
-            first = last = first + 1
-        if first >= len(words):
-            return None
-    if value_key(words[first][0]) & value_key(new):
-        # "Oat milk", "leche de avena": what specifies the old value goes with it.
-        first -= first > 1 and not is_function_word(strip_accents(words[first - 1][0].lower()))
-        last += 2 * (last + 2 < len(words) and words[last + 1][0] in ("de", "of"))
-    text = earlier[: words[first].start()] + new + earlier[words[last].end() :]
-    return Statement(text=text, is_change=True, replaced=earlier)
-
-
-def _with_part(earlier: str, start: int, end: int, value: str) -> Statement:
-    return Statement(text=earlier[:start] + value + earlier[end:], is_change=True, replaced=earlier)

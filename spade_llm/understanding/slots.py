@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.corrections import (
-    CLASSES,
     DOES,
     INSTEAD,
     MAX_BACK,
     is_head,
+)
+from spade_llm.understanding.features import features, is_changed, is_denial
+from spade_llm.understanding.pronouns import antecedent, leading_noun, noun_phrases
+from spade_llm.understanding.replacement import ADDITION, Statement
+from spade_llm.understanding.substitution import (
+    CLASSES,
     outside,
     values_in_place_of,
     with_class,
     with_types,
     without_known,
 )
-from spade_llm.understanding.features import features, is_changed, is_denial
-from spade_llm.understanding.pronouns import antecedent, leading_noun, noun_phrases
-from spade_llm.understanding.replacement import ADDITION, Statement
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
@@ -36,7 +38,7 @@ from spade_llm.understanding.vocabulary import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.understanding.corrections import Spans
+    from spade_llm.understanding.substitution import Spans
 
 _I = re.IGNORECASE
 

@@ -14,16 +14,9 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.clauses import is_statement
 from spade_llm.understanding.corrections import (
     ASIDE_PLACE,
-    CLASSES,
     DOES,
     is_head,
-    outside,
     restated,
-    values_in_place_of,
-    with_class,
-    with_typed_value,
-    with_types,
-    without_known,
 )
 from spade_llm.understanding.features import (
     ended_part,
@@ -42,6 +35,15 @@ from spade_llm.understanding.replacement import (
     TITLES,
     Statement,
     is_end_of_another,
+)
+from spade_llm.understanding.substitution import (
+    CLASSES,
+    outside,
+    values_in_place_of,
+    with_class,
+    with_typed_value,
+    with_types,
+    without_known,
 )
 from spade_llm.understanding.vocabulary import (
     ValueType,

@@ -1,0 +1,271 @@
+"""Substitution: an earlier statement with a new value in the place of one of its own.
+
+A typed value (a day, a number, a name) gives way to one of the same type only; a word of a class (a
+drink, a sport) to another one of that class.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from spade_llm.core.text import LazyPattern
+from spade_llm.search.terms import split_words, strip_accents
+from spade_llm.understanding.features import features
+from spade_llm.understanding.pronouns import leading_noun
+from spade_llm.understanding.replacement import STEM_CHARS, Statement
+from spade_llm.understanding.vocabulary import (
+    MONTHS,
+    ValueType,
+    concepts_of,
+    is_function_word,
+    kin,
+    typed_values,
+    value_key,
+    values_of_part,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    _Values = tuple[tuple[int, int], ...]
+    Spans = Mapping[ValueType, _Values]
+    """Typed values of a text: begin and end of each, in characters."""
+
+_I = re.IGNORECASE
+
+_WITH_PLACE = frozenset({"home", "origin", "work", "study", "trip", "visit", "holiday", "wedding"})
+DATED = frozenset({ValueType.DAY, ValueType.TIME})
+LABELLED = LazyPattern(
+    r"\b(?!at\b|on\b|in\b|to\b|by\b|for\b|is\b|are\b|am\b|a\b|las?\b|el\b|los\b|en\b|de\b"
+    rf"|es\b|son\b|now\b|(?:{MONTHS})\b)(?P<noun>[^\W\d_]{{3,}})"
+    r" (?P<number>#?[A-Z]?\d+[A-Z]?)\b(?!:)",
+    _I,
+)
+"""A number with the noun that says what it numbers."""
+_AT_PLACE = LazyPattern(
+    r"\b(?:in|at|en|(?:moved|went|gone|go|goes|going|back|off|flew) to|(?:mudad\w|mud[oó]|fue"
+    r"|ido|vuelto"
+    r"|volvi[oó]|march\w+|traslad\w+) a) (?:the |el |la )?$",
+    _I,
+)
+_NOUN_BEFORE_NAME = LazyPattern(
+    r"\b(?:called|named|llaman?|llamad[oa]s?|dra?\.?|mrs?\.?|ms\.?) $"
+    r"|(?P<noun>[\w-]+?)(?:['’]s| is| es)?,? $",
+    _I,
+)
+_UNIT = LazyPattern(r" ?(?P<unit>[^\W\d_]{1,12})\b")
+TOKEN = LazyPattern(r"[\w'’-]+|[^\w'’-]+")
+_CONJUNCTION = LazyPattern(r"\s*[,&/]?\s*(?:(?:and|or|y|e|o|u)\s)?\s*$", _I)
+_VERB_ENDS = LazyPattern(
+    r"^(?:i|we|he|she|they|(?:my|our) [\w-]+)(?: \w+ly| usually| always| often)? [\w-]+$"
+    r"|^[^\W\d_]+(?:o|amos|emos|imos)$",
+    _I,
+)
+"""The beginning of a statement up to its verb."""
+_BEFORE_OBJECT = LazyPattern(r"(?:an?|the|my|some|al?|el|la|los|las|un|una|mi|much[oa])$", _I)
+CLASSES = frozenset({
+    "animal", "drink", "food", "instrument", "pet", "profession", "religion", "school", "speak",
+    "sport", "subject", "transport",
+})  # fmt: skip
+"""Concepts of words of which one takes the place of another."""
+_BEFORE_TIME = LazyPattern(r"(?:at|a las?) ", _I)
+
+
+def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
+    """The typed values of an earlier statement that those of a text may replace: a place does not
+    replace a person."""
+    found = dict(typed_values(earlier))
+    for of, kind_of in ((ValueType.NAME, _kind_of_name), (ValueType.NUMBER, _kind_of_number)):
+        if of not in types or of not in found:
+            continue
+        kinds = {kind_of(text, span) for span in types[of]} - {""}
+        # "Ann moved to Spain": only a place gives way, or what tells of a home.
+        is_move = kinds == {"place"} and not features(earlier).topic & _WITH_PLACE
+        allowed = kinds if is_move else {*kinds, ""}
+        fitting = tuple(
+            span for span in found.pop(of) if not kinds or kind_of(earlier, span) in allowed
+        )
+        if fitting:
+            found[of] = fitting
+    return found
+
+
+def _kind_of_number(text: str, span: tuple[int, int]) -> str:
+    """The noun that a number counts or that it numbers: `mg`, `chapter`; empty if there is none."""
+    unit = _UNIT.match(text, max(span[1], 0))
+    if unit and not is_function_word(strip_accents(unit["unit"].lower())):
+        return str(unit["unit"][:STEM_CHARS].lower())
+    label = LABELLED.search(text, max(0, span[0] - 15), max(span[1], 0))
+    return str(label["noun"][:STEM_CHARS].lower()) if label else ""
+
+
+def _kind_of_name(text: str, span: tuple[int, int]) -> str:
+    """`place` or `being` for a name of which the words before it say so, `language` for one of
+    these; else empty."""
+    if "speak" in concepts_of(text[slice(*span)]):
+        return "language"
+    before = text[: max(span[0], 0)]
+    if _AT_PLACE.search(before):
+        return "place"
+    noun = _NOUN_BEFORE_NAME.search(before)
+    is_being = noun and (not noun["noun"] or concepts_of(noun["noun"]) & kin())
+    return "being" if is_being else ""
+
+
+def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:
+    """The earlier statement with the new value in the place of one of the same type that `old`
+    names; None if it has no such value."""
+    types = without_known(value, values_of_part(value), earlier)
+    # A number that is named needs no unit in common.
+    of_kind: Spans = {kind: spans for kind, spans in types.items() if kind != ValueType.NUMBER}
+    fitting = values_in_place_of(value, of_kind, earlier)
+    for kind in types.keys() & fitting.keys():
+        # The last one: a statement begins with what it is about.
+        for start, end in reversed(fitting[kind]):
+            if _has_words(earlier[start:end], old):
+                return with_part(earlier, start, end, _part(value, types[kind]))
+    return None
+
+
+def _has_words(value: str, text: str) -> bool:
+    words = set(map(strip_accents, split_words(text)))
+    of_value = [strip_accents(word) for word in split_words(value)]
+    return bool(of_value) and all(one in words or is_function_word(one) for one in of_value)
+
+
+def without_known(text: str, types: Spans, earlier: str) -> Spans:
+    """The typed values that the earlier statement does not have: those that it has (`Maisie` in
+    `Maisie is 7 now`) say which of its values is meant."""
+    new = {
+        kind: tuple(
+            span
+            for span in spans
+            if re.sub(r"['’]s$", "", text[span[0] : span[1]]).lower() not in earlier.lower()
+        )
+        for kind, spans in types.items()
+    }
+    return {kind: spans for kind, spans in new.items() if spans}
+
+
+def with_types(
+    earlier: str, new: str, types: Spans, *, anchor: frozenset[str] = frozenset()
+) -> Statement | None:
+    """The earlier statement with the new typed values; of several of one type that behind the
+    words of `anchor` is replaced."""
+    types = {kind: _joined(new, kind, spans) for kind, spans in types.items()}
+    before = {
+        kind: _unshared(_joined(earlier, kind, spans), earlier, new)
+        for kind, spans in values_in_place_of(new, types, earlier).items()
+        if kind != ValueType.NAME or not _is_about(new, earlier, spans)
+    }
+    text = earlier
+    if not types.keys() & before.keys():
+        return None
+    if not before.keys() & DATED:
+        # "He turned 7 on Friday" says when, which "he is 6" does not.
+        types = {kind: spans for kind, spans in types.items() if kind not in DATED}
+    if types.keys() - before.keys():
+        # "Friday at 11" instead of "Wednesday": the whole expression takes the place.
+        first = min(start for spans in types.values() for start, _ in spans)
+        last = max(end for spans in types.values() for _, end in spans)
+        kind = next(one for one in types if one in before)
+        start, end = _nearest(earlier, before[kind], anchor)
+        text = earlier[:start] + new[first:last] + earlier[end:]
+    else:
+        places = sorted(
+            ((_nearest(earlier, before[kind], anchor), kind) for kind in types), reverse=True
+        )
+        for (start, end), kind in places:
+            part = _part(new, types[kind])
+            # "It was moved to 5": the time stands without its preposition.
+            preposition = _BEFORE_TIME.match(text[start:end]) if part.isdigit() else None
+            text = text[:start] + (preposition[0] if preposition else "") + part + text[end:]
+    if text == earlier:
+        return None
+    return Statement(text=text, is_change=True, replaced=earlier)
+
+
+def _joined(text: str, kind: ValueType, spans: _Values) -> _Values:
+    """The spans, with those between which only a conjunction stands as one (`lunes y martes`);
+    names stay apart, since each may be another being's."""
+    if kind is ValueType.NAME:
+        return spans
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and _CONJUNCTION.match(text, found[-1][1], start):
+            start = found.pop()[0]
+        found.append((start, end))
+    return tuple(found)
+
+
+def _unshared(spans: _Values, earlier: str, new: str) -> _Values:
+    """The spans without those that both texts name (`Maisie`), which are not replaced; all, if
+    there are no others."""
+    return tuple(span for span in spans if not _has_words(earlier[slice(*span)], new)) or spans
+
+
+def _is_about(text: str, earlier: str, names: Sequence[tuple[int, int]]) -> bool:
+    """Check whether the names are only the one that a clause begins with: `Ann moved to Leeds`
+    tells of Ann."""
+    subject = leading_noun(text)
+    return subject is not None and all(
+        subject.is_named and _has_words(earlier[slice(*one)], subject.text) for one in names
+    )
+
+
+def _part(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    start, end = spans[-1]
+    return text[start:end]
+
+
+def _nearest(
+    text: str, spans: Sequence[tuple[int, int]], anchor: frozenset[str]
+) -> tuple[int, int]:
+    """The span that follows a word of the anchor most closely; the last one if none follows any."""
+    if len(spans) == 1:
+        return spans[0]
+    words = [
+        found.start()
+        for found in TOKEN.finditer(text)
+        if found[0][0].isalnum() and concepts_of(found[0]) & anchor
+    ]
+    near = [
+        (min(span[0] - at for at in words if at <= span[0]), span)
+        for span in spans
+        if any(at <= span[0] for at in words)
+    ]
+    return min(near)[1] if near else spans[-1]
+
+
+def outside(text: str, types: Spans) -> str:
+    """The text without its typed values."""
+    for start, end in sorted((one for spans in types.values() for one in spans), reverse=True):
+        text = f"{text[:start]} {text[end:]}"
+    return text
+
+
+def with_class(earlier: str, new: str, classes: frozenset[str]) -> Statement | None:
+    """The statement with new words in the place of the last ones of these classes, or of the object
+    of a verb of such a class: `drink`."""
+    words = list(re.finditer(r"[\w'’-]+", earlier))
+    place = [number for number, one in enumerate(words) if number and concepts_of(one[0]) & classes]
+    if not place or value_key(new) <= value_key(earlier):
+        return None
+    first = last = place[-1]
+    if _VERB_ENDS.search(earlier[: words[first].end()]):
+        first = last = first + 1
+        while first < len(words) and _BEFORE_OBJECT.match(words[first][0]):
+            first = last = first + 1
+        if first >= len(words):
+            return None
+    if value_key(words[first][0]) & value_key(new):
+        # "Oat milk", "leche de avena": what specifies the old value goes with it.
+        first -= first > 1 and not is_function_word(strip_accents(words[first - 1][0].lower()))
+        last += 2 * (last + 2 < len(words) and words[last + 1][0] in ("de", "of"))
+    text = earlier[: words[first].start()] + new + earlier[words[last].end() :]
+    return Statement(text=text, is_change=True, replaced=earlier)
+
+
+def with_part(earlier: str, start: int, end: int, value: str) -> Statement:
+    return Statement(text=earlier[:start] + value + earlier[end:], is_change=True, replaced=earlier)
