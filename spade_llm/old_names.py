@@ -7,14 +7,14 @@ finder makes an empty module that looks a name up when it is used. Imports nothi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from importlib.abc import Loader
-    from types import ModuleType
 
 ROOT = __name__.rpartition(".")[0]
 

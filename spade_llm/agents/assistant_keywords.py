@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
@@ -11,8 +12,6 @@ from spade_llm.assistant.config import AssistantConfig
 from spade_llm.context import ContextManagement
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
     from pydantic import BaseModel
 
     from spade_llm.assistant.middleware.routing import RoutingFunction

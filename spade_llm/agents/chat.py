@@ -5,29 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
+from typing import Protocol, TypedDict, Unpack
 
 from spade_llm.agents.constructor_arguments import (
     check_keywords,
     default_connection,
     warn_about_verify_security,
 )
-from spade_llm.assistant.chat.service import ChatClient
-from spade_llm.assistant.turn.turn_options import DEFAULT_TOOL_OPTIONS
+from spade_llm.assistant.chat.service import AnswerDelta, ApprovalPrompt, ChatClient, ChatReply
+from spade_llm.assistant.turn.turn_options import DEFAULT_TOOL_OPTIONS, ToolOptions
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.messaging import FOR_MODELS_METADATA
+from spade_llm.messaging import FOR_MODELS_METADATA, AclMessage
 from spade_llm.messaging.agent_status import AgentStatus, ask_status, locate_agent
 from spade_llm.messaging.outgoing_messages import chat_message
-from spade_llm.xmpp.agent import XmppAgent
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
-
-    from spade_llm.assistant.chat.service import AnswerDelta, ApprovalPrompt, ChatReply
-    from spade_llm.assistant.turn.turn_options import ToolOptions
-    from spade_llm.messaging import AclMessage
-    from spade_llm.xmpp.agent import AgentOptions
+from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 
 logger = logging.getLogger(__name__)
 

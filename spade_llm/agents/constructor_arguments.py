@@ -4,14 +4,13 @@ network), and checks of keywords."""
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.xmpp.connection.settings import ConnectionSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from spade_llm.core.settings import Environment
     from spade_llm.xmpp.servers.data_directory import RunRecord
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from spade_llm.agents.llm import LLMAgent, Services
@@ -16,8 +17,6 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.connection.jids import is_jid
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.agents.assistant_keywords import SharedKeywords
     from spade_llm.assistant.config import AssistantConfig, TurnLimits
     from spade_llm.assistant.middleware.routing import RoutingFunction

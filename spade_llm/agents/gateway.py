@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.core.imports import require_extra
@@ -12,7 +13,6 @@ from spade_llm.xmpp.features.uploads import upload
 
 if TYPE_CHECKING:
     import socket
-    from pathlib import Path
 
     from spade_llm.gateway.agent_clients import AgentAddresses
     from spade_llm.gateway.options import HttpOptions

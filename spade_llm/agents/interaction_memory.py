@@ -6,9 +6,10 @@ calls are not asynchronous and take milliseconds: inside an event loop use a thr
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 from spade_llm.core.text import single_line
 from spade_llm.memory.agent_memory import DATA_OF_SPADE_LLM
@@ -21,9 +22,6 @@ from spade_llm.memory.validation import check_draft
 from spade_llm.search.memory_query import Category, MemoryFilter
 from spade_llm.tools.llm_tool import LLMTool
 from spade_llm.tools.toolbox import current_context
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 MAX_NOTES = 1000
 """Maximum number of notes read: the newest of a conversation, or of all conversations together."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Unpack
@@ -61,8 +62,6 @@ from spade_llm.xmpp.agent import AgentOptions
 from spade_llm.xmpp.features.rooms import Rooms
 
 if TYPE_CHECKING:
-    from contextlib import AsyncExitStack
-
     from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput
     from spade_llm.assistant.config import AssistantConfig
     from spade_llm.assistant.turn.turn import TurnMiddleware

@@ -6,6 +6,7 @@ The memories are imported where one is wanted: with them comes all that a memory
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,6 @@ from spade_llm.memory.tools.category_tools import (
 from spade_llm.tools.llm_tool import LLMTool
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.agents.interaction_memory import AgentInteractionMemory
     from spade_llm.memory.agent_memory import AgentBaseMemory
     from spade_llm.memory.tools.category_tools import CategorisedMemory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,8 +42,6 @@ from spade_llm.xmpp.features.pep import PublicKeyNode
 from spade_llm.xmpp.features.uploads import allowed_upload_hosts, send_file
 
 if TYPE_CHECKING:
-    from contextlib import AsyncExitStack
-
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.memory.database.backend import BackendOptions
     from spade_llm.memory.learning.learner import ReflectionLimits

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ConfigurationError
@@ -17,10 +20,6 @@ from spade_llm.xmpp.connection.settings import tls_context
 from spade_llm.xmpp.features.uploads import allowed_upload_hosts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from contextlib import AsyncExitStack
-    from pathlib import Path
-
     from spade_llm.providers.embedder import Embedder
     from spade_llm.providers.model import ChatModel
 

@@ -5,30 +5,27 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 
-from spade_llm.assistant.delegation.expert_questions import expert_questions_of, expert_tools
+from spade_llm.assistant.delegation.expert_questions import (
+    Expert,
+    expert_questions_of,
+    expert_tools,
+)
 from spade_llm.assistant.tool_discovery import ToolChangeBehaviour, bind_tools
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
 from spade_llm.messaging import agent_status
 from spade_llm.messaging.outgoing_messages import OutgoingMessages
 from spade_llm.providers.model import safe_name
-from spade_llm.tools import LocalToolbox, builtin_tools
+from spade_llm.tools import LocalToolbox, Tool, builtin_tools
 from spade_llm.tools.call_log import JsonLinesCallLog
 from spade_llm.tools.pages import ResultPages
 from spade_llm.tools.remote import ToolService
-from spade_llm.tools.shared import SharedTools
+from spade_llm.tools.shared import SharedTools, ToolOffer
 from spade_llm.tools.toolbox import NO_TERMS, Terms, ToolGroup, ToolRules
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from contextlib import AsyncExitStack
-
-    from spade_llm.assistant.delegation.expert_questions import Expert
-    from spade_llm.tools import Tool
-    from spade_llm.tools.shared import ToolOffer
 
 logger = logging.getLogger(__name__)
 

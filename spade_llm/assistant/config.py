@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from spade_llm.assistant.turn.approval import APPROVAL_EXPIRY_S
 from spade_llm.assistant.turn.memory_selection import DEFAULT_TOKENS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from pydantic import BaseModel
 
     from spade_llm.assistant.delegation.expert_questions import Expert

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -16,8 +18,6 @@ from spade_llm.xmpp.stanza_router import on_extension
 from spade_llm.xmpp.stanzas.references import NAMESPACE, REACTIONS, read_reactions
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from contextlib import AsyncExitStack
     from xml.etree.ElementTree import Element
 
     from spade_llm.assistant.chat.service import ChatTurnInput

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from spade_llm.core.errors import RequestError
@@ -14,8 +14,6 @@ from spade_llm.xmpp.spade_adapters import Behaviour
 from spade_llm.xmpp.stanzas.announcement import feature_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Coroutine, Iterable
-
     from spade_llm.assistant.delegation.expert_questions import ExpertQuestions
     from spade_llm.messaging.outgoing_messages import OutgoingMessages
     from spade_llm.tools.toolbox import CombinedToolbox

@@ -7,7 +7,9 @@ import logging
 import os
 import sys
 import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import CancelledError as FutureCancelledError
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.assistant.chat.client import ChatClient
@@ -23,8 +25,6 @@ from spade_llm.providers.model import OFFLINE
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-    from pathlib import Path
 
     from spade_llm.agents import ChatAgent
     from spade_llm.assistant.chat.service import ChatReply

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +21,6 @@ from spade_llm.xmpp.servers.data_directory import AccountPasswords, read_run_rec
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Sequence
 
     from spade_llm.agents import ChatAgent
     from spade_llm.core.database import DatabasePlace, StoreTables

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +43,6 @@ from spade_llm.xmpp.servers.data_directory import read_run_record, saved_ca
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from spade_llm.agents import ChatAgent
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec

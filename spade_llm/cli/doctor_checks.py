@@ -8,9 +8,11 @@ import shutil
 import sqlite3
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import REPLICAS_FOLDER
@@ -31,9 +33,6 @@ from spade_llm.messaging.replicas import require_shared_database
 from spade_llm.providers import find_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.cli.health import HttpRecord
     from spade_llm.core.database import DatabaseUrl

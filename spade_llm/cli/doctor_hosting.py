@@ -7,6 +7,7 @@ import shutil
 import urllib.error
 import urllib.request
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -20,8 +21,6 @@ from spade_llm.xmpp.servers.data_directory import AccountPasswords
 from spade_llm.xmpp.servers.managed_server import Endpoint
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from spade_llm.cli.context import CliContext
     from spade_llm.xmpp.connection.probes import ProbeLogin, ServerFacts
 

@@ -17,19 +17,16 @@ import shlex
 import signal
 import socket
 import sys
-from asyncio.subprocess import PIPE
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from setproctitle import setproctitle
 
 from spade_llm.core.concurrency import freeze_gc, gc_paused
 from spade_llm.core.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from asyncio.subprocess import Process
-    from collections.abc import Mapping, Sequence
 
 USES_IMPORTS = sys.platform == "linux"
 """Elsewhere, system libraries may fail in a forked process, which therefore begins anew (exec)."""

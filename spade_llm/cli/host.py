@@ -16,6 +16,7 @@ import os
 import pwd
 import shlex
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +34,6 @@ from spade_llm.xmpp.servers.prosody_config import HostingOptions, prosody_config
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
 

@@ -5,16 +5,11 @@ from __future__ import annotations
 import io
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 from markdown_it import MarkdownIt
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.markdown import Heading, Markdown
-
-if TYPE_CHECKING:
-    from typing import ClassVar
-
-    from rich.console import JustifyMethod
 
 # HTML stays as written: rich leaves it out, and with it what a model says about a tag.
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])

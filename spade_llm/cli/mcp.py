@@ -11,6 +11,7 @@ import os
 import secrets
 import shutil
 import sys
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +29,6 @@ from spade_llm.xmpp.connection.settings import parse_address
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Coroutine
 
     from spade_llm.agents import ChatAgent
     from spade_llm.cli.context import CliContext

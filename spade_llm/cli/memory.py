@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -31,7 +32,6 @@ from spade_llm.memory.transfer import memory_file
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Iterator
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.core.database import DatabaseUrl

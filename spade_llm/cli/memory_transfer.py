@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -30,7 +31,6 @@ from spade_llm.memory.validation import JID_PATTERN, normalize_subject
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Mapping
 
     from spade_llm.cli.memory import AgentMemory
     from spade_llm.memory.transfer.memory_file import MemoryPlace

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,7 +29,6 @@ from spade_llm.xmpp.servers.data_directory import read_run_record
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.cli.factory.model_choice import ModelChoice

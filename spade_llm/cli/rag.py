@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,8 +31,6 @@ from spade_llm.xmpp.features.uploads import upload
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-    from datetime import datetime
 
     from spade_llm.cli.context import CliContext
     from spade_llm.rag.contract import Progress, SourceDocument

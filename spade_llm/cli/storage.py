@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.delegation.expert_question_log import EXPERT_TABLES
@@ -31,8 +33,6 @@ from spade_llm.xmpp.invitations import INVITATION_TABLES
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from spade_llm.core.database import DatabasePlace, DatabaseUrl, StoreTables
     from spade_llm.core.database_copy import CopiedTable

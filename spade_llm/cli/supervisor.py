@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,8 +23,6 @@ from spade_llm.core.settings.environment import MODEL_VARIABLES, secret_variable
 from spade_llm.core.text import host_in_url
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-
     from spade_llm.agents import XmppAgent
     from spade_llm.cli.factory.agent_factory import AgentFactory
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec

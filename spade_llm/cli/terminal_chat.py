@@ -10,7 +10,9 @@ import asyncio
 import os
 import re
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
@@ -29,9 +31,6 @@ from spade_llm.cli.terminal import has_colour, sanitize_line, sanitize_text, sty
 from spade_llm.core.errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.key_binding import KeyPressEvent
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,6 @@ from spade_llm.mcp.client.pins import PINS_FILE, PendingDefinition, Pins, offere
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from spade_llm.tools.call_log import CallStarted, LoggedCall
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -43,7 +44,6 @@ from spade_llm.xmpp.servers.data_directory import RunRecord, remove_run_record
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Coroutine, Iterator, Sequence
 
     from spade_llm.agents import ChatAgent
     from spade_llm.cli.context import CliContext

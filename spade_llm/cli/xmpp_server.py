@@ -7,7 +7,9 @@ import contextlib
 import logging
 import socket
 import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import DEFAULT_PERSON, OWN_SERVER_KINDS, CliContext, absolute_path
@@ -20,8 +22,6 @@ from spade_llm.xmpp.servers.data_directory import AccountPasswords
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-    from pathlib import Path
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.xmpp.servers.managed_server import Endpoint, ManagedServer

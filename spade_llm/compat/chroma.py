@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack, cast
 
@@ -21,8 +22,6 @@ from spade_llm.core.imports import require_extra
 from spade_llm.rag.store.chroma_client import close_client, set_deadlines, translate_chroma_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from chromadb.api import ClientAPI
     from chromadb.api.client import Client
     from chromadb.api.collection_configuration import CreateCollectionConfiguration

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict
 from uuid import uuid4
 
@@ -13,8 +14,6 @@ from spade_llm.context.retention import ensure_system_prompt
 from spade_llm.messaging import bare
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pydantic import BaseModel
 
     from spade_llm.assistant.history.conversation_cache import Conversation

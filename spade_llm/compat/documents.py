@@ -9,19 +9,15 @@ import asyncio
 import logging
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, TypedDict, Unpack
+from typing import ClassVar, Literal, Protocol, Self, TypedDict, Unpack
 from uuid import uuid4
 
+from spade_llm.rag.contract import Scalar
 from spade_llm.rag.contract import SourceDocument as Record
 from spade_llm.rag.loading.text_files import MAX_TEXT_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-
-    from spade_llm.rag.contract import Scalar
 
 logger = logging.getLogger(__name__)
 

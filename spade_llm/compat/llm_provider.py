@@ -7,6 +7,7 @@ variables that programs for those versions set.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypedDict, Unpack
@@ -30,8 +31,6 @@ from spade_llm.providers.openai.model import (
 from spade_llm.providers.retry import ModelLimits
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-
     from pydantic import BaseModel
 
     from spade_llm.compat.own_provider import LLMResponse, PromptSource

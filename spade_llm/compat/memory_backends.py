@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory import contract as records
@@ -22,15 +23,9 @@ from spade_llm.memory.contract import (
 )
 from spade_llm.memory.database.backend import SQLiteMemoryBackend as SqliteBackend
 from spade_llm.memory.database.sqlite_connection import IN_MEMORY
-from spade_llm.memory.tools.category_tools import parse_category
+from spade_llm.memory.tools.category_tools import CategoryStore, parse_category
 from spade_llm.memory.transfer.legacy_files import migrated_path
-from spade_llm.search.memory_query import ANY_MEMORY, Category
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from spade_llm.memory.tools.category_tools import CategoryStore
-    from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
+from spade_llm.search.memory_query import ANY_MEMORY, Category, MemoryFilter, MemoryQuery
 
 
 class BackendStats(TypedDict, total=False):

@@ -7,6 +7,7 @@ import json
 import logging
 import traceback
 from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
@@ -16,8 +17,6 @@ from spade_llm.providers.model import Completion, TextDelta, ToolCall, valid_cal
 from spade_llm.tools.llm_tool import LLMTool
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
-
     from pydantic import BaseModel
 
     from spade_llm.providers.model import CallOptions, ContextMessage, ToolSpec

@@ -13,6 +13,7 @@ import asyncio
 import json
 import logging
 import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -27,8 +28,6 @@ from spade_llm.xmpp.agent import XmppAgent
 from spade_llm.xmpp.spade_adapters import Behaviour, SpadeMessage, SpadeTemplate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from spade_llm.assistant.tool_discovery import MessagingAgent
     from spade_llm.compat.documents import Document
     from spade_llm.compat.vector_store import BaseRetriever, RetrieveKeywords

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from spade_llm.assistant.delegation.expert_question_log import expert_question_text
@@ -26,8 +27,6 @@ from spade_llm.tools.toolbox import NO_CONTEXT, current_context
 from spade_llm.xmpp.spade_adapters import OneShotBehaviour, SpadeMessage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pydantic import BaseModel
 
 logger = logging.getLogger(__name__)

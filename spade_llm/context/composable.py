@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from spade_llm.context.notes import HistoryNotesCache
+from spade_llm.context.notes import Block, HistoryNotes, HistoryNotesCache
 from spade_llm.context.retention import (
     ContextBudget,
     Retention,
@@ -22,15 +23,8 @@ from spade_llm.context.stable_prefix import (
     walk_history,
 )
 from spade_llm.context.strategy import ContextDraft, ContextManagement, ContextStats
-from spade_llm.context.token_counter import Truncator
-from spade_llm.providers.model import SystemMessage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from spade_llm.context.notes import Block, HistoryNotes
-    from spade_llm.context.token_counter import CachedTokenCounter
-    from spade_llm.providers.model import ContextMessage
+from spade_llm.context.token_counter import CachedTokenCounter, Truncator
+from spade_llm.providers.model import ContextMessage, SystemMessage
 
 DEFAULT_MESSAGES = 20
 """Maximum number of messages if no part of a composition has a limit."""

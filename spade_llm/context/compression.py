@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,6 @@ from spade_llm.providers.model import SystemMessage, UserMessage
 from spade_llm.providers.quoted_context import CONTEXT_NAME, quote_earlier
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from spade_llm.context.notes import Block, HistoryNotes, OpenQuestion
     from spade_llm.context.strategy import ContextDraft, ContextStats
     from spade_llm.providers.model import ChatModel, ContextMessage

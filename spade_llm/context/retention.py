@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from math import inf
@@ -10,8 +11,6 @@ from typing import TYPE_CHECKING
 from spade_llm.providers.model import SystemMessage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from spade_llm.context.strategy import ContextManagement
     from spade_llm.context.token_counter import CachedTokenCounter, Truncator
     from spade_llm.providers.model import ContextMessage

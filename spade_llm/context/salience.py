@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -19,8 +20,6 @@ from spade_llm.search.terms import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from spade_llm.providers.model import ContextMessage
 
 _BEHIND_QUESTION = " .!\"'”’»)]*_"

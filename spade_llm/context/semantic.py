@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from collections.abc import Iterator
 from math import inf, log
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from spade_llm.context.salience import message_text, text_terms
 from spade_llm.core.errors import ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from spade_llm.context.notes import Block, HistoryNotes
     from spade_llm.context.strategy import ContextDraft, ContextStats
     from spade_llm.providers.embedder import Embedder

@@ -9,6 +9,7 @@ selection, what was said since, quotes for the question, and the current turn.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
@@ -20,8 +21,6 @@ from spade_llm.providers.model import UserMessage
 from spade_llm.providers.quoted_context import CONTEXT_NAME, quote_earlier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from spade_llm.context.composable import Composable
     from spade_llm.context.notes import Block, HistoryNotes, NotedHistory
     from spade_llm.context.strategy import ContextDraft

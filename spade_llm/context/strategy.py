@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
@@ -10,8 +11,6 @@ from spade_llm.context.retention import ContextCost, Retention, leading_system_m
 from spade_llm.providers.quoted_context import CONTEXT_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from spade_llm.context.notes import HistoryNotes, HistoryNotesCache, NotedHistory
     from spade_llm.context.retention import ContextBudget
     from spade_llm.context.stable_prefix import StableSelection

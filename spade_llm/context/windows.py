@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from spade_llm.context.composable import Composable, ContextLimits, check_count, check_flag
@@ -13,8 +14,6 @@ from spade_llm.context.semantic import SemanticRetention
 from spade_llm.context.token_counter import CachedTokenCounter, counter_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.context.notes import HistoryNotes
     from spade_llm.context.strategy import ContextDraft, ContextManagement, ContextStats
     from spade_llm.context.token_counter import TokenCounter

@@ -12,20 +12,18 @@ import contextvars
 import gc
 import inspect
 import threading
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+)
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import (
-        AsyncGenerator,
-        AsyncIterator,
-        Awaitable,
-        Callable,
-        Coroutine,
-        Iterable,
-        Iterator,
-    )
-    from types import TracebackType
+from types import TracebackType
+from typing import Generic, Literal, TypeVar
 
 T = TypeVar("T")
 

@@ -18,15 +18,13 @@ awaited.
 from __future__ import annotations
 
 import logging
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.sqlite_file import SqliteFile
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
 
 logger = logging.getLogger(__name__)
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.old_names import find_old_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 PACKAGES = {
     "documents": ("chromadb", "pypdf", "docx", "lxml"),

@@ -12,16 +12,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Self
 
-from spade_llm.core.database import IdempotentSql, StoreTables
+from spade_llm.core.database import DatabaseServer, IdempotentSql, StoreTables
 from spade_llm.core.errors import StorageFailed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractAsyncContextManager
-
-    from spade_llm.core.database import DatabaseServer
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,15 @@ import logging
 import re
 import select
 import time
-from collections.abc import Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
@@ -26,8 +34,6 @@ from spade_llm.core.imports import require_extra
 from spade_llm.core.limits import FailureThrottle
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
-
     import psycopg
 
     from spade_llm.core.database import DatabaseUrl, DialectSql, Row, StoreTables

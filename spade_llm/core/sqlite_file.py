@@ -11,16 +11,15 @@ import json
 import logging
 import sqlite3
 import time
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.core.limits import FailureThrottle
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
     from spade_llm.core.database import DialectSql, Execute, Row, StoreTables
 
 PRUNE_EVERY_ROWS = 100

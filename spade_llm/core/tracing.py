@@ -11,6 +11,7 @@ import logging
 import re
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
@@ -20,8 +21,6 @@ from typing import TYPE_CHECKING, Protocol, Self
 from spade_llm.core.imports import require_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span as OtelSpan
     from opentelemetry.trace import Tracer as OtelTracer

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,8 +24,6 @@ from spade_llm.rag.remote import RagClient
 from spade_llm.tools.remote import ToolsClient
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
-
     from spade_llm.assistant.history.remote_sessions import CallerSessions
     from spade_llm.messaging import AclMessage, RequestSender
     from spade_llm.messaging.requester import OutgoingRequest

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import b64encode
+from collections.abc import Iterator, Mapping
 from html import escape
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import APIRouter, FastAPI
 from pydantic.json_schema import models_json_schema
@@ -27,9 +28,6 @@ from spade_llm.gateway.schemas.common import ErrorDetail
 from spade_llm.gateway.schemas.openai import ErrorEnvelope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, Literal
-
     from pydantic import BaseModel
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 

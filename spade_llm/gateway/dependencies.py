@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypeVar
 from urllib.parse import quote, unquote
@@ -18,8 +19,6 @@ from spade_llm.gateway.schemas.common import SessionId
 from spade_llm.gateway.streaming import cancel_on_disconnect
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
     from spade_llm.assistant.chat.messages import ChatReply
     from spade_llm.gateway.agent_clients import AgentClients
     from spade_llm.gateway.gateway import Gateway

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import re
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +21,6 @@ from spade_llm.rag.contract import SourceDocument
 from spade_llm.rag.loading.text_files import file_kind
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
     from spade_llm.rag.contract import Ingested
     from spade_llm.rag.loading.chunking import Splitting
     from spade_llm.rag.remote import RagClient

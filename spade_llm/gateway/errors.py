@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fastapi.exceptions import RequestValidationError
@@ -22,8 +23,6 @@ from spade_llm.gateway.agent_clients import SHUTTING_DOWN
 from spade_llm.gateway.schemas.openai import ErrorEnvelope, OpenAIErrorDetail
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fastapi import FastAPI
     from starlette.requests import Request
     from starlette.types import Scope

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 from spade_llm.core.limits import ConcurrencyQuota, Rate, TokenBuckets
 from spade_llm.core.tracing import Tracer
@@ -19,10 +21,6 @@ from spade_llm.gateway.session_store import ConversationIndex, GatewaySessions
 from spade_llm.gateway.tokens import TokenStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-    from typing import Self
-
     from spade_llm.core.database import DatabasePlace
     from spade_llm.gateway.agent_clients import AgentAddresses
     from spade_llm.gateway.document_uploads import PutFile

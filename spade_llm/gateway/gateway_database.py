@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from spade_llm.core.database import StoreTables
-
-if TYPE_CHECKING:
-    from spade_llm.core.database import Database
+from spade_llm.core.database import Database, StoreTables
 
 SCHEMA_VERSION = 1
 KEEP_ANSWERS_S = 24 * 3600.0

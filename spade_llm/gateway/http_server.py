@@ -7,6 +7,7 @@ import json
 import logging
 import socket
 import struct
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
@@ -18,8 +19,6 @@ from spade_llm.core.errors import ConfigurationError, PortInUse
 from spade_llm.gateway.middleware.request_context import REQUEST_ID, identify_request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from starlette.types import ASGIApp
 
 logger = logging.getLogger(__name__)

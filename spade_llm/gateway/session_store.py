@@ -13,11 +13,12 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from spade_llm.core.database import NO_LIMIT
+from spade_llm.core.database import NO_LIMIT, Database
 from spade_llm.core.limits import LruDict
 from spade_llm.gateway.gateway_database import enforce_bounds
 from spade_llm.gateway.schemas.configuration import (
@@ -27,11 +28,6 @@ from spade_llm.gateway.schemas.configuration import (
     effective_configuration,
     merge_layers,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from spade_llm.core.database import Database
 
 MAX_SESSIONS = 5000
 """Maximum number of sessions, and of their configurations, for each principal. The least recently

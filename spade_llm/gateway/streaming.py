@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import aclosing, nullcontext, suppress
+from collections.abc import AsyncGenerator, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -14,9 +15,6 @@ from spade_llm.core.concurrency import next_or_none
 from spade_llm.gateway.errors import HttpError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine, Mapping
-    from contextlib import AbstractAsyncContextManager
-
     from starlette.types import Receive, Scope, Send
 
 T = TypeVar("T")

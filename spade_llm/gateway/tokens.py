@@ -10,6 +10,7 @@ import hashlib
 import re
 import secrets
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -17,8 +18,6 @@ from typing import TYPE_CHECKING, cast
 from spade_llm.core.errors import InvalidArguments, StorageFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from spade_llm.core.database import Database
 
 TOKEN_PREFIX = "slm_"

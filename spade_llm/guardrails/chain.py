@@ -6,20 +6,18 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from spade_llm.guardrails.guardrail import (
     Guardrail,
     GuardrailAction,
     GuardrailDirection,
     GuardrailResult,
+    PartGuard,
     PartGuardPipeline,
     call_user_code,
     default_message,
 )
-
-if TYPE_CHECKING:
-    from spade_llm.guardrails.guardrail import PartGuard
 
 logger = logging.getLogger(__name__)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from spade_llm.core.concurrency import run_in_thread
 from spade_llm.core.errors import ConfigurationError
@@ -17,13 +17,9 @@ from spade_llm.guardrails.guardrail import (
     GuardrailAction,
     GuardrailResult,
     InputGuardrail,
+    PartGuard,
     PartGuardPipeline,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from spade_llm.guardrails.guardrail import PartGuard
 
 MAX_CLUSTER = 32
 """Characters of one letter with its marks that count; ordering more costs time that is squared."""

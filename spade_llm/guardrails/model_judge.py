@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
@@ -16,8 +17,6 @@ from spade_llm.core.text import strip_code_fence
 from spade_llm.guardrails.guardrail import GuardrailAction, GuardrailResult, OutputGuardrail
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from spade_llm.providers.model import ChatModel, ContextMessage
 
 JUDGE_TIMEOUT_S = 20.0

@@ -10,6 +10,7 @@ import logging
 import shutil
 import tempfile
 import weakref
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -23,8 +24,6 @@ from spade_llm.tools.llm_tool import LLMTool
 from spade_llm.tools.toolbox import NO_CONTEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from spade_llm.mcp.client import McpToolbox
     from spade_llm.mcp.server_configs import MCPServerConfig
     from spade_llm.providers.model import ToolSpec

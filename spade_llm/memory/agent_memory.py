@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, TypedDict, runtime_checkable
 
@@ -21,9 +23,6 @@ from spade_llm.memory.transfer.legacy_files import migrated_path
 from spade_llm.search.memory_query import ANY_MEMORY, Category, MemoryFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
-
     from spade_llm.memory.contract import MemoryEntry, MemoryPage
     from spade_llm.memory.tools.category_tools import CategoryBackend, CategoryStore
 

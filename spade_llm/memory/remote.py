@@ -8,6 +8,7 @@ answer, an effect on cached answers) it also has a method in `MemoryEndpoint`.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -22,33 +23,25 @@ from spade_llm.memory.contract import (
     GrantStore,
     HistoryStore,
     LinkStore,
+    MemoryBackend,
+    MemoryChange,
+    MemoryDraft,
+    MemoryEntry,
     MemoryPage,
     MemoryStore,
+    ObservedMessage,
     OnError,
+    OwnedMemory,
+    SearchResult,
 )
 from spade_llm.memory.remote_endpoint import MAX_LIMIT, ONTOLOGY, MemoryBody, MemoryEndpoint
 from spade_llm.memory.validation import MAX_ROWS, check_number
-from spade_llm.messaging import MAX_BODY_BYTES
+from spade_llm.messaging import MAX_BODY_BYTES, AclMessage, Body, Dispatcher, Request, RequestSender
 from spade_llm.messaging.body import peek_field
 from spade_llm.messaging.operation import Operation
 from spade_llm.messaging.request import Idempotency
 from spade_llm.messaging.rpc import RpcClient, RpcService
-from spade_llm.search.memory_query import ANY_MEMORY
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
-
-    from spade_llm.memory.contract import (
-        MemoryBackend,
-        MemoryChange,
-        MemoryDraft,
-        MemoryEntry,
-        ObservedMessage,
-        OwnedMemory,
-        SearchResult,
-    )
-    from spade_llm.messaging import AclMessage, Body, Dispatcher, Request, RequestSender
-    from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
+from spade_llm.search.memory_query import ANY_MEMORY, MemoryFilter, MemoryQuery
 
 __all__ = ["MAX_LIMIT", "ONTOLOGY", "MemoryClient", "MemoryService"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from pydantic import Field
@@ -18,6 +18,7 @@ from spade_llm.memory.contract import (
     MemoryEntry,
     MemoryPage,
     ObservedMessage,
+    OwnedMemory,
     RemovedCounts,
     ScoredMemory,
     SearchOutcome,
@@ -26,7 +27,7 @@ from spade_llm.memory.contract import (
 from spade_llm.memory.retrieval import DEFAULT_LIMIT, retrieve_memory
 from spade_llm.memory.sessions import DEFAULT_TOKENS, Language, SessionContext, session_context
 from spade_llm.memory.validation import normalize_subject
-from spade_llm.messaging import Body
+from spade_llm.messaging import Body, Dispatcher, Request
 from spade_llm.messaging.body import truncated_to_message
 from spade_llm.search.memory_query import (
     ANY_MEMORY,
@@ -35,10 +36,6 @@ from spade_llm.search.memory_query import (
     MemoryQuery,
     MemoryType,
 )
-
-if TYPE_CHECKING:
-    from spade_llm.memory.contract import OwnedMemory
-    from spade_llm.messaging import Dispatcher, Request
 
 logger = logging.getLogger(__name__)
 

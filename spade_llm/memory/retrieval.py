@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,8 +16,6 @@ from spade_llm.memory.validation import check_number
 from spade_llm.search.memory_query import ANY_MEMORY, MemoryQuery, Origin, SearchMode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.memory.contract import MemoryEntry, ObservedMessage, ScoredMemory, SearchResult
     from spade_llm.search.memory_query import MemoryFilter
 

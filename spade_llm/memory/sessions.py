@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from spade_llm.core.text import CHARS_PER_TOKEN, estimate_tokens, exceeds_line, single_line
-from spade_llm.memory.contract import ObservedMessage
+from spade_llm.memory.contract import MemoryEntry, ObservedMessage, OwnedMemory
 from spade_llm.memory.validation import check_name, check_number
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from spade_llm.memory.contract import MemoryEntry, OwnedMemory
 
 DEFAULT_MESSAGES = 50
 MAX_MESSAGES = 1000

@@ -7,13 +7,10 @@ import math
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from spade_llm.search.sentences import split_sentences
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 FACT_WEIGHT = 8.0
 """Weight of a name, a number or a date, relative to an ordinary word."""

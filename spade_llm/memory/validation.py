@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from datetime import UTC
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from spade_llm.core.errors import InvalidArguments
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
     from spade_llm.memory.contract import DecayPolicy, MemoryChange, MemoryDraft, ObservedMessage
     from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 

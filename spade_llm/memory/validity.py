@@ -8,7 +8,9 @@ held.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -22,9 +24,6 @@ from spade_llm.understanding.replacement import Statement, in_first_person, repl
 from spade_llm.understanding.vocabulary import concepts_of, general
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     from spade_llm.memory.contract import MemoryEntry, ScoredMemory
 
 MAX_MESSAGE_CHARS = 1500

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from pydantic import Field
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.messaging import Body, HandledRequest
+from spade_llm.messaging import AclMessage, Body, Dispatcher, HandledRequest, Request, RequestSender
 from spade_llm.messaging.body import truncated_to_message
 from spade_llm.messaging.rpc import RpcClient, RpcService
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from spade_llm.messaging import AclMessage, Dispatcher, Request, RequestSender
 
 ONTOLOGY = "spade-llm.agent/1"
 MAX_RECENT = 100

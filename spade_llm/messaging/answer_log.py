@@ -11,11 +11,12 @@ import hashlib
 import json
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
-from spade_llm.core.database import DialectSql, IdempotentSql, StoreTables
+from spade_llm.core.database import DatabasePlace, DialectSql, IdempotentSql, StoreTables
 from spade_llm.core.errors import NotFound
 from spade_llm.messaging import (
     CHAT_TEXT,
@@ -27,11 +28,6 @@ from spade_llm.messaging import (
     to_metadata,
 )
 from spade_llm.messaging.message import SEAT_SEPARATOR, STABLE_ID_PREFIX, bare
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from spade_llm.core.database import DatabasePlace
 
 RETENTION_S = 15 * 60
 """Retention of an answer, from the time when it was given. It exceeds the deadline of all requests

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticSerializationError, from_json
@@ -27,9 +28,6 @@ from spade_llm.core.errors import (
 )
 from spade_llm.core.text import validation_problems
 from spade_llm.messaging.message import CHAT_TEXT, AclMessage, Performative, bare
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 MAX_BODY_BYTES = 128 * 1024
 """Cap of one encoded body. Servers close the sender's stream above 256 KB of XML, and JSON grows

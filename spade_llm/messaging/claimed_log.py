@@ -12,30 +12,24 @@ import asyncio
 import logging
 import secrets
 import time
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from spade_llm.core.database import IdempotentSql
+from spade_llm.core.database import DatabaseServer, IdempotentSql
 from spade_llm.core.errors import StorageFailed
 from spade_llm.core.limits import LruDict
 from spade_llm.messaging.answer_log import (
     LoggedRequest,
     PersistentAnswerLog,
+    RequestKey,
     answered_key,
     dump_message,
     load_message,
     request_key,
     sent_key,
 )
-from spade_llm.messaging.message import SEAT_SEPARATOR, Encoding, bare
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from spade_llm.core.database import DatabaseServer
-    from spade_llm.messaging.answer_log import RequestKey
-    from spade_llm.messaging.message import AclMessage
+from spade_llm.messaging.message import SEAT_SEPARATOR, AclMessage, Encoding, bare
 
 logger = logging.getLogger(__name__)
 

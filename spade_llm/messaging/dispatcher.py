@@ -18,7 +18,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Hashable,
+    Iterator,
+    Sequence,
+)
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -44,8 +53,6 @@ from spade_llm.messaging.message import with_checked_principal
 from spade_llm.messaging.request import Idempotency, Job, Request, RequestHistory, StoppedRequests
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Coroutine, Hashable, Iterator, Sequence
-
     from spade_llm.messaging.answer_log import AnswerLog, LoggedRequest
     from spade_llm.messaging.request import Route
     from spade_llm.messaging.transport import Send

@@ -5,17 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import MalformedContent, Unauthorised
 from spade_llm.core.tracing import read_trace_parent
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 _CHAT_PREFIX = "said."
 SEAT_SEPARATOR = " in "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import cached_property, partial, reduce
 from operator import or_
 from types import GenericAlias, NoneType, UnionType
@@ -31,8 +31,6 @@ from spade_llm.messaging.message import Encoding
 from spade_llm.messaging.request import Idempotency, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from spade_llm.messaging.rpc import RpcClient
 
 P = ParamSpec("P")

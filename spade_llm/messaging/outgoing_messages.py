@@ -7,26 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ProtocolError, RequestError, RequestRefused, RequestTimeout
 from spade_llm.core.limits import LruDict
-from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, Performative, bare, new_id
+from spade_llm.messaging import (
+    CHAT_TEXT,
+    AclMessage,
+    Bounce,
+    Encoding,
+    Node,
+    Performative,
+    bare,
+    new_id,
+)
 from spade_llm.messaging.body import (
     ERROR_BY_PERFORMATIVE,
     is_error_source,
     unavailable_error,
     unsendable_error,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from spade_llm.messaging import Bounce, Node
 
 logger = logging.getLogger(__name__)
 

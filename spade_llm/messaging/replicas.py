@@ -26,19 +26,13 @@ import hashlib
 import logging
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from spade_llm.core.database import StoreTables
+from spade_llm.core.database import DatabaseServer, StoreTables
 from spade_llm.core.errors import ConfigurationError, StorageFailed
-from spade_llm.messaging.claimed_log import ClaimedAnswerLog
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
-
-    from spade_llm.core.database import DatabaseServer
-    from spade_llm.messaging.claimed_log import OrphanedRequest
+from spade_llm.messaging.claimed_log import ClaimedAnswerLog, OrphanedRequest
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,8 +19,6 @@ from spade_llm.messaging import AclMessage, Performative, peek_op
 from spade_llm.messaging.body import read_error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.core.errors import Cancelled
     from spade_llm.messaging.transport import Send
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from spade_llm.core import tracing
 from spade_llm.core.errors import (
@@ -22,9 +22,11 @@ from spade_llm.messaging import (
     AclMessage,
     Body,
     Dispatcher,
+    Handler,
     Idempotency,
     OutgoingRequest,
     Request,
+    RequestBody,
     RequestSender,
     Route,
     new_id,
@@ -32,11 +34,6 @@ from spade_llm.messaging import (
     read_request,
 )
 from spade_llm.messaging.operation import operations
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-    from spade_llm.messaging import Handler, RequestBody
 
 B = TypeVar("B", bound=Body)
 A = TypeVar("A", bound=Body)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.core.limits import LruDict
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from pydantic import BaseModel, ConfigDict
 
@@ -22,12 +23,15 @@ from spade_llm.core.errors import (
     RateLimited,
 )
 from spade_llm.core.text import pluralize
-from spade_llm.providers.model import Completion, TextDelta, closing_stream
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
-
-    from spade_llm.providers.model import CallOptions, ChatModel, ContextMessage, ToolSpec
+from spade_llm.providers.model import (
+    CallOptions,
+    ChatModel,
+    Completion,
+    ContextMessage,
+    TextDelta,
+    ToolSpec,
+    closing_stream,
+)
 
 logger = logging.getLogger(__name__)
 

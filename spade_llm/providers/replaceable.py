@@ -7,17 +7,21 @@ lease has ended.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
-from spade_llm.providers.model import Completion, TextDelta, closing_stream
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Sequence
-
-    from spade_llm.providers.model import CallOptions, ChatModel, ContextMessage, ToolSpec
+from spade_llm.providers.model import (
+    CallOptions,
+    ChatModel,
+    Completion,
+    ContextMessage,
+    TextDelta,
+    ToolSpec,
+    closing_stream,
+)
 
 
 @dataclass(slots=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,8 +15,6 @@ from spade_llm.tools.calculator import calculate
 from spade_llm.tools.function_tool import tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from spade_llm.tools.llm_tool import Tool
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

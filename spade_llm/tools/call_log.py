@@ -12,22 +12,18 @@ import logging
 import os
 import secrets
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol, Self
+from pathlib import Path
+from typing import Protocol, Self
 
 from pydantic import TypeAdapter, ValidationError
 
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.core.redaction import redact, redact_text
-from spade_llm.tools.toolbox import valid_unicode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from spade_llm.tools.toolbox import CallContext
+from spade_llm.tools.toolbox import CallContext, valid_unicode
 
 _log = logging.getLogger(__name__)
 

@@ -5,24 +5,20 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack, get_type_hints, overload
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Generic, ParamSpec, TypeVar, Unpack, get_type_hints, overload
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.core.text import validation_problems
 from spade_llm.providers.model import ToolSpec
-from spade_llm.tools.llm_tool import LLMTool, ToolKeywords, ToolSettings, ToolWithSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-    from types import ModuleType
-
-    from spade_llm.tools.llm_tool import Tool
+from spade_llm.tools.llm_tool import LLMTool, Tool, ToolKeywords, ToolSettings, ToolWithSettings
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -27,8 +28,6 @@ from spade_llm.tools.toolbox import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from spade_llm.providers.model import ToolSpec
     from spade_llm.tools.llm_tool import Tool
     from spade_llm.tools.toolbox import CallContext

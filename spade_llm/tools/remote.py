@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -17,16 +17,12 @@ from spade_llm.core.errors import (
     Unauthorised,
     UnknownTool,
 )
-from spade_llm.messaging import Body, Idempotency
+from spade_llm.messaging import AclMessage, Body, Dispatcher, Idempotency, Request, RequestSender
 from spade_llm.messaging.body import peek_field, truncated_to_message
 from spade_llm.messaging.operation import Operation
 from spade_llm.messaging.rpc import RpcClient, RpcService
 from spade_llm.tools.llm_tool import is_name
-from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult, ToolSpec
-
-if TYPE_CHECKING:
-    from spade_llm.messaging import AclMessage, Dispatcher, Request, RequestSender
-    from spade_llm.tools.toolbox import ToolboxBackend
+from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolboxBackend, ToolResult, ToolSpec
 
 _log = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import (
     ApprovalRequired,
@@ -20,15 +20,20 @@ from spade_llm.core.errors import (
     UnknownTool,
 )
 from spade_llm.core.limits import ConcurrencyLimiter
-from spade_llm.tools.call_log import CallEnded, LoggerCallLog, new_call_record
+from spade_llm.tools.call_log import CallEnded, CallLog, CallStarted, LoggerCallLog, new_call_record
 from spade_llm.tools.pages import ResultPages
-from spade_llm.tools.toolbox import NO_CONTEXT, NO_TERMS, Terms, ToolResult, ToolRules, error_result
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-
-    from spade_llm.tools.call_log import CallLog, CallStarted
-    from spade_llm.tools.toolbox import CallContext, Toolbox, ToolGroup, ToolSpec
+from spade_llm.tools.toolbox import (
+    NO_CONTEXT,
+    NO_TERMS,
+    CallContext,
+    Terms,
+    Toolbox,
+    ToolGroup,
+    ToolResult,
+    ToolRules,
+    ToolSpec,
+    error_result,
+)
 
 _log = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Self
@@ -31,7 +32,6 @@ from spade_llm.xmpp.invitations import INVITATION_TABLES, Invitations, is_code
 from spade_llm.xmpp.stanzas import message_codec as codec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Iterable
     from xml.etree.ElementTree import Element
 
     from spade_llm.core.errors import SpadeLLMError

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from slixmpp.exceptions import XMPPError
@@ -63,8 +65,6 @@ from spade_llm.xmpp.stanzas.announcement import (
 from spade_llm.xmpp.stanzas.namespaces import TIME, VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable
-    from pathlib import Path
     from xml.etree.ElementTree import Element
 
     from slixmpp import ClientXMPP

@@ -7,18 +7,14 @@ import math
 import re
 import secrets
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from spade_llm.core.database import StoreTables
+from spade_llm.core.database import DatabasePlace, Execute, Row, StoreTables
 from spade_llm.core.errors import ConfigurationError, StorageFailed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from spade_llm.core.database import DatabasePlace, Execute, Row
 
 """The name that stands for the star is the agent's."""
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"

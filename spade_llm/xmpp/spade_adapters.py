@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -21,8 +22,6 @@ from slixmpp.stanza import Presence
 from spade_llm.messaging import to_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from spade.behaviour import BehaviourType
 
     from spade_llm.messaging import AclMessage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from slixmpp.stanza import Message
@@ -27,7 +28,6 @@ from spade_llm.xmpp.stanzas.message_codec import encoding_of, read_metadata
 from spade_llm.xmpp.stanzas.namespaces import MAX_NAME_CHARS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from xml.etree.ElementTree import Element
 
     from slixmpp import ClientXMPP

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeVar
 
@@ -27,8 +28,6 @@ from spade_llm.messaging import Body, Empty, new_id
 from spade_llm.messaging.rpc import RpcClient
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
     from spade_llm.assistant.turn.turn_options import ContextOptions, ToolOptions
     from spade_llm.messaging import RequestSender
     from spade_llm.providers.model import Sampling

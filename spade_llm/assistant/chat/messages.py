@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -18,8 +19,6 @@ from spade_llm.messaging import Body, new_id
 from spade_llm.providers.model import Sampling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from spade_llm.messaging import Request
     from spade_llm.messaging.rpc import RpcClient, RpcService
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -31,8 +31,6 @@ from spade_llm.xmpp.stanzas.forms import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.assistant.chat.service import ChatService
     from spade_llm.assistant.commands.personal_memory import SubjectMemories
     from spade_llm.assistant.history.conversation_cache import Conversation

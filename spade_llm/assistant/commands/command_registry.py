@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,6 @@ from spade_llm.core.text import language_of
 from spade_llm.messaging import CHAT_TEXT, Encoding, bare
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.messaging import Request, StoppedRequests
 

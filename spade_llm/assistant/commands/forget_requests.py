@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -31,8 +32,6 @@ from spade_llm.understanding.vocabulary import values_of_part
 from spade_llm.understanding.wording import in_second_person
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.commands.command_registry import CommandRegistry
     from spade_llm.assistant.history.conversation_cache import Conversation, ConversationCache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,6 @@ from spade_llm.memory.contract import ReflectionKind
 from spade_llm.search.memory_query import Category, MemoryFilter, Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.commands.command_registry import CommandRegistry
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour

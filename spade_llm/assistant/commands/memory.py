@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -16,8 +17,6 @@ from spade_llm.memory.learning.episodes import EPISODE_DATES
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.commands.command_registry import CommandRegistry
     from spade_llm.assistant.history.conversation_cache import ConversationCache

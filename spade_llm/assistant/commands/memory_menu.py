@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -27,8 +28,6 @@ from spade_llm.xmpp.stanzas.forms import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.xmpp.stanzas.forms import CommandStep, FormValues
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum, auto
@@ -36,8 +36,6 @@ from spade_llm.memory.transfer.passport_import import MAX_IMPORTED
 from spade_llm.messaging import Encoding
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.presentation.reply_presenter import SendFile
     from spade_llm.memory.transfer.passport import Passport, PassportHeader

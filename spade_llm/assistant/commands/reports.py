@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import reduce
 from operator import add
@@ -19,8 +19,6 @@ from spade_llm.core.text import pluralize, single_line
 from spade_llm.rag.names import MAX_SOURCE_CHARS, is_personal_namespace, personal_namespace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from spade_llm.assistant.chat.service import ChatService, ChatTurnInput
     from spade_llm.assistant.commands.command_registry import CommandRegistry
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from spade_llm.core.database import StoreTables
+from spade_llm.core.database import DatabasePlace, StoreTables
 from spade_llm.core.redaction import is_invisible
 from spade_llm.core.text import language_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from spade_llm.core.database import DatabasePlace
 
 # A question every few minutes: its checkpoints are in nobody's way.
 _SCHEMA = """PRAGMA wal_autocheckpoint=1000; CREATE TABLE IF NOT EXISTS asked (

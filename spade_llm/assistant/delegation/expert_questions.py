@@ -8,6 +8,7 @@ import logging
 import re
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,8 +36,6 @@ from spade_llm.tools.llm_tool import LLMTool
 from spade_llm.tools.toolbox import current_context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from spade_llm.messaging import AclMessage, Bounce, Node
     from spade_llm.messaging.outgoing_messages import OutgoingMessages, SpawnTask
     from spade_llm.tools import Tool

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,8 +20,6 @@ from spade_llm.tools.llm_tool import LLMTool
 from spade_llm.tools.toolbox import current_context
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from spade_llm.messaging import AclMessage, Bounce, Node
     from spade_llm.messaging.outgoing_messages import OutgoingMessages
     from spade_llm.tools.llm_tool import Tool

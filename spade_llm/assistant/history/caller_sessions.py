@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -32,8 +33,6 @@ from spade_llm.messaging import CHAT_TEXT
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Sequence
-
     from spade_llm.assistant.history.conversation_cache import (
         Conversation,
         ConversationCache,

@@ -6,13 +6,12 @@ import asyncio
 import math
 import time
 from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Iterable
-
     from spade_llm.memory.contract import ObservedMessage
     from spade_llm.messaging import AclMessage
     from spade_llm.providers.model import ContextMessage

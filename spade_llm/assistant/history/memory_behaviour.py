@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -27,9 +27,6 @@ from spade_llm.messaging import Encoding
 from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
-
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.history.memory_outbox import MemoryOutbox

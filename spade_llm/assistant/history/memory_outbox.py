@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from spade_llm.core.database import StoreTables
+from spade_llm.core.database import DatabasePlace, StoreTables
 from spade_llm.core.errors import (
     Busy,
     DeadlinePassed,
@@ -20,15 +22,8 @@ from spade_llm.core.errors import (
     RequestNotUnderstood,
     RequestRefused,
 )
-from spade_llm.memory.contract import ObservedMessage
+from spade_llm.memory.contract import HistoryStore, ObservedMessage
 from spade_llm.memory.validation import room_subject_range
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from contextlib import AbstractAsyncContextManager
-
-    from spade_llm.core.database import DatabasePlace
-    from spade_llm.memory.contract import HistoryStore
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Protocol, TypeVar
@@ -42,8 +42,6 @@ from spade_llm.messaging.rpc import RpcClient, RpcService
 from spade_llm.search.memory_query import MemoryType
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
     from spade_llm.memory.contract import ObservedMessage
     from spade_llm.messaging import Body, Dispatcher, Request, RequestSender
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,8 +16,6 @@ from spade_llm.guardrails.guardrail import call_user_code
 from spade_llm.messaging import CHAT_TEXT, Encoding
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.turn.turn import CallNext

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,8 +28,6 @@ from spade_llm.rag.names import personal_namespace
 from spade_llm.xmpp.features.uploads import send_file, upload_host
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.config import FileSharingOptions
     from spade_llm.assistant.history.conversation_cache import Conversation

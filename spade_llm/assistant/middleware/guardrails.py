@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,6 @@ from spade_llm.guardrails.guardrail import GuardrailDirection, default_message
 from spade_llm.xmpp.spade_adapters import to_spade_message
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Iterator, Mapping
-
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.turn.approval import ApprovalQuestion, AskApproval

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -15,8 +15,6 @@ from spade_llm.core.text import language_of
 from spade_llm.memory.validation import JID_PATTERN, ROOM_SEPARATOR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.middleware.usage_ledger import UsageLedger

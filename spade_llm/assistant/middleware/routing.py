@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, update_wrapper
 from types import MethodType
@@ -20,8 +20,6 @@ from spade_llm.messaging.outgoing_messages import chat_message
 from spade_llm.xmpp.spade_adapters import to_spade_message
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.config import AssistantConfig
     from spade_llm.assistant.history.conversation_cache import Conversation

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Self
@@ -34,9 +36,6 @@ from spade_llm.core.errors import NotFound, StorageFailed
 from spade_llm.core.limits import LruDict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
-
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.commands.command_registry import CommandRegistry
     from spade_llm.assistant.commands.reports import ReactionLine

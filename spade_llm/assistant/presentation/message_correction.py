@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
@@ -15,8 +15,6 @@ from spade_llm.messaging import CHAT_TEXT, Encoding, bare
 from spade_llm.xmpp.stanzas.message_codec import split_message
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.core.database import DatabasePlace
     from spade_llm.messaging import AclMessage

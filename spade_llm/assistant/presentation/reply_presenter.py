@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -32,8 +32,6 @@ from spade_llm.xmpp.stanzas.message_styling import stable_prefix, to_message_sty
 from spade_llm.xmpp.stanzas.namespaces import CHAT_STATES, FALLBACK, MARKERS, RECEIPTS, REPLY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.assistant.chat.service import ChatHandler, ChatReply, ChatTurnInput
     from spade_llm.assistant.config import PresentationOptions
     from spade_llm.assistant.presentation.message_correction import RetractExchange, ShownAnswer

@@ -7,15 +7,11 @@ import json
 import re
 import unicodedata
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from spade_llm.core.redaction import MASK, is_invisible, is_secret_name, redact
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
 
 MAX_SHOWN_CHARS = 300
 """Maximum length of a shown argument, in characters; the number of omitted characters is shown."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -15,8 +16,6 @@ from spade_llm.providers.quoted_context import validity_in_words
 from spade_llm.rag.cited_answers import citation_label
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
     from spade_llm.assistant.turn.turn_options import ContextOptions
     from spade_llm.memory.contract import ScoredMemory
     from spade_llm.memory.sessions import Language

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
@@ -23,8 +24,6 @@ from spade_llm.tools.local import LocalToolbox
 from spade_llm.tools.toolbox import current_context
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Collection, Iterable, Iterator, Sequence
-
     from spade_llm.rag.contract import (
         DocumentPage,
         DocumentSummary,

@@ -11,26 +11,28 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from datetime import datetime
+from typing import Protocol
 
 from spade_llm.assistant.turn.recall import find_related
 from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
 from spade_llm.core.limits import LruDict
-from spade_llm.memory.contract import MemoryChange, MemoryDraft, OnError
+from spade_llm.memory.contract import (
+    BatchResult,
+    MemoryChange,
+    MemoryDraft,
+    MemoryEntry,
+    OnError,
+    SearchResult,
+)
 from spade_llm.memory.learning.novelty import topic_stems
 from spade_llm.memory.learning.repeated_facts import says_same
-from spade_llm.search.memory_query import FACT_TYPES, Category, MemoryFilter
+from spade_llm.search.memory_query import FACT_TYPES, Category, MemoryFilter, MemoryQuery
 from spade_llm.understanding.features import is_changed, is_taste
 from spade_llm.understanding.replacement import Statement, in_first_person, replaces
 from spade_llm.understanding.statements import read_message, statements_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from spade_llm.memory.contract import BatchResult, MemoryEntry, SearchResult
-    from spade_llm.search.memory_query import MemoryQuery
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -73,9 +75,6 @@ from spade_llm.tools.toolbox import CombinedToolbox
 from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from datetime import datetime
-
     from spade_llm.assistant.config import TurnLimits
     from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,9 +24,6 @@ from spade_llm.providers.model import language_model
 from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
     from spade_llm.memory.tools.category_tools import MemoryTool
     from spade_llm.memory.tools.toolset import EntryTool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache, partial
 from importlib.resources import files
@@ -31,8 +31,6 @@ from spade_llm.search.memory_query import Origin
 from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.turn.recall import RecallResult
     from spade_llm.context import ContextStats

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -29,8 +29,6 @@ from spade_llm.understanding.answers import asks_about_past
 from spade_llm.understanding.features import related_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.assistant.turn.turn_options import ContextOptions
     from spade_llm.memory.contract import MemoryEntry, MemoryStore
     from spade_llm.memory.learning.learning_contract import KnownMemories

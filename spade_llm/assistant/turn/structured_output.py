@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from pydantic import BaseModel, ValidationError
@@ -13,8 +14,6 @@ from spade_llm.core.text import strip_code_fence, validation_problems
 from spade_llm.tools.llm_tool import ArgumentValidator
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from spade_llm.providers.model import UserMessage
 
 SCHEMA_MESSAGE_NAME = "form"

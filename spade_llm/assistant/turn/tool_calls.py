@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -26,8 +27,6 @@ from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
 from spade_llm.tools.toolbox import CallContext, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-
     from spade_llm.assistant.turn.turn_options import ToolOptions
     from spade_llm.providers.model import ToolCall, ToolSpec
     from spade_llm.tools.toolbox import Toolbox

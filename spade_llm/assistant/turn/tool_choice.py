@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from spade_llm.assistant.turn.prompt import last_question, render_prompt
 from spade_llm.assistant.turn.structured_output import SCHEMA_MESSAGE_NAME
 from spade_llm.assistant.turn.turn_options import AUTO, REQUIRED
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.core.text import strip_code_fence
-from spade_llm.providers.model import Completion, ContextMessage, ToolCall, ToolSpec
+from spade_llm.providers.model import (
+    Completion,
+    ContextMessage,
+    SystemMessage,
+    ToolCall,
+    ToolSpec,
+    UserMessage,
+)
 from spade_llm.providers.offline.intents import CalculateIntent, recognise_intent
 from spade_llm.tools.llm_tool import ArgumentValidator
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from spade_llm.providers.model import SystemMessage, UserMessage
 
 EXPRESSIONS = frozenset({"expression", "formula", "equation"})
 """Names of arguments that are arithmetic."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
@@ -24,8 +24,6 @@ from spade_llm.core.text import replace_lone_surrogates
 from spade_llm.providers.model import Completion, Usage, closing_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.assistant.chat.messages import FinishReason
     from spade_llm.assistant.config import TurnLimits
     from spade_llm.assistant.turn.structured_output import AnswerSchema

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -13,8 +13,6 @@ from spade_llm.rag.names import check_namespace
 from spade_llm.search.memory_query import MemoryType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.assistant.turn.structured_output import AnswerSchema
     from spade_llm.providers.model import Sampling, ToolSpec
 

@@ -7,6 +7,7 @@ import json
 import logging
 import time
 from collections import defaultdict
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
@@ -24,8 +25,6 @@ from spade_llm.rag.cited_answers import citation_label
 from spade_llm.search.memory_query import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-
     from spade_llm.assistant.middleware.usage_ledger import UsageLedger
     from spade_llm.assistant.turn.recall import RecallResult
     from spade_llm.assistant.turn.tool_calls import ExecutedToolCall

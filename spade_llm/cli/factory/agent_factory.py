@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -35,8 +36,6 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.settings import read_environment, read_password, read_prompt
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-
     from spade_llm.agents import AgentOptions, XmppAgent
     from spade_llm.assistant.config import AssistantConfig
     from spade_llm.assistant.delegation.expert_questions import Expert

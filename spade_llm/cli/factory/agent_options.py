@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.config import FileSharingOptions
@@ -12,8 +13,6 @@ from spade_llm.core.limits import Rate
 from spade_llm.core.settings import variable
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.cli.sockets import Listener
     from spade_llm.core.settings import (

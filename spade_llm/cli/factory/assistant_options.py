@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm import context
@@ -15,9 +17,6 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.providers.model import language_model
 
 if TYPE_CHECKING:
-    from contextlib import AsyncExitStack
-    from pathlib import Path
-
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.cli.factory.embeddings import EmbedderPool
     from spade_llm.cli.factory.model_follower import Choices

@@ -6,7 +6,9 @@ Agents with the same settings share one embedder: MiniLM takes 74 MB each time i
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.cli.terminal import progress_bar
@@ -15,9 +17,6 @@ from spade_llm.core.imports import install_command, missing_packages
 from spade_llm.core.settings import variable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.core.settings import EmbeddingsTable
     from spade_llm.providers import Embedder, MiniLmEmbedder, OpenAIEmbedder

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import stat
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit, urlunsplit
 
@@ -27,9 +29,6 @@ from spade_llm.providers.openai.request_body import TOKEN_LIMIT_FIELD
 from spade_llm.providers.retry import ModelLimits
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-    from pathlib import Path
-
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.providers import OfflineProvider
     from spade_llm.providers.fallback import ModelHealth

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypedDict
+from pathlib import Path
+from typing import TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -17,13 +19,7 @@ from spade_llm.cli.factory.model_choice import REMEDIES
 from spade_llm.cli.terminal import sanitize_line
 from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ModelFailure
-from spade_llm.providers.fallback import ModelFault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from spade_llm.providers.fallback import ModelHealth
+from spade_llm.providers.fallback import ModelFault, ModelHealth
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import tomllib
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import (
     Field,
@@ -39,9 +40,6 @@ from spade_llm.core.settings.tables import (
     TermsTable,
     read_text,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 T = TypeVar("T", bound=Table)
 

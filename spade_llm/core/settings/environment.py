@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
@@ -24,8 +25,6 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.settings.tables import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from spade_llm.core.settings.agent_toml import AgentSettings
     from spade_llm.core.settings.tables import ProviderTable
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
@@ -9,8 +10,6 @@ from pydantic import BaseModel
 from spade_llm.core.text import suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 

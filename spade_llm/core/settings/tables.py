@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -17,9 +18,6 @@ from pydantic import (
 )
 
 from spade_llm.core.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Name = Annotated[str, Field(min_length=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from spade_llm.core.errors import Busy
 from spade_llm.gateway.errors import HttpError, error_response, http_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from spade_llm.gateway.gateway import Gateway

@@ -11,6 +11,7 @@ import hashlib
 import logging
 import secrets
 import time
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -32,8 +33,6 @@ from spade_llm.gateway.middleware.body_limit import UPLOAD_PATH, ReplayedReceive
 from spade_llm.messaging.message import stable_id
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
-
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from spade_llm.core.database import Database

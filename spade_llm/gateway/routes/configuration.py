@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
@@ -15,8 +16,6 @@ from spade_llm.gateway.schemas import configuration as schemas
 from spade_llm.gateway.schemas.common import SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from spade_llm.gateway.dependencies import ApiRequest
     from spade_llm.messaging.agent_status import AgentStatus
     from spade_llm.tools.remote import ToolsClient

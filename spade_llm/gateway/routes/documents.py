@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +25,6 @@ from spade_llm.rag.remote import RagClient
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import AsyncGenerator
 
     from spade_llm.rag.contract import DocumentSummary
 

@@ -5,6 +5,7 @@ Precedence of settings: explicit fields of the request, the session's configurat
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,8 +25,6 @@ from spade_llm.providers.model import Sampling
 from spade_llm.search.memory_query import MemoryType
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
     from spade_llm.assistant.chat.service import ChatClient
     from spade_llm.gateway.schemas.configuration import EffectiveConfiguration
 

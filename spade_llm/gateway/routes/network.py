@@ -6,6 +6,7 @@ An admin sees the requests of all callers; other callers see the agents and thei
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,8 +22,6 @@ from spade_llm.messaging import PrincipalRequester
 from spade_llm.messaging.agent_status import MAX_RECENT, ask_recent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.assistant.turn.turn_recorder import DailyUsage
     from spade_llm.gateway.agent_clients import AgentAddresses
     from spade_llm.messaging import HandledRequest, RequestSender

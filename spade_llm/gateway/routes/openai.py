@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -38,8 +39,6 @@ from spade_llm.gateway.streaming import (
 from spade_llm.providers.model import Sampling
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
     from spade_llm.assistant.chat.service import ChatClient
     from spade_llm.gateway.session_store import ConversationLine
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,8 +23,6 @@ from spade_llm.gateway.schemas.configuration import EMPTY_LAYER
 from spade_llm.gateway.schemas.memory import SessionCleared
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
     from spade_llm.assistant.history.remote_sessions import CallerSessions
     from spade_llm.gateway.agent_clients import AgentClients
     from spade_llm.gateway.gateway import Gateway

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,8 +18,6 @@ from spade_llm.gateway.schemas.common import HttpAnswer, HttpBody, ToolName
 from spade_llm.tools.toolbox import CallContext
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.providers.model import ToolSpec
     from spade_llm.tools.remote import ToolsClient
 

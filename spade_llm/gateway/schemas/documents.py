@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.gateway.schemas import common
 from spade_llm.gateway.schemas.llm import RagSource, SourceMetadata
-from spade_llm.rag.contract import DEFAULT_NAMESPACE, MAX_QUERY_CHARS
+from spade_llm.rag.contract import DEFAULT_NAMESPACE, MAX_QUERY_CHARS, ScoredChunk
 from spade_llm.rag.loading.chunking import Splitting
-
-if TYPE_CHECKING:
-    from spade_llm.rag.contract import ScoredChunk
 
 MAX_DOCUMENTS = 1000
 """Maximum number of documents in a request."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
@@ -11,8 +12,6 @@ from spade_llm.assistant.turn.turn_options import AUTO, MAX_TOOL_ROUNDS
 from spade_llm.gateway.schemas import common
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.assistant.chat.messages import AnswerSource, ToolCallReport, ToolRoundReport
 
 MAX_TOKENS = 1_000_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -14,7 +15,6 @@ from spade_llm.core.limits import Rate, TokenBucket
 
 if TYPE_CHECKING:
     from asyncio import StreamReader
-    from collections.abc import AsyncGenerator, Callable
 
     from mcp.client._transport import ReadStream, WriteStream
     from mcp.shared.message import SessionMessage

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,8 +21,6 @@ from spade_llm.mcp.server_configs import ServerTimeouts
 from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult, error_result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
-
     from spade_llm.mcp.client.pins import Pins, ToolDefinition
     from spade_llm.mcp.client.server_connection import McpConnection
     from spade_llm.mcp.client.tool_listing import OfferedTools

@@ -10,6 +10,7 @@ import base64
 import binascii
 import json
 import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -30,8 +31,6 @@ from spade_llm.mcp.server_configs import StdioEndpoint
 from spade_llm.tools.toolbox import ToolResult, error_result
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-
     from mcp.client._transport import TransportStreams
     from mcp.client.session import ClientSession, IncomingMessage
     from mcp_types import ContentBlock, Tool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
@@ -11,8 +12,6 @@ from typing import TYPE_CHECKING, NoReturn
 from spade_llm.mcp.client.pins import PinVerdict, offered_names
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
     from spade_llm.mcp.client.pins import Pins, ToolDefinition
     from spade_llm.mcp.server_configs import McpServerSettings
     from spade_llm.providers.model import ToolSpec

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections import deque
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,6 @@ from spade_llm.mcp.client import guard
 from spade_llm.mcp.client.flow_control import MAX_LINE_BYTES, LineTooLong, bounded_lines
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client._transport import TransportStreams
     from mcp_types import JSONRPCMessage

@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import ipaddress
 import socket
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,8 +21,6 @@ from spade_llm.core.text import host_in_url
 from spade_llm.mcp.server.stdio_transport import MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from mcp.server.lowlevel import Server
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from starlette.types import ASGIApp, Receive, Scope, Send

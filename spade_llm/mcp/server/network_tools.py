@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
@@ -28,8 +29,6 @@ from spade_llm.messaging.agent_status import ask_status
 from spade_llm.rag.contract import Catalogue, RetrievalOptions, Retriever
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from spade_llm.messaging import Requester
     from spade_llm.rag.cited_answers import SourcedAnswer
     from spade_llm.rag.contract import DocumentSummary, NamespaceSummary, Scalar, ScoredChunk

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,8 +24,6 @@ from spade_llm.memory.tools.toolset import (
 from spade_llm.providers.model import ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from spade_llm.memory.remote import MemoryClient
     from spade_llm.memory.tools.arguments import ToolArguments
     from spade_llm.memory.tools.toolset import EntryTool

@@ -15,6 +15,7 @@ import logging
 import os
 import queue
 import threading
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -25,8 +26,6 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.server.lowlevel import Server
 

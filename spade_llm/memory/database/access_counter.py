@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,8 +13,6 @@ from spade_llm.memory.database.queries import OWNED_ENTRY
 from spade_llm.memory.database.rows import effective_importance, from_microseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.database.backend import DatabaseMemoryBackend
     from spade_llm.memory.database.connection import Transaction

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,8 +27,6 @@ from spade_llm.memory.database.subject_store import SQLiteSubjectStore
 from spade_llm.memory.validation import check_name, normalize_subject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence, Set
-
     from spade_llm.core.postgres import PostgresServer
     from spade_llm.memory.database.connection import MemoryDatabase, Transaction
     from spade_llm.memory.database.embedding import Progress

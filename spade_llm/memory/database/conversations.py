@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from spade_llm.core.database import NO_LIMIT
@@ -9,8 +10,6 @@ from spade_llm.memory.database.entries import owner_number, record_count
 from spade_llm.memory.database.rows import DAY_US, MESSAGE_COLUMNS, message_from_row, message_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from spade_llm.memory.contract import ObservedMessage
     from spade_llm.memory.database.connection import SqlValue, Transaction
 

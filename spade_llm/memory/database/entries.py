@@ -4,6 +4,7 @@ audit log of actions."""
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from spade_llm.memory.database.queries import (
@@ -23,8 +24,6 @@ from spade_llm.search.memory_query import FACT_TYPES, Origin
 from spade_llm.search.terms import TERM_ITEM, encode_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
 
 INSERT_OWNER = "INSERT INTO owner (jid) VALUES (:jid) ON CONFLICT DO NOTHING"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from fsrs import Card, Rating, Scheduler, State
@@ -35,9 +36,6 @@ from spade_llm.memory.validation import (
 from spade_llm.search.memory_query import ANY_MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
     from spade_llm.memory.contract import MemoryChange, MemoryEntry
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from spade_llm.core.errors import Busy, ServiceError, StorageFailed
-from spade_llm.memory.database.connection import StorageUnavailable, Transaction
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from spade_llm.memory.database.connection import Connection, DatabaseThread
+from spade_llm.memory.database.connection import (
+    Connection,
+    DatabaseThread,
+    StorageUnavailable,
+    Transaction,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
@@ -27,9 +29,6 @@ from spade_llm.search.memory_query import ANY_MEMORY, MemoryQuery, SearchMode, S
 from spade_llm.search.terms import content_hash
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
-    from datetime import datetime
-
     import numpy as np
     from numpy.typing import NDArray
 

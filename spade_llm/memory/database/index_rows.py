@@ -4,7 +4,7 @@ by which the index sees changes by other processes."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
@@ -24,8 +24,6 @@ from spade_llm.search.memory_table import IndexColumns
 from spade_llm.search.terms import TERMS_VERSION, encode_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
     from spade_llm.memory.database.rows import EnumCodes
 

@@ -7,13 +7,12 @@ it has ended, would store again what a person removed during it.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from spade_llm.memory.database.queries import OWNED_ENTRY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.memory.database.connection import SqlValue, Transaction
 
 MAX_MESSAGES = 200

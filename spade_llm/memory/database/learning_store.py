@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -23,9 +25,6 @@ from spade_llm.memory.learning.learning_contract import LearningWork, MessageRan
 from spade_llm.search.memory_query import MemoryType, Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
     from spade_llm.memory.contract import MemoryDraft, MemoryEntry, ObservedMessage
     from spade_llm.memory.database.backend import DatabaseMemoryBackend
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction

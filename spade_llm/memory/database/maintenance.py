@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, Self
 
 from spade_llm.core.errors import ServiceError
@@ -23,8 +24,6 @@ from spade_llm.memory.database.rows import (
 from spade_llm.search.memory_query import Tier
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
     from spade_llm.memory.database.backend import DatabaseMemoryBackend
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
 

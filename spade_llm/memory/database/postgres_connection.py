@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -21,9 +22,6 @@ from spade_llm.memory.database.postgres_dialect import postgres_schema, translat
 from spade_llm.memory.database.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AsyncExitStack
-
     from psycopg.abc import PQGen
 
     from spade_llm.core.postgres import PostgresServer

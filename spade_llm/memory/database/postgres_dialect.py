@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -12,8 +13,6 @@ from spade_llm.core.postgres import translated_types
 from spade_llm.memory.database.schema import SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from spade_llm.memory.database.connection import SqlValue
 
 # In this order: a list of values before other uses of json_each, and `%` before placeholders.

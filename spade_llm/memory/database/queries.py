@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -28,8 +29,6 @@ from spade_llm.memory.database.rows import (
 from spade_llm.search.memory_query import MemoryType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
     from spade_llm.search.memory_query import GrantScope, MemoryFilter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -32,8 +33,6 @@ from spade_llm.memory.learning.learning_contract import (
 from spade_llm.search.memory_query import MemoryType, Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from spade_llm.memory.contract import MemoryDraft, MemoryEntry
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
     from spade_llm.memory.learning.learning_contract import FactPair, ReflectionChanges

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
@@ -16,8 +17,6 @@ from spade_llm.memory.database.rows import ACCESS_CODES, entry_from_row, from_mi
 from spade_llm.search.memory_query import GrantScope
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from spade_llm.memory.contract import MemoryEntry, MemoryPage
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
     from spade_llm.search.memory_query import MemoryFilter

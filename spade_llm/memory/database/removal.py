@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,6 @@ from spade_llm.memory.validation import room_subject_range
 from spade_llm.search.memory_query import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
-
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
     from spade_llm.search.memory_query import GrantScope, MemoryFilter
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha1
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -14,8 +15,6 @@ from spade_llm.search.memory_query import Category, ContentType, MemoryType, Ori
 from spade_llm.search.terms import content_hash, encode_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from spade_llm.memory.contract import MemoryDraft
     from spade_llm.memory.database.connection import SqlRow, SqlValue
 

@@ -5,28 +5,25 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.memory.database.connection import (
     DatabaseThread,
     OpenedDatabase,
+    SqlRow,
+    SqlValue,
     StorageUnavailable,
     Transaction,
 )
 from spade_llm.memory.database.migrations import migrate
 from spade_llm.memory.database.queries import HAS_CONTENT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AsyncExitStack
-
-    from spade_llm.memory.database.connection import SqlRow, SqlValue
 
 T = TypeVar("T")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -35,8 +36,6 @@ from spade_llm.memory.validation import normalize_subject
 from spade_llm.search.memory_query import ANY_MEMORY, Origin, SearchMode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from spade_llm.memory.contract import (
         Consent,
         DecayPolicy,

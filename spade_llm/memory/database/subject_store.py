@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from spade_llm.memory import validation
@@ -13,8 +14,6 @@ from spade_llm.memory.database.rows import ENTRY_COLUMNS, entry_from_row, to_mic
 from spade_llm.memory.validation import room_subject_range
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.database.backend import DatabaseMemoryBackend
     from spade_llm.memory.database.connection import SqlValue, Transaction

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from spade_llm.core.text import single_line
-from spade_llm.memory.contract import MemoryDraft
-from spade_llm.memory.learning.learning_contract import EpisodeDraft
+from spade_llm.memory.contract import MemoryDraft, ObservedMessage
+from spade_llm.memory.learning.learning_contract import EpisodeDraft, MessageRange
 from spade_llm.memory.learning.novelty import strip_quotes, topic_overlap, topic_stems
 from spade_llm.memory.summary import extractive_summary
 from spade_llm.search.memory_query import MemoryType, Origin
 from spade_llm.search.sentences import split_sentences
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-
-    from spade_llm.memory.contract import ObservedMessage
-    from spade_llm.memory.learning.learning_contract import MessageRange
 
 MAX_SUMMARY_CHARS = 1000
 """About what an embedder reads of a text."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
-from spade_llm.memory.learning.fact_rules import LIKE_TEMPLATES, RULES, ExclusiveFact, ValueForm
+from spade_llm.memory.learning.fact_rules import (
+    LIKE_TEMPLATES,
+    RULES,
+    ExclusiveFact,
+    FactRule,
+    ValueForm,
+)
 from spade_llm.memory.learning.novelty import topic_stems
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from spade_llm.memory.learning.fact_rules import FactRule
 
 MAX_WORDS = {
     ValueForm.NAME: 4,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -29,8 +30,6 @@ from spade_llm.memory.learning.rule_extractor import RuleExtractor
 from spade_llm.providers.model import language_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from spade_llm.memory.contract import MemoryBackend, MemoryDraft, MemoryEntry, OwnedMemory
     from spade_llm.memory.learning.learning_contract import (
         ConsentingPerson,

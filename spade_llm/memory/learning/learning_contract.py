@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
     from spade_llm.memory.contract import MemoryDraft, MemoryEntry, ObservedMessage, SearchResult
     from spade_llm.search.memory_query import MemoryQuery
 

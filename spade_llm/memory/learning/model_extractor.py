@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from spade_llm.core.text import single_line
-from spade_llm.memory.contract import MemoryDraft
+from spade_llm.memory.contract import MemoryDraft, MemoryEntry
 from spade_llm.memory.learning.episodes import speaker_name
-from spade_llm.memory.learning.learning_contract import ExtractedFacts, current_about_subject
+from spade_llm.memory.learning.learning_contract import (
+    EpisodeReading,
+    ExtractedFacts,
+    KnownMemories,
+    current_about_subject,
+)
 from spade_llm.memory.learning.novelty import topic_stems
 from spade_llm.memory.learning.structured_answer import StructuredAnswer
-from spade_llm.providers.model import ToolSpec
+from spade_llm.providers.model import ChatModel, ContextMessage, ToolSpec
 from spade_llm.search.memory_query import (
     FACT_TYPES,
     Category,
@@ -22,14 +29,6 @@ from spade_llm.search.memory_query import (
     Origin,
     SearchMode,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from spade_llm.memory.contract import MemoryEntry
-    from spade_llm.memory.learning.learning_contract import EpisodeReading, KnownMemories
-    from spade_llm.providers.model import ChatModel, ContextMessage
 
 MAX_FACTS = 20
 MAX_FACT_CHARS = 400

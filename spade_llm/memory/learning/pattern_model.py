@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,8 +14,6 @@ from spade_llm.memory.learning.structured_answer import StructuredAnswer
 from spade_llm.providers.model import ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from spade_llm.memory.contract import MemoryDraft
     from spade_llm.memory.learning.pattern_rules import TalkSession
     from spade_llm.providers.model import ChatModel, ContextMessage

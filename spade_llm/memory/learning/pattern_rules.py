@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from spade_llm.memory.contract import MemoryDraft
-from spade_llm.memory.learning.learning_contract import TOPIC_METADATA_KEY
+from spade_llm.memory.contract import MemoryDraft, MemoryEntry
+from spade_llm.memory.learning.learning_contract import TOPIC_METADATA_KEY, EpisodeWithMessages
 from spade_llm.memory.learning.novelty import strip_quotes
 from spade_llm.memory.validation import MAX_SOURCES
 from spade_llm.search.memory_query import Category, Origin
 from spade_llm.search.terms import ENGLISH, STOP_WORDS, stem_hash, strip_accents
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from spade_llm.memory.contract import MemoryEntry
-    from spade_llm.memory.learning.learning_contract import EpisodeWithMessages
 
 SESSION_GAP = timedelta(hours=12)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -20,8 +21,6 @@ from spade_llm.understanding.replacement import in_first_person
 from spade_llm.understanding.vocabulary import general
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.learning.learner import ReflectionLimits
     from spade_llm.memory.learning.learning_contract import ReflectionMaterial

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -21,8 +22,6 @@ from spade_llm.understanding.forgetting import are_same
 from spade_llm.understanding.replacement import Statement, replaces
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from spade_llm.memory.contract import MemoryDraft, MemoryEntry
     from spade_llm.memory.learning.learning_contract import (
         EpisodeReading,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
 
-from spade_llm.memory.contract import MemoryDraft, ObservedMessage
+from spade_llm.memory.contract import MemoryDraft, MemoryEntry, ObservedMessage
 from spade_llm.memory.learning.episodes import speaker_name
 from spade_llm.memory.learning.exclusive_facts import (
+    ExclusiveValue,
     exclusive_search_words,
     exclusive_value,
     is_valid_value,
@@ -18,9 +20,15 @@ from spade_llm.memory.learning.fact_rules import (
     DEFAULT_SPEAKER_NAMES,
     RULES,
     ExclusiveFact,
+    FactRule,
     ValueForm,
 )
-from spade_llm.memory.learning.learning_contract import ExtractedFacts, current_about_subject
+from spade_llm.memory.learning.learning_contract import (
+    EpisodeReading,
+    ExtractedFacts,
+    KnownMemories,
+    current_about_subject,
+)
 from spade_llm.memory.learning.novelty import strip_quotes
 from spade_llm.search.memory_query import (
     FACT_TYPES,
@@ -32,15 +40,6 @@ from spade_llm.search.memory_query import (
 from spade_llm.search.sentences import split_sentences
 from spade_llm.understanding.clauses import ClauseKind, split_clauses
 from spade_llm.understanding.features import related_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-
-    from spade_llm.memory.contract import MemoryEntry
-    from spade_llm.memory.learning.exclusive_facts import ExclusiveValue
-    from spade_llm.memory.learning.fact_rules import FactRule
-    from spade_llm.memory.learning.learning_contract import EpisodeReading, KnownMemories
 
 MAX_MESSAGE_CHARS = 1500
 """A longer one is more likely pasted than said."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -12,8 +13,6 @@ from spade_llm.core.errors import InvalidModelOutput, ModelUnavailable
 from spade_llm.core.text import validation_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.providers.model import ChatModel, Completion, ContextMessage, Sampling, ToolSpec
 
 F = TypeVar("F", bound=BaseModel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -35,8 +36,6 @@ from spade_llm.memory.validation import MAX_CONTENT_CHARS, MAX_TAGS
 from spade_llm.search.memory_query import ContentType, Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.tools.entry_tool import SubjectScope, ToolAnswer
     from spade_llm.providers.model import ChatModel, ContextMessage

@@ -6,21 +6,28 @@ Tools store_memory, search_memories, list_memories and retrieve_memory.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
-from spade_llm.memory.contract import MemoryDraft
-from spade_llm.memory.retrieval import DEFAULT_LIMIT, MAX_LIMIT, current_hits, retrieve_memory
+from spade_llm.memory.contract import (
+    MemoryDraft,
+    MemoryEntry,
+    MemoryPage,
+    MemoryStore,
+    SearchResult,
+)
+from spade_llm.memory.retrieval import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    RetrievableMemory,
+    current_hits,
+    retrieve_memory,
+)
 from spade_llm.providers.model import ToolSpec
 from spade_llm.search.memory_query import ANY_MEMORY, Category, MemoryFilter, MemoryQuery
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from spade_llm.memory.contract import MemoryEntry, MemoryPage, MemoryStore, SearchResult
-    from spade_llm.memory.retrieval import RetrievableMemory
 
 STORE_DESCRIPTION = """\
 Store important information in my long-term memory for future use.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 from pydantic import Field, StrictInt
 
 from spade_llm.core.errors import InvalidArguments, NotFound
-from spade_llm.memory.contract import MemoryChange, MemoryDraft
+from spade_llm.memory.contract import LinkStore, MemoryChange, MemoryDraft, MemoryLink
 from spade_llm.memory.tools.arguments import (
     FLOAT_AS_INT,
     Date,
@@ -22,6 +23,8 @@ from spade_llm.memory.tools.arguments import (
 )
 from spade_llm.memory.tools.entry_tool import (
     EntryTool,
+    SubjectScope,
+    ToolAnswer,
     entry_object,
     format_date,
     format_optional_date,
@@ -32,12 +35,6 @@ from spade_llm.memory.tools.entry_tool import (
 )
 from spade_llm.memory.validation import MAX_OFFSET, MAX_ROWS
 from spade_llm.search.memory_query import ContentType, MemoryFilter, Tier
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from spade_llm.memory.contract import LinkStore, MemoryLink
-    from spade_llm.memory.tools.entry_tool import SubjectScope, ToolAnswer
 
 TierFilter = Annotated[Tier | None, Field(description="Only memories of this tier")]
 TagsFilter = Annotated[Texts | None, Field(description="Only memories that have all of these tags")]

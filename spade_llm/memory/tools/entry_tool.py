@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from spade_llm.core.errors import (
@@ -23,9 +23,6 @@ from spade_llm.memory.validation import normalize_subject
 from spade_llm.providers.model import ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     from spade_llm.memory.contract import MemoryEntry, MemoryStore, ScoredMemory, SearchResult
     from spade_llm.memory.tools.arguments import ToolArguments
 

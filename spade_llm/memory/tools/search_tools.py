@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from datetime import datetime
+from typing import Literal
 
 from pydantic import Field, StrictBool, StrictFloat
 
 from spade_llm.core.errors import InvalidArguments, NotFound, RequestError
-from spade_llm.memory.contract import SearchOutcome
+from spade_llm.memory.contract import MemoryEntry, ScoredMemory, SearchOutcome
 from spade_llm.memory.summary import extract_facts
 from spade_llm.memory.tools.arguments import Fraction, Text, ToolArguments, Whole
 from spade_llm.memory.tools.entries import (
@@ -21,6 +23,8 @@ from spade_llm.memory.tools.entries import (
 from spade_llm.memory.tools.entry_tool import (
     NOT_FOUND_ERROR,
     EntryTool,
+    SubjectScope,
+    ToolAnswer,
     error_type,
     format_score,
     result_object,
@@ -28,13 +32,6 @@ from spade_llm.memory.tools.entry_tool import (
 )
 from spade_llm.memory.validation import MAX_ROWS
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode, SortBy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from spade_llm.memory.contract import MemoryEntry, ScoredMemory
-    from spade_llm.memory.tools.entry_tool import SubjectScope, ToolAnswer
 
 DEGRADED_MESSAGE = "some memories have no vectors now: those were searched by words only"
 

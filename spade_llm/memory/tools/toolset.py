@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Protocol
@@ -29,8 +30,6 @@ from spade_llm.memory.tools.search_tools import (
 from spade_llm.search.memory_query import Tier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from spade_llm.memory.contract import DecayPolicy, DecayStatus, MemoryGrant
     from spade_llm.memory.tools.entry_tool import ToolAnswer
     from spade_llm.providers.model import ChatModel

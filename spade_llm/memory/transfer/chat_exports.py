@@ -7,13 +7,14 @@ branch that the program shows is imported.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import BaseModel, ValidationError
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory.transfer.records import (
     ImportedRecord,
+    ImportTarget,
     SourceId,
     content_digest,
     fact_record,
@@ -22,11 +23,6 @@ from spade_llm.memory.transfer.records import (
     parse_time,
 )
 from spade_llm.search.memory_query import Category
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from spade_llm.memory.transfer.records import ImportTarget
 
 CHATGPT, CLAUDE, OPEN_WEBUI = "chatgpt", "claude", "open-webui"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
@@ -26,8 +27,6 @@ from spade_llm.memory.validation import normalize_subject
 from spade_llm.search.memory_query import Category, Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from spade_llm.memory.database.connection import SqlValue, Transaction
     from spade_llm.memory.transfer.memory_file import MemoryPlace
 

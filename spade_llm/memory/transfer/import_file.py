@@ -12,21 +12,18 @@ import re
 import sqlite3
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
     from spade_llm.memory.transfer.records import ImportedRecord, ImportTarget
 
 SQLITE_MAGIC = b"SQLite format 3\0"

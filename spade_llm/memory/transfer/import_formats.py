@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments
@@ -17,7 +18,6 @@ from spade_llm.memory.validation import JID_PATTERN
 
 if TYPE_CHECKING:
     import sqlite3
-    from pathlib import Path
 
     from spade_llm.memory.transfer.import_file import FilePart, OnBytes
     from spade_llm.memory.transfer.records import ImportTarget

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments
@@ -11,8 +12,6 @@ from spade_llm.memory.database.rows import ID_BYTES, entry_key
 from spade_llm.memory.transfer import json_lines, memory_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from spade_llm.memory.database.connection import SqlValue, Transaction
     from spade_llm.memory.transfer.memory_file import MemoryPlace
     from spade_llm.memory.transfer.records import ImportedRecord

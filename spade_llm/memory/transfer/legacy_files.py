@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
@@ -26,8 +28,6 @@ from spade_llm.search.memory_query import Category
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 logger = logging.getLogger(__name__)
 

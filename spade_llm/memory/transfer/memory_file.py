@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,8 +24,6 @@ from spade_llm.memory.transfer import json_lines
 from spade_llm.search.terms import content_hash, encode_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from spade_llm.core.postgres import PostgresServer
     from spade_llm.memory.database.connection import SqlValue
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,6 @@ from spade_llm.search.memory_query import Category
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Mapping
 
     from spade_llm.memory.transfer.records import ImportTarget
 

@@ -14,9 +14,11 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cryptography.exceptions import InvalidSignature
@@ -46,9 +48,6 @@ from spade_llm.memory.transfer import json_lines
 from spade_llm.memory.validation import normalize_subject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from spade_llm.memory.database.connection import SqlValue
 
 FORMAT = "spade-llm memory passport"

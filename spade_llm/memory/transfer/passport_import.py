@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -20,9 +22,6 @@ from spade_llm.search.memory_query import Origin
 from spade_llm.search.terms import content_hash, encode_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
     from spade_llm.memory.database.connection import SqlValue, Transaction
     from spade_llm.memory.transfer.passport import Record
 

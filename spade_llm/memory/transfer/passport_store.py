@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,9 +34,6 @@ from spade_llm.memory.transfer.passport_import import (
 from spade_llm.memory.validation import normalize_subject, room_subject_range
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     from spade_llm.memory.database.backend import DatabaseMemoryBackend
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
     from spade_llm.memory.transfer.passport import Passport, PassportKey

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from spade_llm.core.database import StoreTables
+from spade_llm.core.database import DatabaseServer, StoreTables
 from spade_llm.memory.transfer.passport import KEY_FILE, PassportKey, read_key_file, write_key_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from spade_llm.core.database import DatabaseServer
 
 PASSPORT_KEY_TABLES = StoreTables(
     name="passport_key",

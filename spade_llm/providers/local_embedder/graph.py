@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import re
 import struct
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +20,6 @@ import numpy as np
 from spade_llm.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from numpy.typing import ArrayLike, NDArray
 
 Attribute = int | float | tuple[int, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,8 +21,6 @@ from spade_llm.providers.quoted_context import (
 from spade_llm.understanding.answers import is_about_speaker
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.providers.model import ContextMessage
     from spade_llm.providers.quoted_context import QuotedPassage
 

@@ -10,6 +10,7 @@ import asyncio
 import json
 import re
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -55,8 +56,6 @@ from spade_llm.understanding.statements import read_history, read_message, state
 from spade_llm.understanding.wording import in_second_person
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from spade_llm.providers.model import ContextMessage
     from spade_llm.providers.offline.intents import Intent, OfflineTurn
     from spade_llm.understanding.replacement import Statement

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,8 +16,6 @@ from spade_llm.providers.openai.endpoint import END_OF_STREAM
 from spade_llm.providers.openai.errors import translate_event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     import numpy as np
     from numpy.typing import NDArray
 

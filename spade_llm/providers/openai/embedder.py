@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import (
@@ -17,8 +18,6 @@ from spade_llm.providers.openai.model import NO_KEY, server_name
 from spade_llm.providers.retry import Attempts, ModelLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 

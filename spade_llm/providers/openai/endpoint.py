@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,6 @@ from spade_llm.providers.openai.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
-
     from spade_llm.providers.openai.request_body import RequestBody
 
 # openai 3.52: `chat.completions.create` walks every message and tool through its type hints,

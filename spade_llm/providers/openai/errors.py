@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import aiohttp
 import httpx2
@@ -21,9 +21,6 @@ from spade_llm.core.errors import (
     RateLimited,
 )
 from spade_llm.providers.retry import retry_after_s
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
 

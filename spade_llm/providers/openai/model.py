@@ -10,6 +10,7 @@ import json
 import logging
 import re
 from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Self, Unpack
 from urllib.parse import urlsplit
@@ -20,8 +21,6 @@ from spade_llm.providers.openai.request_body import TOKEN_LIMIT_FIELD, build_req
 from spade_llm.providers.retry import Attempts, ModelLimits
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-
     from spade_llm.providers.model import CallOptions, Completion, ContextMessage, ToolSpec
     from spade_llm.providers.openai.probe import ModelProbe, ModelTestCall
     from spade_llm.providers.openai.request_body import RequestBody

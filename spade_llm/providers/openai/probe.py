@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import time
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -17,8 +18,6 @@ from spade_llm.providers.openai.errors import is_bad_request
 from spade_llm.providers.openai.request_body import with_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from spade_llm.providers.model import ContextMessage
     from spade_llm.providers.openai.endpoint import ListedModel, OpenAIEndpoint
     from spade_llm.providers.openai.model import OptionalFields

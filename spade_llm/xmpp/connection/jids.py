@@ -11,14 +11,11 @@ from __future__ import annotations
 import re
 import secrets
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from slixmpp import JID, InvalidJID
 
 from spade_llm.core.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KNOWN = 4096
 _RESOURCE = re.compile(r"llm-[0-9a-f]{8}")

@@ -10,6 +10,7 @@ import asyncio
 import secrets
 import socket
 import ssl
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,7 +27,6 @@ from spade_llm.xmpp.connection.xmpp_connection import XmppConnection
 from spade_llm.xmpp.stanzas.namespaces import TIME
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from xml.etree.ElementTree import Element
 
     from slixmpp.stanza import Iq

@@ -9,12 +9,9 @@ import logging
 import ssl
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from spade_llm.core.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 logger = logging.getLogger(__name__)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from xml.etree.ElementTree import Element
 
 NAMESPACE = "urn:xmpp:sm:3"

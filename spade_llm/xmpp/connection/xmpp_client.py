@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from hashlib import pbkdf2_hmac
 from typing import TYPE_CHECKING
 from xml.parsers.expat import ExpatError, ParserCreate
@@ -26,7 +27,6 @@ from spade_llm.xmpp.stanzas.namespaces import DISCO_INFO, DISCO_ITEMS
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable, Callable
     from xml.etree.ElementTree import Element
 
     from slixmpp.stanza import Iq

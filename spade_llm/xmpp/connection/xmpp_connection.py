@@ -8,7 +8,7 @@ import os
 import random
 import socket
 import ssl
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from spade_llm.core.errors import (
     AuthenticationRejected,
@@ -18,14 +18,9 @@ from spade_llm.core.errors import (
     RegistrationThrottled,
     ServerUnreachable,
 )
-from spade_llm.xmpp.connection.settings import FallbackEndpoints
+from spade_llm.xmpp.connection.settings import ConnectionSettings, FallbackEndpoints
 from spade_llm.xmpp.connection.stream_management import Acknowledger
 from spade_llm.xmpp.connection.xmpp_client import XmppClient
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from spade_llm.xmpp.connection.settings import ConnectionSettings
 
 logger = logging.getLogger(__name__)
 

@@ -11,6 +11,7 @@ import logging
 import secrets
 import time
 from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -34,8 +35,6 @@ from spade_llm.xmpp.stanzas.message_codec import MAX_STANZA_BYTES, xml_safe_text
 from spade_llm.xmpp.stanzas.namespaces import DATA_FORM, DISCO_INFO, client_language
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
     from slixmpp import ClientXMPP
     from slixmpp.stanza import Iq
 

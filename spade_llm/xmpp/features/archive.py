@@ -16,6 +16,7 @@ import secrets
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -32,7 +33,6 @@ from spade_llm.xmpp.stanzas.forms import typed_form
 from spade_llm.xmpp.stanzas.namespaces import DELAY, HINTS
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from xml.etree.ElementTree import Element
 
     from slixmpp import ClientXMPP

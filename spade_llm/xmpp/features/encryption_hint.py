@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import RequestError
@@ -17,7 +18,6 @@ from spade_llm.xmpp.stanza_router import on_extension
 from spade_llm.xmpp.stanzas.namespaces import MAX_NAME_CHARS, client_language
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from xml.etree.ElementTree import Element
 
     from spade_llm.xmpp.agent import XmppAgent

@@ -10,6 +10,7 @@ So no client can determine another person's features by showing their `ver` (XEP
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,6 @@ from spade_llm.xmpp.stanzas.message_codec import CORRECTION
 from spade_llm.xmpp.stanzas.namespaces import DISCO_INFO, VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from slixmpp import ClientXMPP
 
     from spade_llm.xmpp.agent import XmppAgent

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -24,8 +25,6 @@ from spade_llm.xmpp.stanzas.message_codec import xml_safe_text
 from spade_llm.xmpp.stanzas.vcard import VCARD, is_same_vcard, vcard4, vcard_lines, vcard_temp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.stanzas.vcard import Identity
 

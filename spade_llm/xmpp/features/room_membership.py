@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -14,8 +15,6 @@ from spade_llm.xmpp.features.room_state import MAX_NICKS
 from spade_llm.xmpp.stanzas import muc
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from spade_llm.core.database import DatabasePlace
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.connection.xmpp_client import XmppClient

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
@@ -20,8 +21,6 @@ from spade_llm.xmpp.stanzas.muc import BANNED, NEW_NICK, SELF, SHUT_DOWN
 from spade_llm.xmpp.stanzas.references import visible_nick
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from spade_llm.messaging import ChatMetadata
     from spade_llm.xmpp.stanzas.muc import RoomPresence
 

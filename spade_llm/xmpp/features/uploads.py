@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import mimetypes
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
 import httpx
@@ -29,9 +30,6 @@ from spade_llm.xmpp.connection.settings import tls_context
 from spade_llm.xmpp.stanzas.namespaces import DATA_FORM, DISCO_INFO, DISCO_ITEMS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from typing import IO
-
     from spade_llm.messaging import AclMessage
     from spade_llm.xmpp.agent import XmppAgent
 

@@ -10,21 +10,16 @@ import logging
 import os
 import secrets
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from string import ascii_letters, digits
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.xmpp.servers.managed_server import choose_server
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from spade_llm.xmpp.servers.managed_server import ManagedServer
+from spade_llm.xmpp.servers.managed_server import ManagedServer, choose_server
 
 logger = logging.getLogger(__name__)
 

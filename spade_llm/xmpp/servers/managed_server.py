@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import shutil
 import tempfile
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,8 +21,6 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.connection.settings import ConnectionSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 
 STANZA_LIMIT_BYTES = 512 * 1024

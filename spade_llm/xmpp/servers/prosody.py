@@ -13,27 +13,27 @@ import re
 import secrets
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.connection.jids import account_name, local_part
 from spade_llm.xmpp.servers.certificates import local_certificates
 from spade_llm.xmpp.servers.managed_server import Endpoint, ServerKind
-from spade_llm.xmpp.servers.prosody_config import prosody_config, trust_path, trusted_cas
+from spade_llm.xmpp.servers.prosody_config import (
+    Federation,
+    prosody_config,
+    trust_path,
+    trusted_cas,
+)
 from spade_llm.xmpp.servers.server_process import (
     ServerProcess,
     loopback_addresses,
     server_environment,
     usable_port,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from spade_llm.xmpp.servers.prosody_config import Federation
 
 SCRAM_ITERATIONS = 10_000
 """Prosody's own number for new accounts."""

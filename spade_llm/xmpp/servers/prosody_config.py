@@ -8,6 +8,7 @@ Valid for Prosody 0.12 and 13.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +18,6 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.servers.managed_server import STANZA_LIMIT_BYTES, UPLOAD_LIMIT_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from spade_llm.xmpp.servers.certificates import Certificates, KeyPair
 
 PLUGIN_FOLDER = "prosody_modules"

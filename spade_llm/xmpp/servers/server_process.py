@@ -15,6 +15,7 @@ import socket
 import ssl
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,6 @@ from spade_llm.core.errors import ConfigurationError, PortInUse, ServerUnreachab
 from spade_llm.xmpp.servers import parent_bound
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.xmpp.servers.managed_server import Endpoint
 
 STOP_TIMEOUT_S = 5.0

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from spade_llm.xmpp.stanzas.forms import typed_form
 from spade_llm.xmpp.stanzas.namespaces import DATA_FORM, DISCO_INFO, TIME, VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 CAPS = "http://jabber.org/protocol/caps"
 FORM_TYPE = "urn:spade-llm:agent:1"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from spade_llm.core.errors import MalformedContent
 from spade_llm.xmpp.stanzas.message_codec import xml_safe_text
 from spade_llm.xmpp.stanzas.namespaces import DATA_FORM
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_FIELDS = 64
 """Maximum number of submitted fields, and of values per field; more is an error."""

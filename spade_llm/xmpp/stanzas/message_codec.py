@@ -10,6 +10,7 @@ All but those to people, or to JIDs that may be people, carry the hints no-store
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from unicodedata import category
@@ -45,7 +46,6 @@ from spade_llm.xmpp.stanzas.namespaces import (
 from spade_llm.xmpp.stanzas.references import with_mention, without_quotation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from xml.etree.ElementTree import Element
 
 MAX_STANZA_BYTES = 255 * 1024

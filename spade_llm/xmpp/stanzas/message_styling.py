@@ -7,6 +7,7 @@ untouched, and no word is lost.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile, zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline.state_inline import Scanned, StateInline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from markdown_it.token import Token
 
 FENCE = "```"

@@ -11,15 +11,12 @@ import colorsys
 import hashlib
 import struct
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.stanzas.message_codec import xml_safe_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 VCARD = "vcard-temp"
 VCARD4 = "urn:ietf:params:xml:ns:vcard-4.0"

@@ -9,14 +9,11 @@ import contextlib
 import hashlib
 import secrets
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from spade_llm.core.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 DATABASE_NAME = "pyjabber.db"
 PASSWORD_ITERATIONS = 100_000

@@ -18,6 +18,7 @@ import signal
 import socket
 import ssl
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -52,7 +53,6 @@ from spade_llm.xmpp.servers.managed_server import STANZA_LIMIT_BYTES
 from spade_llm.xmpp.servers.server_process import loopback_addresses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from xml.sax.xmlreader import AttributesNSImpl
 
     from spade_llm.xmpp.servers.certificates import Certificates

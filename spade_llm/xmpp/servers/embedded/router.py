@@ -8,12 +8,13 @@ comes back.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from xml.etree import ElementTree as ET
 
-from spade_llm.xmpp.servers.embedded.account_store import RosterContact
+from spade_llm.xmpp.servers.embedded.account_store import EmbeddedStore, RosterContact
 from spade_llm.xmpp.servers.embedded.presence import PresenceService
 from spade_llm.xmpp.servers.embedded.stanza import (
     CLIENT,
@@ -23,11 +24,6 @@ from spade_llm.xmpp.servers.embedded.stanza import (
     stanza_text,
     tag_name,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from spade_llm.xmpp.servers.embedded.account_store import EmbeddedStore
 
 logger = logging.getLogger(__name__)
 
