@@ -98,7 +98,7 @@ async def tools(part: Part) -> AsyncIterator[None]:
     from spade_llm.agents import ToolAgent
 
     account = part.account
-    async with running(ToolAgent(account.jid, account.password, options=account.options)):
+    async with running(ToolAgent(account.jid, account.password, options=part.options)):
         yield
 
 

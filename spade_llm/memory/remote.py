@@ -36,7 +36,7 @@ from spade_llm.memory.contract import (
 )
 from spade_llm.memory.remote_endpoint import MAX_LIMIT, ONTOLOGY, MemoryBody, MemoryEndpoint
 from spade_llm.memory.validation import MAX_ROWS, check_number
-from spade_llm.messaging import MAX_BODY_BYTES, AclMessage, Body, Dispatcher, Request, RequestSender
+from spade_llm.messaging import MAX_BODY_BYTES, Body, Dispatcher, Request, RequestSender
 from spade_llm.messaging.body import peek_field
 from spade_llm.messaging.operation import Operation
 from spade_llm.messaging.request import Idempotency
@@ -58,10 +58,10 @@ ROOM_BYTES = MAX_BODY_BYTES - 2048
 XML escapes."""
 
 
-def _replica_key(message: AclMessage) -> str:
+def _replica_key(content: str, id: str) -> str:
     """Person that a request is about, whose messages are then stored in their order, and searched
     with vectors that are known there; else its id: other requests have no order."""
-    return peek_field(message.content, "subject") or message.reply_with
+    return peek_field(content, "subject") or id
 
 
 class MemoryService:

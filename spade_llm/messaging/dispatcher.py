@@ -159,13 +159,11 @@ class Dispatcher:
         route = self._routes.get(message.ontology)
         return route is None or route.replica_key is None or bool(message.conversation_id)
 
-    def replica_key(self, message: AclMessage) -> str:
-        """Key of a request among those of its asker, by which replicas divide them; empty: they
-        are answered by the same replica."""
-        route = self._routes.get(message.ontology)
-        if route is None or route.replica_key is None or message.conversation_id:
-            return ""
-        return route.replica_key(message)
+    def replica_key(self, ontology: str, content: str, id: str) -> str:
+        """Key of a request without a conversation among those of its asker, by which replicas
+        divide them; empty: they are answered by the same replica."""
+        route = self._routes.get(ontology)
+        return route.replica_key(content, id) if route and route.replica_key else ""
 
     @property
     def ontologies(self) -> frozenset[str]:

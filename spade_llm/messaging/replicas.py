@@ -26,8 +26,9 @@ import hashlib
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 from spade_llm.core.database import DatabaseServer, StoreTables
@@ -50,7 +51,8 @@ HOLD_S = 30.0
 """A held message is dropped after this: its owner has answered it. It exceeds the time after which
 a replica notices that its connection is dead."""
 MAX_HELD = 10_000
-"""Maximum number of held messages; the oldest is dropped."""
+"""Maximum number of held messages (some 3 KB each, at most 256), and of keys whose owner is
+remembered; the oldest is dropped."""
 SCAN_EVERY_S = 10.0
 """Interval between two searches for requests without an owner, if no member came or went."""
 JOIN_TIMEOUT_S = 15.0
@@ -118,7 +120,8 @@ def require_shared_database(database: _Database | None, *, agent: object) -> _Da
     return database
 
 
-def rendezvous_owner(key: str, names: Iterable[str]) -> str:
+@lru_cache(maxsize=MAX_HELD)
+def rendezvous_owner(key: str, names: tuple[str, ...]) -> str:
     """Name with the highest hash of name and key (rendezvous hashing). Raises ValueError: there are
     no names."""
     return max(names, key=lambda name: hashlib.blake2b(f"{name}\0{key}".encode()).digest())
@@ -131,8 +134,9 @@ class Takeover(Protocol):
         """Serve a request that its owner left unanswered. False: it may not be run again."""
         ...
 
-    def take_held(self, item: Any) -> bool:
-        """Process a held message as if it had just come. False: that is not needed any more."""
+    def take_held(self, item: Any, at: float) -> bool:
+        """Process a held message as if it had just come. `at`: its arrival, Unix time. False: that
+        is not needed any more."""
         ...
 
     async def until_present(self) -> bool:
@@ -420,7 +424,7 @@ class ReplicaSet:
 
         def will_take(key: str, at: float) -> bool:
             # The others share out what a new session may have missed.
-            received = [name for name in members if since[name] <= at]
+            received = tuple(name for name in members if since[name] <= at)
             return rendezvous_owner(key, received) == self.name
 
         if living != self._known:
@@ -467,7 +471,7 @@ class ReplicaSet:
         for _, one in sorted(left, key=lambda pair: pair[0]):
             if isinstance(one, _Held):
                 logger.debug("request %s: taken, held before", one.request[1])
-                self.takeovers += self.work.take_held(one.item)
+                self.takeovers += self.work.take_held(one.item, one.at)
             else:
                 logger.debug("request %s: taken from its owner", one.message.reply_with)
                 self.takeovers += self.work.take_up(one)
@@ -484,7 +488,7 @@ class ReplicaSet:
             lambda one: one.key in freed and self._will_take(one.key, one.at), served
         ):
             logger.debug("request %s: taken, its conversation is free", one.request[1])
-            self.work.take_held(one.item)
+            self.work.take_held(one.item, one.at)
 
     async def _served(self, is_meant: Callable[[_Held], bool]) -> set[tuple[str, str]]:
         """Held messages that are answered, or have a living owner."""

@@ -74,6 +74,9 @@ class Request:
 
 
 Handler = Callable[[Request], Awaitable[str]]
+ReplicaKey = Callable[[str, str], str]
+"""Takes content and id of a request. Called by each replica for each request: it must be cheap, and
+must not raise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +92,10 @@ class Route:
     """Handler that serves a message at once instead of queueing it, because the request that runs
     in its conversation waits for it; None: it is queued. Called for each message on arrival; must
     not raise."""
-    replica_key: Callable[[AclMessage], str] | None = None
+    replica_key: ReplicaKey | None = None
     """Key by which replicas divide the requests of one asker, which are in no conversation and so
     have no order: of a person, a subject, or the request's id; empty: by the asker alone. None: all
-    requests of an asker go to one replica. Must not raise."""
+    requests of an asker go to one replica."""
     ends_with_asker: bool = False
     """Stop the request when its asker has disconnected. Not for people: their server stores the
     answer until they are back."""

@@ -34,6 +34,7 @@ from spade_llm.messaging import (
     read_request,
 )
 from spade_llm.messaging.operation import operations
+from spade_llm.messaging.request import ReplicaKey
 
 B = TypeVar("B", bound=Body)
 A = TypeVar("A", bound=Body)
@@ -63,7 +64,7 @@ class RpcService:
         ontology: str,
         *,
         ends_with_asker: bool = False,
-        replica_key: Callable[[AclMessage], str] | None = None,
+        replica_key: ReplicaKey | None = None,
     ) -> None:
         """`ends_with_asker`, `replica_key`: see Route."""
         self.ontology = ontology

@@ -17,7 +17,7 @@ from spade_llm.core.errors import (
     Unauthorised,
     UnknownTool,
 )
-from spade_llm.messaging import AclMessage, Body, Dispatcher, Idempotency, Request, RequestSender
+from spade_llm.messaging import Body, Dispatcher, Idempotency, Request, RequestSender
 from spade_llm.messaging.body import peek_field, truncated_to_message
 from spade_llm.messaging.operation import Operation
 from spade_llm.messaging.rpc import RpcClient, RpcService
@@ -88,10 +88,10 @@ class ToolEndpoint:
         return ToolResultResponse(result=await self._tools.call(name, arguments, context=context))
 
 
-def _replica_key(message: AclMessage) -> str:
+def _replica_key(content: str, _id: str) -> str:
     """Person that a call is made for, since tools may hold state for it: pages of a long result,
     the session of an MCP server. A program's calls, without a person, stay together, too."""
-    return peek_field(message.content, "on_behalf_of")
+    return peek_field(content, "on_behalf_of")
 
 
 class ToolService:

@@ -96,17 +96,20 @@ async def test_replicas_divide_requests_without_a_conversation_only() -> None:
         route = Route(
             handler=gate,
             effect_of=lambda _: Idempotency.READ,
-            replica_key=lambda message: message.reply_with,
+            replica_key=lambda _content, id: id,
         )
         dispatcher.route("divided", route)
         alone = request("1", id="1", ontology="divided")
         ordered = request("2", id="2", ontology="divided", conversation_id="talk")
-        keys = [dispatcher.replica_key(one) for one in (alone, ordered, request("3"))]
+        keys = [
+            dispatcher.replica_key(one.ontology, one.content, one.reply_with)
+            for one in (alone, request("3"))
+        ]
         dispatcher.receive(alone)
         while_alone = dispatcher.is_serving(alone.owner)
         dispatcher.receive(ordered)
 
-        assert keys == ["1", "", ""]
+        assert keys == ["1", ""]
         assert (while_alone, dispatcher.is_serving(alone.owner)) == (False, True)
         gate.open()
 

@@ -47,7 +47,7 @@ class Work:
     def take_up(self, orphan: OrphanedRequest) -> bool:
         return self._take(orphan.message.content)
 
-    def take_held(self, item: str) -> bool:
+    def take_held(self, item: str, at: float) -> bool:
         return self._take(item)
 
     async def until_present(self) -> bool:
@@ -148,8 +148,8 @@ def person_of(member: Member) -> str:
 
 @pytest.mark.quick
 def test_a_replica_that_comes_or_goes_moves_only_its_own_conversations() -> None:
-    three = {one: rendezvous_owner(one, ["a", "b", "c"]) for one in PEOPLE}
-    two = {one: rendezvous_owner(one, ["c", "a"]) for one in PEOPLE}
+    three = {one: rendezvous_owner(one, ("a", "b", "c")) for one in PEOPLE}
+    two = {one: rendezvous_owner(one, ("c", "a")) for one in PEOPLE}
 
     assert all(three[one] in (two[one], "b") for one in PEOPLE)
     assert all(80 < count < 190 for count in Counter(three.values()).values())
@@ -167,7 +167,7 @@ async def test_each_conversation_is_answered_by_one_replica_and_moves_when_that_
 
     assert all(len(one) == 1 for one in owners)
     assert after == [
-        before if before != ["c"] else [rendezvous_owner(one, ["a", "b"])]
+        before if before != ["c"] else [rendezvous_owner(one, ("a", "b"))]
         for one, before in zip(PEOPLE, owners, strict=True)
     ]
 
@@ -527,7 +527,7 @@ async def test_a_replica_that_was_taken_for_dead_sends_nothing(postgres: Postgre
 @pytest.mark.thorough
 async def test_a_conversation_stays_where_a_request_of_it_runs(postgres: PostgresProcess) -> None:
     async with replicas(postgres, "busy", "a") as (a,):
-        joiner = next(one for one in PEOPLE if rendezvous_owner(one, ["a", "b"]) == "b")
+        joiner = next(one for one in PEOPLE if rendezvous_owner(one, ("a", "b")) == "b")
         asked = chat("slow", sender=joiner, id="1")
         await a.replica.log.note(asked)
         a.work.serving.add(joiner)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import MalformedContent, StorageFailed
@@ -30,18 +29,14 @@ logger = logging.getLogger(__name__)
 
 _MESSAGE = "{jabber:client}message"
 _BODY = "{jabber:client}body"
+_THREAD = "{jabber:client}thread"
+_DELAY = f"{{{DELAY}}}delay"
 _FOR_EACH = frozenset({"error", "groupchat", "headline"})
 """Message types that each replica reads: errors and room messages come to full JIDs, headlines are
 notifications (PEP)."""
 READ_HOLD_S = 5.0
 """A held request that only reads is dropped after this: the log does not show whether it was
 answered, and its program asks again. The time exceeds that after which a dead replica is missed."""
-
-
-@dataclass(frozen=True, slots=True)
-class _HeldStanza:
-    stanza: Element
-    at_s: float = field(default_factory=time.monotonic)
 
 
 class ReplicaRouting:
@@ -51,6 +46,7 @@ class ReplicaRouting:
         """Raises ConfigurationError: there is no database."""
         shared = require_shared_database(database, agent=agent.jid)
         self._agent = agent
+        self._jid = str(agent.jid)
         self.members = ReplicaSet(shared, is_connected=self.is_connected)
         self.members.work = self
         # Of an assistant, the conversations: it says so itself.
@@ -59,37 +55,46 @@ class ReplicaRouting:
         self.members.log.is_resumed = lambda request: agent.node.dispatcher.is_resumed(request)
 
     def is_held(self, stanza: Element) -> bool:
-        """True if another replica answers this stanza; it is held here for a while."""
+        """True if another replica answers this stanza; it is held here for a while.
+
+        Each replica but one does this with each message: it reads the stanza's own elements, and
+        decodes nothing.
+        """
         if stanza.tag != _MESSAGE or stanza.get("type") in _FOR_EACH:
             return False
-        sender, agent = stanza.get("from", ""), self._agent
-        jid, acl = bare(sender), stanza.find(codec.ACL_TAG)
-        is_ours = stanza.get("to") == agent.address or jid == str(agent.jid)
+        acl, to = stanza.find(codec.ACL_TAG), stanza.get("to")
+        is_ours = (to != self._jid and to == self._agent.address) or (
+            bare(stanza.get("from", "")) == self._jid
+        )
         # The server gives what it stored while all were offline to one of us.
-        if is_ours or stanza.find(f"{{{DELAY}}}delay") is not None:
+        if is_ours or stanza.find(_DELAY) is not None:
             logger.debug("request %s: received by this replica only", stanza.get("id"))
             return False
         if acl is not None and acl.get("performative") != Performative.REQUEST:
             return False  # A cancellation: the others know no such request.
-        key = jid
-        if acl is not None and jid in agent.node.dispatcher.gateways:
-            key = parse_principal(acl.get(PRINCIPAL, "")) or jid
-        # The sender as the answer log writes it (`_asker` there).
-        full = sender if key == jid else f"{key}/{sender}"
-        if acl is not None and (part := self._part_of(stanza)):
-            key = f"{key}\0{part}"
-        id = (acl.get("reply-with", "") if acl is not None else "") or stanza.get("id", "")
+        key, request = self._keys_of(stanza, acl)
         if self.members.is_answered_here(key):
-            logger.debug("request %s: received", id)
+            logger.debug("request %s: received", request[1])
             return False
         if acl is not None or stanza.find(_BODY) is not None:
-            self.members.hold(key, (full, id), _HeldStanza(stanza))
+            self.members.hold(key, request, stanza)
         return True
 
-    def _part_of(self, stanza: Element) -> str:
-        """Key of a request among those of its asker; empty: they are not divided."""
-        request = _request_in(stanza)
-        return self._agent.node.dispatcher.replica_key(request) if request else ""
+    def _keys_of(self, stanza: Element, acl: Element | None) -> tuple[str, tuple[str, str]]:
+        """Key by which replicas divide messages, and the request's sender and id as the answer log
+        writes them (`_asker` there)."""
+        sender, id = stanza.get("from", ""), stanza.get("id", "")
+        key = bare(sender)
+        if acl is None:
+            return key, (sender, id)
+        dispatcher, id = self._agent.node.dispatcher, acl.get("reply-with") or id
+        if key in dispatcher.gateways and (who := parse_principal(acl.get(PRINCIPAL, ""))):
+            key, sender = who, f"{who}/{sender}"
+        if not (acl.get("conversation-id") or stanza.findtext(_THREAD)):
+            content = stanza.findtext(_BODY) or ""
+            if part := dispatcher.replica_key(acl.get("ontology", ""), content, id):
+                key = f"{key}\0{part}"
+        return key, (sender, id)
 
     @property
     def name(self) -> str:
@@ -111,13 +116,13 @@ class ReplicaRouting:
     def take_up(self, orphan: OrphanedRequest) -> bool:
         return self._agent.node.dispatcher.take_up(orphan.message)
 
-    def take_held(self, item: _HeldStanza) -> bool:
-        if time.monotonic() > item.at_s + READ_HOLD_S:
-            request = _request_in(item.stanza)
+    def take_held(self, item: Element, at: float) -> bool:
+        if time.time() > at + READ_HOLD_S:
+            request = _request_in(item)
             dispatcher = self._agent.node.dispatcher
             if request and dispatcher.effect_of(request) is Idempotency.READ:
                 return False
-        self._agent.receive_held(item.stanza)
+        self._agent.receive_held(item)
         return True
 
     async def until_present(self) -> bool:
