@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from spade_llm.core.concurrency import concurrent_task
 from spade_llm.core.database import check_unused_file
-from spade_llm.core.errors import InvalidArguments, NotFound
+from spade_llm.core.errors import ConfigurationError, InvalidArguments, NotFound
 from spade_llm.core.imports import require_extra
 from spade_llm.rag.contract import (
     DEFAULT_NAMESPACE,
@@ -36,12 +37,14 @@ from spade_llm.rag.store.index_records import KeywordStore, VectorCopyStore
 from spade_llm.rag.store.library_file import DATABASE_FILE, LibraryFile, has_documents
 from spade_llm.rag.store.postgres_library import PostgresLibrary, PostgresVectors
 from spade_llm.rag.store.registry import Registry
+from spade_llm.rag.store.replica_locks import ReplicaLocks
 from spade_llm.rag.store.schema import MIGRATIONS
 from spade_llm.rag.store.vector_index import current_collection
 from spade_llm.rag.store.writer import DocumentRemoval, DocumentWriter, OrphanCollector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
     from typing import Self
 
@@ -232,7 +235,7 @@ class OwnedLibrary:
 
 class DocumentLibrary:
     """Documents of all owners in one directory or database. Open it with `async with`, in one
-    process at a time."""
+    process at a time unless `is_replica`."""
 
     def __init__(
         self,
@@ -245,14 +248,22 @@ class DocumentLibrary:
         min_score: float = MIN_SCORE,
         chroma_url: str | None = None,
         server: PostgresServer | None = None,
+        is_replica: bool = False,
     ) -> None:
         """`embedder=None`: keywords only. `roots`: where files may be read; none, no files.
         `chroma_url`: a Chroma server that keeps the vectors. `server`: PostgreSQL for the
-        documents, opened by the caller. Without them, both are in the directory.
+        documents, opened by the caller. Without them, both are in the directory. `is_replica`:
+        other processes use the same documents and vectors in PostgreSQL.
 
         Raises:
-            ConfigurationError: `chroma_url` is no server's URL; the extra `documents` is missing.
+            ConfigurationError: `chroma_url` is no server's URL; the extra `documents` is missing;
+                a replica has no `server`, or a `chroma_url`.
         """
+        if is_replica and (server is None or chroma_url is not None):
+            raise ConfigurationError(
+                "is_replica: replicas share documents and vectors in PostgreSQL: give `server`, and"
+                " no `chroma_url`"
+            )
         require_extra("documents")
         if chroma_url is not None:
             check_url(chroma_url)
@@ -261,20 +272,21 @@ class DocumentLibrary:
         self._file = directory / DATABASE_FILE
         self._database: LibraryDatabase
         index: VectorStorage
+        locks = ReplicaLocks(server) if is_replica and server else None
         if server is None:
             self._database = LibraryFile(self._file, migrations=MIGRATIONS)
             copies = VectorCopyStore(self._database)
             index = ChromaIndex(directory / "chroma", url=chroma_url, copies=copies)
         else:
-            self._database = PostgresLibrary(server)
+            self._database = PostgresLibrary(server, locks=locks)
             index = (
                 ChromaIndex(directory / "chroma", url=chroma_url)
                 if chroma_url
-                else PostgresVectors(self._database)
+                else PostgresVectors(self._database, replica=locks.token if locks else None)
             )
         registry = Registry(self._database)
         grants = NamespaceGrants(self._database, registry)
-        sweeping = OrphanCollector(registry, index)
+        sweeping = OrphanCollector(registry, index, locks)
         words = PassageIndexCache(KeywordStore(self._database))
         batches = None if embedder is None else SharedBatches(embedder)
         storing = DocumentWriter(registry, index, grants, sweeping, embedder=embedder)
@@ -327,10 +339,10 @@ class DocumentLibrary:
                 )
             stack.push_async_callback(self._parts.index.close)
             stack.push_async_callback(asyncio.to_thread, self._parts.loader.close)
-            # Before the first use of the index: the names of collections depend on it.
-            self._parts.index.belong_to(await self._parts.registry.library_id())
-            # What an interrupted change left behind; later if the vector store is unavailable.
-            async with self._parts.sweeping.alone:
+            async with self._parts.sweeping.alone():
+                # Before the first use of the index: the names of collections depend on it.
+                self._parts.index.belong_to(await self._parts.registry.library_id())
+                # What an interrupted change left behind; later if the vector store is unavailable.
                 await self._parts.sweeping.try_to_sweep()
             stack.push_async_callback(self._parts.storing.close)
             stack.push_async_callback(self._warming.close)
@@ -342,6 +354,10 @@ class DocumentLibrary:
 
     async def __aexit__(self, *_: object) -> None:
         await self._opened.aclose()
+
+    def replica_jobs(self) -> AbstractAsyncContextManager[object]:
+        """Run the background jobs of all replicas beside the block, in one of them."""
+        return concurrent_task(self._parts.sweeping.sweep_periodically())
 
     def for_owner(self, owner: str) -> OwnedLibrary:
         if not owner:

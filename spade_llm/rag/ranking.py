@@ -120,6 +120,10 @@ VECTOR_TIMEOUT_S = 3.0
 class VectorIndex(Protocol):
     """Vector search that the ranking needs."""
 
+    async def follow(self) -> None:
+        """Apply what other replicas have changed to what is in RAM."""
+        ...
+
     async def nearest(
         self,
         collection: VectorCollection,

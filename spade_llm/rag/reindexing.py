@@ -14,6 +14,7 @@ from spade_llm.rag.store.vector_index import CollectionKey, collection_for_model
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from spade_llm.core.advisory_lock import HeldLock
     from spade_llm.providers.embedder import Embedder
     from spade_llm.rag.contract import OnProgress
     from spade_llm.rag.passage_embedding import SharedBatches
@@ -108,8 +109,14 @@ class Reindexing:
         documents = sum(namespace.documents for namespace in namespaces)
         progress = ReindexProgress(documents, on_progress)
         for namespace in namespaces:
-            with self._alone_at(namespace):
-                await self._renew(namespace, progress)
+            try:
+                with self._alone_at(namespace):
+                    async with self._sweeping.filling(namespace.id) as held:
+                        await self._renew(namespace, progress, held)
+            finally:
+                # Drops the old edition after a switch, and the unfinished new one after a failure.
+                async with self._sweeping.alone():
+                    await self._sweeping.try_to_sweep()
             progress.end_namespace()
         await progress.end()
         return progress.chunks
@@ -124,26 +131,28 @@ class Reindexing:
         finally:
             self._at_work.discard(namespace.id)
 
-    async def _renew(self, namespace: Namespace, progress: ReindexProgress) -> None:
+    async def _renew(
+        self, namespace: Namespace, progress: ReindexProgress, held: HeldLock | None
+    ) -> None:
+        """`held`: keeps other replicas away from the new edition."""
         edition = await self._registry.new_edition(namespace)
         copy = _ReindexedCopy(namespace=namespace, edition=edition)
-        try:
-            with self._sweeping.making(copy.key):
-                # The stored chunks, and those added meanwhile.
-                after = 0
-                while page := await self._registry.embeddable(
-                    namespace, after=after, limit=PAGE_CHUNKS
-                ):
-                    await self._add(copy, page)
-                    after = page[-1].id
-                    await progress.tell(page)
-                # Locked, so that no change falls between the comparison and the switch.
-                async with self._sweeping.alone:
-                    await self._switch(copy)
-        finally:
-            # Drops the old edition after a switch, and the unfinished new one after a failure.
-            async with self._sweeping.alone:
-                await self._sweeping.try_to_sweep()
+        with self._sweeping.making(copy.key):
+            # The stored chunks, and those added meanwhile.
+            after = 0
+            while page := await self._registry.embeddable(
+                namespace, after=after, limit=PAGE_CHUNKS
+            ):
+                await self._add(copy, page)
+                after = page[-1].id
+                await progress.tell(page)
+                if held is not None:
+                    await held.check()
+            # Locked, so that no change falls between the comparison and the switch.
+            async with self._sweeping.alone():
+                if held is not None:
+                    await held.check()
+                await self._switch(copy)
 
     async def _add(self, copy: _ReindexedCopy, page: Sequence[EmbeddableChunk]) -> None:
         if self._embedder is None or self._batches is None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from spade_llm.core.errors import ModelUnavailable, StorageFailed
+from spade_llm.core.errors import Busy, ModelUnavailable, StorageFailed
 from spade_llm.rag.contract import Retrieval, RetrievalOptions
 from spade_llm.rag.filters import check_options
 from spade_llm.rag.passage_embedding import check_model, embed_query
@@ -54,6 +55,8 @@ _CHANGED_MEANWHILE = "documents were replaced during the search; try again"
 _NO_EMBEDDER = "no embeddings: keywords only"
 
 OnSearched = Callable[[Sequence["Namespace"]], None]
+ChangeLock = Callable[[], AbstractAsyncContextManager[None]]
+"""Makes the context manager that holds the lock on changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,14 +117,14 @@ class HybridSearch:
         embedder: Embedder | None,
         min_score: float = MIN_SCORE,
         pool: int = CANDIDATE_POOL,
-        changes: asyncio.Lock | None = None,
+        changes: ChangeLock = asyncio.Lock,
         on_asked: OnSearched | None = None,
         patience_s: float = READ_TIMEOUT_S,
     ) -> None:
-        """`changes` is the lock that a change of the library holds. `on_asked` is called with the
+        """`changes`: the lock that a change of the library holds. `on_asked` is called with the
         namespaces that are searched."""
         self._on_asked, self._patience_s = on_asked, patience_s
-        self._changes = changes or asyncio.Lock()
+        self._changes = changes
         self._registry, self._words, self._filters = registry, words, filters
         self._index = index
         self._embedder = embedder
@@ -198,16 +201,14 @@ class HybridSearch:
         self, question: _SearchQuestion, unsettled: _SearchAnswer
     ) -> _SearchAnswer:
         """Search with the lock on changes held, so that the next change waits."""
-        try:
-            async with asyncio.timeout(PAUSE_S):
-                await self._changes.acquire()
-        except TimeoutError:
-            why = "; ".join(filter(None, (unsettled.degraded, _CHANGED_MEANWHILE)))
-            return replace(unsettled, degraded=why)
-        try:
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(PAUSE_S):
+                    await stack.enter_async_context(self._changes())
+            except (TimeoutError, Busy, StorageFailed):
+                why = "; ".join(filter(None, (unsettled.degraded, _CHANGED_MEANWHILE)))
+                return replace(unsettled, degraded=why)
             return await self._looked(question)
-        finally:
-            self._changes.release()
 
     async def _looked(self, question: _SearchQuestion) -> _SearchAnswer:
         before = await self._view(question)
@@ -235,6 +236,8 @@ class HybridSearch:
     async def _view(self, question: _SearchQuestion) -> _IndexView:
         numbers = [namespace.id for namespace in question.namespaces]
         indexes = await self._words.current(numbers)
+        # Behind the keywords: the vectors of a passage are stored before it.
+        await self._index.follow()
         masks = await self._filters.masks(question.options.where, numbers, indexes)
         return _IndexView(
             indexes=indexes,

@@ -304,6 +304,9 @@ async def test_words_that_an_older_version_did_not_keep_are_made_and_kept(tmp_pa
 class AwayVectors:
     """Vectors that cannot be asked, as those of a server that is down."""
 
+    async def follow(self) -> None:
+        pass
+
     async def nearest(
         self,
         collection: VectorCollection,

@@ -142,6 +142,9 @@ class ChromaIndex:
         """Replay added vectors after the commit of their chunks, for a load that is in progress."""
         self._cache.committed(key, ids, vectors)
 
+    async def follow(self) -> None:
+        """Nothing: one process uses it."""
+
     async def warm(self, collection: VectorCollection) -> None:
         """Begin to load a collection into RAM, if it fits."""
         await self._held(collection)

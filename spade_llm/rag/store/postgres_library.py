@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from spade_llm.core.errors import StorageFailed
 from spade_llm.rag.store.library_database import ReadCache
 from spade_llm.rag.store.schema import DOCUMENT_TABLES
 from spade_llm.rag.store.vector_cache import MAX_CACHE_BYTES, VectorCache
+from spade_llm.rag.store.vector_index import CollectionKey
 from spade_llm.search.passage_index import PassageVectors
 from spade_llm.search.vectors import quantize_vectors
 
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 
     from spade_llm.core.database import DialectSql
     from spade_llm.core.postgres import PostgresServer, PostgresTransaction
-    from spade_llm.rag.store.library_database import LibraryDatabase, Row, SqlValue
-    from spade_llm.rag.store.vector_index import CollectionKey, VectorCollection
+    from spade_llm.rag.store.library_database import LibraryDatabase, LibraryWriter, Row, SqlValue
+    from spade_llm.rag.store.replica_locks import ReplicaLocks
+    from spade_llm.rag.store.vector_index import VectorCollection
 
 WRITE_TIMEOUT_S = 60.0
 """Deadline of a transaction: a document of 20 MB has some 25 000 passages, which take seconds."""
@@ -52,8 +55,16 @@ VECTOR_TABLES = StoreTables(
     chunk_id INTEGER NOT NULL,
     vector BLOB NOT NULL,
     PRIMARY KEY (namespace_id, edition, chunk_id)
-) WITHOUT ROWID;""",
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS changed_vectors (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    namespace_id INTEGER NOT NULL,
+    edition INTEGER NOT NULL,
+    replica TEXT NOT NULL,
+    ids BLOB
+);""",
 )
+"""`changed_vectors` is written by replicas; without `ids` a collection was dropped."""
 _ADD = """
     INSERT INTO passage_vectors (namespace_id, edition, chunk_id, vector) VALUES (?, ?, ?, ?)
     ON CONFLICT (namespace_id, edition, chunk_id) DO UPDATE SET vector = excluded.vector
@@ -73,6 +84,17 @@ _PAGE = f"""
         WHERE {_OF_COLLECTION} AND chunk_id > ? ORDER BY chunk_id LIMIT ?) AS page
 """
 _SOME = f"{_JOINED} FROM passage_vectors WHERE {_OF_COLLECTION} AND {_AMONG}"
+_ADD_CHANGE = """
+    INSERT INTO changed_vectors (namespace_id, edition, replica, ids) VALUES (?, ?, ?, ?)
+"""
+_BOUND_CHANGES = """
+    DELETE FROM changed_vectors WHERE number <= (SELECT max(number) FROM changed_vectors) - 1000
+"""
+_LAST_CHANGE = "SELECT coalesce(max(number), 0) FROM changed_vectors"
+_CHANGES = """
+    SELECT number, namespace_id, edition, replica, ids FROM changed_vectors WHERE number > ?
+    ORDER BY number
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -80,7 +102,9 @@ _log = logging.getLogger(__name__)
 class PostgresLibrary:
     """Tables of a library in PostgreSQL (`LibraryDatabase`). The server is opened before."""
 
-    def __init__(self, server: PostgresServer) -> None:
+    def __init__(self, server: PostgresServer, *, locks: ReplicaLocks | None = None) -> None:
+        """`locks`: those of the replicas that share the tables; None: no other process writes."""
+        self._locks = locks
         self._documents = server.database(DOCUMENT_TABLES)
         self._vectors = server.database(VECTOR_TABLES)
         self._one_writer = asyncio.Lock()
@@ -91,9 +115,13 @@ class PostgresLibrary:
         """Create missing tables. Raises ConfigurationError."""
         await self._documents.open()
         await self._vectors.open()
+        if self._locks is not None:
+            await self._locks.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        if self._locks is not None:
+            await self._locks.close()
         await self._vectors.close()
         await self._documents.close()
 
@@ -106,7 +134,9 @@ class PostgresLibrary:
         return await self._documents.execute(sql, *values)
 
     async def read_often(self, sql: str | DialectSql, values: Sequence[SqlValue] = ()) -> list[Row]:
-        """Read with a cache (`ReadCache`)."""
+        """Read with a cache (`ReadCache`), unless others write."""
+        if self._locks is not None:
+            return await self.read(sql, values)
         return await self._cache.read(sql, values, self.read)
 
     @asynccontextmanager
@@ -116,6 +146,8 @@ class PostgresLibrary:
         async with self._one_writer:
             with self._cache.changing():
                 async with self._documents.transaction(timeout_s=WRITE_TIMEOUT_S) as execute:
+                    if self._locks is not None:
+                        await self._locks.begin(execute)
                     yield _PostgresWriter(execute)
                     self._cache.commits()
 
@@ -150,8 +182,19 @@ class PostgresVectors:
 
     has_copies = False
 
-    def __init__(self, database: LibraryDatabase, *, held_bytes: int = MAX_CACHE_BYTES) -> None:
+    def __init__(
+        self,
+        database: LibraryDatabase,
+        *,
+        held_bytes: int = MAX_CACHE_BYTES,
+        replica: str | None = None,
+    ) -> None:
+        """`replica`: name of this process among the replicas that write; None: it is alone."""
         self._database = database
+        self._replica = replica
+        self._seen: int | None = None
+        """Number of the last change that vectors in RAM contain; None: nothing was loaded yet."""
+        self._following = asyncio.Lock()
         self._cache = VectorCache(max_bytes=held_bytes, patience_s=LOAD_TIMEOUT_S)
 
     async def close(self) -> None:
@@ -180,6 +223,7 @@ class PostgresVectors:
             ]
             async with self._database.transaction() as writer:
                 await writer.execute_many(_ADD, rows)
+                await self._note_change(writer, collection.key, ids[part])
 
     def committed(
         self, key: CollectionKey, ids: Sequence[int], vectors: NDArray[np.float32]
@@ -195,6 +239,7 @@ class PostgresVectors:
         if ids:
             async with self._database.transaction() as writer:
                 await writer.execute(_REMOVE, (*_values(key), list(ids)))
+                await self._note_change(writer, key, ids)
             # Not before: a load that begins in between would read them again.
             self._cache.removed(key, ids)
 
@@ -202,7 +247,61 @@ class PostgresVectors:
         """Remove a collection. An unknown collection is ignored."""
         async with self._database.transaction() as writer:
             await writer.execute(_DROP, _values(key))
+            await self._note_change(writer, key, None)
         self._cache.dropped(key)
+
+    async def _note_change(
+        self, writer: LibraryWriter, key: CollectionKey, ids: Sequence[int] | None
+    ) -> None:
+        """Tell other replicas of a change; `ids=None`: the collection was dropped."""
+        if self._replica is not None:
+            packed = None if ids is None else np.asarray(ids, np.int64).tobytes()
+            await writer.execute(_ADD_CHANGE, (*_values(key), self._replica, packed))
+            await writer.execute(_BOUND_CHANGES)
+
+    async def follow(self) -> None:
+        """Apply what other replicas have changed to what is in RAM."""
+        if self._replica is None:
+            return
+        async with self._following:
+            if self._seen is None:
+                ((self._seen,),) = await self._database.glance(_LAST_CHANGE)
+                return
+            changed: dict[CollectionKey, set[int]] = {}
+            for change in await self._database.glance(_CHANGES, (self._seen,)):
+                self._note_foreign(change, changed)
+            try:
+                for key, ids in changed.items():
+                    await self._refresh(key, sorted(ids))
+            except BaseException:
+                for key in changed:
+                    self._cache.dropped(key)
+                raise
+
+    def _note_foreign(self, change: Row, changed: dict[CollectionKey, set[int]]) -> None:
+        number, namespace_id, edition, replica, ids = change
+        # Only the last changes are stored; a transaction that was rolled back leaves a gap, too.
+        if number != (self._seen or 0) + 1:
+            self._cache.clear()
+        self._seen = number
+        key = CollectionKey(namespace_id=namespace_id, edition=edition)
+        if replica == self._replica:
+            return
+        if ids is None:
+            self._cache.dropped(key)
+        elif self._cache.is_used(key):
+            changed.setdefault(key, set()).update(np.frombuffer(ids, np.int64).tolist())
+
+    async def _refresh(self, key: CollectionKey, ids: Sequence[int]) -> None:
+        """Read these vectors again; those that are gone are removed."""
+        if len(ids) > PAGE_VECTORS:
+            self._cache.dropped(key)
+            return
+        rows = await self._database.glance(_SOME, (*_values(key), list(ids)))
+        ((packed, vectors),) = rows
+        # 8 bytes of an id for each vector.
+        found, values = _unpacked(rows, 8 * len(vectors) // len(packed) if packed else 1)
+        self._cache.changed(key, partial(_replace, ids=ids, found=found, values=values))
 
     async def count(self, key: CollectionKey) -> int:
         """Return the number of vectors in the collection."""
@@ -248,6 +347,8 @@ class PostgresVectors:
         return held
 
     async def _read(self, collection: VectorCollection) -> PassageVectors | None:
+        if self._seen is None:
+            await self.follow()
         size = await self.count(collection.key) * (collection.dimension + BYTES_BESIDE)
         if not self._cache.fits(size):
             return None
@@ -300,3 +401,14 @@ def _unpacked(rows: Sequence[Row], dimension: int) -> tuple[NDArray[np.int64], N
         np.frombuffer(ids or b"", ">i8").astype(np.int64),
         np.frombuffer(vectors or b"", np.int8).reshape(-1, dimension),
     )
+
+
+def _replace(
+    held: PassageVectors,
+    *,
+    ids: Sequence[int],
+    found: NDArray[np.int64],
+    values: NDArray[np.int8],
+) -> None:
+    held.remove(ids)
+    held.put_values(found, values)

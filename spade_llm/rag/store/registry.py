@@ -129,7 +129,10 @@ _MARK_ORPHAN_COLLECTION = """
     INSERT INTO loose_collections (namespace_id, edition) VALUES (?, ?)
     ON CONFLICT (namespace_id, edition) DO NOTHING
 """
-_SELECT_ORPHAN_COLLECTIONS = "SELECT namespace_id, edition FROM loose_collections"
+_SELECT_ORPHAN_COLLECTIONS = """
+    SELECT l.namespace_id, l.edition, n.id IS NULL
+    FROM loose_collections l LEFT JOIN namespaces n ON n.id = l.namespace_id
+"""
 _UNMARK_ORPHAN_COLLECTION = "DELETE FROM loose_collections WHERE namespace_id = ? AND edition = ?"
 _NEW_EDITION = """
     INSERT INTO loose_collections (namespace_id, edition)
@@ -333,11 +336,11 @@ class Registry:
         async with self._database.transaction() as writer:
             await writer.execute_many(_UNMARK_ORPHAN, [(chunk_id,) for chunk_id in ids])
 
-    async def loose_collections(self) -> Sequence[tuple[int, int]]:
-        """Collections not in use, or not yet: namespace and edition."""
-        return [
-            (row[0], row[1]) for row in await self._database.read_often(_SELECT_ORPHAN_COLLECTIONS)
-        ]
+    async def loose_collections(self, *, of_deleted: bool = False) -> Sequence[tuple[int, int]]:
+        """Collections not in use, or not yet: namespace and edition. `of_deleted`: only those of
+        deleted namespaces."""
+        rows = await self._database.read_often(_SELECT_ORPHAN_COLLECTIONS)
+        return [(row[0], row[1]) for row in rows if row[2] or not of_deleted]
 
     async def settle_collection(self, namespace_id: int, edition: int) -> None:
         """Unmark an orphaned collection that was removed."""

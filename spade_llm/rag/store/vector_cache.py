@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spade_llm.search.passage_index import PassageVectors
 
     Vectors = NDArray[np.float32]
-    Change = tuple[Sequence[int], Vectors | None]
+    Change = Callable[[PassageVectors], None]
     Read = Callable[[], Awaitable[PassageVectors | None]]
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class _CollectionLoad:
         self.task = task
         self._began = time.monotonic()
         self.changes: list[Change] = []
-        """Changes made meanwhile (None: removed), bounded by the writes during the load."""
+        """Changes made meanwhile, bounded by the writes during the load."""
 
     async def wait(self, patience_s: float) -> None:
         """Wait for the load until `patience_s` after its start."""
@@ -80,15 +80,15 @@ class VectorCache:
             await asyncio.wait([reading.task for reading in self._reading.values()])
 
     def added(self, key: Hashable, ids: Sequence[int], vectors: Vectors) -> None:
-        self._changed(key, (ids, vectors))
+        self.changed(key, lambda held: held.put(ids, vectors))
 
     def committed(self, key: Hashable, ids: Sequence[int], vectors: Vectors) -> None:
         """Replay a committed addition, which a load in progress may have read too early."""
         if key in self._reading:
-            self._reading[key].changes.append((ids, vectors))
+            self._reading[key].changes.append(lambda held: held.put(ids, vectors))
 
     def removed(self, key: Hashable, ids: Sequence[int]) -> None:
-        self._changed(key, (ids, None))
+        self.changed(key, lambda held: held.remove(ids))
 
     def dropped(self, key: Hashable) -> None:
         self._held.pop(key, None)
@@ -97,6 +97,10 @@ class VectorCache:
         if reading is not None:
             reading.task.cancel()
 
+    def clear(self) -> None:
+        for key in (*self._held, *self._reading, *self._too_large):
+            self.dropped(key)
+
     async def close(self) -> None:
         tasks = [reading.task for reading in self._reading.values()]
         for task in tasks:
@@ -104,15 +108,20 @@ class VectorCache:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._held.clear()
 
+    def is_used(self, key: Hashable) -> bool:
+        """True if the collection is cached, or being loaded."""
+        return key in self._held or key in self._reading
+
     def is_too_large(self, key: Hashable) -> bool:
         return key in self._too_large or self._max_bytes <= 0
 
     def fits(self, size_bytes: int) -> bool:
         return size_bytes <= self._max_bytes
 
-    def _changed(self, key: Hashable, change: Change) -> None:
+    def changed(self, key: Hashable, change: Change) -> None:
+        """Apply a change to the collection, if it is used."""
         if key in self._held:
-            _apply_change(self._held[key], change)
+            change(self._held[key])
             self._let_go()
         elif key in self._reading:
             self._reading[key].changes.append(change)
@@ -130,7 +139,7 @@ class VectorCache:
             return
         # No await from here on: no change can fall between the replay and the entry.
         for change in reading.changes:
-            _apply_change(held, change)
+            change(held)
         self._held[key] = held
         self._let_go()
 
@@ -143,11 +152,3 @@ class VectorCache:
             if size <= self._max_bytes:
                 return
             size -= self._held.pop(key).size_bytes
-
-
-def _apply_change(held: PassageVectors, change: Change) -> None:
-    ids, vectors = change
-    if vectors is None:
-        held.remove(ids)
-    else:
-        held.put(ids, vectors)

@@ -80,6 +80,10 @@ class VectorStorage(Protocol):
         """Note that the chunks of added vectors were committed."""
         ...
 
+    async def follow(self) -> None:
+        """Apply what other replicas have changed to what is in RAM."""
+        ...
+
     async def warm(self, collection: VectorCollection) -> None:
         """Begin to load a collection into RAM, if it fits."""
         ...

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spade_llm.core.concurrency import BackgroundTask
-from spade_llm.core.errors import NotFound, Refusal, StorageFailed, Unauthorised
+from spade_llm.core.errors import Busy, NotFound, Refusal, StorageFailed, Unauthorised
 from spade_llm.rag.contract import Access, Ingested
 from spade_llm.rag.names import check_source, document_id, parse_address
 from spade_llm.rag.passage_embedding import check_model
@@ -25,16 +25,19 @@ from spade_llm.rag.store.vector_index import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from numpy.typing import NDArray
 
+    from spade_llm.core.advisory_lock import HeldLock
     from spade_llm.providers.embedder import Embedder
     from spade_llm.rag.contract import SourceDocument
     from spade_llm.rag.loading.chunking import Passage
     from spade_llm.rag.names import NamespaceAddress
     from spade_llm.rag.store.grants import NamespaceGrants
     from spade_llm.rag.store.registry import Namespace, Registry
+    from spade_llm.rag.store.replica_locks import ReplicaLocks
     from spade_llm.rag.store.vector_index import VectorStorage
     from spade_llm.search.passage_index import KeywordRecord
 
@@ -136,21 +139,27 @@ class DocumentWriter:
         return group
 
     async def _store(self, group: Sequence[_WriteJob]) -> None:
-        async with self._sweeping.alone:
+        try:
+            async with self._sweeping.alone():
+                try:
+                    await self._commit(await self._placed(group))
+                except StorageFailed as error:
+                    _fail(group, error)
+                await self._sweeping.try_to_sweep()
+        # Of the lock: other replicas have it, or the database does not answer.
+        except (StorageFailed, Busy) as error:
+            _fail(group, error)
+
+    async def _placed(self, group: Sequence[_WriteJob]) -> list[_PlacedJob]:
+        placed: list[_PlacedJob] = []
+        for job in group:
             try:
-                placed: list[_PlacedJob] = []
-                for job in group:
-                    try:
-                        namespace = await self._namespace(job.prepared)
-                    except Refusal as error:
-                        job.fail(error)
-                    else:
-                        placed.append(_PlacedJob(job=job, namespace=namespace))
-                await self._commit(placed)
-            except StorageFailed as error:
-                for job in group:
-                    job.fail(error)
-            await self._sweeping.try_to_sweep()
+                namespace = await self._namespace(job.prepared)
+            except Refusal as error:
+                job.fail(error)
+            else:
+                placed.append(_PlacedJob(job=job, namespace=namespace))
+        return placed
 
     async def _namespace(self, prepared: PreparedDocument) -> Namespace:
         # Looked up again: meanwhile a grant may have been revoked or the namespace reindexed.
@@ -214,6 +223,11 @@ class DocumentWriter:
         )
 
 
+def _fail(group: Sequence[_WriteJob], error: Exception) -> None:
+    for job in group:
+        job.fail(error)
+
+
 def _embedded_vectors(some: Sequence[_PlacedJob]) -> tuple[list[int], list[NDArray[np.float32]]]:
     """Return the ids and rows of the chunks that have a vector."""
     pairs = [(one.ids, one.prepared.vectors) for one in some]
@@ -232,6 +246,8 @@ def _ingest_result(prepared: PreparedDocument, version: int) -> Ingested:
     )
 
 
+SWEEP_EVERY_S = 15.0
+"""Interval between two sweeps of the replica that looks after all: longer than a query."""
 READERS_TIMEOUT_S = 15.0
 """Maximum wait in seconds for running queries, longer than the embedder's timeout."""
 
@@ -263,14 +279,30 @@ _log = logging.getLogger(__name__)
 
 
 class OrphanCollector:
-    """Garbage collection of orphaned vectors and collections."""
+    """Garbage collection of orphaned vectors and collections, and the lock on changes."""
 
-    def __init__(self, registry: Registry, index: VectorStorage) -> None:
+    def __init__(
+        self, registry: Registry, index: VectorStorage, locks: ReplicaLocks | None = None
+    ) -> None:
+        """`locks`: those of the replicas that share the documents; None: it is one process."""
         self._registry = registry
         self._index = index
+        self._locks = locks
         self._in_making: set[CollectionKey] = set()
-        self.alone = asyncio.Lock()
+        self._alone = asyncio.Lock()
         self.readers = ActiveReaders()
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Hold the lock on changes of the library for the block. Between replicas: raises Busy,
+        StorageFailed."""
+        async with self._alone, self._locks.exclusive() if self._locks else nullcontext():
+            yield
+
+    def filling(self, namespace: int) -> AbstractAsyncContextManager[HeldLock | None]:
+        """Keep other replicas from filling or dropping collections of this namespace that are not
+        in use. Raises Busy."""
+        return self._locks.filling(namespace) if self._locks else nullcontext()
 
     @contextmanager
     def making(self, key: CollectionKey) -> Iterator[None]:
@@ -296,18 +328,45 @@ class OrphanCollector:
         except StorageFailed as error:
             _log.warning("orphaned vectors will be removed later: %s", error)
 
+    async def sweep_periodically(self) -> None:
+        """Remove what killed replicas left behind, and the collections that were replaced, until
+        it is cancelled. One replica does it."""
+        seen: set[CollectionKey] = set()
+        while True:
+            try:
+                loose = set(await self._loose_collections())
+                if seen & loose or await self._registry.loose_places():
+                    async with self.alone():
+                        # A replica may still search a collection that was replaced just now.
+                        await self._drop(seen & set(await self._loose_collections()))
+                        await self.sweep()
+                seen = loose
+            except (StorageFailed, Busy) as error:
+                _log.warning("orphaned vectors will be removed later: %s", error)
+            await asyncio.sleep(SWEEP_EVERY_S)
+
     async def _sweep_collections(self) -> None:
-        loose = [
-            CollectionKey(namespace_id=namespace_id, edition=edition)
-            for namespace_id, edition in await self._registry.loose_collections()
-        ]
-        unused = [key for key in loose if key not in self._in_making]
+        # Those that were replaced are swept later, where other replicas may search them.
+        unused = await self._loose_collections(of_deleted=self._locks is not None)
         if unused:
             await self.readers.leave()
-        for key in unused:
-            await self._index.drop(key)
-            # The entry goes last: after a crash the next sweep finds it again.
-            await self._registry.settle_collection(key.namespace_id, key.edition)
+        await self._drop(unused)
+
+    async def _loose_collections(self, *, of_deleted: bool = False) -> list[CollectionKey]:
+        """Collections that are not in use, without those that this process fills."""
+        rows = await self._registry.loose_collections(of_deleted=of_deleted)
+        loose = [CollectionKey(namespace_id=row[0], edition=row[1]) for row in rows]
+        return [key for key in loose if key not in self._in_making]
+
+    async def _drop(self, keys: Iterable[CollectionKey]) -> None:
+        for key in keys:
+            try:
+                async with self.filling(key.namespace_id):
+                    await self._index.drop(key)
+                    # The entry goes last: after a crash the next sweep finds it again.
+                    await self._registry.settle_collection(key.namespace_id, key.edition)
+            except Busy:
+                continue  # Another replica fills it.
 
 
 class DocumentRemoval:
@@ -330,7 +389,7 @@ class DocumentRemoval:
         address = parse_address(name, asker=asker)
         if source is not None:
             check_source(source)
-        async with self._sweeping.alone:
+        async with self._sweeping.alone():
             namespace = await self._namespace(asker, address)
             removed = await self._remove(asker, namespace, source)
             await self._sweeping.try_to_sweep()

@@ -1,0 +1,286 @@
+"""Two replicas of a library in PostgreSQL: what one writes the other finds, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from itertools import count, cycle
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import psycopg
+import pytest
+
+from spade_llm.core.database import DatabaseUrl
+from spade_llm.core.errors import (
+    Busy,
+    ConfigurationError,
+    NotFound,
+    StorageFailed,
+    Unauthorised,
+)
+from spade_llm.core.postgres import PostgresServer
+from spade_llm.rag import Document, DocumentLibrary
+from spade_llm.rag.store import writer
+from spade_llm.rag.store.postgres_library import PostgresLibrary, PostgresVectors
+from spade_llm.rag.store.replica_locks import ReplicaLocks
+from spade_llm.rag.store.vector_index import VectorCollection
+from tests.rag.bag_of_words import BagOfWords
+from tests.rag.contract import PROMISES, LibraryCase
+from tests.rag.contract_catalogue import CATALOGUE_PROMISES, CatalogueCase, Documents
+from tests.rag.test_reindexing import Held
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
+
+    from spade_llm.providers.embedder import Embedder
+    from spade_llm.rag import OwnedLibrary, Retrieval
+    from tests.postgres_server import PostgresProcess
+
+pytestmark = pytest.mark.thorough
+ANN, BOB = "ann@localhost", "bob@localhost"
+PATIENCE_S = 30.0
+_agents = count(1)
+
+
+@asynccontextmanager
+async def replica(
+    postgres: PostgresProcess, agent: str, folder: Path, embedder: Embedder | None
+) -> AsyncIterator[DocumentLibrary]:
+    async with (
+        PostgresServer(DatabaseUrl(postgres.url()), agent=agent) as server,
+        DocumentLibrary(
+            folder, embedder=embedder, roots=[folder], server=server, is_replica=True
+        ) as library,
+    ):
+        yield library
+
+
+@asynccontextmanager
+async def replicas(
+    postgres: PostgresProcess, folder: Path, *embedders: Embedder | None
+) -> AsyncIterator[tuple[DocumentLibrary, DocumentLibrary]]:
+    agent = f"rag-replicas{next(_agents)}@example.org"
+    one, other = embedders or (BagOfWords(), BagOfWords())
+    async with (
+        replica(postgres, agent, folder, one) as first,
+        replica(postgres, agent, folder, other) as second,
+    ):
+        yield first, second
+
+
+class InTurns:
+    """Documents of one owner, each call at the next replica."""
+
+    def __init__(self, *views: OwnedLibrary) -> None:
+        self._views = cycle(views)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(next(self._views), name)
+
+
+def of_owner(owner: str, libraries: tuple[DocumentLibrary, ...]) -> Documents:
+    return cast("Documents", InTurns(*(one.for_owner(owner) for one in libraries)))
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
+async def test_two_replicas_keep_what_one_library_does(
+    promise: Callable[[LibraryCase], Awaitable[None]], postgres: PostgresProcess, tmp_path: Path
+) -> None:
+    async with replicas(postgres, tmp_path) as both:
+        case = LibraryCase(mine=of_owner(ANN, both), others=of_owner(BOB, both), root=tmp_path)
+        await promise(case)
+
+
+@pytest.mark.parametrize("promise", CATALOGUE_PROMISES, ids=lambda promise: promise.__name__)
+async def test_two_replicas_keep_what_one_catalogue_does(
+    promise: Callable[[CatalogueCase], Awaitable[None]], postgres: PostgresProcess, tmp_path: Path
+) -> None:
+    async with replicas(postgres, tmp_path) as both:
+        mine, others = of_owner(ANN, both), of_owner(BOB, both)
+        await promise(CatalogueCase(mine=mine, others=others, mine_jid=ANN, others_jid=BOB))
+
+
+def texts(found: Retrieval) -> list[str]:
+    assert not found.degraded
+    return [one.chunk.text for one in found.chunks]
+
+
+async def test_vectors_in_ram_follow_what_other_replicas_store_and_delete(
+    postgres: PostgresProcess, tmp_path: Path
+) -> None:
+    async with replicas(postgres, tmp_path) as (first, second):
+        one, other = first.for_owner(ANN), second.for_owner(ANN)
+        await one.ingest(Document(text="The tide turns at noon.", source="a"))
+        # Both have the collection in RAM from here on.
+        assert texts(await one.retrieve("tide")) == texts(await other.retrieve("tide"))
+
+        await other.ingest(Document(text="Tides are high in March.", source="b"))
+        await other.ingest(Document(text="The tide turns at dusk.", source="a"))
+        found = texts(await one.retrieve("tide"))
+        scores = [chunk.score for chunk in (await one.retrieve("tide")).chunks]
+        expected = [chunk.score for chunk in (await other.retrieve("tide")).chunks]
+        await other.delete(namespace="default", source="b")
+        left = texts(await one.retrieve("tides", k=20))
+        stats = await one.stats("default")
+
+    assert set(found) == {"Tides are high in March.", "The tide turns at dusk."}
+    # By cosine, not by keywords only.
+    assert scores == expected
+    assert left == ["The tide turns at dusk."]
+    assert (stats.documents, stats.chunks, stats.vectors) == (1, 1, 1)
+
+
+async def test_a_revocation_at_one_replica_holds_at_the_other_at_once(
+    postgres: PostgresProcess, tmp_path: Path
+) -> None:
+    async with replicas(postgres, tmp_path) as (first, second):
+        await first.for_owner(ANN).ingest(Document(text="The tide turns.", source="a"))
+        await first.for_owner(ANN).grant("default", to=BOB)
+        assert texts(await second.for_owner(BOB).retrieve("tide"))
+        await first.for_owner(ANN).revoke("default", to=BOB)
+
+        assert not (await second.for_owner(BOB).retrieve("tide")).chunks
+        with pytest.raises(Unauthorised):
+            await second.for_owner(BOB).stats(f"{ANN}/default")
+        await first.for_owner(ANN).delete(namespace="default")
+        with pytest.raises(NotFound):
+            await second.for_owner(ANN).delete(namespace="default")
+
+
+async def test_replicas_that_store_at_once_lose_no_vector_and_count_right(
+    postgres: PostgresProcess, tmp_path: Path
+) -> None:
+    async with replicas(postgres, tmp_path) as both:
+        owned = [one.for_owner(ANN) for one in both]
+
+        async def store(number: int) -> None:
+            for version in range(3):
+                text = f"Lighthouse log {version} of zulu{number % 40}."
+                source = f"{number % 40}.md"
+                await owned[number % 2].ingest(Document(text=text, source=source))
+
+        async def ask(library: OwnedLibrary) -> None:
+            for number in range(30):
+                found = await library.retrieve(f"lighthouse zulu{number}")
+                assert not found.degraded
+
+        async with asyncio.timeout(PATIENCE_S):
+            await asyncio.gather(*map(store, range(80)), *map(ask, owned))
+        for library in owned:
+            async with asyncio.timeout(PATIENCE_S):
+                # The last old vectors are removed behind the answer.
+                while (stats := await library.stats("default")).vectors != 40:  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+            assert (stats.documents, stats.chunks) == (40, 40)
+            for number in range(40):
+                found = await library.retrieve(f"zulu{number}", k=1)
+                assert texts(found) == [f"Lighthouse log 2 of zulu{number}."]
+
+
+async def test_a_namespace_is_reindexed_by_one_replica_while_the_other_stores_and_searches(
+    postgres: PostgresProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "SWEEP_EVERY_S", 0.1)
+    agent = f"rag-replicas{next(_agents)}@example.org"
+    async with replica(postgres, agent, tmp_path, BagOfWords()) as library:
+        for number in range(10):
+            text = f"Lighthouse log of zulu{number}."
+            await library.for_owner(ANN).ingest(Document(text=text, source=f"{number}.md"))
+    slow, later = Held(), BagOfWords(name=Held().name, dimension=128)
+    async with (
+        replica(postgres, agent, tmp_path, slow) as first,
+        replica(postgres, agent, tmp_path, later) as second,
+        second.replica_jobs(),
+        asyncio.timeout(PATIENCE_S),
+    ):
+        one, other = first.for_owner(ANN), second.for_owner(ANN)
+        running = asyncio.create_task(one.reindex())
+        await slow.is_asked.wait()
+        with pytest.raises(Busy):
+            await other.reindex()
+        # Sweeps after it, which leave the new collection alone.
+        await other.ingest(Document(text="Harbour log.", source="h", namespace="harbour"))
+        await other.delete(namespace="default", source="3.md")
+        found = await other.retrieve("lighthouse zulu7")
+        assert found.chunks[0].chunk.source == "7.md"
+        slow.may.set()
+        assert await running == 10  # One of them was deleted meanwhile.
+        assert not (await other.retrieve("lighthouse zulu7")).degraded
+        stats = await other.stats("default")
+        assert (stats.model, stats.chunks, stats.vectors) == (later.name, 9, 9)
+        # The old collection is dropped by the replica that looks after all.
+        select = f'SELECT count(*) FROM "{agent}".loose_collections'
+        async with await psycopg.AsyncConnection.connect(
+            postgres.url(), autocommit=True
+        ) as session:
+            while (await (await session.execute(select)).fetchone()) != (0,):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            vectors = f'SELECT count(*) FROM "{agent}".passage_vectors'
+            assert await (await session.execute(vectors)).fetchone() == (10,)
+        assert texts(await one.retrieve("lighthouse zulu7", k=1)) == ["Lighthouse log of zulu7."]
+
+
+async def test_a_replica_that_lost_its_lock_writes_nothing_more(
+    postgres: PostgresProcess,
+) -> None:
+    agent = f"rag-replicas{next(_agents)}@example.org"
+    url = DatabaseUrl(postgres.url())
+    async with (
+        PostgresServer(url, agent=agent) as one,
+        PostgresServer(url, agent=agent) as other,
+    ):
+        mine, its = ReplicaLocks(one), ReplicaLocks(other)
+        async with PostgresLibrary(one, locks=mine) as library, PostgresLibrary(other, locks=its):
+            async with mine.exclusive():
+                async with library.transaction() as execute:
+                    await execute.execute("SELECT 1")
+                async with await psycopg.AsyncConnection.connect(postgres.url()) as session:
+                    await session.execute(
+                        "SELECT pg_terminate_backend(pid) FROM pg_locks"
+                        " WHERE locktype = 'advisory' AND granted"
+                    )
+                async with its.exclusive():
+                    pass
+                with pytest.raises(StorageFailed, match="another replica changes the documents"):
+                    async with library.transaction():
+                        pass
+            async with mine.exclusive(), library.transaction():
+                pass
+
+
+async def test_vectors_are_loaded_again_if_more_was_changed_than_is_noted(
+    postgres: PostgresProcess,
+) -> None:
+    agent = f"rag-replicas{next(_agents)}@example.org"
+    url = DatabaseUrl(postgres.url())
+    vectors = np.eye(64, dtype=np.float32)
+    collection = VectorCollection(
+        namespace_id=1, owner=ANN, namespace="default", model="m", dimension=64
+    )
+    async with (
+        PostgresServer(url, agent=agent) as one,
+        PostgresServer(url, agent=agent) as other,
+        PostgresLibrary(one, locks=ReplicaLocks(one)) as mine,
+        PostgresLibrary(other, locks=ReplicaLocks(other)) as its,
+    ):
+        reading, writing = PostgresVectors(mine, replica="a"), PostgresVectors(its, replica="b")
+        await writing.add(collection, [1, 2], vectors[:2])
+        assert set(await reading.nearest(collection, vectors[0], 9)) == {1, 2}
+        await writing.add(collection, [3], vectors[2:3])
+        async with its.transaction() as execute:
+            await execute.execute("DELETE FROM changed_vectors")
+        await writing.remove(collection.key, [2])
+        await reading.follow()
+        assert set(await reading.nearest(collection, vectors[0], 9)) == {1, 3}
+        await writing.drop(collection.key)
+        await reading.follow()
+        assert not await reading.nearest(collection, vectors[0], 9)
+        await reading.close()
+        await writing.close()
+
+
+def test_replicas_need_a_database_and_their_vectors_in_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="replicas share documents and vectors"):
+        DocumentLibrary(tmp_path, embedder=None, is_replica=True)
