@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
-from spade_llm.agents.constructor_arguments import check_keywords
 from spade_llm.agents.local_memory import LocalMemory, MemoryOption, open_local_memory
 from spade_llm.assistant.config import AssistantConfig
 from spade_llm.context import ContextManagement
+from spade_llm.core.arguments import as_tuple, check_keywords, check_methods, check_type, wrong_type
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -63,17 +63,21 @@ def config_from_keywords(
     own = conduct or AssistantConfig()
     return replace(
         own,
-        tools=(*_given_tuple_or(keywords.get("tools"), own.tools), *memory.tools),
+        tools=(*_given_tuple_or("tools", keywords.get("tools"), own.tools), *memory.tools),
         notes=memory.notes_about if memory.interaction_memory else own.notes,
         termination_markers=_given_tuple_or(
-            keywords.get("termination_markers"), own.termination_markers
+            "termination_markers", keywords.get("termination_markers"), own.termination_markers
         ),
         max_interactions_per_conversation=_given_or(
             keywords.get("max_interactions_per_conversation"), own.max_interactions_per_conversation
         ),
         on_conversation_end=_given_or(keywords.get("on_conversation_end"), own.on_conversation_end),
-        input_guardrails=_given_tuple_or(keywords.get("input_guardrails"), own.input_guardrails),
-        output_guardrails=_given_tuple_or(keywords.get("output_guardrails"), own.output_guardrails),
+        input_guardrails=_given_tuple_or(
+            "input_guardrails", keywords.get("input_guardrails"), own.input_guardrails
+        ),
+        output_guardrails=_given_tuple_or(
+            "output_guardrails", keywords.get("output_guardrails"), own.output_guardrails
+        ),
         on_guardrail_trigger=_given_or(
             keywords.get("on_guardrail_trigger"), own.on_guardrail_trigger
         ),
@@ -88,16 +92,42 @@ def _given_or(value: T | None, otherwise: T) -> T:
     return otherwise if value is None else value
 
 
-def _given_tuple_or(value: Sequence[T] | None, otherwise: tuple[T, ...]) -> tuple[T, ...]:
-    return otherwise if value is None else tuple(value)
+def _given_tuple_or(
+    name: str, value: Sequence[T] | None, otherwise: tuple[T, ...]
+) -> tuple[T, ...]:
+    return otherwise if value is None else as_tuple(value, of=name)
 
 
-def check_assistant_keywords(keywords: AssistantKeywords, context_management: object) -> None:
-    """Raise TypeError with the name of the invalid argument. The fourth parameter of spade_llm
-    0.2/0.3 was `reply_to`: a JID in place of a strategy is reported."""
-    check_keywords(keywords, AssistantKeywords, of="LLMAgent")
-    if context_management is not None and not isinstance(context_management, ContextManagement):
+def check_assistant_arguments(
+    of: Callable[..., object],
+    provider: object,
+    context_management: object,
+    system_prompt: object,
+    *,
+    settings: Mapping[str, tuple[object, type]],
+    keywords: AssistantKeywords,
+) -> None:
+    """Raise TypeError with the name of the invalid argument and the fix. `of`: the agent's class.
+    `settings`: the other arguments with their classes; None stands for the default. The fourth
+    parameter of spade_llm 0.2/0.3 was `reply_to`: a JID in place of a strategy is reported."""
+    check_keywords(keywords, AssistantKeywords, of=of)
+    if isinstance(provider, str):  # Not shown: it may be the password.
         raise TypeError(
-            f"LLMAgent: context_management is {context_management!r}: give a strategy of"
-            " spade_llm.context; reply_to is given by keyword"
+            "LLMAgent: provider is a text: create a model, such as LLMProvider('ollama/llama3.2')"
         )
+    fix = "give a model, such as LLMProvider('ollama/llama3.2') or OfflineProvider()"
+    check_methods(provider, ("name", "complete", "stream"), of="LLMAgent: provider", fix=fix)
+    if context_management is not None and not isinstance(context_management, ContextManagement):
+        raise wrong_type(
+            context_management,
+            of="LLMAgent: context_management",
+            fix="give a strategy of spade_llm.context; reply_to is given by keyword, and so is"
+            " system_prompt",
+        )
+    for name, (value, kind) in {"system_prompt": (system_prompt, str), **settings}.items():
+        if value is not None:
+            check_type(value, kind, of=f"LLMAgent: {name}", fix=f"give {_an(kind)}")
+
+
+def _an(kind: type) -> str:
+    return "a text" if kind is str else f"an object of {kind.__name__}"

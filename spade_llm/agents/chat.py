@@ -7,20 +7,23 @@ import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar, Unpack
 
-from spade_llm.agents.constructor_arguments import (
-    check_keywords,
-    default_connection,
-    warn_about_verify_security,
-)
+from spade_llm.agents.constructor_arguments import default_connection, warn_about_verify_security
 from spade_llm.assistant.chat.service import AnswerDelta, ApprovalPrompt, ChatClient, ChatReply
 from spade_llm.assistant.turn.turn_options import DEFAULT_TOOL_OPTIONS, ToolOptions
+from spade_llm.core.arguments import check_keywords
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.messaging import FOR_MODELS_METADATA, AclMessage
 from spade_llm.messaging.agent_status import AgentStatus, ask_status, locate_agent
 from spade_llm.messaging.outgoing_messages import chat_message
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
+from spade_llm.xmpp.connection.jids import check_agent_jid
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+M = TypeVar("M", bound="BaseModel")
 
 logger = logging.getLogger(__name__)
 
@@ -142,8 +145,13 @@ STATUS_TIMEOUT_S = 5.0
 
 
 class ChatAgent(XmppAgent):
-    """Agent that talks with other agents on behalf of a program or a person. `options=None`: it
-    logs in where the environment says (agents/constructor_arguments.py)."""
+    """Agent that talks with other agents on behalf of a program or a person.
+
+    `say` returns an answer, `say_as` an object of a pydantic model, `stream` the parts of an answer
+    as they come. `target_agent_jid` and the callbacks are for `send_message`, which waits for
+    nothing. `options=None`: the server is found by the environment variables SPADE_LLM_SERVER,
+    SPADE_LLM_CA and SPADE_LLM_DATA (docs/migration.md).
+    """
 
     def __init__(
         self,
@@ -154,10 +162,12 @@ class ChatAgent(XmppAgent):
         options: AgentOptions | None = None,
         **talk: Unpack[ChatSessionKeywords],
     ) -> None:
-        check_keywords(talk, ChatSessionKeywords, of="ChatAgent")
+        check_keywords(talk, ChatSessionKeywords, of=ChatAgent)
         find = None if options else default_connection
         super().__init__(jid, password, options=options, find_connection=find)
         warn_about_verify_security(str(self.jid), verify_security=talk.get("verify_security"))
+        if target_agent_jid is not None:
+            check_agent_jid(target_agent_jid, of="ChatAgent: target_agent_jid")
         self.target_agent_jid = target_agent_jid
         self._talk = ChatSession(peer=target_agent_jid or "", send=self.send_acl, keywords=talk)
         if target_agent_jid:
@@ -199,10 +209,10 @@ class ChatAgent(XmppAgent):
     def stream(
         self, peer: str, text: str, *, conversation_id: str = "", can_approve: bool = False
     ) -> AsyncGenerator[AnswerDelta | ApprovalPrompt | ChatReply]:
-        """AnswerDeltas in order, then the ChatReply. Leaving early stops the turn. Raises
-        RequestError.
+        """Say a text and yield AnswerDeltas in order, then the ChatReply. Leaving early stops the
+        turn. Raises RequestError.
 
-        With `can_approve`, questions may come between: `approve` answers them.
+        With `can_approve`, ApprovalPrompts may come between: `approve` answers them.
         """
         client = ChatClient(self.node.requester, peer)
         return client.stream(text, conversation_id=conversation_id, can_approve=can_approve)
@@ -215,12 +225,18 @@ class ChatAgent(XmppAgent):
         conversation_id: str = "",
         wishes: ToolOptions = DEFAULT_TOOL_OPTIONS,
     ) -> ChatReply:
-        """The whole answer. Raises RequestError."""
+        """Say a text and return the whole answer. Raises RequestError."""
         client = ChatClient(self.node.requester, peer)
         return await client.say(text, conversation_id=conversation_id, wishes=wishes)
 
+    async def say_as(self, peer: str, text: str, model: type[M], *, conversation_id: str = "") -> M:
+        """Say a text and return the answer as an object of a pydantic model. Raises RequestError;
+        RequestFailed if the assistant's model gives no valid object, also at its second attempt."""
+        client = ChatClient(self.node.requester, peer)
+        return await client.say_as(text, model, conversation_id=conversation_id)
+
     async def approve(self, peer: str, id: str, *, is_approved: bool) -> None:
-        """Answer what was asked. Raises RequestRefused if it is not asked now."""
+        """Answer an ApprovalPrompt of `stream`. Raises RequestRefused if it is not open."""
         client = ChatClient(self.node.requester, peer)
         await client.approve(id, is_approved=is_approved)
 

@@ -1,10 +1,8 @@
-"""Arguments of agents: the default connection (environment variables, or the running local
-network), and checks of keywords."""
+"""Default connection of agents: environment variables, or the running local network."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,16 +63,6 @@ def _data(environment: Environment) -> Path:
 
 
 logger = logging.getLogger(__name__)
-
-
-def check_keywords(given: Mapping[str, object], known: type, *, of: str) -> None:
-    """Raises TypeError, naming each keyword that a TypedDict has not."""
-    names = sorted(known.__annotations__)
-    if unknown := sorted(set(given) - set(names)):
-        raise TypeError(
-            f"{of} takes no {', '.join(unknown)}: remove it, or check its spelling;"
-            f" beside its own parameters it takes {', '.join(names)}"
-        )
 
 
 _said: set[str] = set()

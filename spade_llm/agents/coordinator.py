@@ -14,7 +14,7 @@ from spade_llm.assistant.delegation.subagents import (
 )
 from spade_llm.assistant.turn.prompt import prompt_template
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.xmpp.connection.jids import is_jid
+from spade_llm.xmpp.connection.jids import check_agent_jid
 
 if TYPE_CHECKING:
     from spade_llm.agents.assistant_keywords import SharedKeywords
@@ -106,8 +106,7 @@ def _subagents(
     if not subagent_ids or isinstance(subagent_ids, str):
         raise ConfigurationError(f"subagent_ids is {subagent_ids!r}: give a list of JIDs")
     for one in subagent_ids:
-        if not is_jid(one):
-            raise ConfigurationError(f"subagent_ids: {one!r} is not a JID; expected name@domain")
+        check_agent_jid(one, of="subagent_ids")
     # Not `timeout_s <= 0`, which is false for NaN.
     if not timeout_s > 0:
         raise ConfigurationError(f"subagent_response_timeout is {timeout_s}: give seconds above 0")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Unpack
 from spade_llm.agents.assistant_controls import AssistantControls
 from spade_llm.agents.assistant_keywords import (
     AssistantKeywords,
-    check_assistant_keywords,
+    check_assistant_arguments,
     config_from_keywords,
     memory_from_keywords,
 )
@@ -19,7 +19,7 @@ from spade_llm.assistant.chat.service import ChatService
 from spade_llm.assistant.commands.adhoc_menus import offer_assistant_menu
 from spade_llm.assistant.commands.command_registry import RoomNotices
 from spade_llm.assistant.commands.reports import add_resource_commands
-from spade_llm.assistant.config import TurnLimits
+from spade_llm.assistant.config import AssistantConfig, TurnLimits
 from spade_llm.assistant.delegation.expert_questions import expert_questions_of, expert_tools
 from spade_llm.assistant.feedback import ReactionHandler
 from spade_llm.assistant.history.caller_sessions import ConversationDeletion, sessions_for
@@ -45,6 +45,7 @@ from spade_llm.assistant.turn.structured_output import PydanticAnswerSchema
 from spade_llm.assistant.turn.turn import StatelessCompletion
 from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
 from spade_llm.context import NoContextManagement
+from spade_llm.core.arguments import as_tuple
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
 from spade_llm.mcp.mcp_sessions import AgentMcpToolbox
@@ -59,11 +60,11 @@ from spade_llm.rag.remote import RagClient
 from spade_llm.tools.local import LocalToolbox
 from spade_llm.tools.remote import ToolsClient
 from spade_llm.xmpp.agent import AgentOptions
+from spade_llm.xmpp.connection.jids import check_agent_jid
 from spade_llm.xmpp.features.rooms import Rooms
 
 if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput
-    from spade_llm.assistant.config import AssistantConfig
     from spade_llm.assistant.turn.turn import TurnMiddleware
     from spade_llm.context import ContextManagement
     from spade_llm.messaging import AclMessage
@@ -92,14 +93,41 @@ class Services:
     discover: tuple[str, ...] = ()
     """JIDs and domains of agents that are discovered by presence; their tools are used, too."""
 
+    def __post_init__(self) -> None:
+        """Raises TypeError or ConfigurationError, naming the field."""
+        for name in ("tools", "discover", "shared_documents"):
+            as_tuple(getattr(self, name), of=f"Services: {name}")
+        named = (
+            ("memory", self.memory),
+            ("rag", self.rag),
+            *(("tools", one) for one in self.tools),
+        )
+        for name, jid in named:
+            if jid is not None:
+                check_agent_jid(jid, of=f"Services: {name}")
+
 
 class LLMAgent(AssistantControls):
-    """Talks with people and programs; reaches memory, documents and tools by messages.
+    """Assistant: answers people and programs with a language model; reaches memory, documents and
+    tools by messages.
 
-    The first five parameters are those of specs/5; what spade_llm 0.2/0.3 takes by keyword is taken
-    too (agents/assistant_keywords.py). `embedder`: computes the vector of a question once for
-    memory and documents, if their agents use the same model; None: each computes its own.
-    `options=None`: it logs in where the environment says (agents/constructor_arguments.py).
+    Args:
+        jid: account, as name@domain.
+        password: password of the account.
+        provider: model, such as `LLMProvider("ollama/llama3.2")` or `OfflineProvider()`.
+        context_management: selects the messages of a conversation that reach the model
+            (`spade_llm.context`); None: all.
+        system_prompt: instructions for the model; None: those built in.
+        services: JIDs of the memory, RAG and tool agents that it uses.
+        limits: limits of one turn: tool rounds, calls, tokens, seconds.
+        conduct: further settings: guardrails, own tools, human experts, quotas, rooms.
+        embedder: computes the vector of a question once for memory and RAG agents that use the same
+            model; None: each computes its own.
+        options: connection, data directory and access rules; None: the server is found by the
+            environment variables SPADE_LLM_SERVER, SPADE_LLM_CA and SPADE_LLM_DATA
+            (docs/migration.md).
+        program: settings of `conduct` by keyword, such as `tools=[…]` or `output_schema=Model`, and
+            those of spade_llm 0.2 and 0.3.
     """
 
     _goes_on_after_marker: ClassVar[bool] = False
@@ -120,7 +148,20 @@ class LLMAgent(AssistantControls):
         options: AgentOptions | None = None,
         **program: Unpack[AssistantKeywords],
     ) -> None:
-        check_assistant_keywords(program, context_management)
+        check_agent_jid(jid, of="LLMAgent: jid")
+        check_assistant_arguments(
+            LLMAgent,
+            provider,
+            context_management,
+            system_prompt,
+            settings={
+                "services": (services, Services),
+                "limits": (limits, TurnLimits),
+                "conduct": (conduct, AssistantConfig),
+                "options": (options, AgentOptions),
+            },
+            keywords=program,
+        )
         services = services or Services()
         self._program_memory = memory_from_keywords(bare(jid), program)
         conduct = config_from_keywords(program, conduct, self._program_memory)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spade_llm.core.arguments import as_tuple
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.messaging import agent_status
 from spade_llm.providers.model import language_model
@@ -43,22 +44,30 @@ class RagOptions:
 
 
 class RAGAgent(XmppAgent):
-    """Agent that stores documents and finds passages in them. `embedder=None`: keywords only, and
-    every answer says so. `roots`: where it reads files."""
+    """Agent that stores documents and finds passages in them.
+
+    `embedder=None`: keywords only, and every answer says so. `roots`: folders with files that it
+    may read on request. `options.data` is required: its documents are stored there.
+    """
 
     def __init__(
         self,
         jid: str,
         password: str,
         *,
-        embedder: Embedder | None,
-        roots: Sequence[Path],
-        options: AgentOptions,
+        embedder: Embedder | None = None,
+        roots: Sequence[Path] = (),
+        options: AgentOptions | None = None,
         rag: RagOptions | None = None,
     ) -> None:
         super().__init__(jid, password, options=options)
+        options = self.options
         if options.data is None:
-            raise ConfigurationError("options.data: the RAG agent needs a data directory")
+            raise ConfigurationError(
+                "options.data: the RAG agent needs a data directory: give"
+                " options=AgentOptions(data=Path(…), …)"
+            )
+        as_tuple(roots, of="RAGAgent: roots")
         rag = rag or RagOptions()
         server = None if rag.uses_files else self._database
         self._library = DocumentLibrary(

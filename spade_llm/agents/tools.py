@@ -21,6 +21,7 @@ from spade_llm.messaging.outgoing_messages import OutgoingMessages
 from spade_llm.providers.model import safe_name
 from spade_llm.tools import LocalToolbox, Tool, builtin_tools
 from spade_llm.tools.call_log import JsonLinesCallLog
+from spade_llm.tools.local import check_tools
 from spade_llm.tools.pages import ResultPages
 from spade_llm.tools.remote import ToolService
 from spade_llm.tools.shared import SharedTools, ToolOffer
@@ -60,7 +61,7 @@ class ToolAgent(XmppAgent):
         self._rules = rules = rules or ToolRules()
         self.letters = OutgoingMessages(self.node)
         self.experts = expert_questions_of(self, self.letters)
-        tools = builtin_tools() if tools is None else tools
+        tools = builtin_tools() if tools is None else check_tools(tools)
         bind_tools(self, tools)
         tools = (*tools, *expert_tools(experts, self.experts))
         # An MCP server may be away now and bring the tool later: then a misspelt rule is only

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from spade_llm.assistant.middleware.quota import NO_GROUP_QUOTAS, NO_QUOTA, GroupQuotas, PeerQuota
 from spade_llm.assistant.turn.approval import APPROVAL_EXPIRY_S
 from spade_llm.assistant.turn.memory_selection import DEFAULT_TOKENS
+from spade_llm.core.arguments import as_tuple, check_methods, check_number, wrong_type
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -95,6 +96,27 @@ class AssistantConfig:
     admins: frozenset[str] = frozenset()
     """Bare JIDs of the people that run the assistant: they are told why a model fails."""
 
+    def __post_init__(self) -> None:
+        """Raises TypeError, naming the field."""
+        for name, methods, fix in _LISTS:
+            for one in as_tuple(getattr(self, name), of=name):
+                check_methods(one, methods, of=name, fix=fix)
+        as_tuple(self.termination_markers, of="termination_markers")
+        schema = self.output_schema
+        if schema is not None and not getattr(schema, "model_fields", None):
+            fix = "give a subclass of pydantic's BaseModel, with at least one field"
+            raise wrong_type(schema, of="output_schema", fix=fix)
+
+
+_GUARDRAIL_FIX = "give a guardrail; CustomFunctionGuardrail makes one of a function"
+_LISTS = (
+    ("tools", ("spec", "bind"), "give a tool; @tool of spade_llm.tools makes one of a function"),
+    ("input_guardrails", ("check",), _GUARDRAIL_FIX),
+    ("output_guardrails", ("check",), _GUARDRAIL_FIX),
+    ("experts", ("name", "jid"), "give an Expert(name=…, jid=…)"),
+)
+"""Fields of AssistantConfig with the attributes that each item must have, and the fix."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnLimits:
@@ -115,3 +137,13 @@ class TurnLimits:
     """Maximum wait for the approval of a tool call, in seconds."""
     recall_tokens: int = DEFAULT_TOKENS
     """Budget of quoted memories, in estimated tokens; 0: none are quoted."""
+
+    def __post_init__(self) -> None:
+        """Raises ConfigurationError, naming the limit."""
+        for name in ("tool_rounds", "tool_calls", "recall_tokens"):
+            check_number(getattr(self, name), of=f"TurnLimits: {name}", least=0)
+        check_number(self.model_calls, of="TurnLimits: model_calls", least=1)
+        if self.tokens is not None:
+            check_number(self.tokens, of="TurnLimits: tokens", least=1)
+        for name in ("seconds", "approval_seconds"):
+            check_number(getattr(self, name), of=f"TurnLimits: {name}", least=0, is_above=True)

@@ -13,14 +13,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypedDict, Unpack
 from urllib.parse import urlsplit
 
-from spade_llm.agents.constructor_arguments import check_keywords
 from spade_llm.compat.own_provider import (
     BaseLLMProvider,
     ProviderAnswers,
     complete_with,
     response_of,
 )
+from spade_llm.core.arguments import check_keywords
 from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.text import suggestion
 from spade_llm.providers.openai.model import (
     DEFAULT_TIMEOUT_S,
     NO_KEY,
@@ -90,7 +91,7 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
 
         Without `api_key` and `base_url`, the environment is read.
         """
-        check_keywords(fields, RequestFields, of="LLMProvider")
+        check_keywords(fields, RequestFields, of=LLMProvider)
         place = endpoint_of(model, api_key=api_key, base_url=base_url)
         self.model, self.base_url = model, place.base_url
         self.temperature, self.max_tokens, self.timeout = temperature, max_tokens, timeout
@@ -212,6 +213,9 @@ BaseLLMProvider.register(LLMProvider)
 
 
 _ALIASES = {
+    # The names that `spade-llm model set` takes.
+    "lmstudio": "lm_studio",
+    "llamacpp": "llamafile",
     "ollama_chat": "ollama",
     "vllm": "hosted_vllm",
     "custom_openai": "litellm_proxy",
@@ -314,8 +318,11 @@ def _split_model_name(model: str, *, has_url: bool, named_in: str) -> tuple[_Ven
         return _VENDORS["openai"], model
     vendor = _VENDORS.get(_ALIASES.get(prefix, prefix)) if slash else None
     if vendor is None:
+        known = [*_VENDORS, *_ALIASES]
+        near = suggestion(prefix, known) if slash else ""
         raise ConfigurationError(
-            f"{named_in}: write model='PROVIDER/{model}' with one of {', '.join(_VENDORS)}. Any"
-            f" other server that speaks OpenAI's protocol is model='openai/{model}' with base_url"
+            f"{named_in}{near or ':'} write model='PROVIDER/{model}' with one of"
+            f" {', '.join(known)}. Any other server that speaks OpenAI's protocol is"
+            f" model='openai/{model}' with base_url"
         )
     return vendor, name

@@ -13,6 +13,7 @@ from enum import Enum
 from functools import partial
 from typing import Protocol, TypeGuard
 
+from spade_llm.core.arguments import wrong_type
 from spade_llm.core.concurrency import run_in_task, run_in_thread
 from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.core.text import is_encodable, language_of
@@ -126,7 +127,11 @@ class Guardrail(ABC):
         if isinstance(given, UserCodeFailed):
             return self._blocked(given.reason)
         if not _is_valid_result(given):
-            return self._blocked("it gave no sound result")
+            failed = _log_failure(
+                f"guardrail {self.name!r}",
+                f"it returned {type(given).__name__}, no valid GuardrailResult",
+            )
+            return self._blocked(failed.reason)
         if given.action is GuardrailAction.BLOCK and not given.custom_message:
             given.custom_message = self.blocked_message
         return given
@@ -211,6 +216,9 @@ class CustomFunctionGuardrail(InputGuardrail):
         blocked_message: str | None = None,
     ) -> None:
         super().__init__(name, enabled, blocked_message)
+        if not callable(check_function):
+            fix = "give a function that returns a GuardrailResult"
+            raise wrong_type(check_function, of=f"guardrail {name!r}: check_function", fix=fix)
         self.check_function = check_function
         self._thread_limiter = ConcurrencyLimiter(MAX_THREADS, name=f"guardrail {name!r}")
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from spade_llm.core.arguments import check_methods
 from spade_llm.core.concurrency import run_in_thread
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.guardrails.guardrail import (
@@ -112,6 +113,10 @@ class RegexGuardrail(InputGuardrail):
         Raises ConfigurationError.
         """
         super().__init__(name, enabled, blocked_message)
+        fix = (
+            "give a dict of patterns and their actions, such as {r'\\d{16}': GuardrailAction.BLOCK}"
+        )
+        check_methods(patterns, ["items"], of=f"guardrail {name!r}: patterns", fix=fix)
         self._early_parts = early_parts
         self._blocking_patterns: list[BoundedPattern] = []
         self._warning_patterns: list[BoundedPattern] = []

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
+from spade_llm.core.arguments import wrong_type
 from spade_llm.core.errors import ModelError
 from spade_llm.providers.model import (
     CallOptions,
@@ -45,6 +46,8 @@ class ScriptedProvider(NonStreamingModel):
 
     def __init__(self, answers: Iterable[ScriptedAnswer] = (), *, delay: float = 0.0) -> None:
         """`delay`: seconds before every answer, without blocking the event loop."""
+        if isinstance(answers, str):  # It would be said letter by letter.
+            raise wrong_type(answers, of="ScriptedProvider: answers", fix="give a list of answers")
         self._answers = iter(answers)
         self._delay_s = delay
         self._requests: deque[ScriptedRequest] = deque(maxlen=KEPT_REQUESTS)

@@ -14,7 +14,9 @@ from types import ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack, get_type_hints, overload
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic.errors import PydanticSchemaGenerationError
 
+from spade_llm.core.arguments import check_keywords
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.core.text import validation_problems
 from spade_llm.providers.model import ToolSpec
@@ -112,6 +114,7 @@ def tool(
 
     Options: those of ToolSettings (timeout_s, max_concurrent, max_result_chars, …).
     """
+    check_keywords(options, ToolKeywords, of=tool)
     chosen = ToolSettings(**options)
 
     def made(one: Callable[_Parameters, _Result]) -> FunctionTool[_Parameters, _Result]:
@@ -137,7 +140,14 @@ def _arguments_model(name: str, func: Callable[..., object], documentation: str)
         fields[f"argument_{number}"] = (hints[parameter.name], field)
     # A misspelt argument is reported to the model instead of dropped.
     config = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
-    model: type[BaseModel] = create_model(name, __config__=config, **fields)
+    try:
+        model: type[BaseModel] = create_model(name, __config__=config, **fields)
+    except PydanticSchemaGenerationError as error:
+        hinted = ", ".join(f"{one.alias}: {hint}" for hint, one in fields.values())
+        raise ConfigurationError(
+            f"tool {name!r}: one of its parameters ({hinted}) has a type that cannot be described"
+            " to a model; use str, int, float, bool, lists, dicts, a dataclass or a pydantic model"
+        ) from error
     return model
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
+from spade_llm.core.arguments import check_keywords
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.providers.model import ToolSpec
 
@@ -138,6 +139,7 @@ class LLMTool(ToolWithSettings):
         function; raise ToolFailed to tell the model what went wrong. `strict`: models that can are
         bound to the schema (see ToolSpec). Options: see ToolSettings.
         """
+        check_keywords(options, ToolKeywords, of=LLMTool)
         super().__init__(name, ToolSettings(**options))
         self.name = name
         self.description = description

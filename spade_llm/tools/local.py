@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 
+from spade_llm.core.arguments import as_tuple, check_methods
 from spade_llm.core.concurrency import run_in_task, run_in_thread
 from spade_llm.core.errors import ConfigurationError, InvalidArguments, ServiceError, UnknownTool
 from spade_llm.core.limits import ConcurrencyLimiter
@@ -178,9 +179,17 @@ def _unexpected_failure(name: str, error: Exception) -> ToolResult:
     return error_result(f"{name!r} failed ({type(error).__name__}).")
 
 
+def check_tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
+    """The tools as a tuple. Raises TypeError: it is no list, or holds a plain function."""
+    fix = "give a tool; @tool of spade_llm.tools makes one of a function"
+    for one in (found := as_tuple(tools, of="tools")):
+        check_methods(one, ("spec", "bind"), of="tools", fix=fix)
+    return found
+
+
 def _by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
     found: dict[str, Tool] = {}
-    for tool in tools:
+    for tool in check_tools(tools):
         name = tool.spec.name
         if name in found:
             raise ConfigurationError(f"there are two tools {name!r}; rename one")

@@ -17,6 +17,7 @@ from slixmpp.exceptions import XMPPError
 from slixmpp.plugins.xep_0030 import DiscoInfo
 from slixmpp.stanza import Presence
 
+from spade_llm.core.arguments import check_private, check_type
 from spade_llm.core.database_copy import refuse_unfinished_copy
 from spade_llm.core.errors import ConfigurationError, PeerUnavailable
 from spade_llm.core.postgres import database_server
@@ -32,7 +33,7 @@ from spade_llm.messaging import (
 )
 from spade_llm.messaging.answer_log import ANSWER_TABLES
 from spade_llm.xmpp.admission_control import AdmissionPolicy, admission_control_of
-from spade_llm.xmpp.connection.jids import resource_of
+from spade_llm.xmpp.connection.jids import check_agent_jid, resource_of
 from spade_llm.xmpp.connection.settings import ConnectionSettings
 from spade_llm.xmpp.connection.xmpp_client import answer_iq
 from spade_llm.xmpp.connection.xmpp_connection import XmppConnection
@@ -127,6 +128,12 @@ class AgentOptions:
     profile is left unchanged."""
 
 
+def _check_arguments(kind: str, jid: object, password: object, options: object) -> None:
+    check_agent_jid(jid, of=f"{kind}: jid")
+    check_private(password, str, of=f"{kind}: password", fix="give a text")
+    check_type(options, AgentOptions, of=f"{kind}: options", fix="give AgentOptions(…)")
+
+
 class XmppAgent(Agent):
     """SPADE agent with its own connection; start with `await start()`, end with `await stop()`."""
 
@@ -140,6 +147,7 @@ class XmppAgent(Agent):
     ) -> None:
         """`find_connection` is asked at the start for the connection that `options` has not."""
         self.options = options or AgentOptions()
+        _check_arguments(type(self).__name__, jid, password, self.options)
         self._find_connection = find_connection
         with preserved_event_loop_policy():
             super().__init__(bare(jid), password, verify_security=True)

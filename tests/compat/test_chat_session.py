@@ -7,9 +7,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydantic import BaseModel
 
 from spade_llm.agents import ChatAgent, LLMAgent, RetrievalAgent
 from spade_llm.compat.retrieval_agent import RetrievalBehaviour
+from spade_llm.core.errors import RequestRefused
 from spade_llm.providers import Completion, ScriptedProvider
 from spade_llm.rag import BaseRetriever, Document
 from spade_llm.tools import LLMTool, RetrievalTool
@@ -205,6 +207,28 @@ async def test_a_keyword_that_there_is_not_is_named(network: Network) -> None:
         ChatAgent("a@localhost", "x", "b@localhost", colour="red")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="reply_to is given by keyword"):
         LLMAgent("a@localhost", "x", ScriptedProvider.echo(), "b@localhost")  # type: ignore[arg-type]
+
+
+class Town(BaseModel):
+    name: str
+    people: int
+
+
+async def test_a_chat_agent_gets_an_object_of_a_model(network: Network) -> None:
+    oslo = Town(name="Oslo", people=700_000)
+    assistant = await network.assistant(ScriptedProvider([oslo.model_dump_json()]))
+    jid = await network.account("ada")
+    ada = await network.start(ChatAgent(jid, network.passwords[jid], options=network.options(jid)))
+
+    assert await ada.say_as(jid_of(assistant), "Which town?", Town) == oslo
+
+
+async def test_an_empty_message_is_refused_before_it_is_sent(network: Network) -> None:
+    jid = await network.account("ada")
+    ada = await network.start(ChatAgent(jid, network.passwords[jid], options=network.options(jid)))
+
+    with pytest.raises(RequestRefused, match="text: String should have at least 1 character"):
+        await ada.say("assistant@localhost", "")
 
 
 async def test_messages_of_others_are_shown_once(network: Network) -> None:

@@ -23,7 +23,8 @@ from spade_llm.assistant.chat.messages import (
     fetch_whole_reply,
 )
 from spade_llm.assistant.turn.turn_options import DEFAULT_TOOL_OPTIONS
-from spade_llm.core.errors import InvalidAnswer, RequestFailed
+from spade_llm.core.errors import InvalidAnswer, InvalidArguments, RequestFailed, RequestRefused
+from spade_llm.core.text import validation_problems
 from spade_llm.messaging import Body, Empty, new_id
 from spade_llm.messaging.rpc import RpcClient
 
@@ -66,7 +67,9 @@ class ChatClient:
     ) -> ChatReply:
         """Send a text and return the whole answer. Cancellation stops the turn. Raises
         RequestError."""
-        body = _say(text, wishes, context=context, sampling=sampling, is_annotated=is_annotated)
+        body = self._say(
+            text, wishes, context=context, sampling=sampling, is_annotated=is_annotated
+        )
         return await self._asked(body, id, conversation_id)
 
     async def say_as(
@@ -87,7 +90,7 @@ class ChatClient:
         attempt.
         """
         schema = model.model_json_schema()
-        body = _say(text, wishes, schema=schema, context=context, sampling=sampling)
+        body = self._say(text, wishes, schema=schema, context=context, sampling=sampling)
         reply = await self._asked(body, id, conversation_id)
         try:
             return model.model_validate_json(reply.text)
@@ -117,7 +120,7 @@ class ChatClient:
         With `can_approve`, questions may come between: `approve` answers them while this waits.
         The ChatReply repeats the whole text: deltas may be lost, or begin again after a kill.
         """
-        body = _say(
+        body = self._say(
             text,
             wishes,
             can_approve=can_approve,
@@ -139,6 +142,36 @@ class ChatClient:
                     yield ApprovalPrompt.decode(message.content)
                 else:
                     yield AnswerDelta.decode(message.content)
+
+    def _say(
+        self,
+        text: str,
+        wishes: ToolOptions,
+        *,
+        can_approve: bool = False,
+        schema: dict[str, object] | None = None,
+        context: ContextOptions | None = None,
+        sampling: Sampling | None = None,
+        is_annotated: bool = True,
+    ) -> SayRequest:
+        try:
+            return SayRequest(
+                text=text,
+                tool_choice=wishes.tool_choice,
+                tool_rounds=wishes.tool_rounds,
+                tools=wishes.tools,
+                can_approve=can_approve,
+                context=context,
+                sampling=sampling,
+                response_schema=schema,
+                is_annotated=is_annotated,
+            )
+        except ValidationError as error:
+            raise RequestRefused(
+                validation_problems(error, whole="message"),
+                peer=self.jid,
+                wire_code=InvalidArguments.code,
+            ) from None
 
     async def _asked(self, body: SayRequest, id: str | None, conversation_id: str) -> ChatReply:
         whole_body = _unstreamed(body, id)
@@ -186,29 +219,6 @@ class ChatClient:
     async def approve(self, id: str, *, is_approved: bool) -> None:
         """Answer an ApprovalPrompt. Raises RequestRefused (`not-found`) if it is not pending."""
         await self._peer.ask(ApproveRequest(id=id, is_approved=is_approved), Empty)
-
-
-def _say(
-    text: str,
-    wishes: ToolOptions,
-    *,
-    can_approve: bool = False,
-    schema: dict[str, object] | None = None,
-    context: ContextOptions | None = None,
-    sampling: Sampling | None = None,
-    is_annotated: bool = True,
-) -> SayRequest:
-    return SayRequest(
-        text=text,
-        tool_choice=wishes.tool_choice,
-        tool_rounds=wishes.tool_rounds,
-        tools=wishes.tools,
-        can_approve=can_approve,
-        context=context,
-        sampling=sampling,
-        response_schema=schema,
-        is_annotated=is_annotated,
-    )
 
 
 def _unstreamed(body: B, id: str | None) -> B:

@@ -34,6 +34,7 @@ from spade_llm.messaging import CHAT_TEXT, Performative, bare
 from spade_llm.messaging.outgoing_messages import chat_message
 from spade_llm.tools.llm_tool import LLMTool
 from spade_llm.tools.toolbox import current_context
+from spade_llm.xmpp.connection.jids import check_agent_jid
 
 if TYPE_CHECKING:
     from spade_llm.messaging import AclMessage, Bounce, Node
@@ -418,6 +419,10 @@ class Expert:
     """Topics that the expert can answer, for the tool's description."""
     seconds: float = TIMEOUT_RANGE_S
     """Time limit for an answer, in seconds."""
+
+    def __post_init__(self) -> None:
+        """Raises TypeError or ConfigurationError, naming the field."""
+        check_agent_jid(self.jid, of=f"Expert {self.name!r}: jid")
 
 
 def expert_tool(expert: Expert, experts: ExpertQuestions) -> LLMTool:

@@ -15,6 +15,7 @@ from spade_llm.assistant.turn.turn_recorder import record_phase
 from spade_llm.context import ContextManagement, counter_for
 from spade_llm.context.retention import ensure_system_prompt
 from spade_llm.context.token_counter import CachedTokenCounter
+from spade_llm.core.arguments import check_private
 from spade_llm.core.errors import ModelError
 from spade_llm.guardrails.guardrail import call_user_code
 from spade_llm.providers.model import MAX_NAME_CHARS, safe_name
@@ -207,6 +208,12 @@ class CachedContext(ContextManagement):
         asked = (list(messages), system_prompt)
         if self._asked != asked:
             kept = self._strategy.apply_context_strategy(messages, system_prompt)
+            check_private(
+                kept,
+                list,
+                of=f"result of {type(self._strategy).__name__}.apply_context_strategy",
+                fix="return a list of messages",
+            )
             self._kept = ensure_system_prompt(kept, system_prompt)
             self._asked = asked
         # A copy: build_prompt() inserts the quoted context into it.

@@ -16,6 +16,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from spade_llm.core import tracing
+from spade_llm.core.arguments import check_private
 from spade_llm.core.errors import ModelError, StorageFailed
 from spade_llm.core.text import single_line, tokens_from_chars
 from spade_llm.providers.fallback import FallbackModel, ModelHealth
@@ -289,6 +290,10 @@ def record_phase(name: str) -> Iterator[tracing.Span]:
             recorder.took(name, time.perf_counter() - began)
 
 
+_COMPLETION_FIX = "return a Completion (spade_llm.providers)"
+_PART_FIX = "yield TextDelta(text), at the end a Completion (spade_llm.providers)"
+
+
 class InstrumentedModel:
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -308,14 +313,16 @@ class InstrumentedModel:
         sampling: Sampling | None = None,
     ) -> Completion:
         async with self._watched(messages, tools) as call:
-            call.completion = await self._model.complete(
+            completion = await self._model.complete(
                 messages,
                 tools,
                 tool_choice=tool_choice,
                 response_schema=response_schema,
                 sampling=sampling,
             )
-            return call.completion
+            check_private(completion, Completion, of=f"answer of {self.name}", fix=_COMPLETION_FIX)
+            call.completion = completion
+            return completion
 
     async def stream(
         self,
@@ -393,6 +400,7 @@ class _MeasuredCall:
         if isinstance(piece, TextDelta):
             self._text_chars += len(piece.text)
         else:
+            check_private(piece, Completion, of=f"part of {self._model}", fix=_PART_FIX)
             self.completion = piece
 
     async def end(self, span: tracing.Span) -> None:

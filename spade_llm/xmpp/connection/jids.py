@@ -15,6 +15,7 @@ from pathlib import Path
 
 from slixmpp import JID, InvalidJID
 
+from spade_llm.core.arguments import check_type
 from spade_llm.core.errors import ConfigurationError
 
 KNOWN = 4096
@@ -43,6 +44,17 @@ def bare_jid(text: str) -> str:
     if not jid.local or "/" in text:
         raise ConfigurationError(f"{text!r} is not a bare JID: write name@domain")
     return str(jid.bare)
+
+
+def check_agent_jid(jid: object, *, of: str) -> None:
+    """Raises TypeError or ConfigurationError unless it is the JID of an account. `of` names the
+    argument."""
+    check_type(jid, str, of=of, fix="give a JID, name@domain")
+    # Agents are accounts: a JID without a name is that of a server.
+    if not (is_jid(jid) and JID(jid).local):
+        raise ConfigurationError(
+            f"{of} is {jid!r}, which is not the JID of an agent: write name@domain"
+        )
 
 
 def local_part(jid: str, *, domain: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from spade_llm.core.arguments import check_type
 from spade_llm.core.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,16 @@ class ConnectionSettings:
     """The first connection must stand within this, or `start()` fails with the reason."""
     register: bool = False
     """Make the account in-band (XEP-0077) where the server allows it."""
+
+    def __post_init__(self) -> None:
+        """Raises TypeError or ConfigurationError, naming the field."""
+        check_type(self.port, int, of="ConnectionSettings: port", fix="give a number")
+        # An IPv6 address has several colons.
+        if self.host is not None and self.host.count(":") == 1:
+            host, _, port = self.host.partition(":")
+            raise ConfigurationError(
+                f"ConnectionSettings: host is {self.host!r}: write host={host!r}, port={port}"
+            )
 
 
 @lru_cache(maxsize=8)

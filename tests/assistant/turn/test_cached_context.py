@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from spade_llm.assistant.turn.prompt import CachedContext, user_message
 from spade_llm.context import WindowSizeContext
 
@@ -48,3 +50,14 @@ def test_a_history_that_has_grown_and_another_prompt_get_another_context() -> No
 
     assert [message["content"] for message in grown] == ["Be.", "two", "three"]
     assert [message["content"] for message in other] == ["Be kind.", "two", "three"]
+
+
+def test_a_strategy_that_returns_no_list_is_named() -> None:
+    class Forgotten(WindowSizeContext):
+        def apply_context_strategy(
+            self, messages: list[ContextMessage], system_prompt: str | None = None
+        ) -> list[ContextMessage]:
+            return None  # type: ignore[return-value]
+
+    with pytest.raises(TypeError, match=r"Forgotten.apply_context_strategy.*return a list"):
+        CachedContext(Forgotten(2)).apply_context_strategy([user_message("one", peer="you@x")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import pytest
 
@@ -19,14 +19,14 @@ from spade_llm.assistant.turn.turn_recorder import (
 )
 from spade_llm.core.errors import ModelUnavailable
 from spade_llm.providers import Completion, FallbackModel, ScriptedProvider, TextDelta
-from spade_llm.providers.model import ToolCall, ToolSpec, Usage
+from spade_llm.providers.model import NonStreamingModel, ToolCall, ToolSpec, Usage
 from spade_llm.providers.replaceable import ReplaceableModel, same_model
 from tests.integration.gated_model import GatedModel
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
-    from spade_llm.providers.model import ContextMessage
+    from spade_llm.providers.model import CallOptions, ContextMessage
 
 PEER = "ada@x"
 QUESTION: list[ContextMessage] = [{"role": "user", "content": "wait" + "a" * 36, "name": "ada"}]
@@ -156,3 +156,35 @@ async def test_a_late_failure_of_the_old_model_is_no_fault_of_the_new_one() -> N
 
     assert fault_of_old is None
     assert model.health.fault is not None
+
+
+class WrongModel(NonStreamingModel):
+    """A program's model that returns text instead of a Completion."""
+
+    name = "wrong"
+
+    async def complete(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        **options: Unpack[CallOptions],
+    ) -> Completion:
+        return "a secret"  # type: ignore[return-value]
+
+    async def stream(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        **options: Unpack[CallOptions],
+    ) -> AsyncGenerator[TextDelta | Completion]:
+        yield "a secret"  # type: ignore[misc]
+
+
+async def test_a_model_that_returns_text_is_named_without_the_text() -> None:
+    model = InstrumentedModel(WrongModel())
+    with pytest.raises(TypeError, match="wrong.*return a Completion") as of_answer:
+        await model.complete(QUESTION)
+    with pytest.raises(TypeError, match="wrong.*a Completion") as of_stream:
+        _ = [part async for part in model.stream(QUESTION)]
+
+    assert "secret" not in f"{of_answer.value} {of_stream.value}"
