@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from spade_llm.memory.contract import ScoredMemory
     from spade_llm.providers import MiniLmEmbedder
 
-LIVES = ("family", "teacher")
+LIVES = ("family", "teacher", "student", "retired")
 OWNER, PERSON = "assistant@localhost", "you@localhost"
 START = datetime(2026, 11, 1, 9, tzinfo=UTC)
 ASKED_BEFORE_DAY = 20

@@ -200,6 +200,7 @@ _PHRASES = (
     (r"\bsun ?glasses\b|\bgafas de sol\b", "sunglasses"),
     (r"\bnew year['’]?s?(?: eve)?\b|\ba[ñn]o nuevo\b|\bfin de a[ñn]o\b", "newyear"),
     (r"\bdue (?:date|in|on|to give)\b|\bsal(?:go|e) de cuentas\b|\bexpecting (?:a|our)\b", "due"),
+    (r"\bwater (?:is with|company|supplier|provider)\b|\bagua (?:es|la tengo|la tenemos) con\b", "bill"),
     (r"\bbank account\b|\bcuenta (?:del banco|bancaria|corriente)\b", "bank account"),
     (r"\bi(?:['’]m| am|['’]ve been| have been| was) (?:an?|the) (?!bit\b|little\b|lot\b|fan\b)", "work role"),
     (r"\b(?:he|she|\w+)(?:['’]s| is) an? \w+(?:er|or|ist|ian|nurse|chef|pilot)\b", "work role"),
@@ -266,7 +267,7 @@ STOP = STOP_WORDS | frozenset(
     " around into avoid avoiding trying try cut ever did called llama solo unos unas ultimo todos todas cada lado parte"
     " also now still just really very actually currently recently please btw got get gets getting"
     " going go goes went known remember tell told say know think one ones thing things last time"
-    " ago back new usually always anymore longer no not never yes ok okay sorry instead anyway"
+    " ago back more most new usually always anymore longer no not never yes ok okay sorry instead anyway"
     " since every kind type sort much many long often own used mine yours theirs it s t m ve re d ll"
     " ahi alli aqui aca ahora ya aun todavia tambien actualmente ultimamente recuerda recuerdas sabes dime digo dije"
     " era eran fue fueron estaba estar vez cosa cosas nunca jamas siempre bastante gracias favor"
@@ -481,17 +482,21 @@ name."""
 _NO_WORD = re.compile(
     r"(?<=\bwi)-(?=fi\b)|(?<=\bstep)[- ](?=\w{3})|(?<=\w)[- ](?=in[- ]law\b)"
     r"|(?<=[- ]in)[- ](?=law\b)"
+    r"|(?<!\bto )(?<!\band )(?<!\bor )(?<!\bof )(?<!\bwith )(?<!\beat )\bsoy (?!milk|sauce|bean"
+    r"|protein|yog|latte|allerg|flour|oil|free|products?\b)"
+    r"|(?<!\bun )(?<!\bel )(?<!\bde )(?<!\bal )(?<!\bmi )\bte (?=\w)"
     r"|\bson (?=\d|mis?\b|l[oa]s\b|un[oa]s\b|el\b|de\b)|(?<=[aeo]s )son\b|(?<=\bno )son\b"
     r"|\b(?:as an?|when i was an?|de|desde|cuando era) (?:little |young |small )?(?:kid|child|boy"
     r"|girl|lad|lass"
     r"|teenager|ni[ñn][oa]|chic[oa]|peque[ñn][oa]|joven|cr[ií][oa])\b",
     re.IGNORECASE,
 )
-"""What stands between the parts of a single word (`wi-fi`, `mother-in-law`), a Spanish verb, and
-the speaker's childhood, which is no child's."""
+"""What stands between the parts of a single word (`wi-fi`, `mother-in-law`), Spanish words that
+look like English ones or, without accents, like others (`son`, `soy`, `te`), and the speaker's
+childhood, which is no child's."""
 _IDIOM = re.compile(
-    r"\b(?:for a living|set off by|get along|got along|up to|ended up|put me on|look(?:s"
-    r"|ed)? after|pa(?= (?:el|la|los|las|que|(?-i:[A-ZÁÉÍÓÚÑ]))))\b",
+    r"\b(?:for a living|set off by|r[au]n(?:s|ning)? out|get along|got along|up to|ended up"
+    r"|put me on|look(?:s|ed)? after|pa(?= (?:el|la|los|las|que|(?-i:[A-ZÁÉÍÓÚÑ]))))\b",
     re.IGNORECASE,
 )
 """Expressions whose words mean something else by themselves."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from spade_llm.understanding.clauses import ClauseKind, split_clauses
 from spade_llm.understanding.replacement import Statement, replaces
 from spade_llm.understanding.statements import read_message, statements_of
+from spade_llm.understanding.vocabulary import concepts_of
 from spade_llm.understanding.wording import in_second_person
 
 
@@ -369,6 +370,21 @@ def test_other_facts_stay(new: str, old: str) -> None:
     (statement,) = read_message(new).statements
 
     assert not replaces(statement, old)
+
+
+def test_words_that_only_look_alike_end_nothing() -> None:
+    run = "I run Tuesdays and Thursdays before work"
+    car = "I drive a van for work but the family car is a Skoda, its MOT runs out in March"
+    assert not replaces(Statement(text=car), run)
+
+    job = "I start at Anglian Water on Monday, no more self-employment"
+    assert read_message("Relieved. No invoices any more", [job]).statements == ()
+
+
+def test_spanish_words_of_function_are_neither_food_nor_drink() -> None:
+    assert concepts_of("Hola, soy Lucía y te llamo luego").isdisjoint({"food", "tea", "drink"})
+    assert "food" in concepts_of("I'm allergic to soy")
+    assert "tea" in concepts_of("tomo un te verde")
 
 
 def test_a_change_that_is_still_to_come_leaves_what_holds_now() -> None:

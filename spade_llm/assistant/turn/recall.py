@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -14,19 +14,29 @@ from typing import TYPE_CHECKING, TypeVar
 from spade_llm.assistant.turn import turn_recorder
 from spade_llm.assistant.turn.document_tools import PersonDocumentRetriever
 from spade_llm.assistant.turn.memory_selection import (
+    MIN_UNRELATED_FACT_SCORE,
+    TIME_CONCEPTS,
     above_relevance_floor,
+    bearing_concepts,
     without_repeated,
 )
 from spade_llm.core.errors import InvalidArguments, ModelUnavailable, RequestError, ServiceError
 from spade_llm.core.limits import ConcurrencyLimiter
-from spade_llm.core.text import key_words
+from spade_llm.core.text import key_words, language_of
 from spade_llm.memory.contract import ScoredMemory, SearchOutcome
 from spade_llm.memory.validity import apply_validity, successors
 from spade_llm.rag.contract import RetrievalOptions
-from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
+from spade_llm.search.memory_query import (
+    FACT_TYPES,
+    MemoryFilter,
+    MemoryQuery,
+    MemoryType,
+    SearchMode,
+)
 from spade_llm.search.query_vector import QueryVector
 from spade_llm.understanding.answers import asks_about_past
 from spade_llm.understanding.features import related_words
+from spade_llm.understanding.vocabulary import concepts_of, words_of
 
 if TYPE_CHECKING:
     from spade_llm.assistant.turn.turn_options import ContextOptions
@@ -48,6 +58,8 @@ MAX_QUESTION_CHARS = 2000
 is there."""
 MAX_REQUESTED_MEMORIES = 32
 """Asked for where the asker decides the budget: some stand in the history, and are left out."""
+MAX_BY_CONCEPT = 6
+"""Facts that are found by a concept of the question alone."""
 MAX_SUCCESSORS = 16
 """Memories that are read for what replaced an outdated message."""
 CIRCUIT_BREAKER_S = 10.0
@@ -223,22 +235,25 @@ class Recall:
         """Search memory; what is outdated, beside the point or said twice is left out. A search
         without vectors (`degraded`) has lower scores, and so no fixed minimum; denied searches
         return nothing."""
-        found = await memory.search(query)
+        found, more = await asyncio.gather(memory.search(query), _facts_by_concept(memory, query))
+        known = {one.entry.id for one in found.hits}
+        hits = (*found.hits, *(one for one in more if one.entry.id not in known))
         is_degraded = found.outcome is SearchOutcome.DEGRADED
         if is_degraded:
             _note_degraded("memory: by words only")
         # Before the floor: a newer message, even if it is left out, outdates an older one.
         current = apply_validity(
-            found.hits,
+            hits,
             former=found.former,
             said=query.text,
             now=datetime.now(UTC),
             keeps_former=query.which.with_invalid,
         )
         kept = {one.entry.id for one in current}
-        if outdated := [one for one in found.hits if one.entry.id not in kept]:
+        if outdated := [one for one in hits if one.entry.id not in kept]:
             current = (*await _successors(memory, current, outdated, query), *current)
-        return without_repeated(above_relevance_floor(current, has_vectors=not is_degraded))
+        relevant = above_relevance_floor(current, question=query.text, has_vectors=not is_degraded)
+        return without_repeated(relevant)
 
     async def _passages(
         self, question: str, subject: str, k: int, options: RetrievalOptions
@@ -301,6 +316,34 @@ async def find_related(
         with_messages=with_messages,
     )
     return [hit.entry for hit in (await memory.search(query)).hits]
+
+
+async def _facts_by_concept(memory: MemoryStore, query: MemoryQuery) -> tuple[ScoredMemory, ...]:
+    """Facts that share a concept with a question but no word: `I've got coeliac disease` for `What
+    can I cook?`. Searched for where the ranking is weak: for facts that bear on advice, and for
+    questions in Spanish, for which the local embedder was not trained."""
+    concepts = bearing_concepts(query.text)
+    if language_of(query.text) == "es":
+        concepts |= concepts_of(query.text) - TIME_CONCEPTS
+    types = tuple(one for one in FACT_TYPES if one in (query.which.types or FACT_TYPES))
+    if not (types and (words := " ".join(dict.fromkeys(words_of(concepts))))):
+        return ()
+    by_words = replace(
+        query,
+        text=words[:MAX_QUESTION_CHARS],
+        mode=SearchMode.KEYWORD,
+        limit=MAX_BY_CONCEPT,
+        which=replace(query.which, types=types),
+        with_messages=False,
+        vector=None,
+    )
+    found = (await memory.search(by_words)).hits
+    # The scores of another kind of search cannot be compared: these come last.
+    return tuple(
+        replace(one, score=MIN_UNRELATED_FACT_SCORE)
+        for one in found
+        if concepts & concepts_of(one.entry.content)
+    )
 
 
 async def _successors(

@@ -159,3 +159,64 @@ def test_facts_and_what_was_said_have_floors_of_their_own() -> None:
     # Beside a much better fact, too.
     assert above_relevance_floor([scored("best", 0.7), diet]) == (scored("best", 0.7),)
     assert above_relevance_floor([noise], has_vectors=False) == (noise,)
+
+
+def test_what_has_nothing_in_common_with_a_question_must_stand_out() -> None:
+    def found(text: str, score: float, *, role: str = "") -> ScoredMemory:
+        one = memory(text, id=text, said_by="x" if role else "", role=role)
+        return replace(one, score=score)
+
+    alarm = found("El PIN de la alarma es 4471", 0.64)
+    noise = [
+        found(text, score, role=role)
+        for text, score, role in (
+            ("Tenemos una gata que toma una pastilla", 0.55, "user"),
+            ("¡Qué buen plan!", 0.55, "assistant"),
+            ("Mi bici es una Orbea verde", 0.53, "user"),
+            ("Vamos a Lisboa en abril", 0.52, "user"),
+            ("No soporto los libros de fantasía", 0.51, ""),
+        )
+    ]
+    near = found("por si salta cuando no estás", 0.6, role="user")
+
+    question = "¿Cuál es el código de la alarma?"
+    assert above_relevance_floor([alarm, near, *noise], question=question) == (alarm, near)
+    # English facts have low scores, whatever they are about.
+    fact, far = found("We want to spend 2500", 0.4), found("My boss is called Priya", 0.2)
+    assert above_relevance_floor([fact, far], question="What is the budget?") == (fact,)
+
+
+def test_a_fact_that_bears_on_advice_is_quoted_for_it_only() -> None:
+    diet = replace(memory("I've got coeliac disease"), score=0.1)
+
+    assert above_relevance_floor([diet], question="What can I make for lunch?") == (diet,)
+    assert above_relevance_floor([diet], question="Who invented the telephone?") == ()
+
+
+def test_an_assistants_message_is_quoted_if_it_answers_a_related_question() -> None:
+    def said(text: str, minute: int, role: str) -> ScoredMemory:
+        one = memory(text, id=text, said_by="x", role=role)
+        at = NOW.replace(minute=minute)
+        return replace(one, score=0.6, entry=replace(one.entry, session="s", created_at=at))
+
+    asked = said("Should I get a Ninja or a Philips air fryer?", 1, "user")
+    answer = said("I'd take the Ninja", 2, "assistant")
+    luck = said("Good luck!", 30, "assistant")
+
+    question = "Which air fryer did you recommend?"
+    assert above_relevance_floor([asked, answer, luck], question=question) == (answer,)
+
+
+def test_a_message_whose_clauses_are_facts_is_not_quoted_beside_them() -> None:
+    facts = [
+        memory("Mi madre es alérgica a la penicilina", id="1"),
+        memory("Mi padre anda regular de la rodilla", id="2"),
+    ]
+    said = memory(
+        "Mi madre es alérgica a la penicilina y mi padre anda regular de la rodilla",
+        id="3",
+        said_by="x",
+    )
+    more = memory("Mi padre anda regular de la rodilla. Le operan en mayo", id="4", said_by="x")
+
+    assert without_repeated([*facts, said, more]) == (*facts, more)
