@@ -17,11 +17,13 @@ from spade_llm.assistant.commands.personal_memory import (
     parse_personal_command,
 )
 from spade_llm.assistant.presentation.reply_presenter import LongAnswerSender, export_name
+from spade_llm.core.database_copy import refuse_unfinished_copy
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.job_lease import ExclusiveJobs
 from spade_llm.memory.database.backend import PostgresMemoryBackend, memory_backend
 from spade_llm.memory.database.maintenance import DailyPurge
 from spade_llm.memory.database.replica_jobs import replica_jobs
+from spade_llm.memory.database.schema import MEMORY_TABLES
 from spade_llm.memory.database.sqlite_connection import (
     IN_MEMORY,
     MEMORY_FILE,
@@ -140,6 +142,9 @@ class MemoryAgent(XmppAgent):
         )
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
+        if self._file is not None and not isinstance(self._backend, PostgresMemoryBackend):
+            # With a database, too, whose own record does not name what is in files beside it.
+            await refuse_unfinished_copy(None, self._file.parent, store=MEMORY_TABLES)
         folder = self.options.data or Path(stack.enter_context(TemporaryDirectory()))
         self._fetcher = Fetcher(
             folder / "fetched",

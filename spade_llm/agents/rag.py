@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.core.arguments import as_tuple
+from spade_llm.core.database_copy import refuse_unfinished_copy
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.messaging import agent_status
 from spade_llm.providers.model import language_model
@@ -70,6 +71,7 @@ class RAGAgent(XmppAgent):
         as_tuple(roots, of="RAGAgent: roots")
         rag = rag or RagOptions()
         server = None if rag.uses_files else self._database
+        self._files = options.data / "rag" if server is None else None
         self._library = DocumentLibrary(
             options.data / "rag",
             embedder=embedder,
@@ -104,6 +106,8 @@ class RAGAgent(XmppAgent):
         )
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
+        # With a database, too, whose own record does not name what is in files beside it.
+        await refuse_unfinished_copy(None, self._files)
         await stack.enter_async_context(self._library)
         await stack.enter_async_context(self._fetched)
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from spade_llm.core.database import DialectSql, StoreTables
 from spade_llm.core.errors import ConfigurationError, StorageFailed
+from spade_llm.core.postgres import PostgresServer
 from spade_llm.core.sqlite_file import add_missing_column
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from spade_llm.core.database import Database, DatabasePlace, Row
-    from spade_llm.core.postgres import PostgresServer
 
     OnProgress: TypeAlias = Callable[[int, int], None]
     """Called with the number of rows that were written, and of all to write."""
@@ -153,9 +153,14 @@ async def copy_store(
     lets all be copied anew.
 
     Raises:
-        ConfigurationError: a place cannot be used, or the target's rows are not those of a copy.
+        ConfigurationError: a place cannot be used, the source is itself a copy that was not
+            finished, or the target's rows are not those of a copy.
         StorageFailed: a database does not answer.
     """
+    # A part that is copied over the whole would count as verified.
+    server = source if isinstance(source, PostgresServer) else None
+    folder = source.parent if isinstance(source, Path) else None
+    await refuse_unfinished_copy(server, folder, store=store)
     tables = tables_of(store)
     read, write, record = store.at(source), store.at(target), COPY_TABLES.at(_beside(target))
     async with AsyncExitStack() as stack:
@@ -200,12 +205,16 @@ async def marked_unfinished(target: DatabasePlace, table: str) -> AsyncIterator[
         await record.close()
 
 
-async def refuse_unfinished_copy(server: PostgresServer | None, folder: Path | None) -> None:
-    """Check, for an agent that starts, that no copy into its databases is unfinished.
+async def refuse_unfinished_copy(
+    server: PostgresServer | None, folder: Path | None, *, store: StoreTables | None = None
+) -> None:
+    """Check, for an agent that starts and for a copy's source, that no copy into these databases is
+    unfinished.
 
     Args:
-        server: its server, open; None: its databases are files.
-        folder: its folder.
+        server: the agent's server, open; None: the databases are files.
+        folder: the folder of the files.
+        store: the one to check; None: all.
 
     Raises:
         ConfigurationError: a copy was interrupted, or its source has changed meanwhile; or the
@@ -227,11 +236,14 @@ async def refuse_unfinished_copy(server: PostgresServer | None, folder: Path | N
             ) from error
         finally:
             await record.close()
-        if unfinished:
+        names = [str(table) for (table,) in unfinished]
+        if store is not None:
+            own = {table.name for table in tables_of(store)}
+            names = [name for name in names if name in own]
+        if names:
             raise ConfigurationError(
-                f"{name}: a copy was not finished (tables"
-                f" {', '.join(str(table) for (table,) in unfinished)}): run `spade-llm storage move"
-                f" --to {to}` again, until it says that all tables were verified"
+                f"{name}: a copy was not finished (tables {', '.join(names)}): run `spade-llm"
+                f" storage move --to {to}` again, until it says that all tables were verified"
             )
 
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import shutil
 from asyncio import to_thread
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.agents import AgentOptions, MemoryAgent, RAGAgent
+from spade_llm.agents.rag import RagOptions
 from spade_llm.assistant.middleware.usage_ledger import USAGE_TABLES, UsageLedger
 from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.cli import main
 from spade_llm.core import directory_lock
 from spade_llm.core.database import DatabaseUrl
+from spade_llm.core.database_copy import copy_store, marked_unfinished
+from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.memory import (
     MemoryDraft,
@@ -22,6 +27,7 @@ from spade_llm.memory import (
     PostgresMemoryBackend,
     SQLiteMemoryBackend,
 )
+from spade_llm.memory.database.schema import MEMORY_TABLES
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 from spade_llm.xmpp.invitations import INVITATION_TABLES, Invitations
 from tests.rag.bag_of_words import BagOfWords
@@ -206,3 +212,54 @@ async def test_a_memory_that_has_changed_on_both_sides_is_copied_anew_with_repla
 
     assert "changed since they were copied" in refused
     assert page.total == 451
+
+
+async def test_files_that_are_an_unfinished_copy_are_not_copied_to_the_database(
+    tmp_path: Path, postgres: PostgresProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(Exception):
+        pass
+
+    def stop_half_way(done: int, total: int) -> None:
+        if done > total / 2:
+            raise Interrupted
+
+    home = tmp_path / "agents" / "half@move.example.org"
+    await to_thread(home.mkdir, parents=True)
+    database = ["--database", postgres.url()]
+    async with PostgresServer(DatabaseUrl(postgres.url()), agent=home.name) as server:
+        async with PostgresMemoryBackend(server) as backend:
+            await fill_memory(backend)
+        async with SQLiteMemoryBackend(home / "memory.db"):
+            pass
+        with pytest.raises(Interrupted):
+            await copy_store(MEMORY_TABLES, server, home / "memory.db", progress=stop_half_way)
+
+    refused = await move(tmp_path, "--to", "database", *database, "--replace")
+    error = capsys.readouterr().err
+    finished = await move(tmp_path, "--to", "files", *database)
+    again = await move(tmp_path, "--to", "database", *database, "--replace")
+
+    assert (refused, finished, again) == (1, 0, 0)
+    assert "a copy was not finished (tables " in error
+    assert "storage move --to files` again" in error
+
+
+@pytest.mark.parametrize("kind", ["memory", "rag"])
+async def test_an_agent_with_a_database_refuses_files_that_are_an_unfinished_copy(
+    tmp_path: Path, postgres: PostgresProcess, kind: str
+) -> None:
+    options = AgentOptions(data=tmp_path, database=DatabaseUrl(postgres.url()))
+    agent: MemoryAgent | RAGAgent
+    if kind == "memory":
+        agent = MemoryAgent("memory@half", "word", uses_file=True, options=options)
+        copied = marked_unfinished(tmp_path / "memory.db", "entry")
+    else:
+        await to_thread((tmp_path / "rag").mkdir)
+        rag = RagOptions(uses_files=True)
+        agent = RAGAgent("rag@half", "word", embedder=None, roots=[], options=options, rag=rag)
+        copied = marked_unfinished(tmp_path / "rag" / "documents.sqlite3", "passage_vectors")
+
+    async with copied, AsyncExitStack() as stack:
+        with pytest.raises(ConfigurationError, match="copy was not finished .* --to files"):
+            await agent.open_resources(stack)

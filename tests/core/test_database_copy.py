@@ -164,7 +164,10 @@ async def test_a_copy_that_was_interrupted_is_finished_by_another(
     class Interrupted(Exception):
         pass
 
-    source, target = tmp_path / "source.db", place_of("target.db")
+    # In a folder of its own, since a record stands beside the files that were copied.
+    own = tmp_path / "own"
+    own.mkdir()
+    source, target = own / "source.db", place_of("target.db")
     server = target if isinstance(target, PostgresServer) else None
     await fill(GATEWAY_TABLES, source)
 
@@ -183,12 +186,12 @@ async def test_a_copy_that_was_interrupted_is_finished_by_another(
         await refuse_unfinished_copy(server, tmp_path)
     rest = await copy_store(GATEWAY_TABLES, source, target)
     await refuse_unfinished_copy(server, tmp_path)
-    await put_notes(tmp_path / "notes.db", ("a", "1"))
+    await put_notes(own / "notes.db", ("a", "1"))
     with pytest.raises(Interrupted):
-        await copy_store(NOTES, tmp_path / "notes.db", target, progress=stop_at_the_end)
+        await copy_store(NOTES, own / "notes.db", target, progress=stop_at_the_end)
     with pytest.raises(ConfigurationError, match="tables notes"):
         await refuse_unfinished_copy(server, tmp_path)
-    (last,) = await copy_store(NOTES, tmp_path / "notes.db", target)
+    (last,) = await copy_store(NOTES, own / "notes.db", target)
     await refuse_unfinished_copy(server, tmp_path)
 
     assert [one.written for one in rest[:2]] == [0, 0]

@@ -12,6 +12,7 @@ from spade_llm.core.database_copy import (
     CopiedTable,
     copy_store,
     marked_unfinished,
+    refuse_unfinished_copy,
     tables_of,
 )
 from spade_llm.rag.store.chroma_index import ChromaIndex
@@ -65,9 +66,11 @@ async def copy_library(
     run creates no tables, and counts no vectors. Vectors of a Chroma server stay there.
 
     Raises:
-        ConfigurationError: the database cannot be used, or has documents that no copy has written.
+        ConfigurationError: the database cannot be used, or has documents that no copy has written;
+            or the files are themselves a copy that was not finished.
         StorageFailed: a database does not answer, or vectors are missing.
     """
+    await refuse_unfinished_copy(None, directory)
     path = directory / DATABASE_FILE
     async with LibraryFile(path, migrations=MIGRATIONS) as file:
         tables = await copy_store(
