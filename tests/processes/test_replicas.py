@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 
+from spade_llm.messaging.replicas import LEASE_S, rendezvous_owner
+from spade_llm.xmpp.connection.jids import resource_of
 from spade_llm.xmpp.features.rooms import OWNERSHIP_EVERY_S
 from tests.integration.room_guest import Guest
 from tests.processes.deployment import READY_S, Deployment, running_deployment
@@ -307,3 +309,91 @@ async def test_a_takeover_continues_the_conversation_and_a_request_to_subscribe_
         assert f"my code is {person.bare}" in asked
 
     assert asked_back.qsize() == len(people)
+
+
+@dataclass
+class Devices:
+    """Devices of one person, by name."""
+
+    deployment: Deployment
+    online: dict[str, Client] = field(default_factory=dict)
+    answers: dict[str, list[str]] = field(default_factory=dict)
+    """All answers that came, by device; none is left out because of its id."""
+
+    async def come(self, name: str) -> None:
+        self.online[name] = await self.deployment.person("ada")
+        self.answers.setdefault(name, [])
+
+    async def go(self, name: str) -> None:
+        await self.online.pop(name).close()
+
+    def say(self, name: str, text: str, *, to: str = ASSISTANT) -> None:
+        self.online[name].send(to, text)
+
+    async def answered(self, name: str, *texts: str) -> None:
+        """Return once this device has answers to these messages."""
+        async with asyncio.timeout(ANSWER_S):
+            while not {*texts} <= {*self.answers[name]}:
+                self._note(name, await self.online[name].messages.get())
+
+    async def all_answers(self) -> dict[str, list[str]]:
+        """Answers of all devices, with what came late."""
+        await asyncio.sleep(2 * LEASE_S)
+        for name, client in self.online.items():
+            await client.ping()
+            for message in client.waiting():
+                self._note(name, message)
+        return {name: sorted(texts) for name, texts in self.answers.items()}
+
+    def _note(self, name: str, message: Any) -> None:
+        if message["body"]:
+            self.answers[name].append(first_line(message).removeprefix("You said: "))
+
+
+async def test_each_device_of_a_person_gets_each_answer_once(deployment: Deployment) -> None:
+    await asyncio.gather(start(deployment, 1), start(deployment, 2))
+    home = deployment.directory / "data" / "agents" / ASSISTANT / "replicas"
+    names = {number: resource_of(home / str(number), "assistant") for number in (1, 2)}
+    owner = rendezvous_owner("ada@localhost", tuple(sorted(names.values())))
+    (other,) = {*names.values()} - {owner}
+    (killed,) = (number for number, name in names.items() if name == other)
+    devices = Devices(deployment)
+    await devices.come("phone")
+    await devices.come("laptop")
+
+    for number in range(3):
+        devices.say("phone", f"phone to all {number}")
+        devices.say("laptop", f"laptop to one {number}", to=f"{ASSISTANT}/{other}")
+        devices.say("phone", f"phone to the owner {number}", to=f"{ASSISTANT}/{owner}")
+    own = [f"phone to {who} {number}" for who in ("all", "the owner") for number in range(3)]
+    await devices.answered("phone", *own)
+    await devices.answered("laptop", *(f"laptop to one {number}" for number in range(3)))
+    deployment.model.delay_s = 2.0
+    # The server gives the answer to a device that is there.
+    devices.say("phone", "phone goes", to=f"{ASSISTANT}/{other}")
+    await deployment.asked(1)
+    await devices.go("phone")
+    await devices.answered("laptop", "phone goes")
+    # It stores one for a person without any.
+    devices.say("laptop", "laptop goes")
+    await deployment.asked(1)
+    await devices.go("laptop")
+    await asyncio.sleep(2 * deployment.model.delay_s)
+    await devices.come("phone")
+    await devices.answered("phone", "laptop goes")
+    await devices.come("laptop")
+    devices.say("laptop", "the replica dies", to=f"{ASSISTANT}/{other}")
+    await deployment.asked(1)
+    await deployment.kill(f"replica-{killed}")
+    await devices.answered("laptop", "the replica dies")
+    # A server gives what is for a resource that is gone to all that are there.
+    devices.say("phone", "the replica is gone", to=f"{ASSISTANT}/{other}")
+    await devices.answered("phone", "the replica is gone")
+    await start(deployment, killed)
+
+    to_one = [f"laptop to one {number}" for number in range(3)]
+    assert await devices.all_answers() == {
+        "phone": sorted([*own, "laptop goes", "the replica is gone"]),
+        "laptop": sorted([*to_one, "phone goes", "the replica dies"]),
+    }
+    assert all(client.errors.empty() for client in devices.online.values())
