@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.arguments import as_tuple
 from spade_llm.core.database_copy import refuse_unfinished_copy
 from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.job_lease import ExclusiveJobs
 from spade_llm.messaging import agent_status
 from spade_llm.providers.model import language_model
 from spade_llm.rag import DocumentLibrary
@@ -70,15 +71,22 @@ class RAGAgent(XmppAgent):
             )
         as_tuple(roots, of="RAGAgent: roots")
         rag = rag or RagOptions()
+        if self.replicas is not None and (rag.uses_files or rag.chroma_url):
+            raise ConfigurationError(
+                f"{self.jid}: replicas keep documents and vectors in PostgreSQL: remove"
+                ' storage.documents = "files" and storage.chroma_url, or run no replicas'
+            )
         server = None if rag.uses_files else self._database
         self._files = options.data / "rag" if server is None else None
         self._library = DocumentLibrary(
-            options.data / "rag",
+            (options.home or options.data) / "rag",
             embedder=embedder,
             roots=roots,
             chroma_url=rag.chroma_url,
             server=server,
+            is_replica=self.replicas is not None,
         )
+        self._jobs: ExclusiveJobs | None = None
         self._embeddings = embedder.name if embedder else "none (keywords only)"
         chroma = f"Chroma at {rag.chroma_url}" if rag.chroma_url else "Chroma"
         self._storage = chroma
@@ -102,7 +110,11 @@ class RAGAgent(XmppAgent):
         vectors = "PostgreSQL" if self._storage == "PostgreSQL" else "Chroma"
         facts = {"storage": vectors, "embeddings": embedder.name if embedder else ""}
         agent_status.serve_status(
-            self.node.dispatcher, kind="rag", summary=self._summary, facts=facts.copy
+            self.node.dispatcher,
+            kind="rag",
+            summary=self._summary,
+            facts=facts.copy,
+            replicas=self.replicas,
         )
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
@@ -110,6 +122,14 @@ class RAGAgent(XmppAgent):
         await refuse_unfinished_copy(None, self._files)
         await stack.enter_async_context(self._library)
         await stack.enter_async_context(self._fetched)
+        if self.replicas is not None and self._database is not None:
+            self._jobs = ExclusiveJobs(
+                self._database,
+                "documents",
+                self._library.replica_jobs,
+                holder=lambda: self._resource,
+            )
+            await stack.enter_async_context(self._jobs)
 
     async def _allowed_hosts(self) -> Collection[str]:
         """Hosts that documents may be fetched from; none if our server takes no uploads."""
@@ -122,4 +142,5 @@ class RAGAgent(XmppAgent):
     async def _summary(self) -> str:
         model = language_model(self._model)
         answers = f"with {model.name}" if model else "by passages"
-        return f"{self._storage}, embeddings {self._embeddings}, answers {answers}"
+        jobs = f", background jobs at {self._jobs.holder}" if self._jobs else ""
+        return f"{self._storage}{jobs}, embeddings {self._embeddings}, answers {answers}"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from spade_llm.messaging.operation import Operation
+from spade_llm.messaging.body import peek_field, peek_op
+from spade_llm.messaging.operation import Operation, operations
 from spade_llm.messaging.request import Idempotency
 from spade_llm.messaging.rpc import RpcClient, RpcService
 from spade_llm.rag.cited_answers import MODEL_TIMEOUT_S
 from spade_llm.rag.contract import DEFAULT_NAMESPACE, Catalogue, RetrievalOptions, Sharing
+from spade_llm.rag.names import is_personal_namespace
 from spade_llm.rag.remote_endpoint import DocumentCount, IngestReport, RagEndpoint
 from spade_llm.rag.remote_jobs import (
     MAX_TIME_S,
@@ -51,6 +53,15 @@ INGEST_TIMEOUT_S = 300.0
 """Timeout of one text in seconds; the text of one message has some hundred chunks at most."""
 
 
+def _replica_key(content: str, id: str) -> str:
+    """Queue of a job, since those of one queue are run in their order; else the request's id: other
+    requests have no order."""
+    if peek_op(content) not in _JOBS:
+        return id
+    namespace = peek_field(content, "namespace")
+    return namespace if is_personal_namespace(namespace) else ""
+
+
 class RagService:
     """Document service: serves each owner its own documents and those granted to it.
 
@@ -83,7 +94,7 @@ class RagService:
                 fetched=self._fetched,
             )
 
-        service = RpcService(ONTOLOGY)
+        service = RpcService(ONTOLOGY, replica_key=_replica_key)
         service.serve(RagClient, endpoint)
         service.attach(dispatcher)
 
@@ -241,6 +252,9 @@ class RagClient(RpcClient):
             body, answer, ProgressPart, tell, id=id, timeout_s=TIMEOUT_S, silence_s=SILENCE_S
         )
 
+
+_JOBS = frozenset(one.op for one in operations(RagClient) if one.effect is RESUME)
+"""Operations that wait in a queue, and are resumed by another replica."""
 
 if TYPE_CHECKING:
 

@@ -113,7 +113,19 @@ async def test_usage_and_doctor_read_the_database(
     ("arguments", "kind", "more", "reason"),
     [
         (["--replicas", "2"], "assistant", "", "set [storage] database_url"),
-        (["--replicas", "2"], "rag", "", 'kind = "rag" is one process'),
+        (["--replicas", "2"], "rag", "", "set [storage] database_url"),
+        (
+            ["--replicas", "2"],
+            "rag",
+            '[storage]\ndocuments = "files"\n',
+            'storage.documents = "files" is of one process: remove the key',
+        ),
+        (
+            ["--replicas", "2"],
+            "rag",
+            '[storage]\nchroma_url = "http://localhost:8000"\n',
+            "storage.chroma_url: replicas keep vectors in PostgreSQL: remove the key",
+        ),
         (["--replicas", "2"], "memory", "", "set [storage] database_url"),
         (
             ["--replicas", "2"],
@@ -123,7 +135,7 @@ async def test_usage_and_doctor_read_the_database(
         ),
         (["--replicas", "2"], "tools", "", "set [storage] database_url"),
         (["--replicas", "99"], "assistant", "", "99 is not 1 to 16"),
-        ([], "rag", "[storage]\nreplicas = 2\n", "is one process"),
+        ([], "rag", "[storage]\nreplicas = 2\n", "set [storage] database_url"),
         ([], "assistant", "[storage]\nreplicas = 2\n", "set [storage] database_url"),
         (
             ["--replicas", "2"],

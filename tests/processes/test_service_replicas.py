@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,8 @@ from spade_llm.memory import MemoryDraft
 from spade_llm.memory.contract import ObservedMessage
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.messaging.agent_status import ask_status
+from spade_llm.rag import Document, Progress, RetrievalOptions
+from spade_llm.rag.remote import RagClient
 from spade_llm.search.memory_query import MemoryFilter, MemoryType
 from spade_llm.tools.call_log import read_calls
 from spade_llm.tools.remote import ToolsClient
@@ -42,6 +46,8 @@ REPLICAS = (1, 2, 3)
 PEOPLE = 12
 TAKEOVER_S = 10.0
 ANSWER_S = 45.0
+DOCUMENTS = 400
+REST = "Behind it is a corridor with a lamp, a chair and a window towards the harbour. \n\n" * 40
 
 
 @pytest_asyncio.fixture
@@ -218,3 +224,133 @@ async def test_memory_replicas_keep_each_memory_and_learn_once_while_one_is_kill
     # The one that is back has said nothing of its requests yet.
     assert sum(one.conversations > 0 for one in status.replicas) >= len(REPLICAS) - 1
     assert "background jobs at" in status.summary
+
+
+async def ingestion_holder(postgres: PostgresProcess, agent: str, *, other_than: str = "") -> str:
+    """Name of the replica that runs the only ingestion, once it is another one than that."""
+    select = f"""SELECT r.name
+        FROM "{agent}".requests q JOIN "{agent}".replicas r ON r.token = q.owner
+        WHERE q.question IS NOT NULL AND r.until > extract(epoch from clock_timestamp())
+        AND q.question LIKE %s AND r.name <> %s"""
+    async with (
+        await psycopg.AsyncConnection.connect(postgres.url(), autocommit=True) as connection,
+        asyncio.timeout(ANSWER_S),
+    ):
+        while not (  # noqa: ASYNC110 - written by another process
+            row := await (await connection.execute(select, (r"%ingest\_%", other_than))).fetchone()
+        ):
+            await asyncio.sleep(0.05)
+    return str(row[0])
+
+
+@asynccontextmanager
+async def slow_file(text: str) -> AsyncIterator[tuple[str, asyncio.Event, list[int]]]:
+    """URL of a file whose first download stalls, with an event for its start, and the number of
+    downloads."""
+    begun, downloads = asyncio.Event(), [0]
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        downloads[0] += 1
+        body = text.encode()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body))
+        if downloads[0] == 1:
+            writer.write(body[:10])
+            begun.set()
+            await reader.read()  # Until the other side is gone.
+        else:
+            writer.write(body)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}/chart.md", begun, downloads
+
+
+async def kill_ingestion(deployment: Deployment, postgres: PostgresProcess, agent: str) -> float:
+    """Kill the replica that runs the ingestion, and start it again; returns the time until another
+    one has taken that."""
+    holder = await ingestion_holder(postgres, agent)
+    names = replica_names(deployment, agent)
+    (killed,) = (number for number, name in names.items() if name == holder)
+    await deployment.kill(f"rag-{killed}")
+    since_s = time.monotonic()
+    await ingestion_holder(postgres, agent, other_than=holder)
+    takeover_s = time.monotonic() - since_s
+    await start(deployment, "rag", killed)
+    return takeover_s
+
+
+async def test_rag_replicas_finish_the_job_of_a_killed_one_and_find_what_others_store(
+    deployment: Deployment, own_postgres: PostgresProcess
+) -> None:
+    agent, folder = "rag@localhost", deployment.directory / "data" / "documents" / "doors"
+    folder.mkdir(parents=True)
+    for number in range(DOCUMENTS):
+        text = f"The code of door{number} is zulu{number}.\n\n" + REST
+        (folder / f"{number}.md").write_text(text)
+    await start_replicas(deployment, "rag", STORAGE.format(url=own_postgres.url()))
+    program = await deployment.program("asking")
+    documents = RagClient(program.node.requester, agent, timeout_s=20)
+    stored: set[str] = set()
+    done: list[int] = []
+    has_begun = asyncio.Event()
+
+    async def store_and_find(person: str) -> None:
+        source = f"{person}{len(stored)}"
+        stored.add(source)
+        text = f"{source} has apples"
+        await documents.ingest(Document(text=text, source=source, namespace="apples"))
+        options = RetrievalOptions(namespaces=("apples",), where={"source": source})
+        found = await documents.retrieve("apples", options=options)
+        assert [one.chunk.text for one in found.chunks] == [text]
+
+    async def tell(progress: Progress) -> None:
+        done.append(progress.done)
+        if progress.done >= DOCUMENTS // 20:
+            has_begun.set()
+
+    load = Load(store_and_find)
+    load.begin()
+    await load.served(PEOPLE)
+    adding = asyncio.create_task(documents.add_path("doors", on_progress=tell))
+    async with asyncio.timeout(ANSWER_S):
+        await has_begun.wait()
+    takeover_s = await kill_ingestion(deployment, own_postgres, agent)
+    report = await adding
+    await load.served(PEOPLE)
+    status = await ask_status(program.node.requester, agent, timeout_s=5)
+    await load.end()
+
+    page = await documents.documents(namespace="default", limit=DOCUMENTS)
+    apples = await documents.documents(namespace="apples", limit=len(stored))
+    # All documents once; those that the killed replica had stored were not stored again.
+    assert (report.total, report.left_out) == (DOCUMENTS, 0)
+    assert report.unchanged > 0
+    assert [one.version for one in page.documents] == [1] * DOCUMENTS
+    assert {one.source for one in apples.documents} == stored
+    # Its asker saw the progress of both; the second begins anew.
+    assert any(later < earlier for earlier, later in pairwise(done))
+    assert done[-1] == DOCUMENTS
+    assert takeover_s < TAKEOVER_S
+    assert len(status.replicas) == len(REPLICAS)
+    assert "background jobs at" in status.summary
+
+
+async def test_an_uploaded_file_that_a_killed_replica_was_fetching_is_fetched_by_another_one(
+    deployment: Deployment, own_postgres: PostgresProcess
+) -> None:
+    async with slow_file("The chart shows reefs near Bergen.") as (url, is_fetching, downloads):
+        more = f'[upload]\nhosts = ["{url.split("/")[2]}"]\n'
+        await start_replicas(deployment, "rag", more + STORAGE.format(url=own_postgres.url()))
+        program = await deployment.program("asking")
+        documents = RagClient(program.node.requester, "rag@localhost", timeout_s=20)
+        fetching = asyncio.create_task(documents.ingest_url(url, source="chart.md"))
+        async with asyncio.timeout(ANSWER_S):
+            await is_fetching.wait()
+        takeover_s = await kill_ingestion(deployment, own_postgres, "rag@localhost")
+        chart = await fetching
+        found = (await documents.retrieve("reefs Bergen", k=1)).chunks
+
+    assert (downloads, chart.chunks, found[0].chunk.source) == ([2], 1, "chart.md")
+    assert takeover_s < TAKEOVER_S

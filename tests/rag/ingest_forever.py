@@ -1,24 +1,35 @@
-"""A process to be killed: ingests 30 documents over and over, changing them each time."""
+"""A process to be killed: ingests 30 documents over and over, changing them each time. With a
+database (`URL AGENT NAME`) it is one replica of several."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 
+from spade_llm.core.database import DatabaseUrl
+from spade_llm.core.postgres import PostgresServer
 from spade_llm.rag import Document, DocumentLibrary
 from tests.rag.bag_of_words import BagOfWords
 
 
-async def main(directory: Path) -> None:
-    async with DocumentLibrary(directory, embedder=BagOfWords()) as library:
+async def main(directory: Path, url: str = "", agent: str = "", name: str = "") -> None:
+    async with AsyncExitStack() as stack:
+        server = None
+        if url:
+            server = PostgresServer(DatabaseUrl(url), agent=agent)
+            await stack.enter_async_context(server)
+        library = await stack.enter_async_context(
+            DocumentLibrary(directory, embedder=BagOfWords(), server=server, is_replica=bool(url))
+        )
         mine = library.for_owner("ann@localhost")
         for number in range(1_000_000):
-            text = f"Lighthouse log of zulu{number % 30}, page {number}."
+            text = f"Lighthouse log of zulu{number % 30}, page {number} {name}."
             await mine.ingest(Document(text=text, source=f"{number % 30}.md"))
             sys.stdout.write(f"{number}\n")
             sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))

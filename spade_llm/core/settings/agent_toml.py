@@ -59,8 +59,6 @@ _KEYS_OF_STRATEGY = {
 
 MAX_REPLICAS = 16
 """Maximum number of replicas on one machine; each receives the messages to all."""
-REPLICATED_KINDS = ("assistant", "memory", "tools", "gateway")
-"""Kinds of agents that may be several processes."""
 _KEYS_OF_ALL = {
     *("kind", "jid", "password_file", "password_env", "allowed", "announce_to", "server"),
     *("telemetry", "admission", "identity", "gateways", "storage"),
@@ -422,13 +420,16 @@ class AgentSettings(Table):
     @property
     def replica_problem(self) -> str:
         """Reason that the agent cannot be several processes, and the fix; empty: it can be."""
-        if self.kind not in REPLICATED_KINDS:
-            names = ", ".join(REPLICATED_KINDS)
-            return f'kind = "{self.kind}" is one process, unlike {names}: remove the key'
-        if self.storage.memories == "files":
+        for key in ("memories", "documents"):
+            if getattr(self.storage, key) == "files":
+                return (
+                    f'storage.{key} = "files" is of one process: remove the key (`spade-llm storage'
+                    f" move --to database` copies the {key})"
+                )
+        if self.storage.chroma_url:
             return (
-                'storage.memories = "files" is of one process: remove the key (`spade-llm storage'
-                " move --to database` copies the memories)"
+                "storage.chroma_url: replicas keep vectors in PostgreSQL: remove the key, and run"
+                " `spade-llm rag reindex`, which embeds the documents again"
             )
         if self.human:
             return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from contextlib import asynccontextmanager
 from itertools import count, cycle
 from typing import TYPE_CHECKING, Any, cast
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.thorough
 ANN, BOB = "ann@localhost", "bob@localhost"
 PATIENCE_S = 30.0
+TAKEOVER_S = 10.0
 _agents = count(1)
 
 
@@ -279,6 +281,54 @@ async def test_vectors_are_loaded_again_if_more_was_changed_than_is_noted(
         assert not await reading.nearest(collection, vectors[0], 9)
         await reading.close()
         await writing.close()
+
+
+async def test_killed_replicas_leave_whole_documents_and_their_lock_to_the_others(
+    postgres: PostgresProcess, tmp_path: Path
+) -> None:
+    agent = f"rag-replicas{next(_agents)}@example.org"
+
+    async def started(name: str) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tests.rag.ingest_forever", str(tmp_path)),
+            *(postgres.url(), agent, name),
+            stdout=asyncio.subprocess.PIPE,
+        )
+
+    async def ingested(process: asyncio.subprocess.Process, lines: int) -> None:
+        assert process.stdout is not None
+        async with asyncio.timeout(PATIENCE_S):
+            for _ in range(lines):
+                assert await process.stdout.readline()
+
+    async with replica(postgres, agent, tmp_path, BagOfWords()) as library:
+        mine = library.for_owner(ANN)
+        other = await started("other")
+        for attempt in range(4):
+            one = await started("one")
+            # Both write by turns; the kill hits a different moment each time.
+            await asyncio.gather(ingested(one, 31 + 3 * attempt), ingested(other, 30))
+            one.kill()
+            await one.communicate()
+            async with asyncio.timeout(TAKEOVER_S):
+                await mine.ingest(Document(text=f"Attempt {attempt}.", source="attempt"))
+            found = await mine.retrieve("lighthouse zulu7", k=1)
+            assert (found.degraded, found.chunks[0].chunk.source) == ("", "7.md")
+        other.kill()
+        await other.communicate()
+        await mine.ingest(Document(text="The last.", source="attempt"))
+        async with asyncio.timeout(PATIENCE_S):
+            while (stats := await mine.stats("default")).vectors != 31:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        page = await mine.documents(limit=100)
+        scores = [one.score for one in (await mine.retrieve("lighthouse", k=20)).chunks]
+    async with replica(postgres, agent, tmp_path, BagOfWords()) as library:
+        again = await library.for_owner(ANN).retrieve("lighthouse", k=20)
+
+    assert (stats.documents, stats.chunks) == (31, 31)
+    assert [one.chunks for one in page.documents] == [1] * 31
+    # The vectors in RAM are those that are stored.
+    assert [one.score for one in again.chunks] == scores
 
 
 def test_replicas_need_a_database_and_their_vectors_in_it(tmp_path: Path) -> None:
