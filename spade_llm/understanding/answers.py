@@ -127,8 +127,10 @@ _FOR_VALUE = LazyPattern(
 )
 _COLOUR = LazyPattern(r"\bcolou?r|\bcolor", _I)
 _BEFORE = LazyPattern(
-    r"\b(?:before|previous(?:ly)?|used to|formerly|old(?:er)? (?=job|address|phone|car|boss"
-    r"|flat|house)|antes|anterior(?:mente)?|sol[ií]a)\b",
+    r"\b(?:before|previous(?:ly)?|used? to|formerly|old(?:er)? (?=job|address|phone|car|boss"
+    r"|flat|house|school|team|manager|number|email|password|code|gym|bank|doctor|dentist|price|rent|size)"
+    r"|(?:was|were) (?:the|my|our) (?:old|former|first|original)"
+    r"|antes|anterior(?:mente)?|sol[ií]a)\b",
     _I,
 )
 _STILL = LazyPattern(
@@ -147,7 +149,7 @@ _OWN = LazyPattern(
             {form for one in SPANISH_FIRST_PERSON - {"sé"} for form in (one, strip_accents(one))}
         )
     )
-    + r"|\w{2,}(?:amos|emos|imos)|he \w+[dt]o)(?!\w)"
+    + r"|\w{2,}(?:amos|emos|imos)|he \w+[dt]o|\w{2,}(?:aba|ía) antes)(?!\w)"
     # "¿Dónde aparco?": the verb alone says who.
     r"|\b(?:qu[eé]|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt\w+|qui[eé]n|cu[aá]l) (?:me |lo |la "
     r"|no )?[^\W\d_]{3,}o"

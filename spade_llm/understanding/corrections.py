@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
-from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
@@ -18,7 +17,7 @@ from spade_llm.understanding.substitution import (
     CLASSES,
     DATED,
     LABELLED,
-    TOKEN,
+    inserted,
     outside,
     values_in_place_of,
     with_class,
@@ -312,7 +311,7 @@ def whole_phrase(text: str, found: Statement) -> Statement | None:
 
     `text`: the clause with the new value.
     """
-    place = _inserted(found.replaced, found.text)
+    place = inserted(found.replaced, found.text)
     value = found.text[place.start : len(found.text) - place.behind]
     at = text.rfind(value) if value else -1
     if at < 0:
@@ -331,24 +330,6 @@ def whole_phrase(text: str, found: Statement) -> Statement | None:
         return None
     end = len(found.replaced) - place.behind
     return with_part(found.replaced, old.start(), end, before[0] + value)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
-    """Difference of two texts: numbers of characters before it and behind it that both have."""
-
-    start: int
-    behind: int
-
-
-def _inserted(old: str, new: str) -> _Place:
-    """The words by which two texts differ."""
-    before, after = ([one[0] for one in TOKEN.finditer(text)] for text in (old, new))
-    start = len(commonprefix([before, after]))
-    behind = len(commonprefix([before[start:][::-1], after[start:][::-1]]))
-    return _Place(
-        start=len("".join(before[:start])), behind=len("".join(before[len(before) - behind :]))
-    )
 
 
 def says_change(text: str) -> bool:
@@ -729,6 +710,8 @@ def _with_complement(latest: str, value: str) -> Statement | None:
     types = values_of_part(value)
     tail = COPULA.match(latest) or _TAIL.match(latest)
     if not tail or not (types or concepts_of(value)):
+        return None
+    if types.keys() - {ValueType.NAME} - typed_values(latest).keys():
         return None
     is_named = ValueType.NAME not in types or "name" in features(latest).concepts
     is_named = is_named and not types.keys() & DATED

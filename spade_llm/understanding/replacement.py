@@ -48,6 +48,8 @@ _NOUN_PHRASE = LazyPattern(
     _I,
 )
 """The subject of a statement: `my red bag`, `mi tía Pilar`."""
+OWNER_FIRST = LazyPattern(r"^(?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)['’]s\b", _I)
+"""`Maya's lesson is …`, `Maya's has moved …`: the name of the owner, or of the subject."""
 _NEWEST = LazyPattern(r"\b(?:new|old|current|latest|nuev[oa]s?|actual|viej[oa])\b", _I)
 _PLACE_TAIL = LazyPattern(
     r"\b(?:in|on|under|behind|at|inside|next to|above|below|beside|en|debajo|detr[aá]s|dentro"
@@ -280,13 +282,20 @@ def _is_negation(denial: str, one: Features, other: Features) -> bool:
 def are_two_of_a_kind(new: str, old: str) -> bool:
     """Check whether the subjects are two things of one kind: `my red bag` and `my black bag`, `mi
     tía Pilar` and `mi tía Remedios`."""
-    if _heads_differ(new, old):
+    if _heads_differ(new, old) or have_different_owners(new, old):
         return True
     after, before = _NOUN_PHRASE.match(_NEWEST.sub("", new)), _NOUN_PHRASE.match(old)
     if not after or not before:
         return False
     one, other = concepts_of(after["noun"]), concepts_of(before["noun"])
     return bool(one & other and one - other and other - one)
+
+
+def have_different_owners(new: str, old: str) -> bool:
+    """Check whether two statements begin with what belongs to different beings: `Maya's lesson`,
+    `Leo's lesson`."""
+    after, before = OWNER_FIRST.match(new), OWNER_FIRST.match(old)
+    return bool(after and before and after["name"] not in old and before["name"] not in new)
 
 
 def _heads_differ(new: str, old: str) -> bool:

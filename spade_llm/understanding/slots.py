@@ -29,6 +29,7 @@ from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
     general,
+    is_concept,
     light,
     swap_verbs,
     typed_values,
@@ -49,6 +50,18 @@ _FROM_NOW = LazyPattern(
     _I,
 )
 """Says since when something is so, which it was not before."""
+_PART = LazyPattern(r"\s*[,;:–—]\s+(?:and |so |but |y |pero )?|\s+(?:and|so|but|y|pero)\s+", _I)
+_WITHOUT_NOUN = LazyPattern(
+    r"^(?:(?:and|so|but|y|now|ahora|ya|al final|(?:from|as of|after|since|desde|a partir de) "
+    r"[^,]+?),? )*"
+    r"(?:(?P<being>s?he(?:['’]\w+)?(?= ))|(?:it|they)(?:['’]\w+)?(?= )"
+    r"|(?:i|we)(?:['’]ve| have|['’]re|['’]m)? (?:had to )?\w+ (?:it|them)\b"
+    r"|(?:la |el |mi |nos |me |se )?(?:[^\W\d_]+ )?(?:me |nos |se )?l[ao]s? (?:han?|he|hemos) "
+    r"[^\W\d_]+"
+    r"|(?:ya |ahora )(?:es|son|gast\w|us\w|pag\w|tom\w|est[aá]n?|sal\w+|empiez\w)\b)",
+    _I,
+)
+"""The beginning of what is said of something that was spoken of before."""
 _FIRST_PART = LazyPattern(r"\s*[,;:–—]\s+")
 _SINCE = LazyPattern(r"(?<=\w)\s+(?:since|from|as of|starting)\s.*$", _I)
 _PLACE = LazyPattern(
@@ -113,7 +126,7 @@ def in_same_slot(
     if part != named:
         of_subject = of_subject or _with_same_subject(part, every)
     found = of_subject or value_of_pronoun(text, known) or _swapped(named, known)
-    return found or _nearest(text, named, every, known)
+    return found or _nearest(text, named, every, known) or _with_value_of_part(text, known)
 
 
 def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
@@ -165,6 +178,47 @@ def _nearest(text: str, named: str, every: Sequence[str], known: Sequence[str]) 
     found.sort(key=lambda one: one[0], reverse=True)
     is_apart = found and (len(found) == 1 or found[0][0] > found[1][0])
     return found[0][1] if is_apart else None
+
+
+def _with_value_of_part(text: str, known: Sequence[str]) -> Statement | None:
+    """`They can only do Saturday now` after `the booster is on Thursday`: the latest statement with
+    a value of the type of that in a part of the clause which has no noun for what it is about, or
+    the name with which that statement begins."""
+    if not (is_changed(text) or _FROM_NOW.search(text) or _BROUGHT.search(text)):
+        return None
+    parts = [part for part in _PART.split(text) if values_of_part(part)]
+    pairs = ((part, one) for part in parts for one in reversed(known[-MAX_BACK:]))
+    return next(filter(None, (_with_value_of(part, one) for part, one in pairs)), None)
+
+
+def _with_value_of(part: str, earlier: str) -> Statement | None:
+    """The earlier statement with the value of a part of a clause; see `_with_value_of_part`."""
+    pronoun = _WITHOUT_NOUN.match(part)
+    subject = leading_noun(earlier)
+    if is_denial(earlier) or (pronoun and pronoun["being"] and not (subject and subject.is_being)):
+        return None
+    said = part[pronoun.end() :] if pronoun else part
+    own = concepts_of(outside(said, values_of_part(said))) - general() - light()
+    if any(map(is_concept, own - features(earlier).concepts)):
+        return None
+    types = without_known(part, values_of_part(part), earlier)
+    if ValueType.NAME in types and not _are_places(part, types, earlier):
+        types = {kind: spans for kind, spans in types.items() if kind != ValueType.NAME}
+    if not pronoun and not (subject and subject.is_named and subject.text in part):
+        return None
+    return _with_types_of(part, earlier, types)
+
+
+def _are_places(text: str, types: Spans, earlier: str) -> bool:
+    """Check whether names stand where a place does, in a text and in an earlier statement."""
+    before = re.compile(r"\b(?:at|in|to|from|en|al?|de) $", _I)
+    pairs = (
+        (text, types[ValueType.NAME]),
+        (earlier, typed_values(earlier).get(ValueType.NAME, ())),
+    )
+    return all(
+        any(before.search(one[: max(start, 0)]) for start, _ in spans) for one, spans in pairs
+    )
 
 
 def _have_same_word_before(text: str, types: Spans, earlier: str) -> bool:

@@ -33,6 +33,7 @@ from spade_llm.understanding.pronouns import (
 )
 from spade_llm.understanding.replacement import Statement, replaces
 from spade_llm.understanding.slots import in_same_slot, value_of_pronoun
+from spade_llm.understanding.substitution import is_clean
 from spade_llm.understanding.successions import (
     adjacent,
     announced,
@@ -161,6 +162,7 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
                 clause, known, remembered if _says_change(clause) else (), before
             )
         before = clause.text
+        found = [one if is_clean(one) else in_own_words(clause.text, one) for one in found]
         for one in chain.from_iterable(map(_with_rest, found)):
             statements.append(one)
             known = [other for other in known if other != one.replaced] + [one.text]

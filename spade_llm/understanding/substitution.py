@@ -7,13 +7,20 @@ drink, a sport) to another one of that class.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.features import features
 from spade_llm.understanding.pronouns import leading_noun
-from spade_llm.understanding.replacement import STEM_CHARS, Statement
+from spade_llm.understanding.replacement import (
+    OWNER_FIRST,
+    STEM_CHARS,
+    Statement,
+    have_different_owners,
+)
 from spade_llm.understanding.vocabulary import (
     MONTHS,
     ValueType,
@@ -70,6 +77,47 @@ CLASSES = frozenset({
 })  # fmt: skip
 """Concepts of words of which one takes the place of another."""
 _BEFORE_TIME = LazyPattern(r"(?:at|a las?) ", _I)
+_JOINT = LazyPattern(r"\b(?P<word>[^\W\d_][\w'’]*) (?P=word)\b|\d,? (?!\d{1,2}[:.]\d)\d", _I)
+"""What a sentence seldom has: `Dr Dr`, `52 14`."""
+_CAPITAL = LazyPattern(r"\b[A-ZÁÉÍÓÚÑ][\w-]+")
+_FLOOR = LazyPattern(r", (?:flat |piso )?\d[\wºª]*(?: [A-Z]\b)?", _I)
+_ARTICLES = frozenset({"the", "a", "an", "el", "la", "los", "las", "un", "una"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Difference of two texts: numbers of characters before it and behind it that both have."""
+
+    start: int
+    behind: int
+
+
+def inserted(old: str, new: str) -> _Place:
+    """The words by which two texts differ."""
+    before, after = ([one[0] for one in TOKEN.finditer(text)] for text in (old, new))
+    start = len(commonprefix([before, after]))
+    behind = len(commonprefix([before[start:][::-1], after[start:][::-1]]))
+    return _Place(
+        start=len("".join(before[:start])), behind=len("".join(before[len(before) - behind :]))
+    )
+
+
+def is_clean(new: Statement) -> bool:
+    """Check that a new value fits into the words of the statement that it corrects, as far as that
+    can be seen: not `Dr Dr Ana`, not `Ana's flat is at Ana's`, and not a part of a title."""
+    if not new.replaced:
+        return True
+    place = inserted(new.replaced, new.text)
+    end = len(new.replaced) - place.behind
+    value = new.text[place.start : len(new.text) - place.behind]
+    over, kept = new.replaced[place.start : end], new.replaced[: place.start] + new.replaced[end:]
+    if not value or not over or not (place.start or place.behind):
+        return True
+    if _JOINT.search(new.text) and not _JOINT.search(new.replaced):
+        return False
+    names = {one[0] for one in _CAPITAL.finditer(value)}
+    is_title = over.lower() in _ARTICLES and bool(place.behind)
+    return not is_title and not names & set(re.findall(r"[\w-]+", kept))
 
 
 def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
@@ -153,7 +201,11 @@ def with_types(
 ) -> Statement | None:
     """The earlier statement with the new typed values; of several of one type that behind the
     words of `anchor` is replaced."""
-    types = {kind: _joined(new, kind, spans) for kind, spans in types.items()}
+    if have_different_owners(new, earlier):
+        return None
+    if (address := _address(new, types)) and (known := _address(earlier, typed_values(earlier))):
+        return with_part(earlier, *known, new[slice(*address)])
+    types = {kind: _joined(new, kind, spans) for kind, spans in _without_owner(new, types).items()}
     before = {
         kind: _unshared(_joined(earlier, kind, spans), earlier, new)
         for kind, spans in values_in_place_of(new, types, earlier).items()
@@ -184,6 +236,31 @@ def with_types(
     if text == earlier:
         return None
     return Statement(text=text, is_change=True, replaced=earlier)
+
+
+def _without_owner(text: str, types: Spans) -> Spans:
+    """The typed values without the name of the owner or subject that a clause begins with: `Maya's
+    moved to Friday`."""
+    if not OWNER_FIRST.match(text):
+        return types
+    found = {
+        kind: tuple(span for span in spans if span[0] or kind is not ValueType.NAME)
+        for kind, spans in types.items()
+    }
+    return {kind: spans for kind, spans in found.items() if spans}
+
+
+def _address(text: str, types: Spans) -> tuple[int, int] | None:
+    """Span of a street with its number, whatever stands first, and of the floor behind it: `3 Oak
+    Lane`, `Olmo 14, 3º B`."""
+    parts = sorted(
+        one for kind in (ValueType.NAME, ValueType.NUMBER) for one in types.get(kind, ())
+    )
+    for first, second in zip(parts, parts[1:], strict=False):
+        if text[first[1] : second[0]] == " ":
+            floor = _FLOOR.match(text, second[1])
+            return first[0], floor.end() if floor else second[1]
+    return None
 
 
 def _joined(text: str, kind: ValueType, spans: _Values) -> _Values:

@@ -152,7 +152,7 @@ _PHRASES = (
     (r"^what\b.{1,30}\bstud(?:y|ies|ying)\b|^¿?qu[eé] (?:carrera |est[aá] )?estudi(?:o|a|an|ando)\b", "subject"),
     (r"\bon (?:days|nights|earl(?:y|ies)|lates)\b", "shift"),
     (r"\bme (?:han )?contrat\w+|\b(?:hired|took) me (?:on|as|at)\b|\b(?:got|been|was) hired\b", "work"),
-    (r"\b(?:seeing|dating) (?:someone|somebody|a)\b|\bin a relationship\b|\bsaliendo con\b", "marital partner"),
+    (r"\b(?:seeing|dating|going out with) (?:someone|somebody|anyone|a\b|(?-i:[A-Z]))|\b(?:who|what) (?:am|was) i (?:seeing|dating|going out with)\b|\bin a relationship\b|\b(?:saliendo|salgo|sal[ií]a) con (?:alguien|(?-i:[A-Z]))", "marital partner"),
     (r"\bme (?:he )?cas(?:[eé]|ado)\b|\bnos (?:hemos )?casa(?:mos|do)\b|\bgot (?:married|hitched)\b|\btied the knot\b", "marital"),
     (r"\b(?:gone|moved|went) (?:back )?into (?!town\b|work\b|business\b)|\ba vivir\b|\bupped sticks\b|\b(?:gone|come|went) to live\b|\b(?:me|nos) (?:vine|vinimos|vengo) (?:a|para)\b", "home"),
     (r"\bfor a living\b|\ba qu[eé] (?:me|te|se) dedic[oa]s?\b|\bde qu[eé] trabaj[oa]\b", "work profession"),
@@ -339,7 +339,9 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"|th)?(?: of)? (?:de )?(?:{MONTHS})\b\.?(?:,? (?:de )?\d{{4}})?"
         rf"|(?:{MONTHS})\b\.? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}})?"
         rf"|(?:{MONTHS})(?:,? (?:de )?\d{{4}})?"
-        r"|\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{2,4})?|\d{4}-\d\d-\d\d|tomorrow|tonight|ma[ñn]ana"
+        r"|\d{1,2}[/-]\d{1,2}(?:[/-]\d{2,4})?|\d{4}-\d\d-\d\d|tomorrow|tonight|ma[ñn]ana"
+        # "7.30" is a time, and so is "at 9.10".
+        r"|(?<!at )(?<!las )(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])(?:\.\d{2,4})?"
         r"|tmrw?|tmw|tomoz|2moro|tues|weds?|thurs?"
         r"|the \d{1,2}(?:st|nd|rd|th)|el (?:d[ií]a )?\d{1,2}|next (?:week|month|year)"
         r"|la semana que viene|(?:(?<=in )|(?<=en )|(?<=since )|(?<=desde )|(?<=de )|(?<=del )"
@@ -352,7 +354,7 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"\b(?:\d{{1,2}}[:.]\d\d(?: ?[ap]\.?m\b\.?| ?h)?|\d{{1,2}} ?(?:[ap]\.?m\b\.?|h\b)"
         rf"|(?:\d{{1,2}}|{_NUMBER_WORDS}) o['’]clock"
         rf"|(?:(?:five|ten|twenty|twenty-five|a quarter|quarter|half|\d{{1,2}}) (?:past|to)|half) (?:\d{{1,2}}|{_NUMBER_WORDS})\b"
-        rf"|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?![:.]\d)|noon|midnight"
+        rf"|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?![:.]\d| (?-i:[A-ZÁÉÍÓÚÑ][a-z]))|noon|midnight"
         r"|(?:(?<=moved to )|(?<=back to )|(?<=forward to )|(?<=put it to ))\d{1,2}(?=$|[,;.]| (?:in|on)\b)"
         rf"|a la (?:1\b|una)|a las (?:\d{{1,2}}(?![\d:.]*\d)|{_NUMBER_WORDS})(?: y media| (?:y|menos) (?:cuarto|cinco|diez|veinte|veinticinco))?)",
         re.IGNORECASE,
@@ -363,7 +365,7 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
     ),
     ValueType.NUMBER: re.compile(
         r"(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*[a-z]{0,3}\b|\b[A-Z]*\d+[A-Z\d]*\b"
-        rf"|\b(?:(?!one\b|un[oa]?\b)(?:{_NUMBER_WORDS}))\b"
+        rf"|\b(?:(?!one\b|un[oa]?\b|once (?:an?|in|every|per|i|we|the|he|she|they|upon)\b)(?:{_NUMBER_WORDS}))\b"
     ),
     ValueType.NAME: re.compile(
         r"(?<![.!?¿¡]\s)(?<!^)(?<!^[\"“«])\b(?!I\b|I['’]|OK\b)[A-ZÁÉÍÓÚÑÜ][\w'’-]*"

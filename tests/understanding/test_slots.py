@@ -28,6 +28,22 @@ from spade_llm.understanding.statements import read_message, statements_of
         ("I use Thunderbird for mail", "I went over to Mailspring", "Mailspring for mail"),
         ("I study geography", "I transferred to history", "I study history"),
         ("Bebo leche de soja", "he vuelto a la leche de cabra", "Bebo leche de cabra"),
+        # A value in a part of the clause that has no noun.
+        (
+            "The cat's jab is on Thursday at 4:15",
+            "they can only do Saturday now",
+            "Saturday at 4:15",
+        ),
+        ("My train to Ulm is at 06:50 from York", "the app says: it now leaves at 7.20", "at 7.20"),
+        (
+            "We're off to Malta in June",
+            "Sam can't come then, we've moved it to July",
+            "Malta in July",
+        ),
+        ("Gasto la talla 40", "he engordado y ya gasto la 42", "la talla 42"),
+        # A house number alone, and a whole address.
+        ("My aunt lives at 17 Birch Close", "wait, 71, I mix those up", "71 Birch Close"),
+        ("Vivo en la calle Olmo 14, 3º B", "nos mudamos a la calle Luna 5", "calle Luna 5"),
         # The noun that a number counts or numbers.
         ("I'm on 20 mg of it and sleep 7 hours", "I'm down to 10 mg", "10 mg of it and sleep 7"),
         ("I swim 2 km a day", "I'm up to 3", "3"),
@@ -54,6 +70,9 @@ def test_the_statement_of_the_same_slot_is_replaced(earlier: str, message: str, 
         ("We rent a hall", "the hall is cold in winter"),
         ("The ladder is in the shed", "my uncle's ladder is in his garage"),
         ("I support Betis", "I went to see Levante with Nuria"),
+        ("Leo's class is on Tuesdays", "Maya's class is on Wednesdays"),
+        ("I'm 29", "they've put the rent up to 1020 now"),
+        ("I drive a Skoda", "Maya's has moved to Fridays"),
         ("My bus is the 16:20", "I got up at 6:30 instead"),
         ("Mi autobús es el de las 9:15", "al final me levanté a las 6:30"),
     ],
@@ -80,3 +99,24 @@ def test_what_two_parts_or_a_pronoun_say_of_an_earlier_statement(
     known: list[str], message: str, holds: str
 ) -> None:
     assert any(holds in one for one in statements_of([*known, message]))
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message", "holds"),
+    [
+        ("My vet is called Dr Lane", "it's Dr Lang, not Lane", "It's Dr Lang, not Lane"),
+        ("Leo El camino de los pinos", "lo terminé, ahora leo Niebla", "Ahora leo Niebla"),
+        (
+            "La fiesta es en Lugo",
+            "la fiesta al final es en Vigo, en Lugo no había sitio",
+            "en Vigo",
+        ),
+    ],
+)
+def test_a_value_that_does_not_fit_the_old_words_is_told_in_its_own(
+    earlier: str, message: str, holds: str
+) -> None:
+    current = " ".join(statements_of([earlier, message]))
+
+    assert earlier not in current
+    assert holds in current
