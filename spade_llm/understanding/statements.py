@@ -93,7 +93,7 @@ _TELLS = LazyPattern(
 begins with its verb (`work out 6*7`)."""
 _POLITE = LazyPattern(r"\b(?:please|pls|por favor|porfa)\b", _I)
 _MARKUP = "-*<[{|#>"
-"""What lists, tags and tables begin with."""
+"""First characters of lists, tags and tables."""
 _NAME_FIRST = LazyPattern(r"(?P<name>[A-ZÁÉÍÓÚÑ][\w-]+)(?:['’]s)? [a-záéíóúñ][\w'’-]*(?: \S+){2}")
 _PREPOSITIONS = frozenset({"in", "at", "for", "as", "on", "to", "en", "de", "para", "como", "con"})
 

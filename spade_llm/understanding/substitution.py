@@ -78,7 +78,7 @@ CLASSES = frozenset({
 """Concepts of words of which one takes the place of another."""
 _BEFORE_TIME = LazyPattern(r"(?:at|a las?) ", _I)
 _JOINT = LazyPattern(r"\b(?P<word>[^\W\d_][\w'’]*) (?P=word)\b|\d,? (?!\d{1,2}[:.]\d)\d", _I)
-"""What a sentence seldom has: `Dr Dr`, `52 14`."""
+"""Words that seldom stand beside each other: `Dr Dr`, `52 14`."""
 _CAPITAL = LazyPattern(r"\b[A-ZÁÉÍÓÚÑ][\w-]+")
 _FLOOR = LazyPattern(r", (?:flat |piso )?\d[\wºª]*(?: [A-Z]\b)?", _I)
 _ARTICLES = frozenset({"the", "a", "an", "el", "la", "los", "las", "un", "una"})

@@ -20,7 +20,7 @@ _ENGLISH_WORDS = LazyPattern(
     r"\b(?:(?:i|we)'(?:m|ve|d|ll|re)|" + "|".join(k for k in _ENGLISH if k.isalpha()) + r")\b", re.I
 )
 _WAS = LazyPattern(r"\byou was\b", re.I)
-"""What becomes of `I was`."""
+"""Forms of `I was` in the second person."""
 
 _SPANISH: Mapping[str, str] = {
     "yo": "tú", "mi": "tu", "mis": "tus", "me": "te", "mí": "ti", "conmigo": "contigo",

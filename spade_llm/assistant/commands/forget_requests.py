@@ -51,7 +51,7 @@ MAX_CHOICE_CHARS = 100
 """Maximum length of an answer to "which one?" in characters; a longer one is about something else.
 """
 FORGOTTEN_TEXT = "[…]"
-"""What stands in the conversation in RAM in the place of a forgotten message."""
+"""Text that takes the place of a forgotten message in the conversation in RAM."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +250,7 @@ class ForgetRequests:
                 await memory.retract(one.session or "", [str(one.metadata["message_id"])])
 
     def _drop_expired(self) -> None:
-        """What is forgotten does not stay in RAM. The first ones expire first."""
+        """Remove expired entries, oldest first: forgotten texts do not stay in RAM."""
         now_s = self._clock()
         for waiting in (self._choices, self._undoable):
             while waiting and next(iter(waiting.values())).until_s < now_s:

@@ -303,7 +303,7 @@ class LLMBehaviour(Behaviour):
         )
 
     async def _revised(self, recalled: RecallResult, found: Comparison | None) -> RecallResult:
-        """What was recalled, without the memories that are outdated; these are closed."""
+        """The recalled memories without those that are outdated, which are closed."""
         if self._revision is None or found is None:
             return recalled
         closed = await self._revision.close(found)

@@ -179,7 +179,7 @@ def without_repeated(memories: Sequence[ScoredMemory]) -> tuple[ScoredMemory, ..
 
 
 class _Words(NamedTuple):
-    """What two texts are compared by."""
+    """Features by which two texts are compared."""
 
     stems: frozenset[int]
     is_denial: bool

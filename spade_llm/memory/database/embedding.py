@@ -149,7 +149,7 @@ REQUEST_ALL_VECTORS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeMessage:
-    """What a person said in an episode."""
+    """Text that a person said in an episode."""
 
     key: int
     chars: int

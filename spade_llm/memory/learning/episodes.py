@@ -23,7 +23,7 @@ MAX_NAME_CHARS = 60
 EPISODE_DATES = re.compile(
     r"(\d{4}-\d\d-\d\d), \d\d:\d\d(?:–\d\d:\d\d| – \d{4}-\d\d-\d\d, \d\d:\d\d)?: "
 )
-"""What the text of an episode begins with; its group is the first day."""
+"""Beginning of the text of an episode; its group is the first day."""
 
 _SENTENCE_MARK = re.compile(r":|[.!?…؟۔।॥։።]+(?=\s|$)|[。！？｡．]")
 

@@ -183,7 +183,7 @@ KEY_MOMENT_RANK = 0.85
 MIN_SALIENCE = 0.45
 """Minimum salience of a key moment, whatever its rank: the best of a routine is routine."""
 IMPORTANCE_WEIGHT = 0.35
-"""What a salience gains by an event of a life; novelty itself is 0 to 1."""
+"""Gain of salience by an event of a life; novelty itself is 0 to 1."""
 PRIOR_NOVELTY = 0.3
 PRIOR_COUNT = 2
 """Novelty counts as PRIOR_NOVELTY while nothing is known, since at first everything is new. What is
