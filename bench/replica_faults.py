@@ -88,7 +88,7 @@ class Suffered:
         return {
             "without an answer": missing - len(self.lost_by_server),
             "answered twice": sum(one.doubled for one in people),
-            "repeated under their ids": sum(one.repeated for one in people),
+            "repeated under their ids": sum(len(one.repeated) for one in people),
             "answers out of order": sum(len(one.disordered) for one in people),
             "answered with a failure": sum(len(one.failures) for one in people),
             "error stanzas": sum(one.errors for one in people),
@@ -115,8 +115,8 @@ class Suffered:
         return sum(one.overlaps(n, self.unserved) for one in people for n in one.sent)
 
     def explain(self, folder: Path) -> None:
-        """Print the timelines of messages that are unanswered, late or out of order, and see which
-        of them the server has lost. `folder`: of the replicas' folders."""
+        """Print the timelines of messages that are unanswered, late, out of order or answered
+        again, and see which of them the server has lost. `folder`: of the replicas' folders."""
         told = [event for one in self.people for event in one.events]
         timelines = Timelines(folder, told)
         for one in self.people:
@@ -129,13 +129,14 @@ class Suffered:
             ids = [one.ids[number] for number in missing]
             self.lost_by_server.extend(filter(timelines.is_lost_by_server, ids))
             later = [number + 1 for number in disordered if number + 1 in one.sent]
-            for number in sorted({*missing, *disordered, *later, *late}):
+            for number in sorted({*missing, *disordered, *later, *late, *one.repeated}):
                 id = one.ids[number]
                 kinds = [
                     *(["lost by the server"] if id in self.lost_by_server else []),
                     *(["unanswered"] if number in missing else []),
                     *(["late"] if number in late else []),
                     *(["out of order"] if number in disordered else []),
+                    *(["answered again"] if number in one.repeated else []),
                 ]
                 print(f"{self.name}, {', '.join(kinds)}: {id}", file=sys.stderr)
                 print(*timelines.told(id), sep="\n", file=sys.stderr)

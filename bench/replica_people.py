@@ -89,8 +89,8 @@ class Person:
     def __init__(self, account: Account) -> None:
         self.name = account.jid.partition("@")[0]
         self.answers: Counter[str] = Counter()
-        self.repeated = 0
-        """Answers that came again under their ids, by which a client knows them."""
+        self.repeated: list[int] = []
+        """Messages whose answer came again under its id, by which a client knows it."""
         self.events: list[tuple[str, float, str]] = []
         """Id of a message, Unix time, and what happened."""
         self.errors = 0
@@ -180,7 +180,7 @@ class Person:
         id = message.get("id", "")
         number = int(words.rpartition(" ")[2])
         if id in self._answer_ids:
-            self.repeated += 1
+            self.repeated.append(number)
             self._note(self.ids[number], "received the answer again")
             return
         self._answer_ids.add(id)

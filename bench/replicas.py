@@ -5,8 +5,8 @@ People write two messages at a time, one right behind the other, at a fixed pace
 is the same for each number of replicas. On Prosody, and, if it is installed, on ejabberd and on two
 of its nodes. `--server NAME` chooses one of them; `--faults N` measures nothing but so many faults,
 `--only node` those of one kind; `--other PATH` a rolling upgrade from the version in another
-checkout, and back. The timelines of messages that were answered late, out of order or not at all
-are printed.
+checkout, and back. The timelines of messages that were answered late, out of order, again or not
+at all are printed.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,8 @@ class Delivery:
         self._send = send
         self._log = log
         self._spawn = spawn
+        self._sent: set[tuple[str, str]] | None = None
+        """Messages to people that were sent since `resending` began, by receiver and id."""
         self._confirming: dict[tuple[str, str], asyncio.Task[None]] = {}
         """Tasks that wait for the arrival of a message to a person, by receiver and id."""
         self.has_arrived: ConfirmDelivery | None = None
@@ -63,8 +66,20 @@ class Delivery:
         """Messages to people that were sent and may not have arrived yet."""
         return len(self._confirming)
 
-    def is_unconfirmed(self, message: AclMessage) -> bool:
-        return _delivery_key(message) in self._confirming
+    def is_sent(self, message: AclMessage) -> bool:
+        """True if it was sent and may not have arrived yet, or was sent since `resending` began."""
+        key = _delivery_key(message)
+        return key in self._confirming or (self._sent is not None and key in self._sent)
+
+    @contextmanager
+    def resending(self) -> Iterator[None]:
+        """Context manager for sending what the log has: `is_sent` then knows also what has left,
+        and arrived, since the log was read."""
+        self._sent = set()
+        try:
+            yield
+        finally:
+            self._sent = None
 
     async def deliver(self, answer: AclMessage, *, is_resent: bool = False) -> None:
         """Send one answer; never raises. In a chat, an answer without text is not sent.
@@ -153,6 +168,8 @@ class Delivery:
         """Erase a chat message from the answer log once it has arrived."""
         if sent.ontology != CHAT_TEXT:
             return
+        if self._sent is not None:
+            self._sent.add(_delivery_key(sent))
         if self.has_arrived is None:
             await self._erase(sent)
         else:

@@ -528,15 +528,16 @@ class Dispatcher:
     async def resend(self) -> None:
         """Send people the answers that could not be sent; call after each connection."""
         async with self._resending:
-            for answer in await self._log.unsent():
-                # Programs ask again by themselves; people do not.
-                if answer.ontology != CHAT_TEXT or self.delivery.is_unconfirmed(answer):
-                    continue
-                asked = (answer.receiver, "", answer.in_reply_to)
-                jobs = self._jobs_near(answer, asked)
-                # A job that is not over yet sends its answer itself.
-                if not any(_request_key(job.request) == asked for job in jobs):
-                    await self.delivery.deliver(answer, is_resent=True)
+            with self.delivery.resending():
+                for answer in await self._log.unsent():
+                    # Programs ask again by themselves; people do not.
+                    if answer.ontology != CHAT_TEXT or self.delivery.is_sent(answer):
+                        continue
+                    asked = (answer.receiver, "", answer.in_reply_to)
+                    jobs = self._jobs_near(answer, asked)
+                    # A job that is not over yet sends its answer itself.
+                    if not any(_request_key(job.request) == asked for job in jobs):
+                        await self.delivery.deliver(answer, is_resent=True)
 
     async def has_room(self, *, below: int) -> None:
         """Wait until fewer than `below` requests are running or queued."""

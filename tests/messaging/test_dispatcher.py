@@ -17,6 +17,7 @@ from spade_llm.core.errors import (
     MalformedContent,
     ModelUnavailable,
     NotFound,
+    PeerUnavailable,
     RequestTimeout,
     StorageFailed,
     ToolFailed,
@@ -526,6 +527,38 @@ async def test_unsent_answers_to_people_are_sent_once_after_reconnecting() -> No
         await asyncio.gather(dispatcher.resend(), dispatcher.resend())
 
     assert [answer.content for answer in outbox.sent] == ["chat"]
+
+
+async def test_an_answer_that_is_sent_while_earlier_ones_are_resent_is_not_sent_again() -> None:
+    log, writing, sent = VolatileAnswerLog(), asyncio.Queue[str](), []
+    may_leave = {"old": asyncio.Event(), "new": asyncio.Event()}
+    is_connected = False
+
+    async def send(message: AclMessage) -> None:
+        if not is_connected:
+            raise PeerUnavailable("not connected", peer=message.receiver)
+        writing.put_nowait(message.content)
+        await may_leave[message.content].wait()
+        sent.append(message.content)
+
+    dispatcher = Dispatcher(send, log)
+    route = Route(handler=echo, effect_of=lambda _: Idempotency.RESUME)
+    dispatcher.route(CHAT_TEXT, route)
+    async with asyncio.timeout(PATIENCE_S):
+        dispatcher.receive(request("old", id="1", sender="ann@home/1", ontology=CHAT_TEXT))
+        await dispatcher.has_room(below=1)
+        is_connected = True
+        dispatcher.receive(request("new", id="2", sender="bob@home/1", ontology=CHAT_TEXT))
+        assert await writing.get() == "new"
+        resending = asyncio.create_task(dispatcher.resend())
+        assert await writing.get() == "old"
+        may_leave["new"].set()
+        await dispatcher.has_room(below=1)
+        may_leave["old"].set()
+        await resending
+    await dispatcher.close()
+
+    assert sent == ["new", "old"]
 
 
 async def test_closing_lets_what_runs_end_and_refuses_what_comes() -> None:
