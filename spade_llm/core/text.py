@@ -151,7 +151,8 @@ _SPANISH = _word_set(
 )
 _SPANISH_MARKS = _word_set(
     "he ha han hemos tengo tenemos trabajo gusta gustan tambien ahora todavia ayer hoy manana "
-    "mucho nuestro nuestra nada estoy voy fui soy somos mi mis olvida"
+    "mucho nuestro nuestra nada estoy voy fui soy somos mi mis olvida buenos buenas dias tardes "
+    "noches adios vale"
 )
 """Further words that tell the language, and mean something."""
 _STOP_WORDS = (_ENGLISH | _SPANISH) - {"name", "nombre", "vivo", "llamo"}

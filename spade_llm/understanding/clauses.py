@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.sentences import split_sentences
+from spade_llm.understanding.reminders import as_task
 from spade_llm.understanding.vocabulary import ValueType, concepts_of, typed_values
 
 if TYPE_CHECKING:
@@ -65,20 +66,24 @@ _LEAD_IN = LazyPattern(
     r"|quiero) (?:decir|contar|comentar)(?:te|le)? que|te cuento(?: que)?"
     r"|please note(?: that)?|you should know(?: that)?|did you know(?: that)?|sabes,?|i(?:['’]d"
     r"| would) like you to know(?: that)?"
-    r"|lol|omg|ugh|argh|phew|yay|wow|uh|um|er|aw+|che|uy|uf+|jo|jope|guau|haha+|jaja+"
+    r"|lol|omg|ugh|argh|phew|yay|wow|uh|um|er|aw+|che|uy|uf+|jo|jope|guau|(?:ha|ja|je){2,}h?"
     r"|(?:to be )?honest"
     r"|tbh|(?:the )?(?:thing|fact|truth) is(?: that)?|fun fact|guess what|believe it or not"
     r"|on top of (?:all )?that|what['’]?s more|la verdad(?: es que)?|lo cierto es que|en fin|o sea"
     r"|a ver|total que|encima(?! de)|es que|f[ií]jate(?: que)?"
     r"|(?:\w{4,}ly|then)(?=,? (?:i|we|my|our)\b)"
-    r"|(?:thanks|thank you|gracias|yes|yeah|yep|s[ií]|claro)(?=\s*[,.!:;–—-]))"
+    r"|(?:thanks|thank you|gracias|yes|yeah|yep|s[ií]|claro|damn|feck|fuck|shit|crap|g(?:od|osh)"
+    r"|jeez|blimey|joder|mierda|ostras|vaya|madre m[ií]a)(?=\s*[,.!:;–—-]))"
     r"(?:\s*[,.!:;–—-]+\s*|\s+|$))+",
     _I,
 )
 _LEAD_OUT = LazyPattern(
     r",? (?:(?:gracias|demos gracias) a dios|a dios gracias|thank (?:god|goodness|heavens)"
-    r"|touch wood|toco madera|que lo sepas|just so you know|fyi|lol|btw|by the way|haha+|jaja+|xd"
-    r"|por cierto|[:;]-?[)(DP]|[\U0001F300-\U0001FAFF\u2764\uFE0F]+)[\s.!]*$",
+    r"|touch wood|toco madera|que lo sepas|just so you know|fyi|lol|btw|by the way"
+    r"|(?:ha|ja|je){2,}h?|xd"
+    r"|por cierto|(?:please )?don['’]t laugh|no te r[ií]as|imagine that|can you believe (?:it|that)"
+    r"|imag[ií]nate|f[ií]jate|qu[eé] (?:palo|rollo|pena|l[aá]stima|bien|guay|fuerte)"
+    r"|menud[oa] [^\W\d_]+|[:;]-?[)(DP]|[\U0001F300-\U0001FAFF\u2764\uFE0F]+)[\s.!]*$",
     _I,
 )
 """Words that close a sentence and say nothing."""
@@ -117,7 +122,7 @@ _REMEMBER = LazyPattern(
     r"|ap[uú]nt[aá](?:te|me)?"
     r"|an[oó]t[aá](?:te|me)?|apunte|anote|no (?:te )?olvid(?:es|[eé]s|e)(?: de)?|ten(?:[eé]"
     r"|ga)? en cuenta"
-    r"|guard[aá](?:te|me)?|toma nota(?: de)?)(?!\w)"
+    r"|guard[aá](?:te|me)?|toma nota(?: de)?|remind me(?= that )|recu[eé]rdame(?= que ))(?!\w)"
     r"(?:[:,]| that\b| que\b| this:| esto:)*\s*(?P<content>.+)$",
     _I,
 )
@@ -152,7 +157,9 @@ _EXCLAMATION = LazyPattern(
     r"^(?:what an? |how (?:nice|cool|sad|funny|lovely|great)|qu[eé] (?!.*\?)\w+[!.]?$)", _I
 )
 _IMPERATIVE = LazyPattern(
-    r"^(?:please |por favor,? |(?:can|could|would|will) you (?:please )?|puedes |podr[ií]as )*"
+    r"^(?:everything|all|anything|whatever|todo lo que|lo que) (?:that )?"
+    r"(?:you (?:know|remember|have)|sabes|recuerdas)\b"
+    r"|^(?:please |por favor,? |(?:can|could|would|will) you (?:please )?|puedes |podr[ií]as )*"
     r"(?:translate|write|tell|show|give|make|find|search|look up|list|explain|summari[sz]e"
     r"|calculate"
     r"|compute|play|open|send|book(?! clubs?\b)|help|let['’]?s|remind|recommend|suggest|draft"
@@ -211,6 +218,15 @@ _TO_ASSISTANT = LazyPattern(
     _I,
 )
 """What is said about the assistant or the conversation, not about the speaker."""
+_WEATHER = LazyPattern(
+    r"^(?:it['’]s|it is|it has|it['’]s been|est[aá]|ha estado|no para de|lleva)\b"
+    r"(?: (?:been|still|again|absolutely|really|so|todo el d[ií]a|todav[ií]a|otra vez|muy))*"
+    r" (?:(?:lashing|pouring|bucketing|raining|snowing|hailing|drizzling)\b"
+    r"|(?:llov|nev|graniz|diluvi)\w+)"
+    r"(?: (?!(?:so|as[ií]|because|porque|my|mi)\b)[\w'’]+){0,5}[\s.!]*$",
+    _I,
+)
+"""The weather of the moment."""
 _TOPIC = LazyPattern(
     r"^(?:my|our|mis?|nuestr[oa]s?) (?:[\w-]+(?:['’]s)? (?:de (?:mi |la |el )?)?){0,3}(?:birthday"
     r"|password|name|number"
@@ -285,8 +301,8 @@ _YES = LazyPattern(r"^s[ií],", _I)
 _SMALL_TALK = LazyPattern(
     r"^(?:(?:yes|yeah|yep|yup|no|nope|ok(?:ay)?|k|sure|right|exactly|indeed|great|nice|cool"
     r"|awesome|perfect"
-    r"|good|fine|wow|oh|ah|hm+|haha+|jaja+|lol|thanks?(?: you)?(?: (?:so|very) much)?|thank you"
-    r"|cheers|bye"
+    r"|good|fine|wow|oh|ah|hm+|(?:ha|ja|je){2,}h?|lol"
+    r"|thanks?(?: you)?(?: (?:so|very) much)?|thank you|cheers|bye"
     r"|goodbye|see you(?: \w+)?|good ?night|you too|me too|same here|no problem|never ?mind|got it"
     r"|i see|can['’]?t complain|(?:i['’]?ll )?be right back|brb|let me (?:think|see|check)|hold on"
     r"|i (?:was|am) (?:only|just) asking|i (?:do not|don['’]?t) (?:understand|get it|follow|mind"
@@ -296,7 +312,7 @@ _SMALL_TALK = LazyPattern(
     r"|me alegro(?: (?:mucho|por ti))?|d[eé]jame pensar|i know|i (?:think|guess"
     r"|hope) so|i (?:don['’]t|do not) know|i agree|i understand"
     r"|i(?:['’]m| am) (?:not )?(?:so |very |really |a bit |pretty )?(?:fine|ok(?:ay)?|good"
-    r"|great|well|tired|bored|hungry"
+    r"|great|well|tired|bored|hungry|exhausted|knackered|shattered|starving|dead"
     r"|thirsty|sad|happy|sleepy|busy|back|here|sorry|sure|ready|done|afraid|glad|confused|lost"
     r"|cold|hot|late"
     r"|listening|curious|excited)(?: (?:today|now|again|too|thanks))?"
@@ -304,6 +320,13 @@ _SMALL_TALK = LazyPattern(
     r"|nice|good|bad|cool|funny|right"
     r"|true|wrong|interesting|amazing|awesome|all|fine|ok(?:ay)?|enough|perfect|helpful|correct"
     r"|lovely|it|weird)"
+    r"|(?:hello|hi|hey) (?:again|there|everyone)|hola(?: (?:otra vez|de nuevo|a todos))?"
+    r"|(?:that['’]s|that is) (?:all|it|everything)(?: (?:for|from) (?:now|today|me))*"
+    r"|eso es todo(?: por (?:hoy|ahora))?|nada m[aá]s(?: por (?:hoy|ahora))?"
+    r"|(?:thanks?|cheers) (?:a (?:lot|million|bunch)|so much|again)|th?nx|thx|tysm|much appreciated"
+    r"|(?:very |so |how )(?:kind|helpful)(?: of you)?|(?:you['’]re|you are) an? (?:star|legend|gem"
+    r"|angel|lifesaver)|mil gracias|gracias (?:por todo|de nuevo|otra vez|tío|tía)|muy amable"
+    r"|eres (?:un|una) (?:crack|sol|genio|m[aá]quina)|hasta (?:otra|la pr[oó]xima)|chao|talk soon"
     r"|morning|afternoon|evening|hiya|howdy|yo|ta|cheerio|night night|(?:i(?:['’]m| am) )?(?:off"
     r"|going) to (?:bed|sleep)|(?:i(?:['’]m| am) )?having (?:such )?a (?:really |very )*(?:bad"
     r"|good|nice|great|rough|awful|horrible|lovely|long|hard|weird) (?:day|time|week"
@@ -317,8 +340,9 @@ _SMALL_TALK = LazyPattern(
     r"|hasta (?:luego|ma[ñn]ana|pronto)|buenas noches|igualmente|encantad[oa]|entiendo|ya veo|ya"
     r"|lo s[eé]|no s[eé]|creo que s[ií]|de acuerdo|exacto|qu[eé] (?:bien|guay|pena|gracia"
     r"|interesante|bonito)"
-    r"|estoy (?:muy )?(?:bien|cansad[oa]|aburrid[oa]|aqu[ií]|list[oa]|ocupad[oa]|content[oa]"
-    r"|triste)"
+    r"|estoy (?:muy |tan |s[uú]per ?)?(?:bien|cansad[oa]|aburrid[oa]|aqu[ií]|list[oa]|ocupad[oa]"
+    r"|content[oa]|agotad[oa]|muert[oa]|reventad[oa]|rendid[oa]|hech[oa] polvo"
+    r"|triste)|menud[oa] [^\W\d_]+"
     r"|tengo (?:mucha |mucho )?(?:hambre|sed|sue[ñn]o|fr[ií]o|calor|prisa)"
     r"|mucho gusto|un placer|no pasa nada|da igual)\b[\s,.!…:)(]*)+$",
     _I,
@@ -437,7 +461,8 @@ _ELLIPTIC = (
             r"|won|grew|paid|turned(?= \d)|used to|lives|hate|love|like|prefer|want|need"
             r"|have(?! a (?:look|go|guess)\b)"
             r"|(?:live|work|study)(?= (?:at|in|for|as|from|with|near)\b)"
-            r"|(?:ca|do|did|wo|have|had|could)n['’]?t|cannot|\w+ed (?:my|the|an?|it|them|our"
+            r"|(?:ca|do(?!n['’]?t forget\b)|did|wo|have|had|could)n['’]?t|cannot"
+            r"|\w+ed (?:my|the|an?|it|them|our"
             r"|out|up|off|in|to|from|on"
             r"|jobs))\b \S",
             _I,
@@ -446,8 +471,8 @@ _ELLIPTIC = (
     ),
     (
         LazyPattern(
-            r"^(?!\w+ (?:is|are|was|were|has)\b)(?:just |recently |also |still |not |now "
-            r"|currently |originally "
+            r"^(?!\w+ (?:is|are|was|were|has)\b|[^,.:]{,30}: )"
+            r"(?:just |recently |also |still |not |now |currently |originally "
             r"|happily )*(?:an? (?:\w+ )?(?:fan|member|regular|believer)"
             r"|(?:(?:big|huge|lifelong) )?fan(?= of)|\d\d(?=, (?:married|single|divorced|from))"
             r"|(?!looking|asking|wondering|trying)(?!\w*thing\b|morning|evening|during|spring"
@@ -664,6 +689,7 @@ def _with_apostrophes(text: str) -> str:
 
 def _clauses_of_sentence(sentence: str) -> list[Clause]:
     """Clauses of a sentence. If one of them is unreal, the whole sentence is."""
+    sentence = _WISH_TO_BE_REMINDED.sub("", sentence)
     sentence = _NAMED_BEHIND.sub(r"\g<thing> called \g<name>", sentence)
     sentence = _NAMED_BEHIND_ES.sub(r"\g<thing> que se llama \g<name>", sentence)
     if sentence.endswith(("?", "？")) and (parts := _QUESTION_SPLIT.split(sentence, maxsplit=1)):
@@ -693,6 +719,14 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
     return [*before, Clause(text=rest, kind=ClauseKind.UNREAL)]
 
 
+_WISH_TO_BE_REMINDED = LazyPattern(
+    r"(?<=\w), (?:and |so |y )?(?:please |por favor )*(?:(?:can|could|would|will) you (?:please )?"
+    r"(?:remind me|remember(?: (?:that|it))?)|(?:puedes|podr[ií]as|me puedes) (?:record[aá]r(?:me)?"
+    r"(?:lo)?)|me lo (?:puedes recordar|recuerdas)|remind me|recu[eé]rdamelo)"
+    r"(?: (?:of|about) (?:it|that))?(?:,? (?:please|por favor))?[\s?!.]*$",
+    _I,
+)
+"""What asks for no more than to keep what stands before it."""
 _NAMED_BEHIND = LazyPattern(
     r"(?P<thing>\b(?:an?|my|our) (?:[\w-]+ )?[\w-]+),? (?:and )?(?:(?:his|her|its) name"
     r"(?:['’]s| is)|(?:he|she|it)(?:['’]s| is) called) (?P<name>(?-i:[A-Z])\w+)",
@@ -792,7 +826,9 @@ def _classify(part: str) -> Clause:
         return Clause(text=part, kind=ClauseKind.SMALL_TALK)
     if TAKEN_BACK.match(part):
         return Clause(text=part, kind=ClauseKind.UNREAL)
-    text, is_change = _without_lead_in(part.lstrip("¡ "))
+    text, is_change = _without_lead_in(part.lstrip("¡¿ "))
+    if (task := as_task(text)) != text:
+        return Clause(text=_trimmed(task), kind=ClauseKind.STATEMENT, is_change=is_change)
     subject = next((subject for start, subject in _ELLIPTIC if start.match(text)), "")
     # "No, on Thursday" is about what was said before.
     is_value = is_change and _PREPOSITION.match(text) and len(text.split()) <= MAX_VALUE_WORDS
@@ -813,7 +849,7 @@ def _kind(text: str) -> ClauseKind:
         return ClauseKind.QUESTION
     if _CALL_ME.match(text) or _ANSWER_IN.match(text):
         return ClauseKind.STATEMENT
-    if _SMALL_TALK.match(text) or _EXCLAMATION.match(text) or _TO_ASSISTANT.match(text):
+    if any(one.match(text) for one in (_SMALL_TALK, _EXCLAMATION, _TO_ASSISTANT, _WEATHER)):
         return ClauseKind.SMALL_TALK
     if _IMPERATIVE.match(text) or _COMMAND.match(text):
         return ClauseKind.REQUEST

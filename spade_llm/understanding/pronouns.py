@@ -51,7 +51,9 @@ _SUBJECT_PRONOUN = LazyPattern(
     _I,
 )
 _THIRD_VERB = LazyPattern(
-    r"^(?:no |ya |tambi[eé]n |ahora )?"
+    r"^(?!est[ae]s? (?:semana|ma[ñn]ana|tarde|noche|fin|mes|a[ñn]o|verano|invierno|oto[ñn]o"
+    r"|primavera|ve[cz]|curso|d[ií]a|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo))"
+    r"(?:no |ya |tambi[eé]n |ahora )?"
     rf"(?:(?:se )?(?!gusta|encanta|hay|toca|queda|van?\b){THIRD_SPANISH}"
     r"|se (?:va|vuelve|muda|casa|queda|jubila|separa|viene|marcha|traslada)"
     r"|les? (?:gusta|encanta)n?)\b",

@@ -294,7 +294,32 @@ async def test_what_it_can_do_is_told_once_in_a_conversation() -> None:
     assert second.text == "I found nothing about that in memory or documents."
 
 
-@pytest.mark.parametrize("text", ["thanks mate", "gracias majo"])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The inspector comes on Friday. Is the inspector coming on Friday?", "on Friday."),
+        ("La profesora de Marc es Lola. ¿Cómo se llama la profesora de Marc?", "Lola."),
+    ],
+)
+async def test_what_stands_beside_a_question_may_answer_it(text: str, words: str) -> None:
+    answer = await answer_to(text, "Stored fact 1.")
+
+    assert answer.splitlines()[-1].endswith(words)
+
+
+@pytest.mark.parametrize("text", ["table 4 wobbles", "Bluebird paid!"])
+async def test_what_may_be_a_fact_but_is_not_kept_is_said(text: str) -> None:
+    memory = QuotedMemory(kind="fact", text="Bluebird pays for table 4", date="2026-11-20")
+
+    answer = await answer_to(text, memories=[memory] if text.endswith("!") else [])
+
+    assert answer.startswith("I have not kept that")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["thanks mate", "gracias majo", "thanks a million sam out", "mil gracias!!", "thx bye"],
+)
 async def test_thanks_are_answered(text: str) -> None:
     answer = await OfflineProvider().complete([*ANSWERED, user(text)])
 

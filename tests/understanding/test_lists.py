@@ -27,10 +27,38 @@ from spade_llm.understanding.statements import read_history, read_message
             "Lista de la compra: leche, pan, tomates",
         ),
         (["lista de la compra: leche", "quita la leche de la lista"], "Lista de la compra: vacía"),
+        (
+            ["shopping for tomorrow: lemons, thyme", "we need eggs too", "take thyme off the list"],
+            "Shopping for tomorrow: lemons, eggs",
+        ),
+        (
+            ["I have to buy milk, eggs and tea", "I bought the milk", "add bread"],
+            "I have to buy eggs, tea, bread",
+        ),
+        (
+            ["apunta que tengo que comprar leche y pan", "ya he comprado el pan"],
+            "Tengo que comprar leche",
+        ),
+        (
+            ["lista de la maleta: cámara, botas", "ya he metido la cámara"],
+            "Lista de la maleta: botas",
+        ),
     ],
 )
 def test_items_are_added_and_taken_off(messages: list[str], items: str) -> None:
     assert read_history(messages).current == [items]
+
+
+def test_nothing_is_left_to_be_bought() -> None:
+    history = read_history(["I have to buy a tent", "I bought a tent"])
+    assert history.current == ["I bought a tent"]
+    assert history.former == ["I have to buy a tent"]
+
+
+@pytest.mark.parametrize("text", ["we need more nurses as well", "I got a dog", "add up 3 and 4"])
+def test_what_is_not_about_a_list_changes_none(text: str) -> None:
+    lists = ["Shopping list: milk", "I live in Bray", "I have a cat", "My car is red"]
+    assert not any(one.replaced for one in read_message(text, lists).statements)
 
 
 def test_what_is_on_no_list_is_a_fact() -> None:

@@ -99,6 +99,12 @@ def test_statements_are_found(text: str, statements: list[str]) -> None:
         ("you didn't understand me", ClauseKind.SMALL_TALK),
         ("my router password", ClauseKind.OTHER),
         ("I am tired", ClauseKind.SMALL_TALK),
+        ("that's all for today, good night", ClauseKind.SMALL_TALK),
+        ("muchas gracias, eres un crack", ClauseKind.SMALL_TALK),
+        ("estoy muerta, menuda guardia", ClauseKind.SMALL_TALK),
+        ("feck, it's lashing rain again", ClauseKind.SMALL_TALK),
+        ("lleva lloviendo toda la semana", ClauseKind.SMALL_TALK),
+        ("everything you know about me please", ClauseKind.REQUEST),
         ("deployment guide", ClauseKind.OTHER),
     ],
 )
@@ -193,6 +199,39 @@ def test_what_the_speaker_does_gives_the_same_fact_another_value(
     found = read_message(text, [earlier], [earlier]).statements
 
     assert [(one.text, one.replaced) for one in found][-1] == (statement, earlier)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "That's all I own",
+        "It rains a lot in Cork",
+        "Está nevando en mi pueblo",
+        "It's raining so the match is off",
+        "Lleva gafas",
+    ],
+)
+def test_what_begins_like_small_talk_may_tell_something(text: str) -> None:
+    assert [one.text for one in read_message(text).statements] == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Andrea is allergic to nuts, imagine that!", "Andrea is allergic to nuts"),
+        ("I drink beetroot juice before a race dont laugh", "I drink beetroot juice before a race"),
+        ("jajaja, tengo dos gatos", "Tengo dos gatos"),
+        ("he suspendido química, qué palo", "He suspendido química"),
+    ],
+)
+def test_remarks_around_a_statement_are_left_out(text: str, told: str) -> None:
+    assert [one.text for one in read_message(text).statements] == [told]
+
+
+def test_this_week_is_no_verb() -> None:
+    told = statements_of(["Soy Elena, enfermera", "Esta semana tengo turno de noche"])
+
+    assert told[-1] == "Esta semana tengo turno de noche"
 
 
 @pytest.mark.parametrize("weather", ["Ha llovido todo el día", "Es muy tarde"])

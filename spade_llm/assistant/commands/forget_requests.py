@@ -27,6 +27,7 @@ from spade_llm.understanding.forgetting import (
     repeating,
     replaced_by,
 )
+from spade_llm.understanding.lists import change_of_list
 from spade_llm.understanding.statements import statements_of
 from spade_llm.understanding.vocabulary import values_of_part
 from spade_llm.understanding.wording import in_second_person
@@ -166,7 +167,10 @@ class ForgetRequests:
             return None
         which = MemoryFilter(subject=turn_input.peer, types=FACT_TYPES, with_invalid=True)
         entries = await find_related(memory, topic, which=which, limit=MAX_FOUND)
-        found = [entries[number] for number in matching(topic, [one.content for one in entries])]
+        known = [one.content for one in entries]
+        # "Take the milk off the list": the list stays, without the milk.
+        is_change = change_of_list(turn_input.text.strip(" .!"), known)
+        found = [] if is_change else [entries[number] for number in matching(topic, known)]
         if not found:
             return None
         found = _meant(topic, found, entries)

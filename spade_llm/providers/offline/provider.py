@@ -80,6 +80,8 @@ class Phrases:
     taken_back: str
     understood: str
     """Reply to what is neither a fact nor a question."""
+    not_kept: str
+    """Reply to what may be a fact, but was not understood."""
     cannot: str
     """Reply to a request that no rule can carry out."""
     welcome: str
@@ -111,7 +113,11 @@ _IS_EMPTY = re.compile(r"No .*memor|Found 0|My \w+ memories \(0 ")
 """Pattern of an empty result of the memory tools."""
 _ENTRY = re.compile(r"^- (?:\[[\w ]+\] )?+(?!\d{4}-\d\d-\d\d, \d\d:\d\d)(?P<text>.*)$")
 """An entry of a list of memories that is no episode: those begin with their time."""
-_THANKS = re.compile(r"\b(?:thanks?|thank you|cheers|gracias)\b", re.IGNORECASE)
+_THANKS = re.compile(
+    r"\b(?:thanks?|thank you|th?nx|thx|ty(?:sm)?|cheers|much appreciated|gracias|muy amable)\b",
+    re.IGNORECASE,
+)
+_THANKS_FIRST = re.compile(rf"\W*(?:\w+[\s,!]+){{,2}}?{_THANKS.pattern}", re.IGNORECASE)
 _MINE = re.compile(r"\b(?:my|our|mine|i|mis?|nuestr[oa]s?)\b|\?", re.IGNORECASE)
 """Words of requests for what is known about the person (`show me my codes`)."""
 KNOWLEDGE_KINDS = ("fact", "preference", "semantic", "profile", "procedural")
@@ -120,6 +126,8 @@ CHARS_PER_TOKEN = 4
 """Estimated characters per token, as used elsewhere; rules have no tokens."""
 MAX_TOLD_CHARS = 160
 """Length in characters up to which an acknowledgement repeats what was understood."""
+MAX_KEY_WORDS = 2
+"""A message of more words that nothing is known about rather tells something than asks for it."""
 RECENT_STATEMENTS = 2
 """Latest statements of the conversation that a question may mean without a known link: vectors of
 what has just been said are not there yet."""
@@ -218,16 +226,26 @@ class _Rules:
         """What the message asks, or asks for; empty if it only tells something."""
         if self._reading.questions:
             return with_asked(" ".join(self._reading.questions), self._turn.earlier)
-        is_open = self._reading.has(ClauseKind.REQUEST) or self._reading.has(ClauseKind.OTHER)
-        return self._turn.question if is_open and not self._reading.statements else ""
+        said = self._turn.question
+        if self._reading.statements:
+            return ""
+        if self._reading.has(ClauseKind.REQUEST):
+            return said
+        if _THANKS_FIRST.match(said):
+            return ""
+        # Key words (`wifi password`) are a question, what is called out is none.
+        is_open = self._reading.has(ClauseKind.OTHER) and not said.rstrip().endswith("!")
+        return said if is_open else ""
 
     def _unknown(self, answer: str) -> str:
         """Reply to what nothing is known about: `answer`, unless it is no question."""
         is_asked = self._reading.questions or _MINE.search(self._turn.question)
         if is_asked or self._turn.context.documents:
             return answer
-        is_request = self._reading.has(ClauseKind.REQUEST)
-        return self._say.cannot if is_request else self._say.understood
+        if self._reading.has(ClauseKind.REQUEST):
+            return self._say.cannot
+        is_told = len(self._turn.question.split()) > MAX_KEY_WORDS
+        return self._say.not_kept if is_told else self._say.understood
 
     async def _follow(self, intent: Intent) -> OfflineStep:
         results = self._turn.results
@@ -249,8 +267,11 @@ class _Rules:
                 return "\n".join(results) or (self._say.welcome if is_thanks else hello)
 
     def _small_talk(self) -> str:
+        """Reply to what neither tells nor asks anything that the rules understand."""
         if _THANKS.search(self._turn.question):
             return self._say.welcome
+        if self._reading.has(ClauseKind.OTHER) and len(self._turn.question.split()) > 1:
+            return self._say.not_kept
         return self._say.understood if self._turn.question.strip() else self._nothing()
 
     def _acknowledge(self, results: Sequence[str]) -> str:
@@ -274,7 +295,10 @@ class _Rules:
         candidates = self._candidates(results)
         passages = self._passages(asked)
         is_own = is_about_speaker(asked)
-        found = find_answers(asked, candidates, is_certain=bool(passages) and not is_own)
+        # What stands beside the question may answer it, too.
+        told = [Candidate(text=one.text) for one in self._reading.statements]
+        is_certain = bool(passages) and not is_own
+        found = find_answers(asked, [*candidates, *told], is_certain=is_certain)
         if found:
             return "\n".join(map(self._line, found))
         if passages and not is_own:

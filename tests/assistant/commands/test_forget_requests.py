@@ -41,6 +41,15 @@ async def a_dialogue() -> AsyncIterator[Say]:
         yield say
 
 
+async def test_what_is_taken_off_a_list_leaves_the_list() -> None:
+    async with a_dialogue() as say:
+        await say("lista de la maleta: botas, chubasquero")
+
+        assert "botas" in await say("quita el chubasquero de la lista")
+        assert "botas" in await say("¿qué hay en la lista de la maleta?")
+        assert "olvidado" in await say("olvida la lista de la maleta")
+
+
 async def test_a_fact_is_forgotten_in_words_and_comes_back_with_undo() -> None:
     async with a_dialogue() as say:
         await say("I live in Madrid")
