@@ -726,7 +726,7 @@ _WISH_TO_BE_REMINDED = LazyPattern(
     r"(?: (?:of|about) (?:it|that))?(?:,? (?:please|por favor))?[\s?!.]*$",
     _I,
 )
-"""What asks for no more than to keep what stands before it."""
+"""Requests for no more than to keep the statement before them."""
 _NAMED_BEHIND = LazyPattern(
     r"(?P<thing>\b(?:an?|my|our) (?:[\w-]+ )?[\w-]+),? (?:and )?(?:(?:his|her|its) name"
     r"(?:['’]s| is)|(?:he|she|it)(?:['’]s| is) called) (?P<name>(?-i:[A-Z])\w+)",

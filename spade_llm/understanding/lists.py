@@ -35,7 +35,7 @@ _TASK = LazyPattern(
     r"(?P<items>[^,.:;]+(?:(?:, [^,.:;]+)*(?:,? (?:and|y|e) [^,.:;]+|, [^,.:;]+))|\w+(?: \w+)?)$",
     _I,
 )
-"""What has to be got: several things, or what is left of them. `I have to buy …`"""
+"""Things that have to be got, or the rest of them: `I have to buy …`."""
 _BEHIND = (
     r"(?: (?:to|on|onto|off|from|a|en|de) (?:the|my|our|la|mi|nuestra|tu)"
     rf" (?P<name>{_NAME}))?(?:,? (?:please|por favor|too|también))?$"

@@ -40,7 +40,7 @@ _TIME = LazyPattern(
     r"|el|la|los|las|a|en|ma[ñn]ana|hoy|luego|esta|este|pasado|antes|cada)\b",
     _I,
 )
-"""What the time of a reminder begins with."""
+"""Words with which the time of a reminder begins."""
 _IRREGULAR = {
     "haga": "hacer", "vaya": "ir", "ponga": "poner", "traiga": "traer", "pida": "pedir",
     "diga": "decir", "vea": "ver", "lea": "leer", "salga": "salir", "escriba": "escribir",
