@@ -84,7 +84,7 @@ def _is_time(when: str) -> bool:
 
 
 def _joined(text: str, found: re.Match[str], task: str) -> str:
-    """What stands before the request, the task and its time. A question mark asks nothing here."""
+    """Text before the request, the task and its time. A question mark asks nothing here."""
     task = task.rstrip(" ?!.")
     return f"{text[: found.start()]}{found['start']}{task}{found['when']}"
 
