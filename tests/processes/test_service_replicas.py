@@ -316,6 +316,9 @@ async def test_rag_replicas_finish_the_job_of_a_killed_one_and_find_what_others_
     adding = asyncio.create_task(documents.add_path("doors", on_progress=tell))
     async with asyncio.timeout(ANSWER_S):
         await has_begun.wait()
+    # It waits in the queue of its owner, in the RAM of the same replica.
+    waiting = asyncio.create_task(documents.add_path("doors/1.md", namespace="again"))
+    await load.served(1)
     takeover_s = await kill_ingestion(deployment, own_postgres, agent)
     report = await adding
     await load.served(PEOPLE)
@@ -327,6 +330,7 @@ async def test_rag_replicas_finish_the_job_of_a_killed_one_and_find_what_others_
     # All documents once; those that the killed replica had stored were not stored again.
     assert (report.total, report.left_out) == (DOCUMENTS, 0)
     assert report.unchanged > 0
+    assert (await waiting).added == 1
     assert [one.version for one in page.documents] == [1] * DOCUMENTS
     assert {one.source for one in apples.documents} == stored
     # Its asker saw the progress of both; the second begins anew.

@@ -5,24 +5,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from contextlib import AsyncExitStack
 from pathlib import Path
 
-from spade_llm.core.database import DatabaseUrl
-from spade_llm.core.postgres import PostgresServer
-from spade_llm.rag import Document, DocumentLibrary
+from spade_llm.rag import Document
 from tests.rag.bag_of_words import BagOfWords
+from tests.rag.places import library_of
 
 
 async def main(directory: Path, url: str = "", agent: str = "", name: str = "") -> None:
-    async with AsyncExitStack() as stack:
-        server = None
-        if url:
-            server = PostgresServer(DatabaseUrl(url), agent=agent)
-            await stack.enter_async_context(server)
-        library = await stack.enter_async_context(
-            DocumentLibrary(directory, embedder=BagOfWords(), server=server, is_replica=bool(url))
-        )
+    async with library_of(directory, BagOfWords(), url=url, agent=agent) as library:
         mine = library.for_owner("ann@localhost")
         for number in range(1_000_000):
             text = f"Lighthouse log of zulu{number % 30}, page {number} {name}."

@@ -39,8 +39,8 @@ class LibraryWriter(Protocol):
 
 
 class LibraryDatabase(Protocol):
-    """Database of a library. Open it with `async with`, in one process at a time. Each operation
-    raises StorageFailed if the database cannot be used."""
+    """Database of a library. Open it with `async with`, in one process at a time unless it is of
+    replicas. Each operation raises StorageFailed if the database cannot be used."""
 
     async def __aenter__(self) -> Self: ...
 
@@ -53,7 +53,7 @@ class LibraryDatabase(Protocol):
         ...
 
     async def read_often(self, sql: str | DialectSql, values: Sequence[SqlValue] = ()) -> list[Row]:
-        """Read with a cache that is valid until the next transaction; this process is the only
+        """Read with a cache that is valid until the next transaction, if this process is the only
         writer. It is meant for reads of every query."""
         ...
 

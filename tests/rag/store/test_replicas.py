@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import count, cycle
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,10 +29,12 @@ from spade_llm.rag.store.vector_index import VectorCollection
 from tests.rag.bag_of_words import BagOfWords
 from tests.rag.contract import PROMISES, LibraryCase
 from tests.rag.contract_catalogue import CATALOGUE_PROMISES, CatalogueCase, Documents
+from tests.rag.places import library_of
 from tests.rag.test_reindexing import Held
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from spade_llm.providers.embedder import Embedder
@@ -46,17 +48,10 @@ TAKEOVER_S = 10.0
 _agents = count(1)
 
 
-@asynccontextmanager
-async def replica(
+def replica(
     postgres: PostgresProcess, agent: str, folder: Path, embedder: Embedder | None
-) -> AsyncIterator[DocumentLibrary]:
-    async with (
-        PostgresServer(DatabaseUrl(postgres.url()), agent=agent) as server,
-        DocumentLibrary(
-            folder, embedder=embedder, roots=[folder], server=server, is_replica=True
-        ) as library,
-    ):
-        yield library
+) -> AbstractAsyncContextManager[DocumentLibrary]:
+    return library_of(folder, embedder, url=postgres.url(), agent=agent)
 
 
 @asynccontextmanager
@@ -283,23 +278,27 @@ async def test_vectors_are_loaded_again_if_more_was_changed_than_is_noted(
         await writing.close()
 
 
+async def process(module: str, *arguments: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", f"tests.rag.{module}", *arguments), stdout=asyncio.subprocess.PIPE
+    )
+
+
+async def lines_of(process: asyncio.subprocess.Process, count: int) -> None:
+    """Return after so many further lines."""
+    assert process.stdout is not None
+    async with asyncio.timeout(PATIENCE_S):
+        for _ in range(count):
+            assert await process.stdout.readline()
+
+
 async def test_killed_replicas_leave_whole_documents_and_their_lock_to_the_others(
     postgres: PostgresProcess, tmp_path: Path
 ) -> None:
     agent = f"rag-replicas{next(_agents)}@example.org"
 
     async def started(name: str) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tests.rag.ingest_forever", str(tmp_path)),
-            *(postgres.url(), agent, name),
-            stdout=asyncio.subprocess.PIPE,
-        )
-
-    async def ingested(process: asyncio.subprocess.Process, lines: int) -> None:
-        assert process.stdout is not None
-        async with asyncio.timeout(PATIENCE_S):
-            for _ in range(lines):
-                assert await process.stdout.readline()
+        return await process("ingest_forever", str(tmp_path), postgres.url(), agent, name)
 
     async with replica(postgres, agent, tmp_path, BagOfWords()) as library:
         mine = library.for_owner(ANN)
@@ -307,7 +306,7 @@ async def test_killed_replicas_leave_whole_documents_and_their_lock_to_the_other
         for attempt in range(4):
             one = await started("one")
             # Both write by turns; the kill hits a different moment each time.
-            await asyncio.gather(ingested(one, 31 + 3 * attempt), ingested(other, 30))
+            await asyncio.gather(lines_of(one, 31 + 3 * attempt), lines_of(other, 30))
             one.kill()
             await one.communicate()
             async with asyncio.timeout(TAKEOVER_S):
@@ -329,6 +328,45 @@ async def test_killed_replicas_leave_whole_documents_and_their_lock_to_the_other
     assert [one.chunks for one in page.documents] == [1] * 31
     # The vectors in RAM are those that are stored.
     assert [one.score for one in again.chunks] == scores
+
+
+async def without_busy(call: Callable[[], Awaitable[int]]) -> int:
+    """Repeat a call until it is not refused as busy."""
+    async with asyncio.timeout(TAKEOVER_S):
+        while True:
+            with suppress(Busy):
+                return await call()
+            await asyncio.sleep(0.05)
+
+
+async def test_a_reindexing_that_was_killed_is_done_by_another_replica_and_leaves_nothing(
+    postgres: PostgresProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "SWEEP_EVERY_S", 0.1)
+    agent = f"rag-replicas{next(_agents)}@example.org"
+    async with replica(postgres, agent, tmp_path, BagOfWords()) as library:
+        await library.for_owner(ANN).ingest(Document(text="The tide turns.", source="a"))
+    later = BagOfWords(name="bag-of-words/2", dimension=128)
+    async with replica(postgres, agent, tmp_path, later) as library, library.replica_jobs():
+        mine = library.for_owner(ANN)
+        slow = await process("reindex_slowly", str(tmp_path), postgres.url(), agent)
+        await lines_of(slow, 1)
+        with pytest.raises(Busy):
+            await mine.reindex()
+        slow.kill()
+        await slow.communicate()
+        # The server may notice it a moment later.
+        assert await without_busy(mine.reindex) == 1
+        assert texts(await mine.retrieve("tide")) == ["The tide turns."]
+        select = f'SELECT count(*) FROM "{agent}".passage_vectors'
+        async with (
+            await psycopg.AsyncConnection.connect(postgres.url(), autocommit=True) as session,
+            asyncio.timeout(PATIENCE_S),
+        ):
+            # The collections before and of the killed replica are gone.
+            while await (await session.execute(select)).fetchone() != (1,):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        assert (await mine.stats("default")).model == later.name
 
 
 def test_replicas_need_a_database_and_their_vectors_in_it(tmp_path: Path) -> None:
