@@ -125,6 +125,7 @@ _FOR_VALUE = LazyPattern(
     r"|cu[aá]ndo|c[oó]mo|cu[aá]nt[oa]s?)\b",
     _I,
 )
+_LONG_NUMBER = re.compile(r"(?<![\w.,:])\d{3,}(?![\w.,:]*\d)")
 _COLOUR = LazyPattern(r"\bcolou?r|\bcolor", _I)
 _BEFORE = LazyPattern(
     r"\b(?:before|previous(?:ly)?|used? to|formerly|old(?:er)? (?=job|address|phone|car|boss"
@@ -250,7 +251,7 @@ def find_answers(
     least = CERTAIN_SCORE if is_certain else MIN_SCORE
     # Of two that hold, the older one was before.
     order = 1 if asked.wants_before else -1
-    found = (one for one in scored if one[0] >= least)
+    found = (one for one in scored if one[0] >= least and not _shares_name_only(asked, one[2]))
     scored = sorted(found, key=lambda one: (-one[0], order * one[1]))
     if not scored:
         return []
@@ -397,6 +398,7 @@ def score(asked: Question, candidate: Candidate) -> float:
     # So does an attribute (`name`), if it is that of something else (`the au pair's`).
     if shared and shared <= _ATTRIBUTES and not asked.concepts <= _ATTRIBUTES | general():
         points -= SMALL_PENALTY
+    points -= _of_other_thing(asked, candidate, said)
     points += ENDED_SCORE if is_ended else -_other_being(asked, candidate, said)
     points += _type_points(asked, candidate, said) + _time_points(asked, candidate, said)
     if said.is_negated and _WH.search(asked.text):
@@ -406,6 +408,29 @@ def score(asked: Question, candidate: Candidate) -> float:
         # It answers `do I like …?`, but not `what do I like?`.
         points -= SMALL_PENALTY
     return points
+
+
+def _of_other_thing(asked: Question, candidate: Candidate, said: Features) -> float:
+    """Penalty: the code of the flat is not the flat, and invoice 2031 is not invoice 2033."""
+    is_secret = bool(said.concepts & _SECRETS) and not asked.concepts & _SECRETS
+    penalty = SMALL_PENALTY if is_secret else 0.0
+    numbers = set(_LONG_NUMBER.findall(asked.text))
+    others = set(_LONG_NUMBER.findall(candidate.text)) if numbers else set()
+    return penalty + (2 * PENALTY if others and not numbers & others else 0.0)
+
+
+def _shares_name_only(asked: Question, candidate: Candidate) -> bool:
+    """Check whether a statement has only a name in common with a question whether something more
+    specific is so: `is Ben allergic to something?`, `Ben loves pasta`."""
+    if _FOR_VALUE.search(asked.text):
+        return False
+    said = features(candidate.text)
+    of_names = concepts_of(" ".join(asked.names)) | features(asked.text).beings
+    specific = {one for one in asked.concepts if is_concept(one)} - general() - light() - of_names
+    if not asked.names or not specific or specific <= _ATTRIBUTES:
+        return False
+    other = (asked.concepts & said.concepts) - of_names - general()
+    return not other and not (asked.expected and _has_expected(asked, candidate, said))
 
 
 def _tells_name(text: str, asked: Question) -> bool:
@@ -433,8 +458,9 @@ def _name_points(
         return 0.0
     named = asked.names & set(split_words(candidate.text))
     if not named:
-        if _INTRODUCTION.search(candidate.text):
-            # "My cat Shadow is 11" says nothing about Whiskers.
+        is_of_another = _is_about_another(candidate.text, asked.text)
+        if is_of_another or _INTRODUCTION.search(candidate.text):
+            # "My cat Shadow is 11" says nothing about Whiskers, and neither does "Shadow is 11".
             return -PENALTY
         return 0.0 if said.beings & features(asked.text).beings else -SMALL_PENALTY
     points = 0.0 if concepts_of(" ".join(named)) & shared else NAMED_SCORE
@@ -452,7 +478,8 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     way round."""
     asked_beings = features(asked.text).beings
     has_name = _names_shared(asked.text, candidate.text)
-    is_own = is_about_speaker(asked.text)
+    # "My husband", which stands in parentheses, only says who is called so.
+    is_own = is_about_speaker(NOTE.sub("", asked.text))
     # A name excuses another being only where the question is about that name.
     has_name = has_name and not is_own
     # "My partner": what is said of my girlfriend.
@@ -511,7 +538,9 @@ def _type_points(asked: Question, candidate: Candidate, said: Features) -> float
     if _has_expected(asked, candidate, said):
         return TYPE_SCORE
     is_open = _may_have_name(asked, candidate) or _may_have_colour(asked, candidate)
-    return 0.0 if is_open else -TYPE_SCORE
+    # What has no time at all tells nobody when.
+    penalty = SMALL_PENALTY if ValueType.DAY in asked.expected else TYPE_SCORE
+    return 0.0 if is_open else -penalty
 
 
 def _may_have_colour(asked: Question, candidate: Candidate) -> bool:
@@ -563,6 +592,7 @@ _ATTRIBUTES = frozenset({
     "friday", "saturday", "sunday", "weekend",
 })  # fmt: skip
 """Relations that only say something together with what has them."""
+_SECRETS = frozenset({"code", "password", "pin"})
 _CLASSES_OF_BEINGS = frozenset({"family", "animal", "sibling", "parent", "person"})
 _TIMES = frozenset({
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "christmas",
@@ -660,7 +690,7 @@ def _with_being(question: str, candidates: Sequence[Candidate]) -> str:
     beings = [
         one for one in dict.fromkeys(nouns) if concepts_of(one) & kin() and one not in question
     ]
-    return " ".join([question, *(f"my {one}" for one in beings[:1])])
+    return " ".join([question, *(f"(my {one})" for one in beings[:1])])
 
 
 def _names(question: str) -> frozenset[str]:

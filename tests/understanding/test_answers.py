@@ -243,6 +243,41 @@ def test_what_was_just_said_does_not_answer_what_it_cannot_mean(told: str, quest
     assert find_possible(question, [Candidate(text=told)], [told]) is None
 
 
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [
+        # Only the name is the same.
+        ("Ben loves pasta", "is Ben allergic to something?"),
+        ("Theo is allergic to eggs", "is Ben allergic to something?"),
+        # It has no time.
+        ("I'm on the committee", "when does the committee meet?"),
+        # Another invoice.
+        ("Acme owes me 850, invoice 2031, due on the 30th", "when is invoice 2034 due?"),
+    ],
+)
+def test_what_shares_too_little_is_not_sure(told: str, question: str) -> None:
+    assert find_answers(question, [Candidate(text=told)]) == []
+
+
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [
+        ("Ben loves pasta", "does Ben like pasta?"),
+        ("My cat Shadow is 11", "how old is Shadow?"),
+        ("Ben is my boss", "who is Ben?"),
+        ("We meet in the spring", "when do we meet?"),
+        ("Acme owes me 850, invoice 2031, due on the 30th", "when is invoice 2031 due?"),
+        ("My flight BA2490 leaves at 9", "when does my flight leave?"),
+        ("The wifi password of the flat is gato2024", "what's the wifi password?"),
+        ("I live in a flat with Ana", "who do I live with?"),
+        ("Sam comes from Cork", "where is Sam from?"),
+        ("Rex eats at 8", "when does Rex eat?"),
+    ],
+)
+def test_what_shares_enough_is_sure(told: str, question: str) -> None:
+    assert [one.text for one in find_answers(question, [Candidate(text=told)])] == [told]
+
+
 def _best(told: list[str], question: str) -> str:
     found = find_answers(question, [Candidate(text=one) for one in told])
     return found[0].text if found else ""
@@ -262,6 +297,21 @@ def _best(told: list[str], question: str) -> str:
             ["El trastero es el 9", "El cerrojo del trastero se abre con el 7781"],
             "¿cuál es mi trastero?",
             "El trastero es el 9",
+        ),
+        # The code of a flat is not who lives there.
+        (
+            ["Comparto piso con Iván y Nuria", "La clave del wifi del piso es gato2024"],
+            "¿con quién vivo?",
+            "Comparto piso con Iván y Nuria",
+        ),
+        # "My husband" is who is asked for, not the speaker.
+        (
+            [
+                "Mi marido Quique trabaja en el puerto y vuelve a las 6",
+                "El cumple de Quique es en enero",
+            ],
+            "¿cuándo es el cumple de Quique?",
+            "El cumple de mi marido Quique es en enero",
         ),
         # A verb without its object.
         (
