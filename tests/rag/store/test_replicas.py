@@ -12,6 +12,7 @@ import numpy as np
 import psycopg
 import pytest
 
+from spade_llm.agents import AgentOptions, RAGAgent, RagOptions
 from spade_llm.core.database import DatabaseUrl
 from spade_llm.core.errors import (
     Busy,
@@ -372,3 +373,14 @@ async def test_a_reindexing_that_was_killed_is_done_by_another_replica_and_leave
 def test_replicas_need_a_database_and_their_vectors_in_it(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="replicas share documents and vectors"):
         DocumentLibrary(tmp_path, embedder=None, is_replica=True)
+
+
+@pytest.mark.parametrize("rag", [RagOptions(uses_files=True), RagOptions(chroma_url="http://x")])
+def test_a_replica_with_documents_or_vectors_elsewhere_is_refused(
+    rag: RagOptions, tmp_path: Path
+) -> None:
+    database = DatabaseUrl("postgresql://agents@localhost/agents")
+    options = AgentOptions(data=tmp_path, database=database, is_replica=True)
+
+    with pytest.raises(ConfigurationError, match=r"remove storage\.documents = .*chroma_url"):
+        RAGAgent("rag@localhost", "", embedder=None, roots=[], options=options, rag=rag)
