@@ -127,6 +127,7 @@ _IT_IS = LazyPattern(
     r"|l[aeo] (?:llamamos|hemos puesto|hemos llamado))\s",
     _I,
 )
+_VERB_BEHIND = LazyPattern(r"['’]s\b| (?:has|have|is|was|ha|han|es|est[aá])\b", _I)
 _PARTS = LazyPattern(r"(?:\s*[,;:–—]+\s*|\s+)(?:but|sino(?: que)?|pero)\s+|\s*[,;–—]+\s+", _I)
 _NEGATOR = LazyPattern(
     r"\b(?:not|no longer|never|any ?more|no|ya no|nunca|no more)\b|\b\w+n['’]t\b", _I
@@ -343,6 +344,9 @@ def _relabelled(text: str, every: Sequence[str], *, is_change: bool) -> Statemen
         return None
     beings = features(text).beings
     for label in LABELLED.finditer(text):
+        if not label.start() and _VERB_BEHIND.match(text, label.end()):
+            # "Plot 8 has changed hands" tells of another plot.
+            continue
         noun = re.compile(rf"\b{re.escape(label['noun'])} (?P<number>#?[A-Z]?\d+[A-Z]?)\b", _I)
         for one in reversed(every):
             found = noun.search(one)
@@ -712,6 +716,8 @@ def _with_complement(latest: str, value: str) -> Statement | None:
     if not tail or not (types or concepts_of(value)):
         return None
     if types.keys() - {ValueType.NAME} - typed_values(latest).keys():
+        return None
+    if "," in value or value.startswith("about "):
         return None
     is_named = ValueType.NAME not in types or "name" in features(latest).concepts
     is_named = is_named and not types.keys() & DATED

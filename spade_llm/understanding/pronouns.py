@@ -279,6 +279,9 @@ def _phrase_end(words: Sequence[re.Match[str]], first: int) -> int:
 def _subject_end(words: Sequence[re.Match[str]]) -> int:
     """The end of a subject without an article: `boiler man's coming`; 0 if there is none."""
     for last, word in enumerate(words[:MAX_SUBJECT_WORDS], 1):
+        if not word[0][0].isalnum():
+            # "'s moved": the rest of a clause behind its subject.
+            break
         if word[0].endswith(("'s", "’s")) and len(word[0]) > len("'s"):
             return last
         if last < len(words) and _FINITE.match(words[last][0]):

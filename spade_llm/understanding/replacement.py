@@ -15,6 +15,7 @@ from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
     general,
+    kin,
     phrase_concepts,
     value_key,
 )
@@ -379,9 +380,10 @@ def _named(text: str, said: Features) -> frozenset[str]:
 
 def _is_same_topic(new: Statement, old: str, one: Features, other: Features) -> bool:
     shared = one.topic & other.topic
-    if (note := NOTE.search(new.text)) and NOTE.search(old):
+    if note := NOTE.search(new.text):
         # Two things are said of one person.
-        shared -= concepts_of(note[0])
+        of_note = concepts_of(note[0])
+        shared -= of_note if NOTE.search(old) else of_note & kin()
     share = CHANGED_SHARE if new.is_change else TOPIC_SHARE
     if not shared or len(shared) < share * min(len(one.topic), len(other.topic)):
         return False
@@ -391,6 +393,10 @@ def _is_same_topic(new: Statement, old: str, one: Features, other: Features) -> 
 
 def _has_other_value(new: Statement, old: str, one: Features, other: Features) -> bool:
     names = one.values_of(ValueType.NAME), other.values_of(ValueType.NAME)
+    note = NOTE.search(new.text)
+    if note and names[1] and names[1] <= value_key(note[0]):
+        # "Everyone calls her Dot (my mother Dorothea)" adds a name.
+        return False
     has_other_name = bool(names[0] and names[1] and not names[0] & names[1] - TITLES)
     is_exclusive = new.is_change or bool(one.topic & other.topic & EXCLUSIVE)
     for kind, values in one.values:

@@ -88,6 +88,8 @@ _BROUGHT = LazyPattern(
     _I,
 )
 """Something is done to what a pronoun means, so that it has another value."""
+_FORMER = LazyPattern(r"\bused to\b|\bsol[ií]a\b|\bantes era\b", _I)
+"""Tells what was so before what was told."""
 _CHOICE = LazyPattern(
     r"\b(?:use|using|bank|support|drive|with|on|watch|read|drink|order|uso|usamos|con|de|del"
     r"|conduzco|tengo|have|go|voy)\b",
@@ -119,7 +121,7 @@ def in_same_slot(
     `named`: the text with nouns for its personal pronouns. `every`: all earlier statements of the
     person, oldest first; `known`: those of this conversation.
     """
-    if is_denial(text) or ADDITION.search(text):
+    if is_denial(text) or ADDITION.search(text) or _FORMER.search(text):
         return None
     part = _FIRST_PART.split(named)[-1]
     of_subject = _with_same_subject(named, every)
@@ -247,7 +249,8 @@ def _complement(text: str) -> frozenset[str]:
 def value_of_pronoun(text: str, known: Sequence[str]) -> Statement | None:
     """`I renewed it until 2036` after `my passport expires in 2027`: the statement with the noun of
     the pronoun has a value of the same type."""
-    noun, earlier = antecedent(text, known) if _BROUGHT.search(text) else ("", "")
+    is_now = _BROUGHT.search(text) and not _FORMER.search(text)
+    noun, earlier = antecedent(text, known) if is_now else ("", "")
     if not noun or features(text).beings - features(earlier).beings:
         return None
     # A name after a preposition may be anybody's.

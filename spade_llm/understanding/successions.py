@@ -27,7 +27,7 @@ from spade_llm.understanding.features import (
     is_denial,
     is_negated,
 )
-from spade_llm.understanding.pronouns import antecedent, noun_phrases, with_role
+from spade_llm.understanding.pronouns import antecedent, leading_noun, noun_phrases, with_role
 from spade_llm.understanding.replacement import (
     ADDITION,
     COPULA,
@@ -216,10 +216,14 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     if ended and is_bare and known:
         # "It broke", "lo vendí": what was spoken of last.
         return known[-1]
+    subject = None if ended else leading_noun(text)
+    done_to = named - concepts_of(subject.text) if subject else frozenset()
     found = [
         one
         for one in every
         if named
+        # "The cleaner moved the sofa" changes nothing of her.
+        and (not done_to or done_to & features(one).concepts)
         and len(named & features(one).concepts) >= MIN_NAMED * len(named)
         and features(text).beings <= features(one).beings | concepts_of(one)
         and not named & concepts_of(one) <= kin() < named | kin()

@@ -8,6 +8,7 @@ import pytest
 
 from bench.memory_exam.cases import Group, Half, Kind, Line, load, parse
 from bench.memory_exam.judge import fault
+from bench.memory_exam.pairs import LABELS, is_ended, read_pairs
 from bench.memory_exam.runner import figures, main, play
 
 FIVE = """
@@ -112,3 +113,11 @@ async def test_five_cases_are_played() -> None:
 def test_cases_of_the_held_out_half_are_not_shown() -> None:
     with pytest.raises(SystemExit):
         main(["--half", "held_out", "--failures"])
+
+
+def test_what_adds_to_a_statement_seldom_ends_it() -> None:
+    pairs = read_pairs()
+    unchanged = [pair for pair in pairs if not pair.is_change]
+
+    assert {pair.label for pair in pairs} == LABELS.keys()
+    assert sum(map(is_ended, unchanged)) <= 0.03 * len(unchanged)

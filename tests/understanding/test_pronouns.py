@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spade_llm.understanding.pronouns import antecedent, noun_phrases, with_asked
+from spade_llm.understanding.pronouns import antecedent, leading_noun, noun_phrases, with_asked
 from spade_llm.understanding.replacement import replaces
 from spade_llm.understanding.statements import read_message, statements_of
 
@@ -65,3 +65,7 @@ def test_the_rabbit_gets_another_name() -> None:
 
 def test_a_question_is_asked_with_the_noun_of_its_pronoun() -> None:
     assert with_asked("where does she live?", ["my aunt Maud knits"]).endswith("my aunt Maud")
+
+
+def test_the_rest_of_a_clause_behind_its_subject_has_no_subject() -> None:
+    assert leading_noun("'s moved to Delft") is None
