@@ -19,7 +19,9 @@ from tests.cli.program import ROOT
 from tests.recording.session import shape
 
 PAGES = sorted((ROOT / "docs" / "tutorial").glob("*.md"))
-BLOCK = re.compile(r'```(\w+)(?: title="([^"]+)")?\n(.*?)```', re.DOTALL)
+HOW_TO = ROOT / "docs" / "extending.md"
+BLOCK = re.compile(r'```(\w+)(?: title="([^" ]+)( \(continued\))?")?\n(.*?)```', re.DOTALL)
+"""A file, in one block or in several; or commands."""
 RUN_S = 60
 NEEDS_PROSODY = "6-hosting"
 
@@ -33,9 +35,10 @@ class Reader:
     running: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def follow(self, page: str) -> None:
-        for language, title, text in BLOCK.findall(page):
+        for language, title, is_continued, text in BLOCK.findall(page):
             if title:
-                (self.folder / title).write_text(text, encoding="utf-8")
+                with (self.folder / title).open("a" if is_continued else "w") as file:
+                    file.write(f"\n\n{text}" if is_continued else text)
             elif language == "bash":
                 self._run(text)
             elif language == "console":
@@ -117,7 +120,7 @@ def _commands(text: str) -> list[tuple[str, list[str]]]:
     "page",
     [
         pytest.param(page, marks=pytest.mark.thorough if page.stem[0] > "2" else pytest.mark.quick)
-        for page in PAGES
+        for page in (*PAGES, HOW_TO)
     ],
     ids=lambda page: page.stem,
 )

@@ -85,6 +85,7 @@ MEMORY_ACTIONS = {
     "export": "Write all memories as JSON Lines, or some as Markdown or a Letta agent file.",
     "import": "Import an exported file, or memories and chats of another program.",
     "backup": "Copy the memory file, also while it is in use.",
+    "forget": "Delete everything that all agents remember about a person.",
     "reindex": "Compute all embeddings again, with the agent's current embedding model.",
 }
 
@@ -374,6 +375,9 @@ def _add_memory(commands: Commands[argparse.ArgumentParser]) -> None:
                 choices=("jsonl", "markdown", "letta"),
                 help="markdown: to read; letta: an agent file (.af); default: jsonl",
             )
+        if name == "forget":
+            action.add_argument("--about", metavar="JID", required=True, help="the person")
+            action.add_argument("--yes", action="store_true", help="delete; default: only count")
         if name == "import":
             action.add_argument("--dry-run", action="store_true", help="only show the effect")
             action.add_argument(

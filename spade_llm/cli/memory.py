@@ -1,6 +1,6 @@
-"""`spade-llm memory`: statistics, verification, export, import, backup of an agent's memory.
+"""`spade-llm memory`: statistics, verification, export, import, backup, deletion of memories.
 
-Actions that read work while the agent runs; import and reindex require that it is stopped.
+Actions that read work while the agent runs; import, forget and reindex require that it is stopped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from spade_llm.cli.context import agent_directories, data_directory, default_database, is_named
+from spade_llm.cli.context import (
+    agent_directories,
+    data_directory,
+    default_database,
+    is_named,
+)
 from spade_llm.cli.factory.deployment_spec import agents_folder, database_of, read_deployment
 from spade_llm.cli.factory.embeddings import KEYWORDS_ONLY, EmbedderPool
 from spade_llm.cli.memory_transfer import export_memories, import_memories, new_file
@@ -157,6 +162,9 @@ def main(options: argparse.Namespace) -> int:
             return _back_up(memory, options)
         case "import":
             return import_memories(memory, options)
+        case "forget":
+            with memory.agent_stopped():
+                return run_until_stopped(_forget(memory, options))
         case _:
             with memory.agent_stopped():
                 return run_until_stopped(_reindex(memory, options))
@@ -207,6 +215,33 @@ def _verify(memory: AgentMemory, options: argparse.Namespace) -> int:
         for fault in faults:
             print(f"wrong       {fault}", file=sys.stderr)
     return 1 if faults else 0
+
+
+async def _forget(memory: AgentMemory, options: argparse.Namespace) -> int:
+    """Delete all memories, messages and consent of a person, as `/forget all` at the memory agent;
+    without --yes, only count."""
+    # Late, as it imports slixmpp.
+    from spade_llm.xmpp.connection.jids import bare_jid
+    from spade_llm.xmpp.connection.settings import full_jid
+
+    about = bare_jid(full_jid(options.about.strip(), memory.jid.partition("@")[2]))
+    async with memory.opened() as backend:
+        person = backend.about(about)
+        total = (await person.list(limit=1)).total
+        if options.yes:
+            await person.forget_all()
+            await person.withdraw_all()
+    record = {"about": about, "memories": total, "deleted": options.yes}
+    found = pluralize(total, "memory", "memories")
+    if options.yes:
+        show(options, record, f"deleted     {found} about {about}, and all messages")
+    else:
+        show(
+            options,
+            record,
+            f"found       {found} about {about}; --yes deletes them, and all messages",
+        )
+    return 0
 
 
 async def _reindex(memory: AgentMemory, options: argparse.Namespace) -> int:

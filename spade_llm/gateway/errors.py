@@ -20,6 +20,7 @@ from spade_llm.core.errors import (
     ServiceError,
 )
 from spade_llm.gateway.agent_clients import SHUTTING_DOWN
+from spade_llm.gateway.schemas.common import PATTERN_RULES
 from spade_llm.gateway.schemas.openai import ErrorEnvelope, OpenAIErrorDetail
 
 if TYPE_CHECKING:
@@ -261,9 +262,19 @@ def validation_error_response(error: RequestValidationError, scope: Scope) -> JS
     if is_openai_path(scope["path"]):
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"][1:])
-        return error_response(HttpError(422, f"{field}: {first['msg']}", param=field), scope)
-    detail = [{key: one[key] for key in ("type", "loc", "msg")} for one in error.errors()]
+        return error_response(HttpError(422, f"{field}: {_in_words(first)}", param=field), scope)
+    detail = [
+        {"type": one["type"], "loc": one["loc"], "msg": _in_words(one)} for one in error.errors()
+    ]
     return JSONResponse({"detail": detail}, status_code=422)
+
+
+def _in_words(fault: Mapping[str, Any]) -> str:
+    """Pydantic's message, replaced where it does not tell a caller what to send."""
+    if fault["type"] == "model_attributes_type" and tuple(fault["loc"]) == ("body",):
+        return "Send a JSON object, with the header `Content-Type: application/json`"
+    pattern = fault.get("ctx", {}).get("pattern", "")
+    return PATTERN_RULES.get(pattern) or str(fault["msg"])
 
 
 def _code_of(error: RequestError | ServiceError) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import (
         ChatModel,
         Completion,
+        NonStreamingModel,
         TextDelta,
         ToolCall,
         ToolSpec,
@@ -38,6 +39,7 @@ __all__ = [
     "LLMProvider",
     "MiniLmEmbedder",
     "ModelLimits",
+    "NonStreamingModel",
     "OfflineProvider",
     "OpenAIEmbedder",
     "OpenAIModel",

@@ -95,6 +95,22 @@ async def test_an_export_is_imported_into_an_empty_memory(
     assert _text(file) == _text(again)
 
 
+async def test_a_person_is_forgotten_after_a_yes(tmp_path: Path, program_in: ProgramIn) -> None:
+    program = program_in(tmp_path / "one")
+    await filled(program, "Ada likes tea", "Ada rows", subject="ada@localhost")
+    await filled(program, "Bob likes cake", subject="bob@localhost")
+
+    counted = await program.run("memory", "forget", "--about", "Ada")
+    kept = await program.run("memory", "stats")
+    forgotten = await program.run("memory", "forget", "--about", "ada@localhost", "--yes")
+    left = await program.run("memory", "stats")
+
+    assert counted.output.startswith("found       2 memories about ada@localhost; --yes deletes")
+    assert "assistant@localhost: 3 memories (0 of them deleted" in kept.output
+    assert forgotten.output == "deleted     2 memories about ada@localhost, and all messages\n"
+    assert "assistant@localhost: 1 memory (0 of them deleted" in left.output
+
+
 async def test_a_file_of_spade_llm_is_imported_but_for_what_is_wrong_in_it(
     tmp_path: Path, program_in: ProgramIn
 ) -> None:

@@ -108,9 +108,10 @@ async def test_tools_are_used_where_they_are_wanted_only(web: Web) -> None:
         ({"rag_namespaces": ["ada@localhost/docs"]}, 422, "rag_namespaces"),
         ({"max_tool_iterations": 21}, 422, "max_tool_iterations"),
         ({"session_id": "../x"}, 422, "session_id"),
+        ({"session_id": "a b"}, 422, "Use no spaces"),
         ({"session_id": "a\0b"}, 422, "session_id"),
         ({"messages": [{"role": "assistant", "content": "x"}]}, 422, "messages"),
-        ({"messages": [{"role": "user", "content": " "}]}, 422, "messages"),
+        ({"messages": [{"role": "user", "content": " "}]}, 422, "at least one visible character"),
         ({"messages": []}, 422, "messages"),
     ],
 )
@@ -142,6 +143,15 @@ async def test_invalid_requests_are_refused(web: Web, body: bytes) -> None:
 
     assert answer.status_code in (400, 422)
     assert answer.json()["detail"]
+
+
+async def test_json_without_its_content_type_is_named_with_the_fix(web: Web) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+
+    answer = await web.http.post("/llm/chat", content=b'{"messages": []}', headers=headers)
+
+    assert answer.status_code == 422
+    assert "`Content-Type: application/json`" in answer.json()["detail"][0]["msg"]
 
 
 async def test_a_stream_ends_with_the_fields_of_a_chat(web: Web) -> None:

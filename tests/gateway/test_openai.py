@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import openai
 import pytest
@@ -130,6 +130,11 @@ async def test_errors_are_those_of_the_api(web: Web) -> None:
         await client.chat.completions.create(model=model, messages=hello, temperature=3)
     with pytest.raises(openai.AuthenticationError):
         await client.with_options(api_key="nothing").models.list()
+
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    shown: Any = [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, picture]}]
+    with pytest.raises(openai.UnprocessableEntityError, match="'image_url' are not supported"):
+        await client.chat.completions.create(model=model, messages=shown)
 
     assert unknown.value.code == "model_not_found"
     assert wrong.value.type == "invalid_request_error"

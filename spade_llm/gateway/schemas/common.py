@@ -21,15 +21,21 @@ JSON) is refused with 400."""
 MAX_NAMES = 100
 """Maximum length of a list of names (namespaces, tools) in a request."""
 
+# An XMPP <thread/> and a path segment: no code point that XML forbids.
+_SESSION_ID = (
+    r"^[^\s\x00-\x20\x7f-\xa0/?#%\\.\ufffe\uffff][^\s\x00-\x20\x7f-\xa0/?#%\\\ufffe\uffff]*$"
+)
+_VISIBLE = r"\S"
+PATTERN_RULES = {
+    _SESSION_ID: "Use no spaces, no control characters and none of / ? # % \\, and no dot first",
+    _VISIBLE: "Write at least one visible character",
+}
+"""Patterns in words, for errors."""
+
 SessionId = Annotated[
     str,
     Field(
-        # An XMPP <thread/> and a path segment: no spaces or controls, none of / ? # % \, no dot
-        # first, no code point that XML forbids.
-        pattern=(
-            r"^[^\s\x00-\x20\x7f-\xa0/?#%\\.\ufffe\uffff]"
-            r"[^\s\x00-\x20\x7f-\xa0/?#%\\\ufffe\uffff]*$"
-        ),
+        pattern=_SESSION_ID,
         min_length=1,
         max_length=128,
         description="Conversation of the caller; ids of different principals do not collide.",
@@ -37,7 +43,7 @@ SessionId = Annotated[
     ),
 ]
 
-Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT_CHARS, pattern=r"\S")]
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT_CHARS, pattern=_VISIBLE)]
 
 Namespace = Annotated[
     str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from spade_llm.gateway.schemas.common import WHOLE_NUMBER, HttpBody, Messages, SessionId, Text
 from spade_llm.gateway.schemas.llm import MAX_TOKENS
@@ -21,9 +21,20 @@ class TextPart(HttpBody):
     text: Text
 
 
+def _check_parts(content: object) -> object:
+    for part in content if isinstance(content, list) else ():
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind not in (None, "text"):
+            raise ValueError(f"parts of type {str(kind)[:40]!r} are not supported; send text parts")
+    return content
+
+
 class UserInput(HttpBody):
     role: Literal["user"]
-    content: Text | Annotated[list[TextPart], Field(min_length=1, max_length=MAX_PARTS)]
+    content: Annotated[
+        Text | Annotated[list[TextPart], Field(min_length=1, max_length=MAX_PARTS)],
+        BeforeValidator(_check_parts),
+    ]
 
     @property
     def line(self) -> ConversationLine:
