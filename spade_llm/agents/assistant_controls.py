@@ -124,10 +124,10 @@ class AssistantControls(XmppAgent):
         return LiveContext(self.llm_behaviour.conversations)
 
     def update_context_management(self, context_management: ContextManagement) -> None:
-        """Use another strategy from the next turn on (specs/5)."""
+        """Use another strategy from the next turn on."""
         self.llm_behaviour.strategy = context_management
 
     def get_context_stats(self, conversation_id: str | None = None) -> ContextStats:
-        """Size of a conversation as the strategy sees it (specs/5); default: the longest in RAM. A
+        """Size of a conversation as the strategy sees it; default: the longest in RAM. A
         conversation that is not in RAM has no messages."""
         return self.llm_behaviour.context_stats(conversation_id)

@@ -1,7 +1,7 @@
 """LLMProvider: chat model by the name of its vendor (`openai/…`, `ollama/…`).
 
-`create_…` is the interface of specs/5 and spade_llm 0.2, `LLMProvider("provider/model")` with its
-methods that of spade_llm 0.3. An omitted address or API key is read from the environment, from the
+`create_…` is the interface of spade_llm 0.2, `LLMProvider("provider/model")` with its methods that
+of spade_llm 0.3. An omitted address or API key is read from the environment, from the
 variables that programs for those versions set.
 """
 

@@ -1,1 +1,1 @@
-"""HTTP gateway: Agent Lab API (specs/4), OpenAI-compatible API, console."""
+"""HTTP gateway: Agent Lab API, OpenAI-compatible API, console."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 TITLE = "Agent Lab API"
 API_VERSION = "0.1.0"
-"""Version of the HTTP API (specs/4)."""
+"""Version of the Agent Lab API."""
 DESCRIPTION = """\
 Every response has an `X-Request-ID`: the client's, if it sent one. A request with `traceparent`
 (W3C) joins that trace. A POST with an `Idempotency-Key` (1 to 255 characters) runs once: repeated

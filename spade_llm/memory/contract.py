@@ -104,7 +104,7 @@ class MemoryEntry:
 
     @property
     def agent_id(self) -> str:
-        """The owner, as specs/1 and specs/3 call it."""
+        """The owner, as both sets of memory tools call it."""
         return self.owner
 
     @property

@@ -84,7 +84,7 @@ async def retrieve_memory(
     with_messages: bool = False,
     now: datetime | None = None,
 ) -> str:
-    """Search and return the Markdown of specs/2; `No memories found.` if there is none.
+    """Search and return the Markdown of retrieve_memory; `No memories found.` if there is none.
 
     `detail_limit`: None gives details to ranks 1 and 2 if they are key moments; a number below
     `limit` to the best-ranked key moments, at most so many; from `limit` on to all.

@@ -1,4 +1,4 @@
-"""The names that Agent Lab's own programs send and read, where specs/4 says nothing else."""
+"""The names that Agent Lab's own programs send and read, where its API says nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""specs/4 §3 over a real port: chat, its stream, generate."""
+"""Agent Lab API §3 over a real port: chat, its stream, generate."""
 
 from __future__ import annotations
 

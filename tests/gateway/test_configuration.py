@@ -1,4 +1,4 @@
-"""specs/4 §6: how sessions are set."""
+"""Agent Lab API §6: how sessions are set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/api/v0 over a real port: what the console asks for beyond specs/4."""
+"""/api/v0 over a real port: what the console asks for beyond the Agent Lab API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""specs/4 §4 over a real port: documents, and every field that takes a path."""
+"""Agent Lab API §4 over a real port: documents, and every field that takes a path."""
 
 from __future__ import annotations
 

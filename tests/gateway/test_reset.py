@@ -1,4 +1,4 @@
-"""specs/4 §7: a principal's messages deleted, and everything of everybody."""
+"""Agent Lab API §7: a principal's messages deleted, and everything of everybody."""
 
 from __future__ import annotations
 

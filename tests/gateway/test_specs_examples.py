@@ -1,5 +1,5 @@
-"""The examples of specs/4's appendices, as given, with curl, on `up --processes`; and that what is
-told over HTTP is the same memory that the person has over XMPP.
+"""The examples of the Agent Lab API's appendices, as given, with curl, on `up --processes`; and
+that what is told over HTTP is the same memory that the person has over XMPP.
 
 appendices.md is a copy of appendices A and B.
 """
@@ -56,7 +56,7 @@ class Served:
     answers: list[Json] = field(default_factory=list)
 
     async def curl(self, command: str) -> Json:
-        """What the command of specs/4 prints, at our address; its status must be 200."""
+        """What the command of the Agent Lab API prints, at our address; its status must be 200."""
         process = await asyncio.create_subprocess_exec(
             *("bash", "-c", command.replace(URL_OF_SPECS, self.url)),
             stdout=PIPE,

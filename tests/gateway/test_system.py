@@ -1,4 +1,4 @@
-"""specs/4 §2, and what every answer has, on a running gateway."""
+"""Agent Lab API §2, and what every answer has, on a running gateway."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 ENDPOINTS = json.loads((Path(__file__).parent / "endpoints.json").read_text())
-"""As specs/4 §2.2 has them."""
+"""As the Agent Lab API §2.2 has them."""
 
 
 async def test_a_gateway_is_healthy_and_ready(web: Web) -> None:

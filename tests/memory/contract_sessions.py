@@ -1,4 +1,4 @@
-"""What specs/4 §5 asks of a session, of any memory near or far. `store` is a fixture."""
+"""What the Agent Lab API §5 asks of a session, of any memory near or far. `store` is a fixture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""retrieve_memory's Markdown, to the letter (specs/2)."""
+"""retrieve_memory's Markdown, to the letter."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class CallerSessions(Protocol):
         ...
 
     async def retrieve(self, query: str, *, limit: int = 5, detail_limit: int | None = None) -> str:
-        """The Markdown of specs/2."""
+        """The Markdown of retrieve_memory."""
         ...
 
     async def clear(self, session: str) -> SessionCounts:

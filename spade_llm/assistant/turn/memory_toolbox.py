@@ -38,11 +38,11 @@ class MemoryToolSet(StrEnum):
     """Sets of memory tools that a model can be given."""
 
     BASE = "base"
-    """store_memory, search_memories, list_memories (specs/1)."""
+    """store_memory, search_memories, list_memories (base memory tools)."""
     ENTRIES = "entries"
-    """The eleven memory_* tools (specs/3)."""
+    """The eleven memory_* tools."""
     ALL = "all"
-    """Both, retrieve_memory (specs/2), memory_explain, memory_similar, memory_deduplicate and those
+    """Both, retrieve_memory, memory_explain, memory_similar, memory_deduplicate and those
     for links."""
 
 
@@ -127,7 +127,7 @@ def stored_texts(called: Iterable[ExecutedToolCall]) -> list[str]:
 
 
 class _BaseTool:
-    """A tool of specs/1 or 2: its failures are sentences."""
+    """A tool of the base tools or retrieve_memory: its failures are sentences."""
 
     def __init__(self, tool: MemoryTool) -> None:
         self._tool = tool
@@ -138,7 +138,7 @@ class _BaseTool:
 
 
 class _EntryToolAdapter:
-    """A tool of specs/3: its failures are objects that say so."""
+    """A memory_* tool: its failures are objects that say so."""
 
     def __init__(self, tool: EntryTool) -> None:
         self._tool = tool

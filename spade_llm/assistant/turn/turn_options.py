@@ -47,7 +47,7 @@ DEFAULT_TOOL_OPTIONS = ToolOptions()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextOptions:
     """Context options: sections given to the model besides the question, within a token budget
-    (specs/4 §3.2).
+    (Agent Lab API §3.2).
 
     A turn without them recalls and quotes as a chat over XMPP does.
     """

@@ -1,1 +1,1 @@
-"""Schemas of HTTP requests and answers (pydantic), as specs/4 names their fields."""
+"""Schemas of HTTP requests and answers (pydantic), as the Agent Lab API names their fields."""

@@ -116,7 +116,7 @@ class HttpAnswer(HttpBody):
 
 
 def format_timestamp(at: datetime) -> str:
-    """UTC without an offset, always with microseconds, as specs/4 writes it."""
+    """UTC without an offset, always with microseconds, as the Agent Lab API writes it."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
 
 

@@ -58,7 +58,7 @@ EMPTY_LAYER = ConfigurationLayer()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectiveConfiguration:
-    """Merged configuration of a session. The defaults are those of specs/4."""
+    """Merged configuration of a session. The defaults are those of the Agent Lab API."""
 
     use_memory: bool = True
     use_history: bool | None = None

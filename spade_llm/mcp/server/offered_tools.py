@@ -1,4 +1,4 @@
-"""Offered tools: effects, results, registry; memory tools (specs/3), tools of the tool agent.
+"""Offered tools: effects, results, registry; memory tools (`memory_*`), tools of the tool agent.
 
 Tools that need a user's approval are not offered: MCP does not identify the user who approves.
 """
@@ -209,7 +209,7 @@ class McpMemoryTools:
         self._max_batch = max_batch
 
     def specified_tools(self) -> list[OfferedTool]:
-        """The eleven tools of specs/3."""
+        """The eleven memory_* tools."""
         return _offered(entry_tools(self._scope, max_batch=self._max_batch))
 
     def further_tools(self) -> list[OfferedTool]:

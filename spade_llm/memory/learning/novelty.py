@@ -177,7 +177,7 @@ async def _search_recalled(memory: RecallLookup, message: ObservedMessage) -> Ma
 
 
 KEY_MOMENT_SCORE = 0.7
-"""Minimum surprise of a key moment (specs/2)."""
+"""Minimum surprise of a key moment, as retrieve_memory marks it."""
 KEY_MOMENT_RANK = 0.85
 """Rank within the history that gives this surprise: about one memory of seven, at most."""
 MIN_SALIENCE = 0.45

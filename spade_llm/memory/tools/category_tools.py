@@ -241,7 +241,7 @@ class SubjectMemory:
 
 
 def parse_category(text: str) -> Category:
-    """Parse a category. Raises InvalidArguments, in the words of specs/1."""
+    """Parse a category. Raises InvalidArguments, in the words of the base memory tools."""
     try:
         return Category(text)
     except ValueError:

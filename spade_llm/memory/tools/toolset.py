@@ -62,7 +62,7 @@ class ManagedMemory(DecayStore, GrantStore, Protocol):
 def entry_tools(
     scope: SubjectScope, *, max_batch: int = MAX_BATCH, model: ChatModel | None = None
 ) -> tuple[EntryTool, ...]:
-    """The eleven tools of specs/3. With a model, summaries may be abstractive."""
+    """The eleven memory_* tools. With a model, summaries may be abstractive."""
     groups = (
         EntryTools(scope),
         SearchTool(scope),

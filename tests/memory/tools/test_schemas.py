@@ -1,4 +1,4 @@
-"""What a model sees of the entry tools: names, parameters, ranges and defaults of specs/3."""
+"""What a model sees of the entry tools: names, parameters, ranges and defaults."""
 
 from __future__ import annotations
 
