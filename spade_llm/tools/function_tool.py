@@ -60,8 +60,7 @@ class FunctionTool(ToolWithSettings, Generic[_Parameters, _Result]):
     @cached_property
     def _spec(self) -> ToolSpec:
         schema = self._model.model_json_schema()
-        # A model reads the schema in each turn, and the title only repeats the tool's name.
-        schema.pop("title", None)
+        _drop_titles(schema)
         return ToolSpec(
             name=self._name,
             description=self._description,
@@ -159,6 +158,21 @@ def _check_parameter(name: str, parameter: inspect.Parameter, *, has_type: bool)
         )
     if not has_type:
         raise ConfigurationError(f"tool {name!r}: parameter {parameter.name!r} needs a type")
+
+
+def _drop_titles(schema: object) -> None:
+    """Drop the titles that pydantic adds: a model reads the schema in each turn, and they only
+    repeat the names."""
+    if isinstance(schema, list):
+        for one in schema:
+            _drop_titles(one)
+    elif isinstance(schema, dict):
+        # A parameter named `title` is an object.
+        if isinstance(schema.get("title"), str):
+            del schema["title"]
+        for key, value in schema.items():
+            if key not in ("const", "default", "enum", "examples"):
+                _drop_titles(value)
 
 
 def _summary(documentation: str) -> str:

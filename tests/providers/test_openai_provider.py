@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.core.errors import ConfigurationError, ModelError
+from spade_llm.core.errors import ConfigurationError, InvalidModelOutput, ModelError
 from spade_llm.providers import LLMProvider
 from spade_llm.providers.model import Usage
 from spade_llm.providers.retry import ModelLimits
@@ -252,3 +252,32 @@ async def test_an_unclosed_provider_causes_no_warning(
     await asyncio.sleep(0)
 
     assert "nclosed" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<think>He asks for  a sum.\n</think>\n\nIt is 4.", "It is 4."),
+        ("\n<think></think> Hi there", "Hi there"),
+        ("<thinner> paper", "<thinner> paper"),
+        ("a <think> tag </think> is kept", "a <think> tag </think> is kept"),
+        ("<", "<"),
+    ],
+)
+async def test_reasoning_in_the_text_is_no_part_of_the_answer(
+    provider: LLMProvider, server: OpenAIServer, text: str, answer: str
+) -> None:
+    server.enqueue(Say(text=text), Say(text=text))
+
+    assert (await provider.complete(HELLO)).text == answer
+    pieces, completion = await read_stream(provider)
+    assert (completion.text, "".join(pieces)) == (answer, answer)
+
+
+async def test_reasoning_that_was_cut_off_is_not_shown(
+    provider: LLMProvider, server: OpenAIServer
+) -> None:
+    server.enqueue(Say(text="<think>First of all, the", finish_reason="length"))
+
+    with pytest.raises(InvalidModelOutput):
+        await provider.complete(HELLO)

@@ -36,26 +36,34 @@ def test_the_schema_comes_from_signature_and_docstring() -> None:
         "type": "object",
         "properties": {
             "city": {
-                "title": "City",
                 "type": "string",
                 "description": "Where to stay, in English.",
             },
             "nights": {
-                "title": "Nights",
                 "type": "integer",
                 "default": 1,
                 "description": "How long.",
             },
             "room": {
-                "title": "Room",
                 "type": "string",
                 "default": "single",
                 "enum": ["single", "double"],
             },
-            "quiet": {"title": "Quiet", "type": "boolean", "default": False},
+            "quiet": {"type": "boolean", "default": False},
         },
         "required": ["city"],
         "additionalProperties": False,
+    }
+
+
+def test_a_parameter_may_be_called_title() -> None:
+    @tool
+    def add_book(title: str = "title") -> str:
+        """Add a book."""
+        return title
+
+    assert add_book.spec.parameters["properties"] == {
+        "title": {"type": "string", "default": "title"}
     }
 
 

@@ -256,6 +256,9 @@ def _collections(names: Sequence[NamespaceSummary]) -> Iterator[str]:
 
 
 def _listed(page: DocumentPage) -> Iterator[str]:
+    if not page.documents:
+        yield f"No more documents: there are {page.total}." if page.total else "No documents."
+        return
     yield f"Documents {page.offset + 1}–{page.offset + len(page.documents)} of {page.total}:"
     yield from map(_line, page.documents)
     if page.has_more:

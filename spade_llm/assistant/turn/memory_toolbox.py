@@ -25,7 +25,7 @@ from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
 
 if TYPE_CHECKING:
     from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
-    from spade_llm.memory.tools.category_tools import MemoryTool
+    from spade_llm.memory.tools.category_tools import TextTool
     from spade_llm.memory.tools.toolset import EntryTool
     from spade_llm.providers.model import ChatModel, ToolSpec
     from spade_llm.tools.toolbox import CallContext
@@ -129,12 +129,13 @@ def stored_texts(called: Iterable[ExecutedToolCall]) -> list[str]:
 class _BaseTool:
     """A tool of the base tools or retrieve_memory: its failures are sentences."""
 
-    def __init__(self, tool: MemoryTool) -> None:
+    def __init__(self, tool: TextTool) -> None:
         self._tool = tool
         self.spec = tool.spec
 
     async def call(self, arguments: Mapping[str, object]) -> ToolResult:
-        return ToolResult(text=await self._tool.execute(**arguments))
+        text, is_error = await self._tool.attempt(arguments)
+        return ToolResult(text=text, is_error=is_error)
 
 
 class _EntryToolAdapter:

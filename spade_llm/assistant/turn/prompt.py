@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from datetime import datetime
 from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -32,6 +33,8 @@ from spade_llm.search.memory_query import Origin
 from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.turn.recall import RecallResult
     from spade_llm.context import ContextStats
@@ -116,8 +119,10 @@ def build_prompt(
     *,
     system_prompt: str,
     recalled: RecallResult,
+    today: date | None = None,
 ) -> list[ContextMessage]:
-    """History as the strategy keeps it, with the quoted context right before the last question."""
+    """History as the strategy keeps it, with the quoted context right before the last question.
+    `today`: None for the date of this machine."""
     kept = list(strategy.apply_context_strategy(list(history), system_prompt))
     quoted = quote_context(
         [quoted_memory(found) for found in recalled.memories],
@@ -132,6 +137,7 @@ def build_prompt(
         recalled.missing,
         recalled.heard,
         recalled.replied_to,
+        today=today or datetime.now().astimezone().date(),
     )
     if quoted:
         message: UserMessage = {"role": "user", "content": quoted, "name": CONTEXT_NAME}

@@ -18,7 +18,7 @@ const t = texts({
   es: {
     offline: "No se puede contactar con la pasarela. ¿Está en marcha?",
     late: "La pasarela no respondió a tiempo.",
-    away: "Un agente necesario no está disponible.",
+    away: "Un agente o modelo necesario no está disponible.",
     unknown: "Hace falta un token de la API.",
     forbidden: "Permiso denegado.",
     missing: "No se encuentra; puede que se haya borrado.",

@@ -14,7 +14,13 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
-from spade_llm.providers.quoted_context import DOCUMENTS, FIRST_LINE, MEMORIES, UNAVAILABLE
+from spade_llm.providers.quoted_context import (
+    DOCUMENTS,
+    FIRST_LINE,
+    MEMORIES,
+    TODAY,
+    UNAVAILABLE,
+)
 from spade_llm.search.memory_query import MemoryQuery, SearchMode
 from spade_llm.search.sentences import split_sentences
 from spade_llm.search.terms import ENGLISH, STOP_WORDS, split_words, stem_hash, strip_accents
@@ -113,7 +119,7 @@ def strip_quotes(text: str) -> str:
     """Remove quoted lines and the prompt's context sections."""
     if FIRST_LINE in text:
         text = text.replace(FIRST_LINE, "")
-        for name in (MEMORIES, DOCUMENTS, UNAVAILABLE):
+        for name in (TODAY, MEMORIES, DOCUMENTS, UNAVAILABLE):
             text = _without_section(text, name)
     return _QUOTED_LINE.sub("", text).strip()
 

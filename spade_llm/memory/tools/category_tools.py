@@ -282,15 +282,20 @@ class TextTool(ABC):
         return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
 
     async def execute(self, /, **arguments: object) -> str:
+        text, _ = await self.attempt(arguments)
+        return text
+
+    async def attempt(self, arguments: Mapping[str, object]) -> tuple[str, bool]:
+        """Run the tool; its result, and whether that is an error text."""
         try:
-            return await self._answer(arguments)
+            return await self._answer(arguments), False
         except ServiceError as error:
-            return f"{self.failure}: {error}"
+            return f"{self.failure}: {error}", True
         except RequestError as error:
             # What went wrong in a remote memory is not the model's concern, wrong arguments are.
             is_about_arguments = error.wire_code == InvalidArguments.code
             reason = error.detail if is_about_arguments else "the memory is not available now"
-            return f"{self.failure}: {reason}"
+            return f"{self.failure}: {reason}", True
 
     @abstractmethod
     async def _answer(self, arguments: Mapping[str, object]) -> str: ...
@@ -407,7 +412,7 @@ class MemoryTools:
         self.search = AgentBaseMemorySearchTool(memory)
         self.list = AgentBaseMemoryListTool(memory)
 
-    def __iter__(self) -> Iterator[MemoryTool]:
+    def __iter__(self) -> Iterator[TextTool]:
         return iter((self.store, self.search, self.list))
 
 

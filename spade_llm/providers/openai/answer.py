@@ -88,12 +88,56 @@ class _PartialCall:
     arguments: list[str] = field(default_factory=list)
 
 
+class ReasoningFilter:
+    """Filter of the reasoning that a model writes before its answer, between `<think>` and
+    `</think>`: servers without a parser for the model send it as text."""
+
+    OPEN, CLOSE = "<think>", "</think>"
+
+    def __init__(self) -> None:
+        self._held = ""
+        """Text that may be, or belongs to, one of the two marks."""
+        self._mark = self.OPEN
+        """The mark that is waited for; empty: none."""
+        self._is_blank = False
+        """Only white space has followed the reasoning."""
+
+    def add(self, piece: str) -> str:
+        """Take a piece of text, and return what of it belongs to the answer."""
+        if not self._mark:
+            piece = piece.lstrip() if self._is_blank else piece
+            self._is_blank = self._is_blank and not piece
+            return piece
+        self._held += piece
+        if self._mark == self.OPEN:
+            begun = self._held.lstrip()
+            if self.OPEN.startswith(begun):
+                return ""  # Empty, or the beginning of the mark.
+            if not begun.startswith(self.OPEN):
+                return self.end()
+            self._held, self._mark = begun.removeprefix(self.OPEN), self.CLOSE
+        _, closed, answer = self._held.partition(self.CLOSE)
+        if closed:
+            self._held, self._mark, self._is_blank = "", "", True
+            return self.add(answer)
+        # As much as may be the beginning of the mark.
+        self._held = self._held[-len(self.CLOSE) :]
+        return ""
+
+    def end(self) -> str:
+        """Text that was held back and is no mark: the whole answer is `<`."""
+        held, is_answer = self._held, self._mark == self.OPEN
+        self._held, self._mark = "", "" if is_answer else self._mark
+        return held if is_answer else ""
+
+
 class AnswerAssembler:
     """An answer under construction, from one whole message or from deltas."""
 
     def __init__(self, *, max_bytes: int) -> None:
         self._free_bytes = max_bytes
         self._text: list[str] = []
+        self._reasoning = ReasoningFilter()
         self._calls: list[_PartialCall] = []
         self._usage = Usage()
         self._finish_reason = ""
@@ -109,7 +153,7 @@ class AnswerAssembler:
         """
         if raw == END_OF_STREAM:
             self.is_finished = True
-            return ""
+            return self._kept(self._reasoning.end())
         answer = _read(raw)
         if answer.usage:
             prompt, completion = answer.usage.prompt_tokens, answer.usage.completion_tokens
@@ -132,6 +176,7 @@ class AnswerAssembler:
             InvalidModelOutput: there is neither text nor a tool call in it, and never will be.
             EmptyModelOutput: the same, and another attempt may do better.
         """
+        self._kept(self._reasoning.end())
         text, calls = "".join(self._text), tuple(_finished(self._calls))
         if not text and not calls:
             reason = self._finish_reason
@@ -149,13 +194,17 @@ class AnswerAssembler:
     ) -> str:
         text = message.content or message.refusal or ""
         self._charge(text)
-        self._text.append(text)
+        text = self._kept(self._reasoning.add(text))
         for call in message.tool_calls:
             partial, function = call_for(call), call.function
             # The `{}` makes every call cost something, so that empty ones are bounded, too.
             self._charge(function.arguments, function.name or "", call.id or "", "{}")
             partial.name = partial.name or function.name or ""
             partial.arguments.append(function.arguments)
+        return text
+
+    def _kept(self, text: str) -> str:
+        self._text.append(text)
         return text
 
     def _new_call(self, call: _ToolCallRecord) -> _PartialCall:

@@ -125,6 +125,15 @@ async def test_a_failure_is_marked_as_one(memory: OwnedMemory) -> None:
     assert not done.is_error
 
 
+async def test_what_could_not_be_stored_does_not_count_as_stored(memory: OwnedMemory) -> None:
+    tools = toolbox(memory, MemoryToolSet.BASE)
+
+    failed = await tools.call("store_memory", {"category": "plan", "content": "Rome in May"})
+    done = await tools.call("store_memory", {"category": "fact", "content": "Rome in May"})
+
+    assert (failed.is_error, done.is_error) == (True, False)
+
+
 async def test_one_persons_conversation_reads_nothing_of_anothers(memory: OwnedMemory) -> None:
     bobs = toolbox(memory, MemoryToolSet.ALL, BOB)
     adas = toolbox(memory, MemoryToolSet.ALL, ADA)

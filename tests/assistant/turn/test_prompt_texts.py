@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from spade_llm.assistant.turn.prompt import shown_texts
-from spade_llm.providers.quoted_context import CONTEXT_NAME, quote_earlier
+from datetime import date
+
+from spade_llm.assistant.turn.prompt import build_prompt, shown_texts
+from spade_llm.assistant.turn.recall import RecallResult
+from spade_llm.context import NoContextManagement
+from spade_llm.memory.learning.novelty import strip_quotes
+from spade_llm.providers.quoted_context import CONTEXT_NAME, quote_earlier, read_context
 from tests.context.histories import assistant, user
 
 
@@ -14,3 +19,22 @@ def test_messages_that_a_strategy_quotes_count_as_shown() -> None:
     texts = shown_texts([assistant("Hello."), quoted, user("And my boat?")])
 
     assert {"Hello.", "My boat: Quillon.", "Nice.", "And my boat?"} <= texts
+
+
+def test_what_is_quoted_comes_with_the_date_of_today() -> None:
+    def prompt(missing: tuple[str, ...]) -> list[str]:
+        recalled = RecallResult(missing=missing)
+        built = build_prompt(
+            NoContextManagement(),
+            [user("And tomorrow?")],
+            system_prompt="Be brief.",
+            recalled=recalled,
+            today=date(2026, 11, 23),
+        )
+        return [str(message["content"]) for message in built]
+
+    _, quoted, question = prompt(("memory",))
+    assert "<today>Monday 2026-11-23</today>" in quoted
+    assert read_context(quoted).unavailable == ("memory",)
+    assert strip_quotes(f"{quoted}\nThanks") == "Thanks"
+    assert prompt(()) == ["Be brief.", question]
