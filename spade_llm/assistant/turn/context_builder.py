@@ -144,6 +144,8 @@ TOOLS_SHARE = 0.5
 MEMORY_SHARE = {"memory": 0.7, "rag": 0.3, "balanced": 0.5}
 HISTORY_SHARE = 0.5
 """Share of the memory budget for the conversation's history; the rest is for memories."""
+MIN_ROUNDED_EXCHANGES = 8
+"""From so many kept exchanges on, the beginning of the history moves in steps."""
 MAX_OTHER_MESSAGES = 12
 """Messages of other conversations, the most relevant ones: nine of ten that answer a question are
 among them (LoCoMo), and more of them are rather beside the point."""
@@ -289,6 +291,7 @@ class _BudgetAllocator:
 
     def built(self, max_tokens: int) -> AssembledContext:
         """Assemble the kept entries within `max_tokens`."""
+        self._round_history()
         self._drop_repeated()
         in_order_of_loss: tuple[_AnyBudgetedList, ...] = (
             *(self._memories, self._documents),
@@ -311,6 +314,19 @@ class _BudgetAllocator:
             recalled=recalled,
             tools=tuple(spec for spec in self._sources.tools if spec.name in offered),
         )
+
+    def _round_history(self) -> None:
+        """Drop the oldest kept exchanges up to a multiple of a step of at most a quarter of them:
+        the history begins with the same message for several turns, and a model's server reuses
+        what it has computed for the beginning of the prompt."""
+        kept = self._history.kept
+        if not MIN_ROUNDED_EXCHANGES <= len(kept) < len(self._exchanges):
+            return
+        if kept[-1] is not self._exchanges[len(kept) - 1]:
+            self._history.drop_last()  # It was shortened, each time in another way.
+        step = 1 << (len(kept) // 4).bit_length() - 1
+        for _ in range(-(len(self._exchanges) - len(kept)) % step):
+            self._history.drop_last()
 
     def _drop_repeated(self) -> None:
         """Drop what is in the kept history anyway; both may have been shortened."""

@@ -303,6 +303,18 @@ def test_fitting_messages_are_not_shortened_and_older_ones_get_the_rest() -> Non
     assert 1700 < found.tokens <= 1800
 
 
+def test_the_history_begins_with_the_same_message_for_several_turns() -> None:
+    begins = []
+    for turns in range(60, 100):
+        texts = [f"{'question' if n % 2 == 0 else 'answer'} {n} " * 10 for n in range(2 * turns)]
+        sent = built(ContextSources(history=talk(*texts)), max_tokens=2000)
+        assert sent.history[-1]["content"] == texts[-1]
+        begins.append(sent.history[0]["content"])
+
+    moves = sum(one != other for one, other in zip(begins, begins[1:], strict=False))
+    assert moves <= len(begins) // 4
+
+
 def test_a_long_message_that_stands_alone_uses_the_whole_budget() -> None:
     found = built(ContextSources(history=talk(SENTENCE * 500)), max_tokens=2000)
 
