@@ -712,7 +712,9 @@ def _names_shared(question: str, text: str) -> bool:
 
 
 _TASTES = frozenset({"like", "dislike"})
-_DATED = frozenset({"appointment", "meeting", "trip", "plan", "exam", "surgery", "wedding"})
+_EVENTS = frozenset({"appointment", "exam", "wedding"})
+_DATED = frozenset({"meeting", "trip", "plan", "surgery"})
+"""Concepts of what may be an event, or only what somebody does: a nurse in surgery."""
 
 
 def group_statements(texts: Iterable[str]) -> dict[str, list[str]]:
@@ -726,9 +728,12 @@ def group_statements(texts: Iterable[str]) -> dict[str, list[str]]:
 
 def _group(text: str) -> str:
     of_text = features(text)
-    if of_text.concepts & _DATED or (of_text.is_plan and of_text.values_of(ValueType.DAY)):
+    when = {ValueType.DAY, ValueType.TIME} & {kind for kind, _ in of_text.values}
+    is_dated = bool(of_text.concepts & _DATED) and (bool(when) or of_text.is_plan)
+    is_event = bool(of_text.concepts & _EVENTS) or len(when) > 1
+    if is_event or is_dated or (of_text.is_plan and ValueType.DAY in when):
         return "plans"
-    if of_text.concepts & kin():
+    if of_text.concepts & kin() and not of_text.concepts & _SECRETS:
         return "people"
     if of_text.concepts & _TASTES:
         return "tastes"

@@ -164,8 +164,12 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
         before = clause.text
         found = [one if is_clean(one) else in_own_words(clause.text, one) for one in found]
         for one in chain.from_iterable(map(_with_rest, found)):
+            # A clause with a pronoun repeats the one before it, which is not told twice.
+            repeated = {other.text for other in statements if f"{other.text}; " in one.text}
+            statements = [each for each in statements if each.replaced or each.text not in repeated]
+            known = [other for other in known if other != one.replaced and other not in repeated]
             statements.append(one)
-            known = [other for other in known if other != one.replaced] + [one.text]
+            known.append(one.text)
     return Reading(
         statements=tuple(statements[:MAX_STATEMENTS]),
         questions=tuple(one.text for one in clauses if one.kind is ClauseKind.QUESTION),

@@ -43,14 +43,27 @@ _SPANISH: Mapping[str, str] = {
     "cumplo": "cumples", "compro": "compras", "guardo": "guardas", "necesito": "necesitas",
     "llevo": "llevas", "viajo": "viajas", "nado": "nadas", "practico": "practicas",
     "entreno": "entrenas", "gano": "ganas", "cobro": "cobras", "aparco": "aparcas",
-    "soporto": "soportas", "mudo": "mudas",
+    "soporto": "soportas", "mudo": "mudas", "comparto": "compartes", "ceno": "cenas",
+    "desayuno": "desayunas", "almuerzo": "almuerzas", "recojo": "recoges", "cojo": "coges",
+    "entro": "entras", "termino": "terminas", "acabo": "acabas", "vuelvo": "vuelves",
+    "quedo": "quedas", "pago": "pagas", "debía": "debías", "traigo": "traes", "busco": "buscas",
+    "espero": "esperas", "ayudo": "ayudas", "cuido": "cuidas", "cocino": "cocinas",
+    "planto": "plantas", "riego": "riegas", "alquilo": "alquilas", "pagamos": "pagáis",
+    "quedamos": "quedáis", "salimos": "salís", "trabajamos": "trabajáis",
+    "compartimos": "compartís", "dormimos": "dormís", "cenamos": "cenáis",
+    "necesitamos": "necesitáis",
     "mudé": "mudaste", "compré": "compraste", "dejé": "dejaste",
     "empecé": "empezaste", "cambié": "cambiaste", "aparqué": "aparcaste", "guardé": "guardaste",
     "era": "eras", "tenía": "tenías", "vivía": "vivías", "fumaba": "fumabas",
     "trabajaba": "trabajabas", "solía": "solías", "jugaba": "jugabas", "estudiaba": "estudiabas",
 }  # fmt: skip
+_BEHIND_INFINITIVE = LazyPattern(
+    r"(?<!\w)(?!(?:con|a|re)?firme\b|informe\b|alarme\b|enferme\b)(?P<verb>[^\W\d_]+[aeií]r)me(?!\w)",
+    re.I,
+)
+"""`Tomarme`: the pronoun is part of the word."""
 _SPANISH_PERFECT = LazyPattern(r"\b(?:he|has|ha|hemos|han) \w+(?:ado|ido|cho|sto|to)\b", re.I)
-SPANISH_FIRST_PERSON = frozenset(_SPANISH) - {"como", "he"}
+SPANISH_FIRST_PERSON = frozenset(_SPANISH) - {"como", "he", "desayuno", "pago", "riego"}
 """Spanish words that are about the speaker."""
 _SPANISH_NOUN_BEFORE = LazyPattern(
     r"\b(?:mi|mis|el|la|los|las|un|una|de|del|al|en|por|con|su|tu)\s+$", re.I
@@ -117,7 +130,7 @@ def _to_second_spanish(text: str) -> str:
         is_noun = has_article and word not in _POSSESSIVES
         return found[0] if is_noun else _SPANISH[word]
 
-    return _lower_first(_WORD.sub(told, text))
+    return _lower_first(_WORD.sub(told, _BEHIND_INFINITIVE.sub(r"\g<verb>te", text)))
 
 
 def _lower_first(text: str) -> str:

@@ -261,6 +261,15 @@ async def test_documents_are_quoted_with_their_source() -> None:
     assert text == "From docs/guide.md, passage 3:\nProsody is started by `up`."
 
 
+async def test_a_passage_that_shares_little_beside_a_closer_one_is_left_out() -> None:
+    close = QuotedPassage(source="rules", text="Bonfires are allowed after 6 pm.", score=0.3)
+    far = QuotedPassage(source="water", text="Hosepipes are not allowed.", score=0.2)
+
+    text = await answer_to("when are bonfires allowed?", documents=[close, far])
+
+    assert text == "From rules:\nBonfires are allowed after 6 pm."
+
+
 async def test_documents_help_where_memory_does_not() -> None:
     text = await answer_to(
         "how do I start Prosody?", "No memories found for 'prosody start'", documents=[GUIDE]

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from spade_llm.understanding.answers import Candidate, find_answers, find_possible
+from spade_llm.understanding.answers import (
+    Candidate,
+    find_answers,
+    find_possible,
+    group_statements,
+)
 from spade_llm.understanding.statements import statements_of
 from spade_llm.understanding.vocabulary import concepts_of, general, kin, things, words_of
 
@@ -326,3 +331,22 @@ def test_an_answer_tells_what_the_question_lacks(
 ) -> None:
     candidates = [Candidate(text=one) for one in statements_of(told)]
     assert find_answers(question, candidates)[0].text == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "group"),
+    [
+        ("I'm Elena, a nurse in surgery", "you"),
+        ("My surgery is on Monday", "plans"),
+        ("My brother Jon hates flying", "people"),
+        ("We fly to Rome in May", "plans"),
+        ("Parents' evening is on Wednesday at 6", "plans"),
+        ("My laptop password is the first dog's name", "you"),
+        ("I have an exam", "plans"),
+        ("I get up at 6", "you"),
+        ("My dog is called Rex", "people"),
+        ("I hate meetings", "tastes"),
+    ],
+)
+def test_a_statement_stands_in_the_group_that_it_is_about(text: str, group: str) -> None:
+    assert group_statements([text]) == {group: [text]}

@@ -228,6 +228,21 @@ def test_remarks_around_a_statement_are_left_out(text: str, told: str) -> None:
     assert [one.text for one in read_message(text).statements] == [told]
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Susan rang at 6, they are moving to Bath", ["Susan rang at 6; they are moving to Bath"]),
+        (
+            "invoice 2032 is 1,200 and they paid already",
+            ["Invoice 2032 is 1,200; they paid already"],
+        ),
+        ("My dog is ill. He's at the vet", ["My dog is ill", "My dog's at the vet"]),
+    ],
+)
+def test_what_a_pronoun_refers_to_is_told_once(text: str, told: list[str]) -> None:
+    assert [one.text for one in read_message(text).statements] == told
+
+
 def test_this_week_is_no_verb() -> None:
     told = statements_of(["Soy Elena, enfermera", "Esta semana tengo turno de noche"])
 
@@ -445,6 +460,11 @@ def test_a_change_that_is_still_to_come_leaves_what_holds_now() -> None:
         ("Leo novelas", "es", "lees novelas"),
         ("Ya no como carne", "es", "ya no comes carne"),
         ("Teletrabajo los viernes", "es", "«Teletrabajo los viernes»"),
+        ("Comparto piso y pagamos 240", "es", "compartes piso y pagáis 240"),
+        ("El viernes ceno con Ana", "es", "el viernes cenas con Ana"),
+        ("Tengo que tomarme la pastilla", "es", "tienes que tomarte la pastilla"),
+        ("El informe es para Ana", "es", "el informe es para Ana"),
+        ("El desayuno es a las 8", "es", "el desayuno es a las 8"),
         ("My name is Ada", "es", "«My name is Ada»"),
     ],
 )

@@ -31,9 +31,16 @@ CLOSE_SCORE = 0.5
 
 
 def relevant_passages(passages: Sequence[QuotedPassage], question: str) -> list[QuotedPassage]:
-    """The best ones, in the order in which they were retrieved."""
+    """The best ones, in the order in which they were retrieved: those that share more than half as
+    many words with the question as the closest one."""
     wanted = key_words(question)
-    chosen = [p for p in passages if wanted & key_words(p.text) or p.score >= CLOSE_SCORE]
+    shared = [len(wanted & key_words(one.text)) for one in passages]
+    least = max(shared, default=0) / 2
+    chosen = [
+        one
+        for one, count in zip(passages, shared, strict=True)
+        if count > least or one.score >= CLOSE_SCORE
+    ]
     return chosen[:MAX_PASSAGES]
 
 
