@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Row = NDArray[np.float32]
 
 KEYWORD, VECTOR, AROUND = 6.5, 6.0, 4.2
-SPEAKER, QUESTION, LENGTH, DATE = 1.7, -0.7, 0.9, 4.5
+SPEAKER, LENGTH, DATE = 1.7, 0.9, 4.5
 WHEN = ANSWER = 2.0
 SEVERAL = 0.5
 """Factor of the keyword weight for a question about several things: it names their kind
@@ -39,7 +39,9 @@ query alike: with this part, evidence is above the minimum of an assistant as of
 HALF_SATURATION = 5.0
 """A sum of this is a score of 0.5."""
 MEAN_WORDS, MAX_WORDS = 9, 40
-"""A message with less words of content than usual seldom is what is looked for."""
+"""A message that states less than usual, in words of content, seldom is what is looked for."""
+UNKNOWN_QUESTION_SHARE = 0.5
+"""Share of the words of a message that are in questions, if an earlier version stored it."""
 LATER_PERIOD_WEIGHT = 0.6
 """Share of the date bonus for messages sent up to 10 days after the period."""
 MIN_NEIGHBOUR_SIMILARITY = 0.35
@@ -69,12 +71,11 @@ def recall_bonuses(parts: IndexSnapshot, asked: RecallQuery, keyword: Row) -> Ma
     if dated is not None:
         found["date"] = np.float32(DATE) * dated
     if len(parts.questions):
-        # A question is no answer; the message after it may be one.
+        # The message after a question may be its answer.
         rows = parts.questions
-        asks, answered = np.zeros((2, len(keyword) + 1), np.float32)
-        asks[rows] = QUESTION
+        answered = np.zeros(len(keyword) + 1, np.float32)
         answered[parts.reach[1][rows]] = np.float32(ANSWER) * keyword[rows]
-        found |= {"question": asks[:-1], "answer": answered[:-1]}
+        found["answer"] = answered[:-1]
     return found
 
 
@@ -121,7 +122,7 @@ def fuse_scores(
     speaks = (keyword > 0) | (vector > 0)
     if date is not None:
         speaks |= date > 0
-    # Questions are penalised and cosines may be negative; x / (x + 5) needs x ≥ 0.
+    # Short messages are penalised and cosines may be negative; x / (x + 5) needs x ≥ 0.
     np.maximum(total, 0, out=total)
     total *= speaks
     total /= np.add(total, np.float32(HALF_SATURATION / others), out=part)
@@ -143,13 +144,30 @@ def _date_match(table: MemoryRows, asked: RecallQuery) -> Row | None:
 
 
 def length_bonus(table: MemoryRows) -> Row:
-    """Weighted bonus for the number of content words of a row."""
-    return np.float32(LENGTH) * np.asarray(
-        _LENGTH_BONUS[np.minimum(table.length.rows, len(_LENGTH_BONUS) - 1)]
-    )
+    """Weighted bonus for the number of content words of a row outside of questions: a question is
+    no answer."""
+    counted = np.minimum(table.length.rows, COUNTED_LENGTH)
+    return np.asarray(_LENGTH_BONUS[table.flags.rows & terms.QUESTION_FLAGS, counted])
 
 
-_WORD_COUNTS = (
-    np.arange(MAX_WORDS * terms.CONTENT_WEIGHT + 1, dtype=np.float32) / terms.CONTENT_WEIGHT
-)
-_LENGTH_BONUS = (np.log1p(_WORD_COUNTS) - np.log1p(MEAN_WORDS)).astype(np.float32)
+COUNTED_LENGTH = 255
+"""Length of a row up to which it is told apart: a third of it is more than MAX_WORDS."""
+
+
+def _length_bonuses(flags: int) -> Row:
+    """Bonuses of rows with these flags, by length."""
+    words = np.arange(COUNTED_LENGTH + 1, dtype=np.float32) / terms.CONTENT_WEIGHT
+    stated = words * (1 - _question_share(flags))
+    bonus = LENGTH * (np.log1p(np.minimum(stated, MAX_WORDS)) - np.log1p(MEAN_WORDS))
+    return np.asarray(bonus, np.float32)
+
+
+def _question_share(flags: int) -> float:
+    if not flags & terms.QUESTION_FLAG:
+        return 0.0
+    steps = flags >> terms.QUESTION_SHARE_SHIFT
+    return steps / terms.QUESTION_SHARE_STEPS if steps else UNKNOWN_QUESTION_SHARE
+
+
+_LENGTH_BONUS = np.stack([_length_bonuses(flags) for flags in range(terms.QUESTION_FLAGS + 1)])
+"""By flags and length."""

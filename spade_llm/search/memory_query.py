@@ -158,8 +158,8 @@ class ScoreExplanation:
     vector_score: float = 0.0
     vector_rank: int | None = None
     bonuses: Mapping[str, float] = field(default_factory=dict)
-    """Bonuses by name: speaker, question, when, neighbourhood, importance, recency; retrievability
-    and occasion (discount for better hits of the same one) are factors."""
+    """Bonuses by name: length, speaker, when, answer, date, neighbourhood, importance, recency;
+    retrievability and occasion (discount for better hits of the same one) are factors."""
     age_s: float = 0.0
     grant: str | None = None
     """Id of the grant that lets us see it; None: it is ours."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 import unicodedata
@@ -138,7 +139,12 @@ TERM_ITEM = struct.Struct("<IB")
 """A head (version, flags, length), then one item for each term: its number and its weight."""
 
 QUESTION_FLAG, TIME_FLAG = 1, 2
-"""Flags: it ends with a question; it says a time."""
+"""Flags: it asks a question; it says a time."""
+QUESTION_SHARE_SHIFT, QUESTION_SHARE_STEPS = 2, 3
+"""Two more bits of the flags: share of its words that are in questions, in thirds, rounded up. In
+terms stored by earlier versions they are 0."""
+QUESTION_FLAGS = QUESTION_FLAG | QUESTION_SHARE_STEPS << QUESTION_SHARE_SHIFT
+"""Mask of the flags about questions."""
 
 CONTENT_WEIGHT, METADATA_WEIGHT = 2, 1
 """Context and tags count half."""
@@ -149,9 +155,8 @@ MAX_WORDS, MAX_KEYWORDS = 64, 256
 """Different words of one query that are looked for; the first ones. The second applies to searches
 by keywords alone, for instance for the words of a text and those of its concepts."""
 
-_QUESTION = re.compile(r"[?？؟]\s*(?:[\"')\]”’»]*)\s*(?:\[[^\]]*\]|\([^)]*\))?\s*$")
-"""Question mark at the end of a text. Brackets after it (a caption, a stage direction) are not an
-answer."""
+_SENTENCE_END = re.compile(r"(?:(?<=[.!?…؟])|(?<=[.!?…؟][\"'”’»)\]]))\s+|(?<=[。！？])|\n+")
+_QUESTION_END = re.compile(r"[?？؟][\s\"')\]”’»*_!.…]*$")
 
 _TIME_EXPRESSIONS = """
 yesterday today tonight tomorrow last next ago recently since until weekend weekends week weeks
@@ -190,13 +195,27 @@ def encode_terms(content: str, context: str | None = None, tags: Iterable[str] =
     for aside in (context or "", *tags):
         _count_terms(weights, split_words(aside), language, METADATA_WEIGHT)
     length = min(sum(weights.values()), MAX_LENGTH)
-    is_question = any(mark in content for mark in "?？؟") and _QUESTION.search(content)
     says_time = not _TIME_WORDS.isdisjoint(words) or _YEAR.search(content)
-    flags = QUESTION_FLAG * bool(is_question) | TIME_FLAG * bool(says_time)
+    flags = _question_flags(content) | TIME_FLAG * bool(says_time)
     head = TERM_ITEM.pack(TERMS_VERSION << 24 | flags << 16 | length, 0)
     return head + b"".join(
         TERM_ITEM.pack(term, min(weight, MAX_WEIGHT)) for term, weight in sorted(weights.items())
     )
+
+
+def _question_flags(content: str) -> int:
+    if not any(mark in content for mark in "?？؟"):
+        return 0
+    sentences = _SENTENCE_END.split(content)
+    words = [sum(not _is_stop_word(word) for word in split_words(one)) for one in sentences]
+    is_question = [bool(_QUESTION_END.search(one)) for one in sentences]
+    if not any(is_question):
+        return 0
+    asked = sum(count for count, asks in zip(words, is_question, strict=True) if asks)
+    # Without words of content (`And you?`) it asks, and says nothing.
+    share = asked / sum(words) if any(words) else 1.0
+    steps = max(1, math.ceil(share * QUESTION_SHARE_STEPS))
+    return QUESTION_FLAG | steps << QUESTION_SHARE_SHIFT
 
 
 def query_words(text: str, *, limit: int = MAX_WORDS) -> list[QueryWord]:

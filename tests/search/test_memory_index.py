@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -19,6 +20,7 @@ from spade_llm.search.memory_query import (
     SortBy,
     Tier,
 )
+from spade_llm.search.terms import QUESTION_FLAG
 from spade_llm.search.vectors import pack_vectors
 from tests.search.memory_rows import NOW, Row, columns
 
@@ -254,6 +256,31 @@ def test_an_answer_is_found_by_the_words_of_its_question() -> None:
     )
 
     assert found(index, "instrument", SearchMode.RECALL, with_messages=True)[0] == 3
+
+
+def test_what_is_told_beside_a_question_counts() -> None:
+    told = "I bake bread in my old stone oven every week."
+    question = "Do you bake any bread in an oven or stove?"
+    index = index_of(
+        Row(key=1, session="a", content=f"{told} {question}"),
+        Row(key=3, session="b", content=question),
+        Row(key=5, session="c", content=told),
+    )
+
+    assert found(index, "oven bread", SearchMode.RECALL, with_messages=True) == [1, 5, 3]
+
+
+def test_a_question_of_an_earlier_version_still_ranks_below_a_statement() -> None:
+    stored = columns(
+        Row(key=1, session="a", content="Do you bake bread?", created_at=NOW - 1),
+        Row(key=3, session="b", content="I do bake bread."),
+    )
+    encoded = bytearray(stored.terms[0])
+    encoded[2] = QUESTION_FLAG
+    index = OwnerIndex()
+    index.put(replace(stored, terms=[bytes(encoded), stored.terms[1]]))
+
+    assert found(index, "bread", SearchMode.RECALL, with_messages=True) == [3, 1]
 
 
 def test_a_silence_of_half_an_hour_ends_the_neighbourhood() -> None:

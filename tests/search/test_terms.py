@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from spade_llm.search.postings import read_heads
 from spade_llm.search.terms import (
     QUESTION_FLAG,
+    QUESTION_SHARE_SHIFT,
     REST_BITS,
     TERM_ITEM,
     TIME_FLAG,
@@ -30,6 +31,11 @@ def items_of(terms: bytes) -> dict[int, int]:
 def flags_of(content: str) -> int:
     flags, _ = read_heads([encode_terms(content)])
     return int(flags[0])
+
+
+def asked(thirds: int) -> int:
+    """Flags of a text of which so many thirds are questions."""
+    return QUESTION_FLAG | thirds << QUESTION_SHARE_SHIFT
 
 
 def matches(query: str, content: str) -> bool:
@@ -80,13 +86,17 @@ def test_surrounding_terms_count_half() -> None:
 @pytest.mark.parametrize(
     ("content", "flags"),
     [
-        ("How are you?", QUESTION_FLAG),
-        ("How are you? [a photo of a dog]", QUESTION_FLAG),
-        ("Did it? Yes.", 0),
-        ("¿Qué tal?", QUESTION_FLAG),
+        ("How are you?", asked(3)),
+        ("I have a dog and a cat. Do you have pets?", asked(1)),
+        ("Dogs bark. Do cats bark?", asked(2)),
+        ("Who bakes bread? [a photo of rye bread]", asked(2)),
+        ("“Is it late?” No, it is early", asked(2)),
+        ("你好吗？我很好。", asked(2)),
+        ("It costs 3.5 at https://example.org/?page=2", 0),
+        ("¿Qué tal?", asked(3)),
         ("I went there last week", TIME_FLAG),
         ("Fui ayer", TIME_FLAG),
-        ("Yesterday, why?", QUESTION_FLAG | TIME_FLAG),
+        ("Yesterday, why?", asked(3) | TIME_FLAG),
     ],
 )
 def test_questions_and_times_are_marked(content: str, flags: int) -> None:
