@@ -547,6 +547,13 @@ _NUMBERED = frozenset({
     "pin", "room", "safe", "shoe", "size", "wifi",
 })  # fmt: skip
 """Concepts of what has a number or a code in a note."""
+_LABEL = LazyPattern(
+    r"^(?P<label>(?:my |our |mis? |nuestr[oa]s? )?(?!(?:to|from|cc|re|subject|asunto|para|example"
+    r"|ejemplo|options?|opciones|choose|elige)\b)[^\W\d_]{3,}(?: [\w'’-]+){0,3}): "
+    r"[^,:;?\"]+(?:, [^,:;?\"]+)*(?:,? (?:and|y|e) [^,:;?\"]+|, [^,:;?\"]+)$",
+    _I,
+)
+"""A label and several things: `clients: Acme, Fizzly and Orchard`."""
 _TOLD_BEHIND_COLON = LazyPattern(r":\s*\S")
 _SEARCHED = LazyPattern(
     r"^(?:flights|hotels|trains|tickets|vuelos|hoteles|trenes|entradas|cheap|best|good|happy"
@@ -865,6 +872,8 @@ def _is_note(text: str) -> bool:
     note: `lunch w Kate friday 1pm`, `locker 42 at the gym`, `wifi pw: abc123`."""
     if not 2 <= len(text.split()) <= MAX_NOTE_WORDS or _SEARCHED.search(text):
         return False
+    if (label := _LABEL.match(text)) and not _SAYING.search(label["label"]):
+        return True
     values, concepts = typed_values(text).keys(), concepts_of(text)
     is_dated = bool(values & {ValueType.DAY, ValueType.TIME} and concepts & _DATED)
     return is_dated or bool(

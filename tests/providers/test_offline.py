@@ -221,6 +221,7 @@ async def test_a_former_fact_is_told_as_such() -> None:
         "What do you know about me?",
         "tell me everything you know about me",
         "remind me what you know about me",
+        "everything you know about me please",
     ],
 )
 async def test_everything_about_me_is_listed(question: str) -> None:

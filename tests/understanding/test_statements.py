@@ -216,6 +216,36 @@ def test_what_begins_like_small_talk_may_tell_something(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Clients at the moment: Acme, Orchard Dental and Fizzly",
+        "Mis clientes: Acme, Orchard y Fizzly",
+        "Band members: Ana, Leo",
+    ],
+)
+def test_a_label_with_several_things_is_a_note(text: str) -> None:
+    assert [one.text for one in read_message(text).statements] == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Subject: invoice, overdue",
+        "To: Ana, Bob",
+        "Translate: cat, dog and cow",
+        "Song: la, la, la",
+        "options: tea, coffee or milk, please?",
+        "recipe ideas: soup, salad and cake",
+        "explain: recursion, loops",
+        "best films: Alien, Heat",
+        "choose: red, blue",
+    ],
+)
+def test_what_stands_behind_another_label_is_none(text: str) -> None:
+    assert not read_message(text).statements
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("Andrea is allergic to nuts, imagine that!", "Andrea is allergic to nuts"),

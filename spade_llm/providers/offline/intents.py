@@ -223,12 +223,15 @@ _KNOW = re.compile(
     r"|(?:(?:please|can you|could you) )*(?:tell|remind|show|give|list)(?: me)?(?: of| again)?"
     r" (?:all|everything|whatever|what)(?: that)? you (?:know|remember|have|stored)"
     r" (?:about|on|of) (?P<known>.+)"
+    r"|(?:everything|all|whatever)(?: that)? you (?:know|remember|have|stored) (?:about|on|of)"
+    r" (?P<every>.+)"
     r"|(?:(?:por favor|puedes|podr[ií]as) )*(?:(?:d[ií]|cu[eé]nta|recu[eé]rda|ens[eé][ñn]a"
     r"|mu[eé]stra)(?:me)?|(?:decir|contar|ense[ñn]ar)me)? ?(?:qu[eé]|algo|todo)?\s*(?:lo que )?"
     r"(?:sabes|recuerdas|te acuerdas)(?: de| sobre| acerca de)+ (?P<de>.+)"
     r"|recuerdas (?P<recuerdas>.+)",
     _I,
 )
+_PLEASE = re.compile(r",? (?:please|pls|thanks|por favor|porfa|gracias)$", _I)
 _SELF = re.compile(r"^(?:me|myself|m[ií]|m[ií] mismo|my self|i)$", _I)
 
 _GREETING = re.compile(
@@ -239,7 +242,7 @@ _GREETING = re.compile(
     r"|qu[eé] (?:puedes|sabes) hacer|thanks?(?: you)?|gracias"
     r"|(?:who|what) are you|are you (?:an? )?(?:ai|bot|robot|human|machine|model)"
     r"|(?:qui[eé]n|qu[eé]) eres|eres (?:una? )?(?:ia|bot|robot|humano|m[aá]quina|modelo))"
-    r"(?: there)?[\s!.,?¡¿]*$",
+    r"(?: there| again| otra vez| de nuevo)?[\s!.,?¡¿]*$",
     _I,
 )
 
@@ -274,7 +277,7 @@ def _calculation(text: str) -> CalculateIntent | None:
 
 
 def _recall(text: str) -> RecallIntent | None:
-    found = _KNOW.fullmatch(text.strip(" ¿?!."))
+    found = _KNOW.fullmatch(_PLEASE.sub("", text.strip(" ¿?!.")))
     if not found:
         return None
     topic = next(filter(None, found.groups())).strip()
