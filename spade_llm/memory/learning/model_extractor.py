@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
@@ -29,6 +30,10 @@ from spade_llm.search.memory_query import (
     Origin,
     SearchMode,
 )
+from spade_llm.understanding.features import ends
+from spade_llm.understanding.vocabulary import STEM, concepts_of
+
+logger = logging.getLogger(__name__)
 
 MAX_FACTS = 20
 MAX_FACT_CHARS = 400
@@ -103,6 +108,8 @@ EXTRACTION_TOOL = ToolSpec(
 DEADLINE_S = 120.0
 """Deadline for both model calls of an episode, in seconds."""
 MAX_KNOWN = 15
+_USER_STEMS = topic_stems("the user, el usuario, la usuaria")
+"""Words by which a model names the person in each fact."""
 MAX_QUERY_CHARS = 2000
 
 
@@ -162,9 +169,12 @@ class ModelExtractor:
         candidates = await _related_known(reading, known)
         messages = build_extraction_prompt(reading, candidates)
         found = await EXTRACTION_ANSWER.request(self._model, messages, deadline_s=self._deadline_s)
+        facts = [fact for fact in found.facts if _is_grounded(fact, reading)]
+        if left_out := len(found.facts) - len(facts):
+            logger.info("facts of a model: %d have no word of the conversation", left_out)
         return ExtractedFacts(
-            drafts=tuple(_fact_draft(fact, reading) for fact in found.facts),
-            invalid=_superseded(found, candidates, reading),
+            drafts=tuple(_fact_draft(fact, reading) for fact in facts),
+            invalid=_superseded(facts, candidates, reading),
         )
 
 
@@ -195,15 +205,31 @@ async def _related_known(reading: EpisodeReading, known: KnownMemories) -> list[
     return [entry for entry in entries if entry.holds_since <= until]
 
 
+def _is_grounded(fact: _FactFields, reading: EpisodeReading) -> bool:
+    """Check whether a fact has a word or a concept of the conversation; a model makes up others."""
+    return any(_have_in_common(fact.content, message.content) for message in reading.messages)
+
+
+def _have_in_common(fact: str, text: str, *, but: str = "") -> bool:
+    """Check whether two texts share a word or a concept, other than the words of `but`."""
+    ignored = _USER_STEMS | topic_stems(but)
+    if (topic_stems(fact) & topic_stems(text)) - ignored:
+        return True
+    shared = concepts_of(fact) & concepts_of(text)
+    return any(not concept.startswith(STEM) for concept in shared)
+
+
 def _superseded(
-    found: _FactsFields, candidates: Sequence[MemoryEntry], reading: EpisodeReading
+    facts: Sequence[_FactFields], candidates: Sequence[MemoryEntry], reading: EpisodeReading
 ) -> dict[str, datetime]:
-    """Ids of facts that no longer hold, and since when; a number that was not given is skipped."""
+    """Ids of facts that no longer hold, and since when. A number that was not given is skipped, and
+    so is a fact about something else."""
     return {
-        candidates[number - 1].id: _said_at(fact, reading)
-        for fact in found.facts
-        for number in fact.contradicts
-        if 1 <= number <= len(candidates)
+        known.id: _said_at(fact, reading)
+        for fact in facts
+        for known in (candidates[n - 1] for n in fact.contradicts if 1 <= n <= len(candidates))
+        if _have_in_common(fact.content, known.content, but=fact.about)
+        or ends(fact.content, concepts_of(known.content))
     }
 
 

@@ -92,6 +92,17 @@ async def test_known_facts_are_numbered_and_closed_by_number() -> None:
     ]
 
 
+async def test_what_a_model_makes_up_is_neither_kept_nor_closes_anything() -> None:
+    known = Known(entry("Ana likes tea.", number=1))
+    made_up = FACT | {"content": "The user owns a vineyard."}
+    model = ScriptedProvider([called(FACT | {"contradicts": [1]}, made_up)])
+
+    result = await extract(model, known=known)
+
+    assert [draft.content for draft in result.drafts] == ["Ana lives in Lisbon."]
+    assert result.invalid == {}
+
+
 async def test_what_was_learned_after_the_conversation_cannot_be_closed_by_it() -> None:
     later = entry("Ana lives in Oslo.", at=AT + timedelta(days=1))
     model = ScriptedProvider([called(FACT | {"contradicts": [1]})])
