@@ -26,9 +26,7 @@ There are 199 steps to the lamp, and no lift.
 
 async def main() -> None:
     async with LocalNetwork() as network:
-        rag = RAGAgent(
-            *await network.account("rag"), embedder=None, roots=(), options=network.options("rag")
-        )
+        rag = RAGAgent(*await network.account("rag"), options=network.options("rag"))
         assistant = LLMAgent(
             *await network.account("assistant"),
             OfflineProvider(),

@@ -1,8 +1,7 @@
 """Guardrails, limits and the question why.
 
-Teaches: `AssistantConfig`; a word that never leaves the assistant, also not in a part of an answer;
-what is
-not even taken to the model; `/why` and `/usage`, as any chat client can ask them.
+Teaches: `AssistantConfig`; a word that never leaves the assistant, not even in a part of an answer;
+a question that never reaches the model; `/why` and `/usage`, which any chat client can ask.
 In an agent.toml of kind "assistant" the same is: [[guardrails]] and [limits.peer]
 """
 
@@ -11,8 +10,7 @@ from __future__ import annotations
 import asyncio
 
 from spade_llm import ChatAgent, LLMAgent, LocalNetwork, ScriptedProvider
-from spade_llm.agents import AssistantConfig
-from spade_llm.assistant.middleware.quota import PeerQuota
+from spade_llm.agents import AssistantConfig, PeerQuota
 from spade_llm.guardrails import GuardrailAction, KeywordGuardrail
 
 CONDUCT = AssistantConfig(

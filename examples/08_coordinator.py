@@ -1,7 +1,7 @@
 """One agent that gives tasks to others, at the same time, and answers with what they said.
 
-Teaches: `CoordinatorAgent` and its tools. Sub-agents may be plain SPADE agents, too. Whoever asks
-has a session of their own: answers never reach somebody else.
+Teaches: `CoordinatorAgent` and its tools. Sub-agents may be plain SPADE agents, too. Each
+caller has a session of its own: answers never reach another one.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spade_llm.agents.tools import ToolAgent
     from spade_llm.assistant.config import AssistantConfig, TurnLimits
     from spade_llm.assistant.delegation.expert_questions import Expert
+    from spade_llm.assistant.middleware.quota import PeerQuota
     from spade_llm.compat.retrieval_agent import RetrievalAgent
     from spade_llm.xmpp.agent import AgentOptions, XmppAgent
     from spade_llm.xmpp.connection.settings import ConnectionSettings
@@ -32,6 +33,7 @@ __all__ = [
     "GatewayAgent",
     "LLMAgent",
     "MemoryAgent",
+    "PeerQuota",
     "RAGAgent",
     "RagOptions",
     "RetrievalAgent",

@@ -452,7 +452,8 @@ class XmppConnection:
         where = f"{host or self.client.boundjid.host}:{port}"
         return ServerUnreachable(
             f"no XMPP server answers at {where} ({reason}): check [server] host and port, and that"
-            " it is running"
+            " it is running; a program names it with SPADE_LLM_SERVER or options.connection, and"
+            " `spade-llm up` starts one on this machine"
         )
 
 
