@@ -76,6 +76,7 @@ class PeerQuota:
 
     @property
     def are_none(self) -> bool:
+        """True if no limit is set."""
         return all(getattr(self, field.name) is None for field in fields(self))
 
     @property
