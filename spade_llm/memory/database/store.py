@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
 from spade_llm.core.errors import InvalidArguments, ServiceError
@@ -52,11 +52,14 @@ if TYPE_CHECKING:
         RemovedCounts,
     )
     from spade_llm.memory.database.backend import DatabaseMemoryBackend
-    from spade_llm.memory.database.connection import SqlValue
+    from spade_llm.memory.database.connection import SqlValue, Transaction
     from spade_llm.memory.database.index_cache import RankedRows
     from spade_llm.memory.database.relations import AccessibleEntry, AccessibleMemory
     from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MAX_INLINE_ENTRIES = 20
 """Maximum number of entries that are read in the event loop's thread: 0.2 ms."""
@@ -77,9 +80,7 @@ class SQLiteMemoryStore:
         validation.check_draft(draft)
         validation.check_optional("key", key, validation.MAX_NAME_CHARS)
         row = self._row(draft, key)
-        added = await self._database.write(
-            lambda tx: entries.add_entry(tx, self._owner, row, merge=merge)
-        )
+        added = await self._write(entries.add_entry, row, merge=merge)
         return rows.entry_from_row(added, now=self._now())
 
     async def add_many(
@@ -105,7 +106,7 @@ class SQLiteMemoryStore:
         if errors and on_error is OnError.ROLLBACK:
             new = []
         if new:
-            await self._database.write(lambda tx: entries.add_entries(tx, self._owner, new))
+            await self._write(entries.add_entries, new)
         return BatchResult(ids=tuple(_text_ids(row["id"] for row in new)), errors=tuple(errors))
 
     async def get(self, id: str) -> MemoryEntry:
@@ -115,37 +116,29 @@ class SQLiteMemoryStore:
         return found.entry
 
     async def peek(self, ids: Sequence[str]) -> Sequence[MemoryEntry]:
-        parsed, now = validation.parse_ids(ids), self._now()
-        return await self._database.read(
-            lambda tx: queries.own_entries(tx, self._owner, parsed, now=now)
-        )
+        parsed = validation.parse_ids(ids)
+        return await self._read(queries.own_entries, parsed, now=self._now())
 
     async def update(self, change: MemoryChange) -> MemoryEntry:
         validation.check_change(change)
         now, ttl_s = self._now(), self._database.short_term_ttl_s
-        return await self._database.write(
-            lambda tx: entry_changes.update_entry(tx, self._owner, change, now=now, ttl_s=ttl_s)
-        )
+        return await self._write(entry_changes.update_entry, change, now=now, ttl_s=ttl_s)
 
     async def update_many(
         self, changes: Sequence[MemoryChange], *, on_error: OnError = OnError.ROLLBACK
     ) -> BatchResult:
         validation.check_number("changes", len(changes), 0, validation.MAX_ROWS)
         now, ttl_s = self._now(), self._database.short_term_ttl_s
-        return await self._database.write(
-            lambda tx: entry_changes.update_entries(
-                tx, self._owner, changes, on_error=on_error, now=now, ttl_s=ttl_s
-            )
+        return await self._write(
+            entry_changes.update_entries, changes, on_error=on_error, now=now, ttl_s=ttl_s
         )
 
     async def set_importance(self, id: str, score: float, *, reason: str) -> float:
         validation.check_fraction("score", score)
         validation.check_text("reason", reason, validation.MAX_REASON_CHARS)
-        parsed, now = validation.parse_id(id), self._now()
-        return await self._database.write(
-            lambda tx: entry_changes.set_entry_importance(
-                tx, self._owner, parsed, score, reason, now=now
-            )
+        parsed = validation.parse_id(id)
+        return await self._write(
+            entry_changes.set_entry_importance, parsed, score, reason, now=self._now()
         )
 
     async def replace(
@@ -154,19 +147,12 @@ class SQLiteMemoryStore:
         validation.check_draft(draft)
         validation.check_optional("key", key, validation.MAX_NAME_CHARS)
         parsed, row, now = validation.parse_ids(ids), self._row(draft, key), self._now()
-        added = await self._database.write(
-            lambda tx: entry_changes.supersede_entries(
-                tx, self._owner, parsed, row, keep=keep, now=now
-            )
-        )
+        added = await self._write(entry_changes.supersede_entries, parsed, row, keep=keep, now=now)
         return rows.entry_from_row(added, now=self._now())
 
     async def merge(self, into: str, others: Sequence[str]) -> MemoryEntry:
         kept, rest = validation.parse_id(into, "into"), validation.parse_ids(others)
-        now = self._now()
-        return await self._database.write(
-            lambda tx: entry_changes.merge_entries(tx, self._owner, kept, rest, now=now)
-        )
+        return await self._write(entry_changes.merge_entries, kept, rest, now=self._now())
 
     async def search(self, query: MemoryQuery) -> SearchResult:
         validation.check_query(query)
@@ -215,10 +201,8 @@ class SQLiteMemoryStore:
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
         validation.check_number("offset", offset, 0, validation.MAX_OFFSET)
         wanted, now = _normalized_filter(which), self._now()
-        return await self._database.read(
-            lambda tx: relations.list_accessible(
-                tx, self._owner, wanted, now=now, limit=limit, offset=offset
-            )
+        return await self._read(
+            relations.list_accessible, wanted, now=now, limit=limit, offset=offset
         )
 
     async def delete(
@@ -232,63 +216,43 @@ class SQLiteMemoryStore:
         validation.check_number("limit", limit or 0, 0, validation.MAX_OFFSET)
         wanted, now = _normalized_filter(which), self._now()
         parsed = None if ids is None else validation.parse_ids(ids)
-        hidden = await self._database.write(
-            lambda tx: relations.hide_accessible(
-                tx, self._owner, wanted, parsed, limit=limit, now=now
-            )
-        )
+        hidden = await self._write(relations.hide_accessible, wanted, parsed, limit=limit, now=now)
         return _text_ids(hidden)
 
     async def forget(self, ids: Sequence[str], *, subject: str | None = None) -> int:
         validation.check_optional("subject", subject, validation.MAX_NAME_CHARS)
         parsed, now = validation.parse_ids(ids), self._now()
         known_as = normalize_subject(subject)
-        return await self._database.write(
-            lambda tx: relations.forget_accessible(
-                tx, self._owner, parsed, subject=known_as, now=now
-            )
-        )
+        return await self._write(relations.forget_accessible, parsed, subject=known_as, now=now)
 
     async def forget_subject(self, subject: str) -> int:
         return sum((await self.clear_subject(subject)).by_type.values())
 
     async def clear_subject(self, subject: str) -> RemovedCounts:
         validation.check_name("subject", subject)
-        known_as, now = str(normalize_subject(subject)), self._now()
-        return await self._database.write(
-            lambda tx: removal.forget_subject(tx, self._owner, known_as, now=now)
-        )
+        known_as = str(normalize_subject(subject))
+        return await self._write(removal.forget_subject, known_as, now=self._now())
 
     async def forget_session(self, session: str) -> RemovedCounts:
         validation.check_name("session", session)
-        now = self._now()
-        return await self._database.write(
-            lambda tx: removal.forget_session(tx, self._owner, session, now=now)
-        )
+        return await self._write(removal.forget_session, session, now=self._now())
 
     async def clear_messages(self, conversations: Sequence[str]) -> int:
         validation.check_number("conversations", len(conversations), 0, validation.MAX_ROWS)
         for name in conversations:
             validation.check_name("conversations", name)
         now, is_learned_from = self._now(), self._database.is_learned_from
-        return await self._database.write(
-            lambda tx: clear_messages(
-                tx, self._owner, conversations, now=now, is_learned_from=is_learned_from
-            )
+        return await self._write(
+            clear_messages, conversations, now=now, is_learned_from=is_learned_from
         )
 
     async def reviewed(self, ids: Sequence[str]) -> None:
         parsed, at = validation.parse_ids(ids), self._database.now()
-        await self._database.write(
-            lambda tx: entry_changes.review_entries(tx, self._owner, parsed, at=at)
-        )
+        await self._write(entry_changes.review_entries, parsed, at=at)
 
     async def stats(self, session: str | None = None) -> MemoryStatistics:
         validation.check_optional("session", session, validation.MAX_NAME_CHARS)
-        now = self._now()
-        return await self._database.read(
-            lambda tx: queries.memory_statistics(tx, self._owner, session, now=now)
-        )
+        return await self._read(queries.memory_statistics, session, now=self._now())
 
     async def observe(
         self, conversation: str, messages: Sequence[ObservedMessage], *, subject: str | None = None
@@ -298,11 +262,7 @@ class SQLiteMemoryStore:
         validation.check_messages(messages)
         new = [rows.message_row(message) for message in messages]
         known_as = normalize_subject(subject)
-        return await self._database.write(
-            lambda tx: conversations.append_messages(
-                tx, self._owner, conversation, new, subject=known_as
-            )
-        )
+        return await self._write(conversations.append_messages, conversation, new, subject=known_as)
 
     async def history(
         self, conversation: str, *, limit: int = 50, before: str | None = None
@@ -310,24 +270,17 @@ class SQLiteMemoryStore:
         validation.check_name("conversation", conversation)
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
         validation.check_optional("before", before, validation.MAX_NAME_CHARS)
-        return await self._database.read(
-            lambda tx: conversations.message_history(
-                tx, self._owner, conversation, limit=limit, before=before
-            )
+        return await self._read(
+            conversations.message_history, conversation, limit=limit, before=before
         )
 
     async def retract(self, conversation: str, ids: Sequence[str]) -> int:
         validation.check_name("conversation", conversation)
-        now = self._now()
-        return await self._database.write(
-            lambda tx: removal.retract_messages(tx, self._owner, conversation, ids, now=now)
-        )
+        return await self._write(removal.retract_messages, conversation, ids, now=self._now())
 
     async def close_conversation(self, conversation: str) -> None:
         validation.check_name("conversation", conversation)
-        await self._database.write(
-            lambda tx: conversations.close_conversation(tx, self._owner, conversation)
-        )
+        await self._write(conversations.close_conversation, conversation)
 
     async def episode_messages(self, id: str) -> Sequence[ObservedMessage]:
         episode = await self._accessible_entry(id)
@@ -339,23 +292,17 @@ class SQLiteMemoryStore:
 
     async def link(self, source: str, target: str, *, relation: str = "related") -> MemoryLink:
         validation.check_relation(relation)
-        ends, now = _link_ends(source, target), self._now()
-        return await self._database.write(
-            lambda tx: relations.add_link(tx, self._owner, ends, relation, now=now)
-        )
+        ends = _link_ends(source, target)
+        return await self._write(relations.add_link, ends, relation, now=self._now())
 
     async def unlink(self, source: str, target: str, *, relation: str | None = None) -> int:
         validation.check_optional("relation", relation, validation.MAX_RELATION_CHARS)
-        ends, now = _link_ends(source, target), self._now()
-        return await self._database.write(
-            lambda tx: relations.remove_links(tx, self._owner, ends, relation, now=now)
-        )
+        ends = _link_ends(source, target)
+        return await self._write(relations.remove_links, ends, relation, now=self._now())
 
     async def links(self, id: str) -> Sequence[MemoryLink]:
-        parsed, now = validation.parse_id(id), self._now()
-        return await self._database.read(
-            lambda tx: relations.entry_links(tx, self._owner, parsed, now=now)
-        )
+        parsed = validation.parse_id(id)
+        return await self._read(relations.entry_links, parsed, now=self._now())
 
     async def grant(
         self,
@@ -368,74 +315,69 @@ class SQLiteMemoryStore:
         validation.check_grantee(to, owner=self._owner)
         validation.check_optional("tag", tag, validation.MAX_TAG_CHARS)
         validation.check_optional("session", session, validation.MAX_NAME_CHARS)
-        now = self._now()
-        return await self._database.write(
-            lambda tx: relations.add_grant(
-                tx, self._owner, to, access=access, tag=tag, session=session, now=now
-            )
+        return await self._write(
+            relations.add_grant, to, access=access, tag=tag, session=session, now=self._now()
         )
 
     async def revoke(self, id: str) -> bool:
-        parsed, now = validation.parse_id(id), self._now()
-        return await self._database.write(
-            lambda tx: relations.remove_grant(tx, self._owner, parsed, now=now)
-        )
+        parsed = validation.parse_id(id)
+        return await self._write(relations.remove_grant, parsed, now=self._now())
 
     async def grants(self) -> Sequence[MemoryGrant]:
-        return await self._database.read(lambda tx: relations.list_grants(tx, self._owner))
+        return await self._read(relations.list_grants)
 
     async def configure_decay(self, policy: DecayPolicy) -> DecayStatus:
         validation.check_policy(policy)
-        now = self._now()
-        return await self._database.write(
-            lambda tx: maintenance.configure_decay(tx, self._owner, policy, now=now)
-        )
+        return await self._write(maintenance.configure_decay, policy, now=self._now())
 
     async def run_decay(self, *, dry_run: bool = True) -> Sequence[str]:
         now = self._now()
         if dry_run:
-            due = await self._database.read(
-                lambda tx: maintenance.preview_decay(tx, self._owner, now=now)
-            )
+            due = await self._read(maintenance.preview_decay, now=now)
         else:
-            due = await self._database.write(
-                lambda tx: maintenance.run_decay(tx, self._owner, now=now)
-            )
+            due = await self._write(maintenance.run_decay, now=now)
         return _text_ids(due)
 
     async def decay_status(self) -> DecayStatus:
-        now = self._now()
-        return await self._database.read(
-            lambda tx: maintenance.decay_status(tx, self._owner, now=now)
-        )
+        return await self._read(maintenance.decay_status, now=self._now())
 
     async def consent(self, subject: str) -> Consent:
         validation.check_name("subject", subject)
         known_as = str(normalize_subject(subject))
-        return await self._database.read(
-            lambda tx: consent.consent_state(tx, self._owner, known_as)
-        )
+        return await self._read(consent.consent_state, known_as)
 
     async def learned(self, subject: str) -> Sequence[LearnedChange]:
         validation.check_name("subject", subject)
         known_as = str(normalize_subject(subject))
-        return await self._database.read(
-            lambda tx: reflection.list_changes(tx, self._owner, known_as)
-        )
+        return await self._read(reflection.list_changes, known_as)
 
     async def undo_learned(self, subject: str, ids: Sequence[str]) -> int:
         validation.check_name("subject", subject)
         parsed, known_as = validation.parse_ids(ids), str(normalize_subject(subject))
-        now = self._now()
-        return await self._database.write(
-            lambda tx: consent.undo_reflection(tx, self._owner, known_as, parsed, now=now)
-        )
+        return await self._write(consent.undo_reflection, known_as, parsed, now=self._now())
 
     async def set_consent(self, subject: str, *, is_given: bool) -> Consent:
         validation.check_name("subject", subject)
         change = consent.give_consent if is_given else consent.withdraw_consent
-        known_as, now = str(normalize_subject(subject)), self._now()
-        return await self._database.write(lambda tx: change(tx, self._owner, known_as, now=now))
+        known_as = str(normalize_subject(subject))
+        return await self._write(change, known_as, now=self._now())
+
+    async def _read(
+        self,
+        operation: Callable[Concatenate[Transaction, str, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run an operation on this owner's memory that only reads."""
+        return await self._database.read(lambda tx: operation(tx, self._owner, *args, **kwargs))
+
+    async def _write(
+        self,
+        operation: Callable[Concatenate[Transaction, str, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        return await self._database.write(lambda tx: operation(tx, self._owner, *args, **kwargs))
 
     def _now(self) -> int:
         return rows.to_microseconds(self._database.now())
@@ -464,9 +406,7 @@ class SQLiteMemoryStore:
     async def _accessible_memory(self, of: str | None) -> AccessibleMemory:
         if of is None or of == self._owner:
             return relations.AccessibleMemory(owner=self._owner, scopes=None)
-        return await self._database.read(
-            lambda tx: relations.accessible_memory(tx, self._owner, of, access=MemoryAccess.READ)
-        )
+        return await self._read(relations.accessible_memory, of, access=MemoryAccess.READ)
 
     async def _ranked_entries(
         self, owner: str, ranked: RankedRows
