@@ -152,7 +152,6 @@ class BoundTool(Protocol):
 
     def set_agent(self, agent_instance: MessagingAgent, /) -> None:
         """Set the agent that the tool sends messages as."""
-        ...
 
 
 def bind_tools(agent: MessagingAgent, tools: Iterable[object]) -> None:

@@ -46,16 +46,13 @@ class Supervisor(Protocol):
 
     async def wait_heard(self, jid: str, *, within_s: float) -> None:
         """Wait until this agent seems to be online, at most `within_s`."""
-        ...
 
     def finish_startup(self) -> None:
         """All agents have answered once: from now on, an agent that dies is restarted."""
-        ...
 
     async def wait_failed(self) -> str:
         """Wait until an agent has ended for good, and return the reason. The caller cancels the
         wait."""
-        ...
 
 
 class LocalSupervisor:

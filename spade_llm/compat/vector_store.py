@@ -65,12 +65,10 @@ class VectorStore(ABC):
     @abstractmethod
     async def delete(self, ids: Sequence[str]) -> bool:
         """Delete documents by id."""
-        ...
 
     @abstractmethod
     async def get_document_count(self) -> int:
         """Return the number of documents."""
-        ...
 
     @abstractmethod
     async def cleanup(self) -> None:

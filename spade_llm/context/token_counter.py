@@ -48,16 +48,13 @@ class TokenCounter(Protocol):
     @property
     def name(self) -> str:
         """Name of the encoding, for statistics."""
-        ...
 
     @property
     def is_exact(self) -> bool:
         """True if these are exactly the tokens that the model counts."""
-        ...
 
     def count(self, text: str) -> int:
         """Number of tokens of a text."""
-        ...
 
 
 class _WordEstimates(dict[str, float]):

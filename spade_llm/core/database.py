@@ -65,7 +65,6 @@ class Database(Protocol):
     @property
     def is_failing(self) -> bool:
         """True if a statement failed lately."""
-        ...
 
     async def open(self) -> None:
         """Open the database and create missing tables.
@@ -73,40 +72,32 @@ class Database(Protocol):
         Raises:
             ConfigurationError: it cannot be used; names the reason and the fix.
         """
-        ...
 
     async def close(self) -> None:
         """Wait for submitted statements, and close."""
-        ...
 
     async def execute(self, statement: str | DialectSql, *values: object) -> list[Row]:
         """Execute one statement (see `Execute`). Raises StorageFailed."""
-        ...
 
     def submit(self, statement: str | DialectSql, *values: object) -> None:
         """Execute a statement from a callback that cannot wait, in the order of these calls. At
         once with a file that is free, else in the background; a failure is logged."""
-        ...
 
     def transaction(self) -> AbstractAsyncContextManager[Execute]:
         """Context manager for statements that take effect together when the block ends, or not at
         all. The block awaits nothing but these statements. Raises StorageFailed."""
-        ...
 
     async def prune_periodically(self, sql: str, *values: object) -> None:
         """Bound a table; call it after each inserted row. `sql` deletes the surplus every
         PRUNE_EVERY_ROWS rows. Raises StorageFailed."""
-        ...
 
     async def checkpoint(self) -> None:
         """Let the write-ahead log be reused; call it when no request is waiting. Raises
         StorageFailed."""
-        ...
 
     async def erase_deleted(self) -> None:
         """Remove what was deleted from where the database still keeps its bytes, as far as it can.
         Raises StorageFailed."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,6 @@ class Span(Protocol):
     @property
     def trace_parent(self) -> str:
         """Trace parent to pass on to other processes (W3C); empty: none."""
-        ...
 
     def child(self, name: str, kind: SpanKind) -> Span: ...
 
@@ -75,11 +74,9 @@ class Span(Protocol):
     def quote(self, texts: Mapping[str, str]) -> None:
         """Add texts and identities of people and texts of models; omitted unless they are
         enabled."""
-        ...
 
     def fail(self, why: str) -> None:
         """`why` is the name of an error's class: its message may hold text of people."""
-        ...
 
     def end(self) -> None: ...
 

@@ -69,7 +69,6 @@ class GuardedMessage(Protocol):
     @property
     def sender(self) -> object:
         """A JID; `str()` of it."""
-        ...
 
     @property
     def to(self) -> object: ...

@@ -177,7 +177,6 @@ class PartGuard(Protocol):
 
     def feed(self, text: str) -> str:
         """Take the next piece of the answer; return the text that is now final."""
-        ...
 
 
 class InputGuardrail(Guardrail):

@@ -321,7 +321,6 @@ class MemoryStore(Protocol):
         With `merge`, an entry of the same owner, subject, category and content is reinforced
         instead.
         """
-        ...
 
     async def add_many(
         self,
@@ -331,30 +330,24 @@ class MemoryStore(Protocol):
         on_error: OnError = OnError.ROLLBACK,
     ) -> BatchResult:
         """Add several memories in one transaction, without merging."""
-        ...
 
     async def get(self, id: str) -> MemoryEntry:
         """Return an entry; counts as an access. Raises NotFound."""
-        ...
 
     async def peek(self, ids: Sequence[str]) -> Sequence[MemoryEntry]:
         """Return own entries by id (at most 1000) in this order, each once; missing ids are
         skipped. Counts as no access."""
-        ...
 
     async def update(self, change: MemoryChange) -> MemoryEntry:
         """Change an entry and return it. Raises NotFound."""
-        ...
 
     async def update_many(
         self, changes: Sequence[MemoryChange], *, on_error: OnError = OnError.ROLLBACK
     ) -> BatchResult:
         """Change up to 1000 entries in one transaction, or each on its own (`on_error`)."""
-        ...
 
     async def set_importance(self, id: str, score: float, *, reason: str) -> float:
         """Set the importance for good and return the previous one. Raises NotFound."""
-        ...
 
     async def replace(
         self, ids: Sequence[str], draft: MemoryDraft, *, keep: bool, key: str | None = None
@@ -363,7 +356,6 @@ class MemoryStore(Protocol):
 
         Raises NotFound if an entry is missing.
         """
-        ...
 
     async def merge(self, into: str, others: Sequence[str]) -> MemoryEntry:
         """Merge the others into the entry `into` and delete them; atomic.
@@ -372,25 +364,21 @@ class MemoryStore(Protocol):
         latest access is kept, and the highest confidence. Of importance set by hand, the highest is
         kept. Raises NotFound if an entry is missing, InvalidArguments if the subjects differ.
         """
-        ...
 
     async def search(self, query: MemoryQuery) -> SearchResult:
         """Search memories by relevance to the query. RECALL returns each content once; the other
         modes deduplicate only messages. Counts as an access."""
-        ...
 
     async def similar(
         self, id: str, *, limit: int = 10, min_score: float = 0.0, which: MemoryFilter = ANY_MEMORY
     ) -> SearchResult:
         """Return entries that say nearly the same as this one, without it; equal texts are each
         returned. Counts as no access. Raises NotFound."""
-        ...
 
     async def list(
         self, which: MemoryFilter = ANY_MEMORY, *, limit: int = 20, offset: int = 0
     ) -> MemoryPage:
         """Return a page of entries, newest first."""
-        ...
 
     async def delete(
         self,
@@ -404,29 +392,23 @@ class MemoryStore(Protocol):
 
         `ids`: only these entries. `limit`: maximum number of entries if no ids are given.
         """
-        ...
 
     async def forget(self, ids: Sequence[str], *, subject: str | None = None) -> int:
         """Erase all traces of these entries, also of hidden ones; return the number of existing
         entries."""
-        ...
 
     async def forget_subject(self, subject: str) -> int:
         """Erase all memories and messages about a subject; return the number of memories."""
-        ...
 
     async def forget_session(self, session: str) -> RemovedCounts:
         """Erase the messages and memories of a session."""
-        ...
 
     async def reviewed(self, ids: Sequence[str]) -> None:
         """Record that these entries were useful in an answer (an FSRS review): they are retained
         longer. Unknown ids are ignored."""
-        ...
 
     async def stats(self, session: str | None = None) -> MemoryStatistics:
         """Return counts of own entries; `session`: only of this one."""
-        ...
 
 
 class HistoryStore(Protocol):
@@ -436,28 +418,23 @@ class HistoryStore(Protocol):
         self, conversation: str, messages: Sequence[ObservedMessage], *, subject: str | None = None
     ) -> int:
         """Append the messages with new ids; return how many were appended."""
-        ...
 
     async def history(
         self, conversation: str, *, limit: int = 50, before: str | None = None
     ) -> Sequence[ObservedMessage]:
         """Return the latest `limit` messages, oldest first; with `before`, the latest ones before
         that message. A remote store returns fewer if they do not fit into one message."""
-        ...
 
     async def retract(self, conversation: str, ids: Sequence[str]) -> int:
         """Erase all traces of messages that were corrected or withdrawn; return the number of
         existing messages."""
-        ...
 
     async def close_conversation(self, conversation: str) -> None:
         """The next `history` starts empty; the messages stay."""
-        ...
 
     async def episode_messages(self, id: str) -> Sequence[ObservedMessage]:
         """Return the messages of an episode, oldest first, without messages that were cleared
         since; empty for another entry. Raises NotFound."""
-        ...
 
 
 class ClearingStore(Protocol):
@@ -469,11 +446,9 @@ class ClearingStore(Protocol):
         They are no longer shown, searched, counted or exported. They are removed once facts have
         been learned from them: at once without a learner, after a week in any case. Memories stay.
         """
-        ...
 
     async def clear_subject(self, subject: str) -> RemovedCounts:
         """Remove all data about this subject, like `forget_subject`, and return the counts."""
-        ...
 
 
 class LinkStore(Protocol):
@@ -481,15 +456,12 @@ class LinkStore(Protocol):
 
     async def link(self, source: str, target: str, *, relation: str = "related") -> MemoryLink:
         """Link two entries; a link that exists is returned. Raises NotFound."""
-        ...
 
     async def unlink(self, source: str, target: str, *, relation: str | None = None) -> int:
         """Remove links in either direction; return their number."""
-        ...
 
     async def links(self, id: str) -> Sequence[MemoryLink]:
         """Return the links from and to this entry, oldest first. Raises NotFound."""
-        ...
 
 
 class GrantStore(Protocol):
@@ -504,15 +476,12 @@ class GrantStore(Protocol):
         session: str | None = None,
     ) -> MemoryGrant:
         """Grant access and return the grant; an equal existing grant is returned."""
-        ...
 
     async def revoke(self, id: str) -> bool:
         """Revoke a grant; False: there is none with this id."""
-        ...
 
     async def grants(self) -> Sequence[MemoryGrant]:
         """Return the grants that this owner has given, oldest first."""
-        ...
 
 
 class DecayStore(Protocol):
@@ -520,15 +489,12 @@ class DecayStore(Protocol):
 
     async def configure_decay(self, policy: DecayPolicy) -> DecayStatus:
         """Set the rules of deletion, from the next run on; returns the status."""
-        ...
 
     async def run_decay(self, *, dry_run: bool = True) -> Sequence[str]:
         """Delete what is due (with `dry_run`: only look) and return the ids."""
-        ...
 
     async def decay_status(self) -> DecayStatus:
         """Return the rules, the last run, and what a run would delete now."""
-        ...
 
 
 class ConsentStore(Protocol):
@@ -536,22 +502,18 @@ class ConsentStore(Protocol):
 
     async def consent(self, subject: str) -> Consent:
         """Return the consent of this person."""
-        ...
 
     async def set_consent(self, subject: str, *, is_given: bool) -> Consent:
         """Give or withdraw consent; withdrawal also removes the patterns learned under it, and
         undoes what reflections changed."""
-        ...
 
     async def learned(self, subject: str) -> Sequence[LearnedChange]:
         """Return what reflections have changed about a subject, newest first (at most
         MAX_LEARNED_CHANGES)."""
-        ...
 
     async def undo_learned(self, subject: str, ids: Sequence[str]) -> int:
         """Undo these changes for good, and return their number; unknown ids are ignored. What was
         closed or hidden is as it was before, summaries are gone, and none of it is done again."""
-        ...
 
 
 class SubjectStore(Protocol):
@@ -559,28 +521,22 @@ class SubjectStore(Protocol):
 
     async def list(self, *, limit: int = 20, offset: int = 0) -> MemoryPage:
         """List memories of all owners, newest first; each entry names its owner."""
-        ...
 
     async def correct(self, id: str, content: str) -> MemoryEntry:
         """Change the content of an entry. Raises NotFound if it is not about this subject."""
-        ...
 
     async def forget(self, ids: Sequence[str]) -> int:
         """Erase all traces of the entries that are about this subject."""
-        ...
 
     async def forget_all(self) -> int:
         """Erase memories, history and consents with every owner; return the number of memories."""
-        ...
 
     async def consented_owners(self) -> Sequence[str]:
         """Owners that have this subject's consent to compare its conversations."""
-        ...
 
     async def withdraw_all(self) -> Sequence[str]:
         """Withdraw the consents given to all owners, remove the patterns learned under them, and
         return the owners."""
-        ...
 
 
 class ReflectionKind(StrEnum):
@@ -629,4 +585,3 @@ class MemoryBackend(Protocol):
 
     def for_owner(self, owner: str) -> OwnedMemory:
         """Return the memory of one owner (a bare JID). Cheap; no I/O."""
-        ...

@@ -88,11 +88,9 @@ class ReplicaReport(Protocol):
     @property
     def name(self) -> str:
         """Name of this process."""
-        ...
 
     def loads(self) -> Sequence[ReplicaLoad]:
         """Living replicas, by name."""
-        ...
 
 
 def serve_status(

@@ -155,37 +155,29 @@ class AnswerLog(Protocol):
 
     async def find(self, request: AclMessage) -> LoggedRequest | None:
         """Row of a request; None: it is not known."""
-        ...
 
     async def note(self, request: AclMessage) -> None:
         """Write the request down on arrival; nothing changes if it is known already."""
-        ...
 
     async def start(self, request: AclMessage) -> bool:
         """Write the request down, before its handler runs. False: another replica has it."""
-        ...
 
     async def finish(self, request: AclMessage, answer: AclMessage) -> bool:
         """Write the answer down, before it is sent. False: another replica has the request."""
-        ...
 
     async def erase(self, answer: AclMessage) -> None:
         """Erase the text of an answer, but keep that there was one: for people's chats, once
         sent."""
-        ...
 
     async def forget(self, request: AclMessage) -> None:
         """Delete the request from the log: if it is repeated, it is served again."""
-        ...
 
     async def keep(self, message: AclMessage) -> bool:
         """Write down a message that answers no request, before it is sent; `erase` applies to it,
         too. False: it is known already."""
-        ...
 
     async def restore(self, answer: AclMessage) -> None:
         """Undo `erase`: the answer did not arrive."""
-        ...
 
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
         """Replace answers that have one of these values at this JSON path by a refusal, and leave
@@ -194,20 +186,16 @@ class AnswerLog(Protocol):
         A value that is a person also covers that person's seats in rooms. `peer` is the bare JID of
         the caller; None: all callers.
         """
-        ...
 
     async def scrub_asked(self, asker: str, conversations: Sequence[str] | None) -> None:
         """Replace all answers to this asker in these conversations (None: in all) in the same way;
         answers to people are erased."""
-        ...
 
     async def unfinished(self) -> Sequence[AclMessage]:
         """Requests that were started and have no answer, oldest first."""
-        ...
 
     async def unsent(self) -> Sequence[AclMessage]:
         """Answers that were not erased since, oldest first."""
-        ...
 
 
 class VolatileAnswerLog:

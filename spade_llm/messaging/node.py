@@ -22,11 +22,9 @@ class ReplyListener(Protocol):
 
     def receive(self, message: AclMessage) -> bool:
         """Accept the message. False: it is not for this listener."""
-        ...
 
     def bounced(self, bounce: Bounce) -> bool:
         """Handle a returned message. False: this listener did not send it."""
-        ...
 
 
 ConfirmSent = Callable[[], Awaitable[None]]

@@ -132,28 +132,22 @@ class Takeover(Protocol):
 
     def take_up(self, orphan: OrphanedRequest) -> bool:
         """Serve a request that its owner left unanswered. False: it may not be run again."""
-        ...
 
     def take_held(self, item: Any, at: float) -> bool:
         """Process a held message as if it had just come. `at`: its arrival, Unix time. False: that
         is not needed any more."""
-        ...
 
     async def until_present(self) -> bool:
         """Return once the server gives messages to our session. False: not in time."""
-        ...
 
     async def until_restored(self) -> None:
         """Return once the answers that a lost stream may have taken along are in the log."""
-        ...
 
     async def resend(self) -> None:
         """Send the answers that were taken over unsent, or that could not be sent."""
-        ...
 
     def is_serving(self, key: str) -> bool:
         """True if a request of this conversation owner runs or waits here."""
-        ...
 
 
 @dataclass(slots=True)

@@ -93,12 +93,10 @@ class RequestSender(Protocol):
 
     async def ask(self, question: OutgoingRequest, *, timeout_s: float) -> AclMessage:
         """Send a request and return its answer. Raises RequestError."""
-        ...
 
     def stream(self, question: OutgoingRequest, *, timeout_s: float) -> AsyncGenerator[AclMessage]:
         """Send a request; yield its intermediate answers and the last one. Raises
         RequestError."""
-        ...
 
 
 class Requester:

@@ -29,11 +29,9 @@ class Receiver(Protocol):
 
     def receive(self, message: AclMessage) -> None:
         """Take a message."""
-        ...
 
     def bounced(self, bounce: Bounce) -> None:
         """Take the report that a message could not be delivered."""
-        ...
 
 
 class Transport(Protocol):
@@ -50,7 +48,6 @@ class Transport(Protocol):
             PeerUnavailable: not connected, and not reconnected within the transport's own patience.
             MalformedContent: larger than a server accepts; it would close the sender's stream.
         """
-        ...
 
 
 MAX_STANZA_BYTES = 256 * 1024

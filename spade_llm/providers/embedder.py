@@ -30,7 +30,6 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed the texts off the event loop: one L2-normalised row each, shape (len(texts),
         dimension)."""
-        ...
 
 
 class QueryVectorCache:

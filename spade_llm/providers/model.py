@@ -199,7 +199,6 @@ class ChatModel(Protocol):
         sampling: Sampling | None = None,
     ) -> Completion:
         """Answer to these messages: text, or calls of `tools`."""
-        ...
 
     def stream(
         self,
@@ -211,7 +210,6 @@ class ChatModel(Protocol):
         sampling: Sampling | None = None,
     ) -> AsyncIterator[TextDelta | Completion]:
         """TextDeltas in order, then exactly one Completion that repeats the whole text."""
-        ...
 
 
 def language_model(model: ChatModel | None) -> ChatModel | None:

@@ -71,11 +71,9 @@ class CallEnded:
 class CallLog(Protocol):
     def begun(self, call: CallStarted) -> None:
         """Raises StorageFailed: then the call must not be made."""
-        ...
 
     def ended(self, call: CallEnded) -> None:
         """Never raises: the tool has run."""
-        ...
 
 
 class LoggerCallLog:

@@ -64,32 +64,26 @@ class Tool(Protocol):
     @property
     def spec(self) -> ToolSpec:
         """Name, description and parameters, as a model sees them."""
-        ...
 
     @property
     def is_async(self) -> bool:
         """True: `bind` gives a coroutine function; False: call it off the event loop."""
-        ...
 
     @property
     def timeout_s(self) -> float | None:
         """Time limit in seconds; None: the limit of the toolbox."""
-        ...
 
     @property
     def max_concurrent(self) -> int | None:
         """Maximum number of concurrent calls of this tool; None: the limit of the toolbox."""
-        ...
 
     @property
     def max_result_chars(self) -> int | None:
         """Length from which a result is truncated or paginated; None: the limit of the toolbox."""
-        ...
 
     def bind(self, arguments: Mapping[str, object]) -> Callable[[], object]:
         """Validate the arguments and return the call, to be run by the toolbox. Raises
         InvalidArguments: written for the model, which may try again."""
-        ...
 
 
 class ToolWithSettings:

@@ -76,7 +76,6 @@ class Toolbox(Protocol):
 
     async def list(self) -> Sequence[ToolSpec]:
         """Every tool that may be called now."""
-        ...
 
     async def call(
         self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
@@ -90,7 +89,6 @@ class Toolbox(Protocol):
             Busy: too many calls wait; nothing was run.
             RequestError: (remote) the tool agent could not be reached.
         """
-        ...
 
 
 class ToolboxBackend(Protocol):
@@ -101,12 +99,10 @@ class ToolboxBackend(Protocol):
 
         `caller`: bare JID, as stamped by the server. Any JID is allowed: it may have no tools.
         """
-        ...
 
     async def time_limits(self) -> dict[str, float]:
         """Return time limits in seconds by tool name, for tools with a limit other than
         TIMEOUT_S."""
-        ...
 
 
 ANY_CALLER = "*"

@@ -91,16 +91,13 @@ class MemorySource(Protocol):
 
     async def entries(self, peer: str, limit: int) -> Sequence[MemoryEntry]:
         """Newest first. Raises RequestError, ServiceError."""
-        ...
 
     async def obey(self, verb: str, argument: str, request: AdHocRequest) -> str:
         """Execute the command `/verb argument`, in the visitor's language."""
-        ...
 
     @property
     def all(self) -> str:
         """The argument of `forget` that means everything, and asks no more."""
-        ...
 
 
 class MemoryMenu:

@@ -36,7 +36,6 @@ class RoutedMessage(Protocol):
     @property
     def sender(self) -> object:
         """Full JID; `str()` of it."""
-        ...
 
     @property
     def body(self) -> str | None: ...

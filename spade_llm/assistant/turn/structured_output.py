@@ -35,7 +35,6 @@ class AnswerSchema(Protocol):
 
     def checked(self, text: str) -> str:
         """The answer's JSON text, without a fence around it. Raises AnswerSchemaError."""
-        ...
 
 
 class PydanticAnswerSchema:

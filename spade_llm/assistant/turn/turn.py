@@ -68,7 +68,6 @@ class TurnMiddleware(Protocol):
         self, turn_input: ChatTurnInput, conversation: Conversation, call_next: CallNext
     ) -> TurnOutcome:
         """`call_next` runs the inner layers: call it once at most. Raises what it raises."""
-        ...
 
 
 def with_middleware(

@@ -29,7 +29,6 @@ class Cursor(Protocol):
     @property
     def rowcount(self) -> int:
         """Number of changed rows; -1 for statements that change none."""
-        ...
 
     def fetchall(self) -> list[SqlRow]: ...
 
@@ -44,7 +43,6 @@ class Connection(Protocol):
     @property
     def total_changes(self) -> int:
         """Number of rows changed so far."""
-        ...
 
     def execute(self, sql: str, parameters: Mapping[str, SqlValue] = ..., /) -> Cursor: ...
 
@@ -54,12 +52,10 @@ class Connection(Protocol):
         self, sql: str, parameters: Mapping[str, SqlValue], *, size: int
     ) -> Iterator[list[SqlRow]]:
         """Execute a statement and yield its rows in lists of `size`, to bound the memory used."""
-        ...
 
     def read(self, operation: Callable[[Transaction], T], *, is_short: bool = False) -> T:
         """Run an operation on a snapshot; it may be run again. `is_short`: it reads a few rows by
         key, and each of its statements may see a state of its own. Raises StorageFailed."""
-        ...
 
     def write(self, operation: Callable[[], Sequence[Transaction]]) -> Mapping[str, int]:
         """Run an operation in a transaction that excludes other writers, and commit it, synced. It
@@ -71,12 +67,10 @@ class Connection(Protocol):
             StorageUnavailable: it did not take effect, and others would not either.
             StorageFailed: it did not take effect, or the connection was lost during the commit.
         """
-        ...
 
     def erase_deleted(self, *, timeout_s: float) -> bool:
         """Remove what was deleted from where the database still keeps it; False: it must be tried
         again."""
-        ...
 
     def close(self) -> None: ...
 
@@ -167,7 +161,6 @@ class InlineReader(Protocol):
     def read(self, operation: Callable[[Transaction], T]) -> T:
         """Run an operation. Raises BlockingIOError if it would have to wait, StorageFailed, or the
         operation's error."""
-        ...
 
     def close(self) -> None: ...
 
@@ -190,12 +183,10 @@ class MemoryDatabase(Protocol):
     @property
     def name(self) -> str:
         """Name in error messages."""
-        ...
 
     @property
     def has_other_writers(self) -> bool:
         """True if other processes may write to it, which then counts the versions of owners."""
-        ...
 
     async def open(self, stack: AsyncExitStack) -> OpenedDatabase:
         """Open the connections, and create or migrate the tables. `stack` closes them.
@@ -203,7 +194,6 @@ class MemoryDatabase(Protocol):
         Raises:
             ConfigurationError: it cannot be used; names the reason and the fix.
         """
-        ...
 
 
 class ReaderPool:

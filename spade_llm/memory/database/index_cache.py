@@ -80,7 +80,6 @@ class IndexSource(Protocol):
     @property
     def has_other_writers(self) -> bool:
         """True if other processes may write: their changes have to be asked for."""
-        ...
 
     async def read(self, operation: Callable[[Transaction], T]) -> T: ...
 

@@ -163,24 +163,20 @@ class LearningStore(Protocol):
 
     async def due(self, *, ranges: int = 16, episodes: int = 16, people: int = 4) -> LearningWork:
         """Return what is to be learned from now, at most so many of each."""
-        ...
 
     async def save_episodes(
         self, message_range: MessageRange, episodes: Sequence[EpisodeDraft]
     ) -> Sequence[str]:
         """Add episodes and return the ids of their entries; their messages, up to the last one,
         leave the queue."""
-        ...
 
     async def messages_of(self, episode: MemoryEntry) -> Sequence[ObservedMessage]:
         """Return the messages of an episode, oldest first, including messages that the person has
         cleared since; empty if the episode is gone."""
-        ...
 
     async def recently_returned_messages(self, owner: str, ids: Sequence[str]) -> Mapping[str, str]:
         """Return the content of messages that searches of this owner returned recently, by the ids
         in those results. Older or deleted messages are missing."""
-        ...
 
     async def save_facts(
         self,
@@ -197,13 +193,11 @@ class LearningStore(Protocol):
 
         Nothing is stored if the episode is gone, or some of its messages were excluded from
         learning since it was listed; in that case it stays unread."""
-        ...
 
     async def next_reflection(self, *, runs_per_day: int) -> ReflectionMaterial | None:
         """Return the memories of a consenting person with MIN_REFLECTED_FACTS facts about whom
         something is new, and count the run; None if there is none. Each person at most once a day
         (UTC), and all together `runs_per_day`, whatever comes of the runs."""
-        ...
 
     async def save_reflection(
         self, material: ReflectionMaterial, changes: ReflectionChanges
@@ -213,7 +207,6 @@ class LearningStore(Protocol):
         Only memories of this owner about this person are changed, and nothing that was undone once
         is done again. Without consent nothing is changed.
         """
-        ...
 
     async def save_patterns(
         self, person: ConsentingPerson, drafts: Mapping[str, MemoryDraft]
@@ -223,4 +216,3 @@ class LearningStore(Protocol):
         Patterns from episodes that are gone, and patterns that the person removed, are left out.
         Patterns that the person corrected stay as they are. Without consent nothing is stored.
         """
-        ...

@@ -179,17 +179,14 @@ class CategorisedMemory(Protocol):
         self, category: str, content: str, context: str | None = None, confidence: float = 1.0
     ) -> str:
         """Store a memory and return its id."""
-        ...
 
     async def search_memories(
         self, query: str, limit: int = SEARCH_DEFAULT
     ) -> Sequence[MemoryEntry]:
         """Return memories by relevance, best first."""
-        ...
 
     async def page_of_category(self, category: str, limit: int = LIST_DEFAULT) -> MemoryPage:
         """Return memories of a category, newest first, with the number of all of them."""
-        ...
 
 
 class SubjectMemory:
@@ -254,17 +251,14 @@ class MemoryTool(Protocol):
     @property
     def name(self) -> str:
         """Name by which a model calls it."""
-        ...
 
     @property
     def spec(self) -> ToolSpec:
         """Name, description and parameters, as a model sees them."""
-        ...
 
     async def execute(self, /, **arguments: object) -> str:
         """Run the tool and return its result for the model. Raises no error that the model could
         have caused."""
-        ...
 
 
 class TextTool(ABC):

@@ -55,13 +55,11 @@ class ManagedServer(Protocol):
     @property
     def kind(self) -> str:
         """ServerKind that recreates this server in its directory."""
-        ...
 
     @property
     def description(self) -> str:
         """Description in a single line for the start-up message: the server, and its
         limitations."""
-        ...
 
     async def start(self) -> Endpoint:
         """Return once it accepts XMPP streams.
@@ -69,15 +67,12 @@ class ManagedServer(Protocol):
         Raises:
             ConfigurationError: it did not get there; says why and what to do.
         """
-        ...
 
     async def stop(self) -> None:
         """End it and wait until it has gone. Does nothing if it is not running."""
-        ...
 
     async def restart(self) -> Endpoint:
         """Stop and start on the same port, with the same accounts and data."""
-        ...
 
     async def create_account(self, jid: str, password: str) -> None:
         """Make the account, or give it this password if it exists.
@@ -85,15 +80,12 @@ class ManagedServer(Protocol):
         Raises:
             ConfigurationError: the server refused; says why.
         """
-        ...
 
     async def has_account(self, jid: str) -> bool:
         """True if the account exists. Raises ConfigurationError if the JID is not valid."""
-        ...
 
     async def wait_failed(self) -> str:
         """Return why, once it has ended without being asked to. The caller cancels the wait."""
-        ...
 
 
 def choose_server(

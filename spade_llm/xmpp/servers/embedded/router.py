@@ -99,11 +99,9 @@ class SessionStream(Protocol):
 
     def send(self, text: str) -> None:
         """Write to the client; never blocks, and ends a client that does not read."""
-        ...
 
     def end(self, condition: str) -> None:
         """Close with a stream error."""
-        ...
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
