@@ -21,8 +21,7 @@ from spade_llm.core.database_copy import refuse_unfinished_copy
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.job_lease import ExclusiveJobs
 from spade_llm.memory.database.backend import PostgresMemoryBackend, memory_backend
-from spade_llm.memory.database.maintenance import DailyPurge
-from spade_llm.memory.database.replica_jobs import replica_jobs
+from spade_llm.memory.database.maintenance import DailyPurge, replica_jobs
 from spade_llm.memory.database.schema import MEMORY_TABLES
 from spade_llm.memory.database.sqlite_connection import (
     IN_MEMORY,
@@ -32,8 +31,7 @@ from spade_llm.memory.learning.learner import Learner, LearningSchedule
 from spade_llm.memory.remote import MemoryService
 from spade_llm.memory.remote_endpoint import ENTRY_SUBJECT
 from spade_llm.memory.transfer.passport import KEY_NODE, MAX_PASSPORT_BYTES, PassportKey
-from spade_llm.memory.transfer.passport_store import PassportStore
-from spade_llm.memory.transfer.shared_passport_key import shared_passport_key
+from spade_llm.memory.transfer.passport_store import PassportStore, shared_passport_key
 from spade_llm.messaging import agent_status
 from spade_llm.providers.model import language_model
 from spade_llm.rag.loading.fetcher import Fetcher, FetchLimits

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.cli.factory.assistant_options import StrategyParts, build_context, choose_context
+from spade_llm.cli.factory.agent_options import StrategyParts, build_context, choose_context
 from spade_llm.cli.factory.deployment_spec import DeploymentSpec, read_spec, standard_deployment
 from spade_llm.cli.factory.embeddings import EmbedderPool
 from spade_llm.context import AdaptiveSmartContext, CombinedContext

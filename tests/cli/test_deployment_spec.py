@@ -9,8 +9,7 @@ import pytest
 
 from spade_llm.cli.doctor import check_models
 from spade_llm.cli.doctor_checks import CheckState
-from spade_llm.cli.factory.agent_options import build_agent_addresses
-from spade_llm.cli.factory.assistant_options import build_context
+from spade_llm.cli.factory.agent_options import build_agent_addresses, build_context
 from spade_llm.cli.factory.deployment_spec import (
     DeploymentSpec,
     read_deployment,

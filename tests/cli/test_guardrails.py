@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.cli.factory.assistant_options import build_guardrails
+from spade_llm.cli.factory.agent_options import build_guardrails
 from spade_llm.cli.factory.deployment_spec import read_spec
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.guardrails import Guardrail, GuardrailAction, GuardrailResult
@@ -16,7 +16,7 @@ from spade_llm.providers import OfflineProvider, ScriptedProvider
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spade_llm.cli.factory.assistant_options import Guardrails
+    from spade_llm.cli.factory.agent_options import Guardrails
     from spade_llm.providers import ChatModel
 
 TOML = """

@@ -14,8 +14,9 @@ from spade_llm.assistant.presentation.message_correction import (
     SHOWN_TABLES,
     MessageCorrection,
     ShownAnswers,
+    StreamingMessage,
+    TypingIndicator,
 )
-from spade_llm.assistant.presentation.streaming_message import StreamingMessage, TypingIndicator
 from spade_llm.core.errors import RequestError
 from spade_llm.core.limits import LruDict
 from spade_llm.core.text import language_of

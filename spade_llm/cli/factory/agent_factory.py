@@ -149,7 +149,7 @@ async def _assistant(
     from spade_llm.agents.llm import LLMAgent, Services
     from spade_llm.assistant.config import TurnLimits
     from spade_llm.assistant.turn.memory_toolbox import MemoryToolSet
-    from spade_llm.cli.factory.assistant_options import choose_context
+    from spade_llm.cli.factory.agent_options import choose_context
 
     settings, began = spec.settings, datetime.now(UTC)
     prompt = read_prompt(spec.path, settings)
@@ -215,7 +215,7 @@ async def _assistant_config(
 ) -> AssistantConfig:
     from spade_llm.assistant.config import AssistantConfig, PresentationOptions
     from spade_llm.assistant.middleware.quota import PeerQuota
-    from spade_llm.cli.factory.assistant_options import build_guardrails
+    from spade_llm.cli.factory.agent_options import build_guardrails
 
     guardrails = await build_guardrails(spec, model, factory.place.data, stack)
     return AssistantConfig(
@@ -271,7 +271,7 @@ async def _follow(
 
     refused = ""
     if spec.settings.kind == "assistant":
-        from spade_llm.cli.factory.assistant_options import rules_refused
+        from spade_llm.cli.factory.agent_options import rules_refused
 
         refused = rules_refused(spec.settings)
     files = [spec.path, data / MODEL_FILE]

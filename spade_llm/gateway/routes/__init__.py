@@ -1,4 +1,5 @@
 """HTTP routes, one module per subject; every APIRouter in them is served.
 
-The schemas of a small subject stand in its module, those of the others in `schemas/`.
+Schemas stand in the module of their subject; in `schemas/`, those of large subjects and those that
+other modules share.
 """

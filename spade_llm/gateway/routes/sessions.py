@@ -18,9 +18,9 @@ from spade_llm.core.text import pluralize
 from spade_llm.gateway.agent_clients import jids_by_model
 from spade_llm.gateway.dependencies import CurrentAdminRequest, CurrentRequest
 from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
+from spade_llm.gateway.routes.memory import SessionCleared
 from spade_llm.gateway.schemas.common import HttpAnswer, HttpBody, SessionId, Timestamp
 from spade_llm.gateway.schemas.configuration import EMPTY_LAYER
-from spade_llm.gateway.schemas.memory import SessionCleared
 
 if TYPE_CHECKING:
     from spade_llm.assistant.history.remote_sessions import CallerSessions

@@ -249,7 +249,7 @@ class EmbeddingWorker:
         is_alone: bool = True,
     ) -> None:
         """`is_alone`: compute what no process has noted, too; of several replicas, one looks for
-        it (replica_jobs.py)."""
+        it (maintenance.py, replica_jobs)."""
         self._database, self._embedder, self._ranker = database, embedder, ranker
         self._is_alone = is_alone
         self._new_keys: dict[int, None] = {}

@@ -12,9 +12,9 @@ from spade_llm.core.errors import InvalidArguments, ServiceError
 from spade_llm.memory.contract import BatchError, BatchResult, MemoryAccess, OnError
 from spade_llm.memory.database import consent, entries, queries, removal
 from spade_llm.memory.database.entries import record_action
-from spade_llm.memory.database.learning_exclusion import exclude_from_learning
 from spade_llm.memory.database.queries import OWNED_ENTRY, VISIBLE
 from spade_llm.memory.database.relations import accessible_entry
+from spade_llm.memory.database.removal import exclude_from_learning
 from spade_llm.memory.database.rows import (
     TIER_CODES,
     encode_metadata,

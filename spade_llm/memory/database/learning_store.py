@@ -79,7 +79,7 @@ SELECT_UNREAD = f"""
     ORDER BY entry.seq LIMIT :limit
 """
 
-# The time: what was read may be outdated (learning_exclusion.py).
+# The time: what was read may be outdated (removal.py, exclude_from_learning).
 MARK_READ = f"""
     UPDATE entry SET learned_at = :now
     WHERE {OWNED_ENTRY} AND id = :id AND updated_at = :updated_at

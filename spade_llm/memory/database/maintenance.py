@@ -1,16 +1,20 @@
-"""Maintenance: decay of unused entries, purge of expired entries (TTL), daily schedule."""
+"""Maintenance: decay of unused entries, purge of expired entries (TTL), daily schedule, and the
+background jobs of a memory that several processes share."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol, Self
 
-from spade_llm.core.errors import ServiceError
+from spade_llm.core.concurrency import concurrent_task
+from spade_llm.core.errors import ServiceError, StorageFailed
 from spade_llm.memory.contract import DecayPolicy, DecayStatus
 from spade_llm.memory.database import consent, conversations, removal
+from spade_llm.memory.database.embedding import MAX_NEW_KEYS
 from spade_llm.memory.database.entries import owner_number, record_action
 from spade_llm.memory.database.queries import OWNED_ENTRY, VISIBLE
 from spade_llm.memory.database.rows import (
@@ -26,6 +30,7 @@ from spade_llm.search.memory_query import Tier
 if TYPE_CHECKING:
     from spade_llm.memory.database.backend import DatabaseMemoryBackend
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
+
 
 logger = logging.getLogger(__name__)
 
@@ -219,3 +224,43 @@ class DailyPurge:
             except ServiceError as error:
                 logger.warning("the daily purge failed, retrying tomorrow: %s", error)
             await self._sleep(PURGE_INTERVAL_S)
+
+
+SCAN_EVERY_S = 5.0
+"""Interval between two searches for rows without a vector. Each process computes those of the rows
+that it wrote; a row that was found twice was left behind by another one."""
+
+SELECT_WANTED = f"SELECT row FROM vector_wanted ORDER BY row LIMIT {MAX_NEW_KEYS}"
+
+
+@asynccontextmanager
+async def replica_jobs(
+    backend: DatabaseMemoryBackend, learner: AbstractAsyncContextManager[object] | None
+) -> AsyncIterator[None]:
+    """Run the jobs of a memory that several replicas share beside the block. `learner`: entered
+    each time the jobs begin; None: nothing is learned."""
+    async with (
+        # A replica does not purge when it opens the memory: the one with the jobs does.
+        DailyPurge(backend, is_due=True),
+        concurrent_task(_compute_left_vectors(backend)),
+        learner or nullcontext(),
+    ):
+        yield
+
+
+async def _compute_left_vectors(backend: DatabaseMemoryBackend) -> None:
+    """Let this process compute the vectors that others left behind, until it is cancelled."""
+    seen: set[int] = set()
+    while True:
+        try:
+            wanted = await backend.read(_wanted)
+        except StorageFailed as error:
+            logger.warning("missing vectors are looked for later: %s", error)
+        else:
+            backend.want_vectors(seen & wanted)
+            seen = wanted
+        await asyncio.sleep(SCAN_EVERY_S)
+
+
+def _wanted(transaction: Transaction) -> set[int]:
+    return {int(row) for (row,) in transaction.all(SELECT_WANTED)}

@@ -1,16 +1,19 @@
-"""ModelExtractor: facts from an episode by a language model."""
+"""ModelExtractor: facts from an episode by a language model, and structured answers of models."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from spade_llm.core.text import single_line
+from spade_llm.core.errors import InvalidModelOutput, ModelUnavailable
+from spade_llm.core.text import single_line, validation_problems
 from spade_llm.memory.contract import MemoryDraft, MemoryEntry
 from spade_llm.memory.learning.episodes import speaker_name
 from spade_llm.memory.learning.learning_contract import (
@@ -20,8 +23,7 @@ from spade_llm.memory.learning.learning_contract import (
     current_about_subject,
 )
 from spade_llm.memory.learning.novelty import topic_stems
-from spade_llm.memory.learning.structured_answer import StructuredAnswer
-from spade_llm.providers.model import ChatModel, ContextMessage, ToolSpec
+from spade_llm.providers.model import ChatModel, Completion, ContextMessage, Sampling, ToolSpec
 from spade_llm.search.memory_query import (
     FACT_TYPES,
     Category,
@@ -133,6 +135,68 @@ def build_extraction_prompt(
         },
         {"role": "user", "content": text},
     ]
+
+
+F = TypeVar("F", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructuredAnswer(Generic[F]):
+    """Object that a model is asked for, with one more attempt if it is invalid."""
+
+    tool: ToolSpec
+    fields: type[F]
+    retry_prompt: str
+    """Prompt after an invalid answer; `{problems}` lists the errors."""
+    subject_name: str
+    """Name of the requested data, for the log."""
+    sampling: Sampling | None = None
+
+    async def request(
+        self, model: ChatModel, messages: Sequence[ContextMessage], *, deadline_s: float
+    ) -> F:
+        """Both calls within the deadline.
+
+        Raises ModelError; InvalidModelOutput when the second answer is no better than the first.
+        """
+        try:
+            async with asyncio.timeout(deadline_s):
+                answer = await self._complete(model, messages)
+                try:
+                    return self.fields.model_validate_json(answer)
+                except ValidationError as error:
+                    again = [*messages, *self._retry_messages(answer, error)]
+                    return self.fields.model_validate_json(await self._complete(model, again))
+        except TimeoutError:
+            raise ModelUnavailable(f"{model.name} did not answer in time.") from None
+        except ValidationError as error:
+            problems = validation_problems(error, whole="arguments")
+            raise InvalidModelOutput(
+                f"{model.name} gave no {self.subject_name} that fit the schema: {problems}."
+            ) from None
+
+    async def _complete(self, model: ChatModel, messages: Sequence[ContextMessage]) -> str:
+        name = self.tool.name
+        completion = await model.complete(
+            messages, [self.tool], tool_choice=name, sampling=self.sampling
+        )
+        return _answer_json(completion, name)
+
+    def _retry_messages(self, answer: str, error: ValidationError) -> list[ContextMessage]:
+        problems = validation_problems(error, whole="arguments")
+        return [
+            {"role": "assistant", "content": answer or "(nothing)"},
+            {"role": "user", "content": self.retry_prompt.format(problems=problems)},
+        ]
+
+
+def _answer_json(completion: Completion, tool: str) -> str:
+    """The arguments of the tool; else the text, without the fence that models like to draw."""
+    for call in completion.tool_calls:
+        if call.name == tool:
+            return call.arguments
+    begin, end = completion.text.find("{"), completion.text.rfind("}")
+    return completion.text[begin : end + 1] if 0 <= begin < end else completion.text
 
 
 class _FactFields(BaseModel):

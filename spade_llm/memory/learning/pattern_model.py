@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from spade_llm.core.text import single_line
+from spade_llm.memory.learning.model_extractor import StructuredAnswer
 from spade_llm.memory.learning.pattern_rules import MIN_SESSIONS, pattern_draft
-from spade_llm.memory.learning.structured_answer import StructuredAnswer
 from spade_llm.providers.model import ToolSpec
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from spade_llm.core.text import estimate_tokens, single_line
 from spade_llm.memory.contract import MemoryDraft
 from spade_llm.memory.learning.learning_contract import FactPair, ReflectionChanges
+from spade_llm.memory.learning.model_extractor import StructuredAnswer
 from spade_llm.memory.learning.novelty import topic_stems
-from spade_llm.memory.learning.structured_answer import StructuredAnswer
 from spade_llm.providers.model import Sampling, ToolSpec
 from spade_llm.understanding.features import features
 from spade_llm.understanding.replacement import in_first_person

@@ -1,4 +1,4 @@
-"""Memory passports of a memory file: issue them for people, import and remove them."""
+"""Memory passports of a memory: issue, import and remove them; the key that replicas share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spade_llm.core.database import DatabaseServer, StoreTables
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory.database.queries import VISIBLE
 from spade_llm.memory.database.rows import to_microseconds
@@ -17,12 +19,16 @@ from spade_llm.memory.database.subject_store import ABOUT_SUBJECT, SELECT_OWNERS
 from spade_llm.memory.transfer import json_lines
 from spade_llm.memory.transfer.memory_file import ImportSummary
 from spade_llm.memory.transfer.passport import (
+    KEY_FILE,
     MAX_ENTRIES,
     MAX_MESSAGES,
     MAX_PASSPORT_BYTES,
     TRAVELLING_FIELDS,
     PassportHeader,
+    PassportKey,
+    read_key_file,
     sign_passport,
+    write_key_file,
 )
 from spade_llm.memory.transfer.passport_import import (
     MAX_IMPORTED,
@@ -36,7 +42,8 @@ from spade_llm.memory.validation import normalize_subject, room_subject_range
 if TYPE_CHECKING:
     from spade_llm.memory.database.backend import DatabaseMemoryBackend
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
-    from spade_llm.memory.transfer.passport import Passport, PassportKey
+    from spade_llm.memory.transfer.passport import Passport
+
 
 BATCH = 200
 """Records imported in one transaction, so that other writes run in between."""
@@ -225,3 +232,42 @@ def _encode(kind: str, names: Sequence[str], row: SqlRow) -> str:
     # Required by the export format.
     values |= {"access_count": 0} if kind == "entry" else {"is_left_out": 0}
     return json_lines.encode_record(kind, values)
+
+
+PASSPORT_KEY_TABLES = StoreTables(
+    name="passport_key",
+    what="the key of memory passports",
+    schema="""
+CREATE TABLE IF NOT EXISTS passport_key (
+    number INTEGER PRIMARY KEY CHECK (number = 1),
+    pem TEXT NOT NULL
+);
+""",
+)
+_ADD = "INSERT INTO passport_key(number, pem) VALUES (1, ?) ON CONFLICT DO NOTHING"
+_READ = "SELECT pem FROM passport_key"
+
+
+async def shared_passport_key(server: DatabaseServer, directory: Path) -> PassportKey:
+    """The key in the database. The first replica puts it there: that of its directory, with which
+    the agent signed as a single process, or a new one. A directory without a key gets a copy, for
+    the command line.
+
+    Raises:
+        ConfigurationError: the file cannot be read or written, or is no such key; the database
+            cannot be used.
+        StorageFailed: the database does not answer.
+    """
+    path = directory / KEY_FILE  # Small, and read once at the start.
+    own = read_key_file(path) if path.exists() else PassportKey.generate()
+    database = PASSPORT_KEY_TABLES.at(server)
+    await database.open()
+    try:
+        await database.execute(_ADD, own.pem)
+        ((pem,),) = await database.execute(_READ)
+    finally:
+        await database.close()
+    key = PassportKey.from_pem(str(pem), place="the table passport_key of the database")
+    if not path.exists():
+        write_key_file(path, key)
+    return key

@@ -12,9 +12,9 @@ import pytest
 from spade_llm.memory import MemoryDraft, OwnedMemory, SQLiteMemoryBackend
 from spade_llm.memory.database.embedding import SELECT_EPISODE_MESSAGES, SELECT_PERSON_SALIENCES
 from spade_llm.memory.database.entries import SELECT_LEARNED
-from spade_llm.memory.database.learning_exclusion import SELECT_UNCUT
-from spade_llm.memory.database.learning_exclusion import SELECT_UNREAD as SELECT_UNREAD_SAID
 from spade_llm.memory.database.learning_store import SELECT_POSITION
+from spade_llm.memory.database.removal import SELECT_UNCUT
+from spade_llm.memory.database.removal import SELECT_UNREAD as SELECT_UNREAD_SAID
 from spade_llm.memory.learning.learning_contract import EpisodeDraft, LearningStore
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, Origin, SearchMode
 from tests.memory.contract import ADA, BOB, NOON, said

@@ -20,9 +20,9 @@ from spade_llm.memory.contract import MemoryChange, SearchResult
 from spade_llm.memory.database import (
     index_cache,
     index_rows,
+    maintenance,
     postgres_connection,
     queries,
-    replica_jobs,
 )
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode, SortBy
 from tests.memory.contract import NOON, hits, said
@@ -122,7 +122,7 @@ async def test_what_another_process_forgets_leaves_the_ram_without_a_search(
 async def test_vectors_are_computed_where_a_row_was_written_and_the_rest_by_the_one_with_the_jobs(
     postgres: PostgresProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replica_jobs, "SCAN_EVERY_S", 0.2)
+    monkeypatch.setattr(maintenance, "SCAN_EVERY_S", 0.2)
     agent, embedder = "memory-vectors@example.org", BagOfWords()
     async with process(postgres, agent) as one:  # Without an embedder.
         left = await one.for_owner(OWNER).add(MemoryDraft(content="red bag"))
@@ -136,7 +136,7 @@ async def test_vectors_are_computed_where_a_row_was_written_and_the_rest_by_the_
         at_once = await theirs.search(semantic)
         await asyncio.gather(one.wait_idle(), two.wait_idle())
         before = (await ours.stats()).without_vector
-        async with replica_jobs.replica_jobs(two, None), asyncio.timeout(PATIENCE_S):
+        async with maintenance.replica_jobs(two, None), asyncio.timeout(PATIENCE_S):
             while (await ours.stats()).without_vector:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.memory.contract import MemoryChange, MemoryDraft, ObservedMessage
-from spade_llm.memory.database import learning_exclusion
+from spade_llm.memory.database import removal
 from spade_llm.memory.database.backend import SQLiteMemoryBackend
 from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.learning.repeated_facts import says_same
@@ -201,7 +201,7 @@ async def test_a_learned_change_closes_what_was_told_before(
     assert [one.content for one in await facts(store)] == ["Me he mudado a Jaén"]
 
 
-@pytest.mark.parametrize("few", [0, learning_exclusion.FEW_MESSAGES])
+@pytest.mark.parametrize("few", [0, removal.FEW_MESSAGES])
 @pytest.mark.parametrize("how", ["forget", "delete", "correct"])
 async def test_what_was_removed_before_it_was_learned_does_not_come_back(
     backend: SQLiteMemoryBackend,
@@ -212,7 +212,7 @@ async def test_what_was_removed_before_it_was_learned_does_not_come_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """`few`: messages that count as few; with 0, any queue is long."""
-    monkeypatch.setattr(learning_exclusion, "FEW_MESSAGES", few)
+    monkeypatch.setattr(removal, "FEW_MESSAGES", few)
     await said(store, clock, "So, I moved to Rome! And my sister is called Eva.")
     # The message says it in other words, so that forgetting does not remove it.
     entry = await told(store, "The user lives in Rome")
@@ -230,7 +230,7 @@ async def test_what_was_removed_before_it_was_learned_does_not_come_back(
     assert len(await store.history("c")) == 2
 
 
-@pytest.mark.parametrize("few", [0, learning_exclusion.FEW_EPISODES])
+@pytest.mark.parametrize("few", [0, removal.FEW_EPISODES])
 async def test_what_is_forgotten_while_it_is_read_is_not_stored(
     backend: SQLiteMemoryBackend,
     store: OwnedMemory,
@@ -239,7 +239,7 @@ async def test_what_is_forgotten_while_it_is_read_is_not_stored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """`few`: unread episodes that count as few; with 0, any queue is long."""
-    monkeypatch.setattr(learning_exclusion, "FEW_EPISODES", few)
+    monkeypatch.setattr(removal, "FEW_EPISODES", few)
     learning = backend.learning()
     await said(store, clock, "So, I moved to Rome!")
     await said(store, clock, "I speak Greek.", id="2")

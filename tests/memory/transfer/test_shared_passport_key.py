@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.database import DatabaseUrl
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.memory.transfer.passport import KEY_FILE, PassportKey
-from spade_llm.memory.transfer.shared_passport_key import shared_passport_key
+from spade_llm.memory.transfer.passport_store import shared_passport_key
 
 if TYPE_CHECKING:
     from pathlib import Path
