@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bench.chaos_ledger import Ledger, Said
 from bench.chaos_model import fact_of
-from spade_llm.assistant.chat.service import ChatClient
+from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.core.errors import RequestError, ServiceError
 from spade_llm.memory import MemoryDraft
 from spade_llm.memory.remote import MemoryClient

@@ -21,7 +21,7 @@ from bench.raw import Person
 from bench.row import Goal, Row, Scale, check
 from bench.stage import MAX_PEERS
 from spade_llm.agents import ChatAgent
-from spade_llm.assistant.chat.service import AnswerDelta
+from spade_llm.assistant.chat.messages import AnswerDelta
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

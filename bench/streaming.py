@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from bench.process import running
 from bench.row import Goal, Row, Scale, check
 from bench.timing import Samples
-from spade_llm.assistant.chat.service import AnswerDelta, ChatClient, ChatReply
+from spade_llm.assistant.chat.client import ChatClient
+from spade_llm.assistant.chat.messages import AnswerDelta, ChatReply
 from spade_llm.xmpp.agent import XmppAgent
 
 if TYPE_CHECKING:

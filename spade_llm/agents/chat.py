@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar, Unpack
 
 from spade_llm.agents.constructor_arguments import default_connection, warn_about_verify_security
-from spade_llm.assistant.chat.service import AnswerDelta, ApprovalPrompt, ChatClient, ChatReply
+from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.assistant.turn.turn_options import DEFAULT_TOOL_OPTIONS, ToolOptions
 from spade_llm.core.arguments import check_keywords
 from spade_llm.core.errors import ConfigurationError
@@ -22,6 +22,8 @@ from spade_llm.xmpp.connection.jids import check_agent_jid
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from spade_llm.assistant.chat.messages import AnswerDelta, ApprovalPrompt, ChatReply
 
 M = TypeVar("M", bound="BaseModel")
 

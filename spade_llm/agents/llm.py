@@ -50,7 +50,7 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.text import pluralize
 from spade_llm.mcp.mcp_sessions import AgentMcpToolbox
 from spade_llm.memory.remote import MemoryClient
-from spade_llm.memory.tools.toolset import MAX_BATCH
+from spade_llm.memory.tools.batches import MAX_BATCH
 from spade_llm.messaging import Encoding, agent_status, bare
 from spade_llm.messaging.claimed_log import conversation_owner
 from spade_llm.messaging.outgoing_messages import OutgoingMessages
@@ -64,7 +64,8 @@ from spade_llm.xmpp.connection.jids import check_agent_jid
 from spade_llm.xmpp.features.rooms import Rooms
 
 if TYPE_CHECKING:
-    from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput
+    from spade_llm.assistant.chat.messages import ChatReply
+    from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.turn.turn import TurnMiddleware
     from spade_llm.context import ContextManagement
     from spade_llm.messaging import AclMessage
@@ -346,7 +347,10 @@ class LLMAgent(AssistantControls):
             kind="assistant",
             summary=self._summary,
             notes=behaviour.status_notes,
-            facts=self._status_facts,
+            facts=lambda: {
+                "provider": provider_kind(self.provider),
+                "model": behaviour.model.name,
+            },
             operator_notes=self._operator_notes,
             replicas=self.replicas,
         )
@@ -422,9 +426,6 @@ class LLMAgent(AssistantControls):
     def _operator_notes(self) -> list[str]:
         fault = self.model_health.fault
         return [f"Model: {fault}"] if fault else []
-
-    def _status_facts(self) -> dict[str, str]:
-        return {"provider": provider_kind(self.provider), "model": self.llm_behaviour.model.name}
 
     async def _summary(self) -> str:
         model = self.llm_behaviour.model.name

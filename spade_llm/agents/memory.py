@@ -9,7 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.chat.service import ChatReply, ChatService
+from spade_llm.assistant.chat.messages import ChatReply
+from spade_llm.assistant.chat.service import ChatService
 from spade_llm.assistant.commands.adhoc_menus import offer_personal_memory_menu
 from spade_llm.assistant.commands.memory_passport import PassportCommands
 from spade_llm.assistant.commands.personal_memory import (

@@ -116,13 +116,10 @@ class ExclusiveJobs:
             if await self._take():
                 logger.info("jobs %s: run here", self._name)
                 async with self._jobs():
-                    await self._until_lost()
+                    await asyncio.sleep(RENEW_S)
+                    while await self._keep():  # noqa: ASYNC110 - a heartbeat
+                        await asyncio.sleep(RENEW_S)
                 logger.warning("jobs %s: the lease is lost", self._name)
-            await asyncio.sleep(RENEW_S)
-
-    async def _until_lost(self) -> None:
-        await asyncio.sleep(RENEW_S)
-        while await self._keep():  # noqa: ASYNC110 - a heartbeat
             await asyncio.sleep(RENEW_S)
 
     async def _take(self) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from spade_llm.assistant.chat.service import ChatClient
+from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.assistant.history.remote_sessions import SessionsClient
 from spade_llm.core.concurrency import next_or_none
 from spade_llm.core.errors import Interrupted, PeerUnavailable, RequestError, RequestFailed

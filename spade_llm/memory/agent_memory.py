@@ -147,7 +147,8 @@ class AgentBaseMemory:
         if isinstance(store, HasStatistics):
             return await store.memory_stats()
         counts = {
-            one.value: await _count_entries(store, MemoryFilter(category=one)) for one in Category
+            one.value: (await store.list(MemoryFilter(category=one), limit=1)).total
+            for one in Category
         }
         newest = await store.list(ANY_MEMORY, limit=1)
         oldest = await store.list(ANY_MEMORY, limit=1, offset=max(newest.total - 1, 0))
@@ -204,10 +205,6 @@ def _value_errors() -> Iterator[None]:
 
 def _creation_times(entries: Sequence[MemoryEntry]) -> str | None:
     return local_time(entries[0].created_at).isoformat() if entries else None
-
-
-async def _count_entries(store: CategoryStore, which: MemoryFilter) -> int:
-    return (await store.list(which, limit=1)).total
 
 
 def _as_sections(memories: Sequence[MemoryEntry]) -> str:

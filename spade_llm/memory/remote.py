@@ -43,8 +43,6 @@ from spade_llm.messaging.request import Idempotency
 from spade_llm.messaging.rpc import RpcClient, RpcService
 from spade_llm.search.memory_query import ANY_MEMORY, MemoryFilter, MemoryQuery
 
-__all__ = ["MAX_LIMIT", "ONTOLOGY", "MemoryClient", "MemoryService"]
-
 READ, WRITE = Idempotency.READ, Idempotency.WRITE
 
 MAX_AT_ONCE = 40

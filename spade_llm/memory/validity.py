@@ -140,7 +140,10 @@ def _evidence_of_facts(hits: Sequence[ScoredMemory]) -> list[_Evidence]:
         one
         for entry in facts
         if entry.invalid_at is None and entry.origin not in (Origin.PATTERN, Origin.REFLECTION)
-        for one in _evidence([_statement(entry.content)], entry.holds_since, is_fact=True)
+        for text in [in_first_person(entry.content)]
+        for one in _evidence(
+            [Statement(text=text, is_change=is_changed(text))], entry.holds_since, is_fact=True
+        )
     ]
 
 
@@ -167,11 +170,6 @@ def _evidence(
         )
         for one in statements
     ]
-
-
-def _statement(fact: str) -> Statement:
-    text = in_first_person(fact)
-    return Statement(text=text, is_change=is_changed(text))
 
 
 @lru_cache(maxsize=20_000)

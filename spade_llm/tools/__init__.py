@@ -12,6 +12,7 @@ from spade_llm.core.imports import lazy_exports
 if TYPE_CHECKING:
     from spade_llm.compat.retrieval_agent import RetrievalTool
     from spade_llm.compat.tools import HumanInTheLoopTool, LangChainToolAdapter
+    from spade_llm.providers.model import ToolExample, ToolSpec
     from spade_llm.tools.builtin import builtin_tools
     from spade_llm.tools.function_tool import FunctionTool, tool
     from spade_llm.tools.llm_tool import LLMTool, Tool
@@ -21,11 +22,9 @@ if TYPE_CHECKING:
         CombinedToolbox,
         Terms,
         Toolbox,
-        ToolExample,
         ToolGroup,
         ToolResult,
         ToolRules,
-        ToolSpec,
     )
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)

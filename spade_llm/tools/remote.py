@@ -21,8 +21,9 @@ from spade_llm.messaging import Body, Dispatcher, Idempotency, Request, RequestS
 from spade_llm.messaging.body import peek_field, truncated_to_message
 from spade_llm.messaging.operation import Operation
 from spade_llm.messaging.rpc import RpcClient, RpcService
+from spade_llm.providers.model import ToolSpec
 from spade_llm.tools.llm_tool import is_name
-from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolboxBackend, ToolResult, ToolSpec
+from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolboxBackend, ToolResult
 
 _log = logging.getLogger(__name__)
 

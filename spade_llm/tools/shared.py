@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import (
     ApprovalRequired,
@@ -31,9 +32,11 @@ from spade_llm.tools.toolbox import (
     ToolGroup,
     ToolResult,
     ToolRules,
-    ToolSpec,
     error_result,
 )
+
+if TYPE_CHECKING:
+    from spade_llm.providers.model import ToolSpec
 
 _log = logging.getLogger(__name__)
 

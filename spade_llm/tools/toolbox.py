@@ -12,19 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Protocol
 
 from spade_llm.core.errors import PeerUnavailable, RequestError, RequestTimeout, UnknownTool
-from spade_llm.providers.model import ToolExample, ToolSpec
-
-__all__ = [
-    "CallContext",
-    "Terms",
-    "ToolExample",
-    "ToolGroup",
-    "ToolResult",
-    "ToolRules",
-    "ToolSpec",
-    "Toolbox",
-    "ToolboxBackend",
-]
+from spade_llm.providers.model import ToolSpec
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.chat.service import ONTOLOGY
+from spade_llm.assistant.chat.messages import ONTOLOGY
 from spade_llm.assistant.config import TurnLimits
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox

@@ -12,7 +12,7 @@ from slixmpp.xmlstream.handler import Callback
 from slixmpp.xmlstream.matcher import MatchXPath
 
 from spade_llm.agents import AssistantConfig, Services
-from spade_llm.assistant.chat.service import ChatClient
+from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.assistant.middleware.quota import GroupQuotas, PeerQuota
 from spade_llm.core.errors import RequestRefused
 from spade_llm.core.limits import Rate

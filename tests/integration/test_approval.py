@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spade_llm.agents import Services, TurnLimits
-from spade_llm.assistant.chat.service import ApprovalPrompt, ChatReply
+from spade_llm.assistant.chat.messages import ApprovalPrompt, ChatReply
 from spade_llm.cli.chat import PlainOutput, write_answer
 from spade_llm.core.errors import RequestRefused
 from spade_llm.providers.model import Completion, ToolCall

@@ -8,7 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from spade_llm.agents import AssistantConfig
-from spade_llm.assistant.chat.service import AnswerDelta, ChatClient, ChatReply
+from spade_llm.assistant.chat.client import ChatClient
+from spade_llm.assistant.chat.messages import AnswerDelta, ChatReply
 from spade_llm.core.errors import RequestFailed, RequestRefused
 from spade_llm.providers import LLMProvider
 from spade_llm.providers.scripted import ScriptedProvider

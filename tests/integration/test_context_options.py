@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.agents import Services
-from spade_llm.assistant.chat.service import ChatClient
+from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.assistant.turn.turn_options import ContextOptions, ToolOptions
 from spade_llm.core.errors import ModelUnavailable, RequestFailed, RequestRefused
 from spade_llm.guardrails import GuardrailAction, KeywordGuardrail

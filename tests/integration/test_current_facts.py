@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.agents import Services
-from spade_llm.assistant.chat.service import ChatClient
+from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.assistant.turn.turn_options import ContextOptions
 from spade_llm.memory import MemoryDraft
 from spade_llm.memory.remote import MemoryClient

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.chat.service import AnswerDelta, ChatReply
+from spade_llm.assistant.chat.messages import AnswerDelta, ChatReply
 from spade_llm.guardrails import GuardrailAction, KeywordGuardrail, RegexGuardrail
 from spade_llm.providers import ScriptedProvider
 from tests.integration.network import answer_to, jid_of

@@ -15,7 +15,8 @@ import pytest
 from spade_llm.core.errors import RequestError
 from spade_llm.memory import MemoryDraft
 from spade_llm.memory.contract import ObservedMessage
-from spade_llm.memory.remote import ONTOLOGY, MemoryClient
+from spade_llm.memory.remote import MemoryClient
+from spade_llm.memory.remote_endpoint import ONTOLOGY
 from spade_llm.messaging import OutgoingRequest
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode
 from tests.integration.network import jid_of

@@ -17,7 +17,8 @@ import pytest
 import pytest_asyncio
 
 from spade_llm.agents import Services, ToolAgent
-from spade_llm.assistant.chat.service import ApprovalPrompt, ChatClient, ChatReply, SayRequest
+from spade_llm.assistant.chat.client import ChatClient
+from spade_llm.assistant.chat.messages import ApprovalPrompt, ChatReply, SayRequest
 from spade_llm.core import tracing
 from spade_llm.core.errors import RequestRefused, Unauthorised
 from spade_llm.gateway.agent_clients import AgentAddresses, AgentClients

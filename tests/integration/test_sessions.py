@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.agents import Services
-from spade_llm.assistant.chat.service import ChatClient
+from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.assistant.history.remote_sessions import SessionsClient
 from spade_llm.core.errors import RequestError, RequestFailed, RequestRefused
 from spade_llm.memory.contract import MemoryDraft, OnError

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.agents import AssistantConfig, Services
-from spade_llm.assistant.chat.service import AnswerDelta, ChatClient, ChatReply
+from spade_llm.assistant.chat.client import ChatClient
+from spade_llm.assistant.chat.messages import AnswerDelta, ChatReply
 from spade_llm.assistant.middleware.quota import PeerQuota
 from spade_llm.core.errors import ModelUnavailable, RequestFailed, RequestRefused
 from spade_llm.guardrails import KeywordGuardrail

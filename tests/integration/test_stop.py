@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.agents import AssistantConfig, Services
-from spade_llm.assistant.chat.service import AnswerDelta, ChatClient
+from spade_llm.assistant.chat.client import ChatClient
+from spade_llm.assistant.chat.messages import AnswerDelta
 from spade_llm.core.errors import RequestFailed
 from spade_llm.providers import LLMProvider, ScriptedProvider
 from spade_llm.providers.model import Completion, TextDelta

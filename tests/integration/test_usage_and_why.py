@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.agents import AssistantConfig, LLMAgent
-from spade_llm.assistant.chat.service import ChatClient
+from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.assistant.middleware.quota import PeerQuota
 from spade_llm.core.errors import ConfigurationError, RequestRefused
 from spade_llm.core.tracing import TracingConfig

@@ -11,7 +11,8 @@ import pytest
 from spade_llm.core.errors import InvalidArguments, RequestRefused
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryChange, ObservedMessage, OnError
-from spade_llm.memory.remote import ONTOLOGY, MemoryClient, MemoryService
+from spade_llm.memory.remote import MemoryClient, MemoryService
+from spade_llm.memory.remote_endpoint import ONTOLOGY
 from spade_llm.memory.retrieval import retrieve_memory
 from spade_llm.memory.sessions import session_context
 from spade_llm.messaging import MAX_BODY_BYTES, Encoding, OutgoingRequest, new_id

@@ -9,7 +9,8 @@ import pytest
 
 from spade_llm.core.errors import RequestRefused
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
-from spade_llm.memory.remote import ONTOLOGY, MemoryClient, MemoryService
+from spade_llm.memory.remote import MemoryClient, MemoryService
+from spade_llm.memory.remote_endpoint import ONTOLOGY
 from spade_llm.messaging import (
     InMemoryNetwork,
     OutgoingRequest,

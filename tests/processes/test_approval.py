@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from spade_llm.assistant.chat.service import ApprovalPrompt, ChatReply
+from spade_llm.assistant.chat.messages import ApprovalPrompt, ChatReply
 from tests.openai_server import Call, Say
 from tests.processes.deployment import Deployment, running_deployment
 

@@ -13,7 +13,8 @@ import pytest_asyncio
 from mcp.shared.exceptions import MCPError
 
 from spade_llm.memory.remote import MemoryClient
-from spade_llm.memory.tools.toolset import SubjectScope, entry_tools
+from spade_llm.memory.tools.entry_tool import SubjectScope
+from spade_llm.memory.tools.toolset import entry_tools
 from spade_llm.rag import Document
 from spade_llm.rag.remote import RagClient
 from tests.openai_server import Hang

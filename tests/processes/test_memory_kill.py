@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.memory import MemoryDraft
-from spade_llm.memory.remote import ONTOLOGY, MemoryClient
+from spade_llm.memory.remote import MemoryClient
+from spade_llm.memory.remote_endpoint import ONTOLOGY
 from spade_llm.messaging import OutgoingRequest, new_id
 from spade_llm.search.memory_query import Origin
 from tests.processes.deployment import running_deployment

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from spade_llm.assistant.chat.service import ChatClient
+from spade_llm.assistant.chat.client import ChatClient
 from tests.openai_server import Call, Hang, Say
 from tests.otlp_receiver import CLIENT, Receiver, running_receiver
 from tests.processes.deployment import running_deployment

@@ -18,6 +18,7 @@ from spade_llm.core.errors import (
     Unauthorised,
 )
 from spade_llm.messaging import OutgoingRequest, Performative, PrincipalRequester
+from spade_llm.providers.model import ToolSpec
 from spade_llm.tools import LLMTool, LocalToolbox, tool
 from spade_llm.tools.remote import (
     ONTOLOGY,
@@ -35,7 +36,6 @@ from spade_llm.tools.toolbox import (
     ToolGroup,
     ToolResult,
     ToolRules,
-    ToolSpec,
     current_context,
 )
 from tests.messaging.node_harness import network_of

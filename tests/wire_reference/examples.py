@@ -13,7 +13,7 @@ from spade_llm.assistant.chat import messages
 from spade_llm.assistant.history import remote_sessions
 from spade_llm.assistant.history.remote_sessions import SessionsClient
 from spade_llm.assistant.turn.turn_options import ContextOptions
-from spade_llm.memory import remote as memory_remote
+from spade_llm.memory import remote_endpoint as memory_endpoint
 from spade_llm.memory.contract import (
     DecayPolicy,
     MemoryAccess,
@@ -33,7 +33,7 @@ from spade_llm.tools import remote
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-CHAT, MEMORY, RAG = messages.ONTOLOGY, memory_remote.ONTOLOGY, remote_jobs.ONTOLOGY
+CHAT, MEMORY, RAG = messages.ONTOLOGY, memory_endpoint.ONTOLOGY, remote_jobs.ONTOLOGY
 TOOLS, SESSIONS, AGENT = remote.ONTOLOGY, remote_sessions.ONTOLOGY, agent_status.ONTOLOGY
 
 ADA = "ada@localhost"

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.assistant.chat.messages import (
     ONTOLOGY,
     AnswerDelta,
@@ -24,7 +23,6 @@ from spade_llm.assistant.chat.messages import (
     CompletionRequest,
     ReplyPagination,
     SayRequest,
-    ToolCallReport,
 )
 from spade_llm.assistant.commands.command_registry import (
     STOP,
@@ -56,20 +54,6 @@ if TYPE_CHECKING:
     from spade_llm.assistant.turn.turn_options import ContextOptions, ToolOptions
     from spade_llm.messaging import AclMessage, Dispatcher, Handler
     from spade_llm.providers.model import Sampling
-
-__all__ = [
-    "ONTOLOGY",
-    "AnswerDelta",
-    "ApprovalPrompt",
-    "ApproveRequest",
-    "ChatClient",
-    "ChatReply",
-    "ChatService",
-    "ChatTurnInput",
-    "CompletionRequest",
-    "SayRequest",
-    "ToolCallReport",
-]
 
 NO_TEXT = ""
 """A chat is not answered where the answer went to others: the dispatcher sends no empty message."""

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.chat.service import ONTOLOGY, ChatTurnInput
+from spade_llm.assistant.chat.messages import ONTOLOGY
+from spade_llm.assistant.chat.service import ChatTurnInput
 from spade_llm.assistant.commands.command_registry import NOTHING_TO_STOP
 from spade_llm.assistant.commands.memory_menu import (
     LABELS,

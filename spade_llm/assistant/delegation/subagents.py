@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.chat.service import ChatClient
+from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.core.errors import PeerUnavailable, RequestError, RequestTimeout, ToolFailed
 from spade_llm.messaging import CHAT_TEXT, FOR_MODELS_METADATA, bare, new_id
 from spade_llm.messaging.outgoing_messages import chat_message

@@ -95,9 +95,13 @@ class MemoryOutbox:
         await self._db.close()
 
     async def put(self, observation: QueuedObservation) -> None:
-        await self._db.execute(
-            _PUT, observation.conversation, observation.subject, _dump(observation.messages)
+        text = json.dumps(
+            [
+                [m.id, m.role, m.content, m.at.isoformat(), m.speaker, m.recalled]
+                for m in observation.messages
+            ]
         )
+        await self._db.execute(_PUT, observation.conversation, observation.subject, text)
         self.has_mail.set()
         await self._db.prune_periodically(_BOUND, MAX_QUEUED)
 
@@ -149,12 +153,6 @@ def _observation(row: tuple[object, ...]) -> QueuedObservation:
         conversation=str(conversation),
         subject=str(subject),
         messages=_load(str(messages)),
-    )
-
-
-def _dump(messages: Sequence[ObservedMessage]) -> str:
-    return json.dumps(
-        [[m.id, m.role, m.content, m.at.isoformat(), m.speaker, m.recalled] for m in messages]
     )
 
 

@@ -33,7 +33,8 @@ from spade_llm.xmpp.stanzas.message_styling import stable_prefix, to_message_sty
 from spade_llm.xmpp.stanzas.namespaces import CHAT_STATES, FALLBACK, MARKERS, RECEIPTS, REPLY
 
 if TYPE_CHECKING:
-    from spade_llm.assistant.chat.service import ChatHandler, ChatReply, ChatTurnInput
+    from spade_llm.assistant.chat.messages import ChatReply
+    from spade_llm.assistant.chat.service import ChatHandler, ChatTurnInput
     from spade_llm.assistant.config import PresentationOptions
     from spade_llm.assistant.presentation.message_correction import RetractExchange, ShownAnswer
     from spade_llm.xmpp.agent import XmppAgent

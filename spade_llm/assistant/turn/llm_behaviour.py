@@ -17,8 +17,13 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.chat.messages import AnswerSource, BuiltContext, ToolRoundReport
-from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput, ToolCallReport
+from spade_llm.assistant.chat.messages import (
+    AnswerSource,
+    BuiltContext,
+    ChatReply,
+    ToolCallReport,
+    ToolRoundReport,
+)
 from spade_llm.assistant.commands.command_registry import NOTHING_TO_STOP, STOP, CommandRegistry
 from spade_llm.assistant.commands.forget_requests import ForgetRequests
 from spade_llm.assistant.commands.learning import LearningCommands
@@ -75,6 +80,7 @@ from spade_llm.tools.toolbox import CombinedToolbox
 from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
+    from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.config import TurnLimits
     from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
@@ -204,8 +210,10 @@ class LLMBehaviour(Behaviour):
         unkept: tuple[str, ...] = ()
         if outcome.is_kept:
             unkept = await self._store_exchange(conversation, turn_input, outcome)
-            if not turn_input.is_forwarded:
-                await self._store_facts(attempt.comparison, outcome.result)
+            if self._revision and attempt.comparison and not turn_input.is_forwarded:
+                # The facts of the message that the model has not stored by a tool.
+                stored = stored_texts(outcome.result.called)
+                await self._revision.keep(attempt.comparison, stored=stored)
         missing = dict.fromkeys([*outcome.missing, *unkept])
         return _reply(outcome, tuple(missing), turn_input)
 
@@ -389,12 +397,6 @@ class LLMBehaviour(Behaviour):
             logger.exception("conversation %s: an exchange could not be stored", conversation.key)
             return ("memory",)
         return ()
-
-    async def _store_facts(self, comparison: Comparison | None, result: TurnResult) -> None:
-        """Store the facts of the message that the model has not stored by a tool."""
-        if self._revision is None or comparison is None:
-            return
-        await self._revision.keep(comparison, stored=stored_texts(result.called))
 
     def _turn(self, strategy: ContextManagement, toolbox: CombinedToolbox) -> Turn:
         return Turn(

@@ -25,7 +25,7 @@ from spade_llm.providers.model import Sampling
 from spade_llm.search.memory_query import MemoryType
 
 if TYPE_CHECKING:
-    from spade_llm.assistant.chat.service import ChatClient
+    from spade_llm.assistant.chat.client import ChatClient
     from spade_llm.gateway.schemas.configuration import EffectiveConfiguration
 
 _TEMPERATURE, _MAX_TOKENS, _ROUNDS = 0.7, 500, 5

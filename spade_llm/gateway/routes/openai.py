@@ -39,7 +39,7 @@ from spade_llm.gateway.streaming import (
 from spade_llm.providers.model import Sampling
 
 if TYPE_CHECKING:
-    from spade_llm.assistant.chat.service import ChatClient
+    from spade_llm.assistant.chat.client import ChatClient
     from spade_llm.gateway.session_store import ConversationLine
 
 Part = AnswerDelta | AskedBack | ChatReply

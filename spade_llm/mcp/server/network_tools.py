@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 from pydantic import Field, StrictInt
 
-from spade_llm.assistant.chat.service import AnswerDelta, ChatClient, ChatReply
+from spade_llm.assistant.chat.client import ChatClient
+from spade_llm.assistant.chat.messages import AnswerDelta, ChatReply
 from spade_llm.core.errors import InvalidArguments, RequestError
 from spade_llm.mcp.server.offered_tools import ACTS, READS, OfferedTool, ReportProgress, build_tool
 from spade_llm.memory.tools.arguments import (

@@ -12,21 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.core import errors
-from spade_llm.memory.tools.entry_tool import answer_as_text, error_type
-from spade_llm.memory.tools.toolset import (
-    MAX_BATCH,
-    EntryTool,
-    SubjectScope,
-    entry_tools,
-    further_tools,
-    owner_tools,
-)
+from spade_llm.memory.tools.batches import MAX_BATCH
+from spade_llm.memory.tools.entry_tool import EntryTool, SubjectScope, answer_as_text, error_type
+from spade_llm.memory.tools.toolset import entry_tools, further_tools, owner_tools
 from spade_llm.providers.model import ToolSpec
 
 if TYPE_CHECKING:
     from spade_llm.memory.remote import MemoryClient
     from spade_llm.memory.tools.arguments import ToolArguments
-    from spade_llm.memory.tools.toolset import EntryTool
+    from spade_llm.memory.tools.entry_tool import EntryTool
     from spade_llm.tools.toolbox import Toolbox
 
 

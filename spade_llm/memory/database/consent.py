@@ -197,7 +197,7 @@ def remove_stale_patterns(
     since they cannot be found again."""
     stale = [
         row
-        for row in _patterns_of_owner(transaction, owner)
+        for row in transaction.all(SELECT_PATTERNS, {"owner": owner})
         if row[2] == subject
         and row[1] not in kept
         and not any(
@@ -322,11 +322,6 @@ def _stale_summaries(
             for id in _split_packed_ids(row[3])
         )
     ]
-
-
-def _patterns_of_owner(transaction: Transaction, owner: str) -> Sequence[SqlRow]:
-    which: dict[str, SqlValue] = {"owner": owner}
-    return transaction.all(SELECT_PATTERNS, which)
 
 
 def _delete_patterns(

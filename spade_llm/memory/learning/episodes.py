@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -81,7 +81,9 @@ def episode_content(messages: Sequence[ObservedMessage]) -> str:
     text = "\n".join(lines)
     if len(text) > MAX_SUMMARY_CHARS:
         text = extractive_summary(lines, MAX_SUMMARY_CHARS)
-    told = _by_speaker(text.splitlines(), _speaker_names(spoken)) or _speakers(spoken)
+    names = dict.fromkeys(speaker_name(message) for message, _ in spoken)
+    # The names alone, for an episode without sentences of its persons.
+    told = _by_speaker(text.splitlines(), names) or f"{', '.join(names)}: …"
     return f"{_dates(messages)}: {told}"
 
 
@@ -134,11 +136,7 @@ def _summary_lines(spoken: Iterable[SpokenText]) -> Iterable[str]:
             yield f"{speaker_name(message)}: {' '.join(sentence.split())}"
 
 
-def _speaker_names(spoken: Sequence[SpokenText]) -> frozenset[str]:
-    return frozenset(speaker_name(message) for message, _ in spoken)
-
-
-def _by_speaker(lines: Iterable[str], names: frozenset[str]) -> str:
+def _by_speaker(lines: Iterable[str], names: Container[str]) -> str:
     """Each speaker's sentences in a row on one line, behind the name once."""
     turns: list[tuple[str, list[str]]] = []
     for line in lines:
@@ -153,12 +151,6 @@ def _by_speaker(lines: Iterable[str], names: frozenset[str]) -> str:
         else:
             turns.append((name, [text]))
     return "\n".join(f"{name}: {' '.join(texts)}" for name, texts in turns)
-
-
-def _speakers(spoken: Sequence[SpokenText]) -> str:
-    """Names of the speakers, for an episode without sentences of its persons."""
-    names = dict.fromkeys(speaker_name(message) for message, _ in spoken)
-    return f"{', '.join(names)}: …"
 
 
 def _is_idle(messages: Sequence[ObservedMessage], now: datetime) -> bool:
@@ -281,13 +273,11 @@ def _least_cohesive_cut(segmenter: _TopicSegmenter, start: int, longest: int) ->
     if segmenter.gaps[longest] >= HARD_GAP:
         return longest
     cuts = range(start + (longest - start + 1) // 2, longest + 1)
-    return min(
-        cuts, key=lambda cut: (-_pause_before(segmenter, cut), segmenter.cohesion(start, cut), -cut)
-    )
 
+    def rank(cut: int) -> tuple[bool, float, int]:
+        return segmenter.gaps[cut] < SOFT_GAP, segmenter.cohesion(start, cut), -cut
 
-def _pause_before(segmenter: _TopicSegmenter, cut: int) -> bool:
-    return segmenter.gaps[cut] >= SOFT_GAP
+    return min(cuts, key=rank)
 
 
 def _build_episode(

@@ -180,7 +180,9 @@ class Learner:
         """Pause fact extraction after a failure of the model (exponential back-off); cutting goes
         on."""
         doubled_s = self._schedule.min_backoff_s * 2.0**self._failures
-        pause_s = max(min(doubled_s, self._schedule.max_backoff_s), _retry_after_s(error))
+        pause_s = min(doubled_s, self._schedule.max_backoff_s)
+        if isinstance(error, RateLimited):
+            pause_s = max(pause_s, error.retry_after or 0.0)
         # Bounded, because a power of two would overflow a float in a long outage.
         self._failures = min(self._failures + 1, MAX_DOUBLINGS)
         self._retry_at = self._clock() + timedelta(seconds=pause_s)
@@ -211,7 +213,8 @@ class Learner:
             return 0
         try:
             for one in people:
-                await self._update_patterns(one)
+                sessions = await asyncio.to_thread(group_talk_sessions, one.episodes)
+                await self._store.save_patterns(one, await self._patterns(one, sessions))
         except ModelError as error:
             self._back_off(error)
             return 0
@@ -240,11 +243,6 @@ class Learner:
         count = await self._store.save_reflection(material, changes)
         logger.info("reflection for %s: %d changes", material.owner, count)
         return 1
-
-    async def _update_patterns(self, person: ConsentingPerson) -> None:
-        """Raises ModelError if the model is away, ServiceError (the store)."""
-        sessions = await asyncio.to_thread(group_talk_sessions, person.episodes)
-        await self._store.save_patterns(person, await self._patterns(person, sessions))
 
     async def _patterns(
         self, person: ConsentingPerson, sessions: Sequence[TalkSession]
@@ -333,11 +331,6 @@ def _complete_episodes(
 ) -> list[tuple[MessageRange, Sequence[EpisodeDraft]]]:
     """Ranges that have complete episodes, with these."""
     return [(one, found) for one in ranges if (found := cut_episodes(one, now=now))]
-
-
-def _retry_after_s(error: ModelError) -> float:
-    """Pause in seconds that the model's server asks for."""
-    return (error.retry_after or 0.0) if isinstance(error, RateLimited) else 0.0
 
 
 def _by_owner(episodes: Sequence[MemoryEntry]) -> list[list[MemoryEntry]]:

@@ -94,7 +94,8 @@ def build_pattern_prompt(sessions: Sequence[TalkSession]) -> list[ContextMessage
     # From the newest back: what finds no room is the oldest.
     for number in range(len(sessions), max(0, len(sessions) - MAX_CONVERSATIONS), -1):
         session = sessions[number - 1]
-        text = _session_text(session)[: min(MAX_CONVERSATION_CHARS, room)]
+        whole = "\n".join(one.episode.content for one in session.episodes)
+        text = whole[: min(MAX_CONVERSATION_CHARS, room)]
         room -= len(text)
         if text:
             lines.append({"number": number, "at": f"{session.begin:%A %Y-%m-%d}", "text": text})
@@ -148,10 +149,6 @@ async def find_patterns_with_model(
                 content, episodes, sessions, kind="told by a model"
             )
     return drafts
-
-
-def _session_text(session: TalkSession) -> str:
-    return "\n".join(one.episode.content for one in session.episodes)
 
 
 def _episodes_of_pattern(

@@ -234,7 +234,8 @@ def _stated_fact(
     who = speaker_name(message) if message.speaker else DEFAULT_SPEAKER_NAMES[rule.language]
     x, y = _to_third_person(x), _to_third_person(y)
     if rule.form is ValueForm.HABIT:
-        x = _third_person(x)
+        verb, space, rest = x.partition(" ")
+        x = _conjugated(verb.lower()) + space + rest
     return StatedFact(
         content=rule.template.format(who=who, x=x, y=y),
         rule=rule,
@@ -256,11 +257,6 @@ def _trim_value(found: str, rule: FactRule) -> str:
 def _to_third_person(text: str) -> str:
     """`walks with my dog` is `walks with their dog` when another tells it."""
     return _FIRST_PERSON_WORDS.sub(lambda found: _THIRD_PERSON_WORDS[found[0].lower()], text)
-
-
-def _third_person(text: str) -> str:
-    verb, space, rest = text.partition(" ")
-    return _conjugated(verb.lower()) + space + rest
 
 
 def _conjugated(verb: str) -> str:

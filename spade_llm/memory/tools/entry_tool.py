@@ -151,7 +151,10 @@ def answer_as_text(answer: Mapping[str, object], max_chars: int = MAX_CHARS) -> 
     if not isinstance(items, list):
         return _to_json(_truncate_item(answer, max_chars))
     room = max_chars - len(text) + _json_length(items)
-    return _to_json(_with_page(answer, name, _first_items(items, room)))
+    shown = _first_items(items, room)
+    # `offset` + `limit` is where the next page begins.
+    page = {"limit": len(shown)} if "limit" in answer else {}
+    return _to_json({**answer, name: shown, **page})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,13 +265,6 @@ def _truncate_item(item: object, room: int) -> object:
         content = item["content"].removesuffix(ELLIPSIS)
         item = {**item, "content": content[: len(content) // 2] + ELLIPSIS}
     return item
-
-
-def _with_page(answer: Mapping[str, object], name: str, items: list[object]) -> dict[str, object]:
-    """Set `limit` to the number of shown items, so that `offset` + `limit` is where the next page
-    begins."""
-    page = {"limit": len(items)} if "limit" in answer else {}
-    return {**answer, name: items, **page}
 
 
 def _json_length(value: object) -> int:

@@ -34,18 +34,6 @@ if TYPE_CHECKING:
     from spade_llm.memory.tools.entry_tool import ToolAnswer
     from spade_llm.providers.model import ChatModel
 
-__all__ = [
-    "MAX_BATCH",
-    "EntryTool",
-    "LinkedMemory",
-    "ManagedMemory",
-    "SubjectScope",
-    "entry_tools",
-    "further_tools",
-    "owner_tools",
-]
-
-
 DAY_S = 86_400.0
 MAX_LISTED = 1000
 """Maximum number of ids in one answer; the count is of all."""

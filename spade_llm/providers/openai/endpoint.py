@@ -142,8 +142,10 @@ class OpenAIEndpoint:
             try:
                 response = await self._send(path, body, headers)
             except UnicodeEncodeError:
-                # Only after a failure, because cleaning encodes the whole prompt once more.
-                response = await self._send(path, _valid_unicode(body), headers)
+                # Lone surrogates, which JSON can smuggle into any text, become `?`; only after a
+                # failure, because this encodes the whole prompt once more.
+                encoded = json.dumps(body, ensure_ascii=False).encode(errors="replace")
+                response = await self._send(path, json.loads(encoded), headers)
             async with aclosing(response):
                 yield response
         except SDK_ERRORS as error:
@@ -159,12 +161,6 @@ class OpenAIEndpoint:
         if not self._secret:
             return data
         return data.replace(self._secret.encode(errors="replace"), REDACTED.encode())
-
-
-def _valid_unicode(body: RequestBody) -> RequestBody:
-    """Lone surrogates, which JSON can smuggle into any text, become `?`."""
-    cleaned: RequestBody = json.loads(json.dumps(body, ensure_ascii=False).encode(errors="replace"))
-    return cleaned
 
 
 class ListedModel(BaseModel):

@@ -6,25 +6,22 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.assistant.chat.messages import (
     ONTOLOGY,
     STORED_S,
     AnswerSource,
     BuiltContext,
+    ChatReply,
     ReplyPage,
     ReplyPageRequest,
     ReplyPagination,
     ReplyRemainder,
+    ToolCallReport,
     ToolRoundReport,
     fetch_whole_reply,
 )
-from spade_llm.assistant.chat.service import (
-    ChatClient,
-    ChatReply,
-    ChatService,
-    ChatTurnInput,
-    ToolCallReport,
-)
+from spade_llm.assistant.chat.service import ChatService, ChatTurnInput
 from spade_llm.core.errors import RequestRefused
 from spade_llm.messaging import InMemoryNetwork
 from spade_llm.messaging.rpc import RpcClient

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_llm.assistant.chat.service import ChatReply, ChatService, ChatTurnInput
+from spade_llm.assistant.chat.messages import ChatReply
+from spade_llm.assistant.chat.service import ChatService, ChatTurnInput
 from spade_llm.assistant.delegation.subagents import PresenceStatus, SubAgents
 from spade_llm.core.errors import PeerUnavailable
 from spade_llm.messaging import InMemoryNetwork

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.assistant.chat.service import ONTOLOGY
+from spade_llm.assistant.chat.messages import ONTOLOGY
 from spade_llm.assistant.config import TurnLimits
 from spade_llm.assistant.history.conversation_cache import Conversation
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
@@ -39,7 +39,8 @@ from tests.assistant.turn.test_turn_failures import an_utterance
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput
+    from spade_llm.assistant.chat.messages import ChatReply
+    from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.providers.scripted import ScriptedAnswer
 
 MARKERS = ("<TASK_COMPLETE>", "<END>", "<DONE>")

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
     from pathlib import Path
 
-    from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput
+    from spade_llm.assistant.chat.messages import ChatReply
+    from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.turn.approval import ApprovalQuestion
     from spade_llm.providers.model import ContextMessage, Sampling, ToolSpec
     from spade_llm.providers.scripted import ScriptedAnswer

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import BaseModel
 
-from spade_llm.assistant.chat.service import ChatClient
+from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.assistant.middleware.guardrails import GuardrailMiddleware
 from spade_llm.assistant.middleware.routing import (
     RoutingDecider,
@@ -30,7 +30,7 @@ from tests.messaging.scripted_peer import Program
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from spade_llm.assistant.chat.service import ChatReply
+    from spade_llm.assistant.chat.messages import ChatReply
     from spade_llm.assistant.middleware.routing import RoutedMessage, RoutingFunction
     from spade_llm.assistant.turn.turn import TurnMiddleware
     from spade_llm.providers.model import ContextMessage, ToolSpec

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from spade_llm.memory.tools.toolset import EntryTool
+    from spade_llm.memory.tools.entry_tool import EntryTool
 
 Answer = dict[str, Any]
 

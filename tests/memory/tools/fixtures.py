@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.memory.tools.toolset import SubjectScope, entry_tools, further_tools, owner_tools
+from spade_llm.memory.tools.entry_tool import SubjectScope
+from spade_llm.memory.tools.toolset import entry_tools, further_tools, owner_tools
 from tests.memory.tools.calling import Tools, calling
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import pytest
 
 from spade_llm.core.errors import ModelUnavailable
 from spade_llm.memory.tools.batches import MAX_PROMPT_CHARS
-from spade_llm.memory.tools.toolset import SubjectScope, entry_tools
+from spade_llm.memory.tools.entry_tool import SubjectScope
+from spade_llm.memory.tools.toolset import entry_tools
 from spade_llm.providers import ScriptedProvider
 from tests.memory.tools.calling import Tools, assert_error, calling, contents, stored
 

@@ -11,12 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.memory.tools.toolset import SubjectScope, entry_tools, further_tools, owner_tools
+from spade_llm.memory.tools.entry_tool import SubjectScope
+from spade_llm.memory.tools.toolset import entry_tools, further_tools, owner_tools
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spade_llm.memory.tools.toolset import EntryTool
+    from spade_llm.memory.tools.entry_tool import EntryTool
 
 NAMES = [
     "id", "ids", "content", "content_type", "memory_tier", "tags", "metadata", "ttl_seconds",

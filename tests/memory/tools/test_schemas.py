@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from spade_llm.memory.tools.toolset import SubjectScope, entry_tools, further_tools, owner_tools
+from spade_llm.memory.tools.entry_tool import SubjectScope
+from spade_llm.memory.tools.toolset import entry_tools, further_tools, owner_tools
 from spade_llm.providers import ScriptedProvider
 
 if TYPE_CHECKING:
     from spade_llm.memory import OwnedMemory
-    from spade_llm.memory.tools.toolset import EntryTool
+    from spade_llm.memory.tools.entry_tool import EntryTool
 
 TIERS = ["short_term", "long_term", "working"]
 TYPES = ["text", "image", "code", "json", "yaml"]
