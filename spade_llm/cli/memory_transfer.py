@@ -17,12 +17,8 @@ from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.core.text import pluralize
 from spade_llm.memory.transfer import memory_file, passport_store
 from spade_llm.memory.transfer.export_formats import letta_agent_file, markdown_lines, owners_about
-from spade_llm.memory.transfer.import_formats import (
-    OWN_FORMAT,
-    import_records,
-    is_own_export,
-    read_import,
-)
+from spade_llm.memory.transfer.import_formats import OWN_FORMAT, is_own_export, read_import
+from spade_llm.memory.transfer.importer import import_records
 from spade_llm.memory.transfer.passport import (
     MAX_PASSPORT_BYTES,
     PassportKey,

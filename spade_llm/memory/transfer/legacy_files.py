@@ -16,7 +16,7 @@ from spade_llm.memory import validation
 from spade_llm.memory.contract import MemoryDraft
 from spade_llm.memory.database.sqlite_connection import BlockingMemory
 from spade_llm.memory.transfer.import_file import read_database, read_parts
-from spade_llm.memory.transfer.import_formats import import_records
+from spade_llm.memory.transfer.importer import import_records
 from spade_llm.memory.transfer.records import (
     ImportedRecord,
     ImportTarget,

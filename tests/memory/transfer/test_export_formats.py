@@ -17,7 +17,8 @@ from spade_llm.memory.transfer.export_formats import (
     markdown_lines,
     owners_about,
 )
-from spade_llm.memory.transfer.import_formats import import_records, read_import
+from spade_llm.memory.transfer.import_formats import read_import
+from spade_llm.memory.transfer.importer import import_records
 from spade_llm.memory.transfer.records import ImportTarget
 from spade_llm.search.memory_query import MemoryFilter
 

@@ -19,12 +19,8 @@ from spade_llm.cli.command_line import IMPORT_FORMAT_NAMES
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory import Category, SQLiteMemoryBackend
 from spade_llm.memory.transfer import import_file
-from spade_llm.memory.transfer.import_formats import (
-    FORMAT_NAMES,
-    IMPORT_FORMATS,
-    import_records,
-    read_import,
-)
+from spade_llm.memory.transfer.import_formats import FORMAT_NAMES, IMPORT_FORMATS, read_import
+from spade_llm.memory.transfer.importer import import_records
 from spade_llm.memory.transfer.memory_file import verify_memory
 from spade_llm.memory.transfer.records import ImportedRecord, ImportTarget, parse_time
 

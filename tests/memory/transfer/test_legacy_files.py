@@ -9,7 +9,8 @@ import pytest
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory import Category, MemoryType, SQLiteMemoryBackend
-from spade_llm.memory.transfer.import_formats import import_records, is_own_export, read_import
+from spade_llm.memory.transfer.import_formats import is_own_export, read_import
+from spade_llm.memory.transfer.importer import import_records
 from spade_llm.memory.transfer.json_lines import HEADER
 from spade_llm.memory.transfer.memory_file import verify_memory
 from spade_llm.memory.transfer.records import ImportedRecord, ImportTarget
