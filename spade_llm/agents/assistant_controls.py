@@ -59,8 +59,7 @@ class AssistantControls(XmppAgent):
     _program_memory: LocalMemory
 
     def add_tool(self, tool: Tool) -> None:
-        """Add a tool, offered from the next turn on. Raises ConfigurationError if the name is
-        taken."""
+        """Add a tool, offered from the next turn on. Raises ConfigurationError: name in use."""
         if tool.spec.name in (known.spec.name for known in self._own_tools):
             raise ConfigurationError(
                 f"duplicate tool name {tool.spec.name!r}; rename one of the tools"
@@ -88,8 +87,7 @@ class AssistantControls(XmppAgent):
 
     @property
     def input_guardrails(self) -> list[Guardrail]:
-        """Input guardrails of the next turn; the list can be changed, and each guardrail
-        disabled."""
+        """Input guardrails of the next turn; the list can be changed, each guardrail disabled."""
         return self._guardrails.input_guardrails
 
     @property

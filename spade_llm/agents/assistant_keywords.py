@@ -24,8 +24,7 @@ T = TypeVar("T")
 
 
 class SharedKeywords(TypedDict, total=False):
-    """Keyword arguments shared by LLMAgent and CoordinatorAgent. They override the same settings in
-    `conduct`."""
+    """Keywords of LLMAgent and CoordinatorAgent, which override the same settings in `conduct`."""
 
     tools: Sequence[Tool] | None
     mcp_servers: Sequence[MCPServerConfig] | None

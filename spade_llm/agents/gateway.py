@@ -77,8 +77,7 @@ class GatewayAgent(XmppAgent):
         await self._serving.enter_async_context(self._server)
 
     async def _async_stop(self) -> None:
-        """Drain the HTTP server before XMPP disconnects: running requests may need the network
-        until their end."""
+        """Drain the HTTP server before XMPP disconnects: running requests may need the network."""
         await self.gateway.shutdown.drain()
         await self._serving.aclose()
         await super()._async_stop()

@@ -273,8 +273,7 @@ class LLMAgent(AssistantControls):
         documents: RagClient | None,
         retriever: TrustedDocumentRetriever | None,
     ) -> list[Toolbox]:
-        """Own toolboxes, placed before all others: if names are equal, the assistant's own tool is
-        used."""
+        """Own toolboxes, before all others: of equal names, the assistant's own tool is used."""
         own: list[Toolbox] = [LocalToolbox(tuple(self._own_tools))] if self._own_tools else []
         own += self._mcp_servers
         if documents is not None and retriever is not None and services.document_tools:
@@ -386,8 +385,7 @@ class LLMAgent(AssistantControls):
         return self.rooms is not None and room in self.rooms
 
     def _is_no_answer(self, message: AclMessage) -> bool:
-        """True if an expert's message is not an answer to a question: a command, or an approval of
-        a tool call."""
+        """True if an expert's message is no answer: a command, or an approval of a tool call."""
         is_command = self.llm_behaviour.commands.knows(message.content)
         return is_command or self._chat.is_settling(message)
 

@@ -28,11 +28,9 @@ class FileSharingOptions:
     takes: bool = True
     """True if shared documents are ingested; this needs a RAG agent."""
     max_files: int = 200
-    """Maximum number of files of each person; at the limit, further files are refused until some
-    are deleted."""
+    """Maximum number of files of each person; further files are refused until some are deleted."""
     seconds: float = 1800.0
-    """Time limit for the ingestion of a file, in seconds; the person's conversation waits for it.
-    """
+    """Time limit for the ingestion of a file, in seconds; the conversation waits for it."""
     long_answer_chars: int = 12_000
     """A longer answer is sent as a file with its beginning; 0: never."""
 
@@ -48,8 +46,7 @@ class PresentationOptions:
     first_s: float = 1.0
     """Delay before streaming starts, in seconds; an answer complete by then is sent whole."""
     edit_every_s: float = 2.5
-    """Minimum interval between two edits of a streamed message, in seconds; the final answer is not
-    delayed."""
+    """Minimum interval between edits of a streamed message, in seconds; the last is not delayed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +66,7 @@ class AssistantConfig:
     max_interactions_per_conversation: int | None = None
     """Number of answers after which a conversation ends; None: no limit."""
     on_conversation_end: Callable[[str, str], Awaitable[None] | None] | None = None
-    """Told which conversation is over, and why: assistant/middleware/conversation_end.py has
-    the reasons."""
+    """Told which conversation is over, and why (see assistant/middleware/conversation_end.py)."""
     peer_limits: PeerQuota = NO_QUOTA
     """Daily quota of each peer."""
     crowd_limits: GroupQuotas = NO_GROUP_QUOTAS
@@ -80,16 +76,13 @@ class AssistantConfig:
     output_schema: type[BaseModel] | None = None
     """Pydantic model that every answer must match, as JSON text."""
     reply_to: str | None = None
-    """Recipient of the answers instead of the sender, unless `routing_function` names recipients.
-    """
+    """Recipient of answers instead of the sender, unless `routing_function` names recipients."""
     routing_function: RoutingFunction | None = None
-    """Function that returns the recipients of each answer; it may be a coroutine function, and may
-    block."""
+    """Function that returns an answer's recipients; it may be a coroutine function, or block."""
     files: FileSharingOptions = FileSharingOptions()
-    """Settings for shared files and for long answers."""
+    """Function that returns an answer's recipients; it may be a coroutine function, or block."""
     rooms: RoomsOptions | None = None
-    """Multi-user chat options (XEP-0045); None: the assistant joins no room, and ignores
-    invitations."""
+    """Multi-user chat options (XEP-0045); None: it joins no room, and ignores invitations."""
     experts: tuple[Expert, ...] = ()
     """People that the model may ask during a turn: a tool `ask_NAME` for each."""
     manners: PresentationOptions = PresentationOptions()
@@ -123,8 +116,7 @@ class TurnLimits:
     """Limits of one turn. A turn that reaches one ends with its answer so far, and names it."""
 
     tool_rounds: int = 5
-    """Maximum number of tool rounds; then the model is called once more, without tools, for the
-    answer."""
+    """Maximum number of tool rounds; then a call without tools gives the answer."""
     tool_calls: int = 24
     model_calls: int = 24
     """Every one: of the rounds, for the answer, and what is asked twice."""

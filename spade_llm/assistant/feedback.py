@@ -113,8 +113,7 @@ class AnswerFeedback:
                 logger.warning("memory is unavailable; feedback is applied later: %s", error)
 
     async def line(self, turn_input: ChatTurnInput) -> str:
-        """Line for /why with the sender's reaction to the last answer in this conversation; empty:
-        none."""
+        """Line for /why: the sender's reaction to the last answer here; empty: none."""
         answer = await self._log.last(peer=turn_input.peer, conversation=turn_input.conversation)
         if answer is None or not answer.verdict:
             return ""
@@ -222,8 +221,7 @@ class FeedbackLog:
         await self._db.prune_periodically(_BOUND, MAX_ANSWERS)
 
     async def find(self, *, peer: str, message_id: str) -> NotedAnswer | None:
-        """Find an answer sent to this bare JID, by the message id of the answer or of a part of
-        it."""
+        """Find an answer sent to this bare JID, by the message id of it or of a part of it."""
         return await self._one(_FIND, peer, _questions(message_id))
 
     async def last(self, *, peer: str, conversation: str) -> NotedAnswer | None:
@@ -309,6 +307,5 @@ class ReactionHandler:
             await self.feedback.settle()
 
     def _settle(self) -> None:
-        """Apply verdicts in the background; called also after each connection, to retry those that
-        memory did not receive."""
+        """Apply verdicts in the background; again after each connection, if memory was away."""
         self._agent.spawn(self.feedback.settle())

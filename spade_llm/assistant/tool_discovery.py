@@ -47,8 +47,7 @@ class ToolAgentDiscovery:
         self._named = frozenset(self._clients)
         self._discover = frozenset(discover)
         self._vers: dict[str, dict[str, str]] = {}
-        """Capability versions (XEP-0115) by bare JID and by connection, of available agents only.
-        """
+        """Capability versions (XEP-0115) by bare JID and connection, of available agents only."""
         self._run = run
         agent.on_peer_presence.append(self._sight)
         for jid in (*self._named, *(one for one in discover if "@" in one)):
@@ -118,8 +117,7 @@ LOOK_EVERY_S = 1.0
 """Tools change by themselves, for instance those of an MCP server; to look costs microseconds."""
 
 ToolsDigest = Callable[[], Awaitable[str]]
-"""Callback for the digest of all offered tools and their terms; it changes with them. Must not
-raise."""
+"""Callback for the digest of all offered tools and their terms, at each change. Must not raise."""
 
 
 class ToolChangeBehaviour(Behaviour):

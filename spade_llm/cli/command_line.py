@@ -34,8 +34,7 @@ TOOL_FAMILIES = {
     "tools": "the tool agent's tools",
 }
 DEFAULT_TOOL_FAMILIES = "memory,documents,ask"
-"""Default tool families, the most useful ones to a model: it reads every offered tool in each turn.
-"""
+"""Default tool families, the most useful ones: a model reads every offered tool in each turn."""
 ALL_TOOL_FAMILIES = "all"
 
 SETTINGS_KEYS = ("mcpServers", "servers")

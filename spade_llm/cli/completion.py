@@ -26,8 +26,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 class ArgumentCompleter(BaseCompleter):
-    """Completer of arguments without fixed choices: agents of the data directory, directories,
-    files."""
+    """Completer of arguments without fixed choices: agents, directories, files."""
 
     def __call__(
         self,

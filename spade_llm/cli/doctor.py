@@ -95,8 +95,7 @@ def check_running_models(data: Path) -> list[Check]:
 
 
 async def check_models(spec: DeploymentSpec, data: Path) -> list[Check]:
-    """Check the model that `up` would choose if it were started here; used while no assistant
-    runs."""
+    """Check the model that `up` would choose here; used while no assistant runs."""
     try:
         first, second = await choose_model(spec, data), await choose_fallback(spec, data)
     except ConfigurationError as error:

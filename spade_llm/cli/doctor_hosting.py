@@ -28,8 +28,7 @@ MAX_CONCURRENT_LOGINS = 4
 NEEDED_BYTES = 200_000
 """A request may have 128 kB, and XML escaping makes it longer."""
 SLOW_TRANSFER_S = 2.0
-"""Time in seconds above which sending NEEDED_BYTES counts as slow on one's own machine; at Debian's
-10 kB/s it takes 20 s."""
+"""Seconds above which sending NEEDED_BYTES counts as slow here; 20 s at Debian's 10 kB/s."""
 LOGIN_TIMEOUT_S = 30.0
 MIN_SAMPLES = 3
 """Round trips of which the fastest counts: the others waited for something else."""
@@ -39,8 +38,7 @@ SMALL_READS_S = 0.03
 """Time in seconds for NEEDED_BYTES on a fast link above which the server reads in small pieces.
 Prosody's default of 4 KB takes 37 to 58 ms, 64 KB take 10 (0.12.3)."""
 MAX_SKEW_S = 10.0
-"""Maximum clock skew in seconds; above it, ages of memories, `delay` stamps and token expiry go
-wrong."""
+"""Maximum clock skew in seconds: ages of memories, `delay` stamps and token expiry depend on it."""
 
 EXPIRY_WARNING = timedelta(days=14)
 CLIENT_PORT = 5222
@@ -182,8 +180,7 @@ async def check_web(cli_context: CliContext, url: str | None) -> list[Check]:
 
 
 async def check_accounts(cli_context: CliContext) -> list[Check]:
-    """Check the login of each account that has a password below the data directory, and the clock
-    of the server."""
+    """Check the login of each account with a stored password, and the server's clock."""
     # The directory itself, or the folders of a deployment in it.
     data = cli_context.data
     kept = {

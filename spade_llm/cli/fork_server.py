@@ -195,8 +195,7 @@ def main() -> int:
 
 
 def _serve(requests: socket.socket, *, reports: int) -> list[str] | None:
-    """Fork on request. Returns the arguments in each forked process, and None in the server when
-    the requests end."""
+    """Fork on request. Returns the arguments in a forked process; None in the server at the end."""
     wake, waker = os.pipe()
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)

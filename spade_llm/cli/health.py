@@ -94,8 +94,7 @@ def heartbeat_problem(home: Path, *, now_s: float | None = None) -> str | None:
 
 
 async def wait_for_heartbeat(home: Path, *, within_s: float) -> bool:
-    """Wait until the agent with this home is healthy; False after `within_s`. The file is
-    polled."""
+    """Wait until the agent with this home is healthy; False after `within_s`. Polls the file."""
     until = time.monotonic() + within_s
     while not (is_well := heartbeat_problem(home) is None) and time.monotonic() < until:  # noqa: ASYNC110
         await asyncio.sleep(POLL_INTERVAL_S)
@@ -126,8 +125,7 @@ def published_http_record(home: Path, record: HttpRecord) -> Iterator[None]:
 
 
 def read_http_record(home: Path) -> HttpRecord | None:
-    """Read the record; None if there is none or it is unreadable. A killed gateway leaves that of
-    its last run."""
+    """Read the record; None: none, or unreadable. A killed gateway leaves that of its last run."""
     try:
         return HttpRecord.model_validate_json((home / HTTP_FILE).read_text(encoding="utf-8"))
     except (OSError, ValidationError):

@@ -154,8 +154,7 @@ def prepare_deployment(root: Path, site: DeploymentSite) -> None:
 
 
 def _check_new_accounts(root: Path, site: DeploymentSite) -> None:
-    """An account that exists gets a new password only if its password file was here and was
-    removed."""
+    """An existing account gets a new password only if its password file was here and is gone."""
     agents = {bare_jid(jid): name for name, jid in site.agents.items()}
     for jid in site.people:
         if jid in agents:

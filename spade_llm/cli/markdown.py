@@ -50,8 +50,7 @@ class MarkdownStream:
         return self._block(rest) if rest.strip() else ""
 
     def tail(self, max_rows: int) -> str:
-        """The last rows of the unfinished block, rendered, below an empty row if it is not the
-        first block."""
+        """Last rows of the unfinished block, rendered; below an empty row unless it is first."""
         if not self._pending.strip():
             return ""
         rows = f"{self._gap}{render(self._pending, self._width, self._has_colour)}".split("\n")

@@ -82,8 +82,7 @@ class AgentMemory:
     async def opened(
         self, **options: Unpack[BackendOptions]
     ) -> AsyncIterator[DatabaseMemoryBackend]:
-        """Backend as the agent opens it, which creates or migrates the memory. Raises
-        ConfigurationError."""
+        """Backend as the agent opens it: created or migrated. Raises ConfigurationError."""
         place = self.place
         if isinstance(place, Path):
             async with memory_backend(place, **options) as backend:

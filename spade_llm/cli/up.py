@@ -136,8 +136,7 @@ async def _serve(options: argparse.Namespace, data: Path) -> int:
 
 
 async def _announce_models(specs: Sequence[DeploymentSpec], factory: AgentFactory) -> None:
-    """Print the models and embedders that the agents will use; weights are downloaded here, once
-    for all."""
+    """Print the models and embedders of the agents; weights are downloaded here, once for all."""
     for one in specs:
         if one.settings.kind == "assistant":
             choice = await choose_model(one, factory.place.data)
@@ -184,8 +183,7 @@ async def _serve_agents(
 
 
 async def _report_models(specs: Sequence[DeploymentSpec], cli_context: CliContext) -> None:
-    """Print a line when the model of an assistant, in any process, is replaced, fails or answers
-    again."""
+    """Print a line when an assistant's model, in any process, is replaced, fails or recovers."""
     homes = {one.jid: cli_context.data / "agents" / one.jid for one in specs}
     told: dict[str, ModelRecord] = {}
     while True:

@@ -71,8 +71,7 @@ async def run_server(
 
 
 def wanted_ports(data: Path, asked: int | None) -> tuple[int, ...]:
-    """Ports to try: the requested one; else the last and the default one if they are free, then any
-    (0)."""
+    """Ports to try: the requested one; else the last and the default one, then any (0)."""
     if asked is not None:
         return (asked,)
     try:
@@ -210,8 +209,7 @@ def _passwords(
 def _remote_context(
     options: argparse.Namespace, data: Path, specs: Sequence[DeploymentSpec]
 ) -> CliContext:
-    """Context of a server that is not ours: it has the accounts already, or `--register` creates
-    them."""
+    """Context of a server that is not ours: accounts exist, or `--register` creates them."""
     host, port = parse_address(_server_kind(options))
     cli_context = CliContext(
         data=data,
@@ -233,8 +231,7 @@ def _remote_context(
 async def _registration_pause(
     jid: str, password: str, cli_context: CliContext
 ) -> RegistrationThrottled | None:
-    """Log in, registering the account if needed; None on success, else the server's throttling
-    error."""
+    """Log in, registering the account if needed; None, else the server's throttling error."""
     from spade_llm.xmpp.connection.probes import probe_login
 
     try:

@@ -48,8 +48,7 @@ def generate_unique_id(prefix: str = "session") -> str:
 
 
 def generate_conversation_id(msg: Threaded) -> str:
-    """Return the message's thread; if it has none, set a new one named after sender and
-    receiver."""
+    """Return the message's thread; without one, set a new one named after sender and receiver."""
     if not msg.thread:
         msg.thread = generate_unique_id(f"{_local(msg.sender)}_{_local(msg.to)}")
     return msg.thread

@@ -93,8 +93,7 @@ class MemoryBackend(ABC):
 
 
 class SQLiteMemoryBackend(MemoryBackend):
-    """Memory backend in an SQLite file. A file of spade_llm 0.2 or 0.3 is imported, and stays
-    unchanged."""
+    """Memory backend in an SQLite file. A file of spade_llm 0.2/0.3 is imported, unchanged."""
 
     def __init__(self, db_path: str) -> None:
         self.db_path = db_path

@@ -158,8 +158,7 @@ class ProviderAnswers(ABC):
 
 
 class BaseLLMProvider(ProviderAnswers):
-    """Chat model that a program implements by `get_llm_response`. A subclass need not call
-    `super().__init__()`."""
+    """Chat model by `get_llm_response` of a program; `super().__init__()` is not needed."""
 
     name: str = "provider"
     """Name shown in /status; by default that of the subclass."""

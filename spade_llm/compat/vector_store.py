@@ -140,8 +140,7 @@ class VectorStoreRetriever(BaseRetriever):
 
 
 def _search(keywords: RetrieveKeywords) -> SearchKeywords:
-    """Return the search keywords that are set: a program's own store need not support the
-    others."""
+    """Search keywords that are set: a program's own store need not support the others."""
     found = SearchKeywords()
     if where := keywords.get("filters") or keywords.get("where"):
         found["filters"] = where

@@ -97,8 +97,7 @@ class OpenQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSummary:
-    """A summary that a model wrote of the first `blocks` blocks, with everything that had to be
-    in it."""
+    """Summary that a model wrote of the first `blocks` blocks, with all that had to be in it."""
 
     blocks: int
     text: str
@@ -236,8 +235,7 @@ class HistoryNotes:
     def _record_reference_distance(
         self, messages: Sequence[ContextMessage], terms: frozenset[int]
     ) -> None:
-        """Record how far back an answer refers: to the turn that last had its rare words, its own
-        turn excluded."""
+        """Record how far back an answer refers: to the last earlier turn with its rare words."""
         if len(messages) > 1 or messages[0]["role"] != "assistant":
             return
         here = self.turns - 1
@@ -286,15 +284,13 @@ class NotedHistory:
 
 
 class HistoryNotesCache:
-    """Cache of notes, keyed by the last noted message; messages of a running turn are never
-    noted."""
+    """Cache of notes by the last noted message; messages of a running turn are never noted."""
 
     def __init__(self, *, max_bytes: int = MAX_NOTED_BYTES) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
         self._by_last: OrderedDict[int, HistoryNotes] = OrderedDict()
-        """Keys are ids of messages that the notes hold, so that no other object can get the same
-        id."""
+        """Keys are ids of messages that the notes hold: no other object can get the same id."""
 
     def follow(self, messages: list[ContextMessage], first: int, question: int) -> NotedHistory:
         """Return the notes that belong to `messages[first:question]`, with nothing more noted."""
@@ -338,8 +334,7 @@ class HistoryNotesCache:
     def find(
         self, messages: list[ContextMessage], first: int, question: int
     ) -> tuple[HistoryNotes, int]:
-        """Return the notes, and the index in the history up to which they reach; new notes if there
-        are none."""
+        """Return the notes, and the index up to which they reach; new notes if there are none."""
         for index in range(question - 1, max(first, question - MAX_SEARCHED_MESSAGES) - 1, -1):
             notes = self._by_last.get(id(messages[index]))
             if notes is not None and _is_end(notes, messages, first, index + 1):

@@ -46,8 +46,7 @@ def with_system_prompt(
 
 
 def blocks_oldest_first(messages: list[ContextMessage], first: int) -> Iterator[range]:
-    """Iterate over the blocks from index `first` on: single messages, and tool calls with their
-    results."""
+    """Iterate over the blocks from `first` on: single messages, tool calls with their results."""
     start = first
     while start < len(messages):
         stop = start + 1
@@ -78,8 +77,7 @@ def blocks_newest_first(
 
 
 def tool_blocks_newest_first(messages: list[ContextMessage], first: int) -> Iterator[range]:
-    """Iterate over the blocks of tool calls and results only. Skipping another message takes 0.05
-    µs."""
+    """Iterate over the blocks of tool calls and results. Skipping a message takes 0.05 µs."""
     places = [i for i, one in enumerate(messages) if "tool_call_id" in one or "tool_calls" in one]
     start = len(messages)
     for index in reversed(places):
@@ -134,8 +132,7 @@ def _is_complete(messages: list[ContextMessage], block: range) -> bool:
 
 
 class Retention:
-    """Selection of messages of one history within a budget. Call the `keep` methods in order of
-    importance."""
+    """Messages of a history kept within a budget. Call the `keep` methods by importance."""
 
     def __init__(
         self,
@@ -294,8 +291,7 @@ class Retention:
         return True
 
     def result(self) -> list[ContextMessage]:
-        """Return the kept messages after the leading system messages, in the order of the
-        history."""
+        """Kept messages after the leading system messages, in the order of the history."""
         if self._has_everything:
             return list(self.messages)
         kept = [*self.messages[: self.first], *self.generated]

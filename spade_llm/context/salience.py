@@ -65,8 +65,7 @@ MAX_TERM_CHARS = 8000
 """Maximum number of characters of a text that are searched for terms."""
 CACHED_TERMS = 20_000
 MAX_WHOLE_CHARS = 240
-"""Maximum length of a sentence that is shown whole; of a longer one, its items and the words around
-them."""
+"""Maximum length of a sentence that is shown whole; of others, items and words around them."""
 WORDS_BEFORE, WORDS_BEHIND = 3, 2
 GAP = " … "
 MAX_RESULT_CHARS = 2000
@@ -94,8 +93,7 @@ class SalientSentence:
 
 
 def salient_sentences(text: str, *, speaks_of_self: bool) -> list[SalientSentence]:
-    """Extract the salient sentences. `speaks_of_self`: sentences with `my` or `I am` count too, as
-    in messages of people."""
+    """Extract the salient sentences. `speaks_of_self`: also those with `my` or `I am`."""
     found = (_salient_sentence(part, speaks_of_self) for part in split_sentences(text))
     return [one for one in found if one.item_indexes or one.is_question]
 
@@ -170,8 +168,7 @@ class SummaryPoint:
     question: str
     """The whole sentence if it asks something; else empty."""
     forms: tuple[str, str, str]
-    """Texts from the longest to the shortest, each with every item; empty strings if there is none.
-    """
+    """Texts from the longest to the shortest, each with every item; empty if there is none."""
     items: tuple[str, ...]
 
     def cost(self, form: int) -> int:
@@ -188,8 +185,7 @@ def upper_token_estimate(text: str) -> int:
 
 
 def summary_points_of(message: ContextMessage) -> list[SummaryPoint]:
-    """Extract the points of the message: all of a person or assistant, the first of a tool
-    result."""
+    """Points of the message: all of a person or assistant, the first of a tool result."""
     text = message["content"] or ""
     speaker = message["role"]
     if speaker == "tool":
@@ -239,8 +235,7 @@ class PointSequence:
         return sum(sums[stop] - sums[start] for sums in (self._bare, self._to_near, self._to_whole))
 
     def lengths(self, start: int, stop: int, tokens: int) -> PointLengths:
-        """Choose the lengths: as many of these points as possible, then as much of each, newest
-        first."""
+        """Choose the lengths: as many points as possible, then as much of each, newest first."""
         bare = _longest_prefix(self._bare, start, stop, tokens)
         left = tokens - self.bare_tokens(bare, stop)
         near = _longest_prefix(self._to_near, bare, stop, left)

@@ -63,8 +63,7 @@ def ranks_by_vectors(notes: HistoryNotes, question: str) -> bool:
 
 
 class SemanticRetention(Composable):
-    """Retention by similarity to the question: by words at once, and by vectors once `prepare` has
-    embedded the messages."""
+    """Retention by similarity to the question: by words, and by vectors after `prepare`."""
 
     name = "semantic_retention"
     allows_stable_prefix = True
@@ -98,8 +97,7 @@ class SemanticRetention(Composable):
         self._keep_near(draft, 1.0)
 
     def relevant_blocks(self, notes: HistoryNotes, question: str) -> Iterator[Block]:
-        """As in `_near_pairs`, but a person's statement comes without the reply to it, which says
-        little more."""
+        """As `_near_pairs`, but a person's statement without the reply, which adds little."""
         for block, other in self._near_pairs(notes, question):
             yield block
             text = notes.messages[block.indexes.start]["content"] or ""
@@ -110,8 +108,7 @@ class SemanticRetention(Composable):
     def _near_pairs(
         self, notes: HistoryNotes, question: str
     ) -> Iterator[tuple[Block, Block | None]]:
-        """Each with its other half: a question with the answer after it, an answer with the
-        question before it."""
+        """Each with its other half: a question with its answer, an answer with its question."""
         blocks = notes.blocks
         for index in most_relevant_blocks(notes, question, threshold=self.similarity_threshold):
             block = blocks[index]

@@ -38,8 +38,7 @@ class ContextStats(TypedDict):
     """Shown in part, with a note."""
     summarised_messages: NotRequired[int]
     degraded: NotRequired[str]
-    """Missing resources: `vectors` (similarity by words), `model` (summary by words); empty if
-    none."""
+    """Missing resources: `vectors` (similarity by words), `model` (summary by words); or empty."""
 
     max_messages: NotRequired[int]
     preserve_initial: NotRequired[int]
@@ -79,8 +78,7 @@ class ContextManagement(ABC):
 
     @property
     def has_preparations(self) -> bool:
-        """False if `prepare` and `work_ahead` do nothing, so that the caller need not await
-        them."""
+        """False: `prepare` and `work_ahead` do nothing, so that the caller need not await them."""
         kind, nothing = type(self), ContextManagement
         return kind.prepare is not nothing.prepare or kind.work_ahead is not nothing.work_ahead
 
@@ -100,8 +98,7 @@ class ContextManagement(ABC):
         return
 
     def discard(self, messages: Sequence[ContextMessage]) -> None:
-        """Drop what is kept of the history with these messages: it has ended, or something in it
-        must be forgotten."""
+        """Drop what is kept of the history with these messages: it ended, or must be forgotten."""
         return
 
     def stats_of(

@@ -29,8 +29,7 @@ TOKENS_PER_MESSAGE = 4
 """Role and separators, as OpenAI counts them."""
 TOKENS_PER_CALL = 8
 MAX_CACHED_CHARS = 4_000_000
-"""Maximum number of characters of cached texts; when half of it is used, the older half is evicted.
-"""
+"""Maximum number of characters of cached texts; at half of it, the older half is evicted."""
 TABLES_PACKAGE = "bpe_openai"
 _O200K_MODELS = re.compile(r"(gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|chatgpt-4o|o[134])(?![a-z0-9])")
 _CL100K_MODELS = re.compile(r"(gpt-4|gpt-3\.5-turbo)(?![a-z0-9.])")
@@ -42,8 +41,7 @@ MAX_CACHED_TRUNCATIONS = 512
 
 
 class TokenCounter(Protocol):
-    """Counter of a text's tokens, which counts alike at every call. Blocks: about 10 µs for a
-    message."""
+    """Counter of a text's tokens, the same at every call. Blocks: about 10 µs for a message."""
 
     @property
     def name(self) -> str:

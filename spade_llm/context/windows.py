@@ -25,8 +25,7 @@ REACH_QUANTILE = 0.75
 """Share of the latest referring answers that must find what they refer to in the window."""
 LATEST_TURNS = 4
 TOOL_SHARE = 0.5
-"""Share of tool calls and results in the messages of the latest turns above which the turns count
-as tool-heavy."""
+"""Share of tool messages in the latest turns above which the turns count as tool-heavy."""
 KEPT_TOOL_TURNS = 2
 """Number of latest turns with kept tool exchanges, if turns are tool-heavy. Older exchanges are
 dropped in favour of talk, which tells their outcome."""
@@ -36,8 +35,7 @@ MAX_MESSAGES = 400
 
 
 class NoContextManagement(Composable):
-    """Strategy without a limit, for short conversations; a long one exceeds the model's context
-    window."""
+    """Strategy without a limit: a long conversation exceeds the model's context window."""
 
     name = "none"
     reads_notes = False
@@ -47,8 +45,7 @@ class NoContextManagement(Composable):
 
 
 class WindowSizeContext(Composable):
-    """Window of at most `max_messages` newest messages; the cost does not depend on the history's
-    length."""
+    """Window of at most `max_messages` newest messages, at a cost independent of the length."""
 
     name = "window_size"
     reads_notes = False
@@ -64,8 +61,7 @@ class WindowSizeContext(Composable):
 
 
 class SmartWindowSizeContext(Composable):
-    """Window within `max_messages`: the current turn, the first messages, tool exchanges, the
-    newest."""
+    """Window within `max_messages`: current turn, first messages, tool exchanges, the newest."""
 
     name = "smart_window_size"
     reads_notes = False

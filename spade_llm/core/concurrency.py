@@ -67,8 +67,7 @@ def deliverable_error(error: BaseException) -> Exception:
 
 
 async def run_in_task(call: Callable[[], object], *, on_done: Callable[[], None] = no_op) -> object:
-    """Run a coroutine in a task; return its result or raise its error. `on_done` is called when it
-    has ended."""
+    """Run a coroutine in a task; return or raise its outcome. `on_done` is called at its end."""
 
     def ended(task: asyncio.Task[object]) -> None:
         _running.discard(task)
@@ -147,8 +146,7 @@ async def concurrent_task(work: Coroutine[object, object, T]) -> AsyncIterator[a
 
 
 class BackgroundTask:
-    """Task that runs while there is work: `work` returns when it finds nothing more to do, and
-    `wake` starts it again."""
+    """Task that runs while there is work: `work` returns if there is none, `wake` starts it."""
 
     def __init__(self, work: Callable[[], Coroutine[object, object, None]], *, name: str) -> None:
         self._work = work
@@ -190,8 +188,7 @@ async def for_each(
 
 
 def run_event_loop(main: Coroutine[object, object, T]) -> T:
-    """Run a coroutine like `asyncio.run`, on uvloop if it is installed (spade installs it, except
-    on Windows)."""
+    """Run a coroutine like `asyncio.run`, on uvloop if it is installed (not on Windows)."""
     try:
         import uvloop
     except ImportError:

@@ -199,8 +199,7 @@ class PostgresServer:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[psycopg.AsyncConnection]:
-        """Context manager for one connection of the pool. Raises psycopg.Error; the caller sets the
-        deadline of the wait."""
+        """Context manager for a connection of the pool; no deadline. Raises psycopg.Error."""
         connection = await self.acquire()
         try:
             yield connection
@@ -317,8 +316,7 @@ class PostgresServer:
         return connection
 
     def submit(self, write: Coroutine[object, object, object]) -> None:
-        """Execute a statement in the background, after those that were submitted before it. A
-        failure is logged."""
+        """Execute a statement in the background, in the order of these calls. Logs a failure."""
         task = asyncio.create_task(self._execute_later(write))
         self._submitted.add(task)
         task.add_done_callback(self._submitted.discard)
@@ -356,8 +354,7 @@ class PostgresServer:
         return False
 
     async def stores(self) -> frozenset[str]:
-        """`what` of the stores that have tables in the agent's schema. Raises
-        ConfigurationError."""
+        """`what` of the stores with tables in the agent's schema. Raises ConfigurationError."""
         import psycopg
 
         try:
@@ -513,8 +510,7 @@ class PostgresDatabase:
         return await self._within_deadline(work, is_repeatable=is_repeatable)
 
     def submit(self, statement: str | DialectSql, *values: object) -> None:
-        """Execute a statement in the background, in the order of these calls. A failure is
-        logged."""
+        """Execute a statement in the background, in the order of these calls. Logs a failure."""
         self._server.submit(self.execute(statement, *values))
 
     @asynccontextmanager
@@ -643,8 +639,7 @@ class PostgresTransaction:
         return await self._server.result_of(self._task, left_s)
 
     def end(self) -> None:
-        """Give the connection back. One in the middle of a transaction is closed, which rolls it
-        back."""
+        """Give the connection back. In the middle of a transaction it is closed (rollback)."""
         if self._task is None or self._task.done():
             self._server.release(self._connection)
         else:
@@ -666,8 +661,7 @@ def schema_name(jid: str) -> str:
 
 
 def _conninfo(url: str, setting: str, *, application: str) -> str:
-    """Check the URL and add our defaults. Its text, which may hold a password, stays out of the
-    error."""
+    """Check the URL and add our defaults. Its text, which may hold a password, stays private."""
     import psycopg
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 

@@ -52,8 +52,7 @@ _CERTAIN_SECRET = re.compile(_SECRET_PATTERNS, re.DOTALL | re.IGNORECASE)
 _POSSIBLE_SECRET = re.compile(f"{_SECRET_PATTERNS}|{_ALPHANUMERIC_RUN}", re.DOTALL | re.IGNORECASE)
 
 _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
-"""Controls, formats (bidirectional, zero-width, tags), private, surrogates, unassigned, line ends.
-"""
+"""Control, format (bidirectional, zero-width, tags), private, surrogate, unassigned, line ends."""
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )

@@ -37,8 +37,7 @@ MAX_TEXT_CHARS = 4000
 """Maximum length of one attribute that holds people's text."""
 
 AttributeValue = str | int | float | bool
-"""Value of a span attribute: ids, names that we assign, numbers. People's text goes through
-`quote`."""
+"""Value of a span attribute: ids, names that we assign, numbers. People's text: see `quote`."""
 
 _TRACE_PARENT = re.compile(
     r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
@@ -72,8 +71,7 @@ class Span(Protocol):
     def note(self, facts: Mapping[str, AttributeValue]) -> None: ...
 
     def quote(self, texts: Mapping[str, str]) -> None:
-        """Add texts and identities of people and texts of models; omitted unless they are
-        enabled."""
+        """Add texts and identities of people, texts of models; omitted unless enabled."""
 
     def fail(self, why: str) -> None:
         """`why` is the name of an error's class: its message may hold text of people."""

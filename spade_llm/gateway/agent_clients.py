@@ -141,8 +141,7 @@ class LivenessRequester:
         self._requester = requester
         self._fair_yield = FairYield()
         self._checks: dict[str, asyncio.Task[bool]] = {}
-        """Running liveness checks, keyed by peer: one at a time, shared by all requests that wait
-        for it."""
+        """Running liveness checks by peer, one at a time, shared by all requests that wait."""
         self._in_flight: set[asyncio.Future[Any]] = set()
         """Requests to agents that wait for their answer; bounded by the HTTP requests in flight."""
         self._has_ended = False

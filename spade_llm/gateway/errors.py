@@ -56,8 +56,7 @@ DO_NOT_RETRY = {"x-should-retry": "false"}
 
 BUSY_RETRY_AFTER_S = 1
 UNAVAILABLE_RETRY_AFTER_S = 5
-"""Retry-After of 503 responses in seconds: short enough for a person, long enough for a service
-that is starting."""
+"""Retry-After of 503 responses in seconds: short for a person, long enough for a start."""
 
 STATUS_BY_CODE: Mapping[str, int] = {
     "invalid-arguments": 400,
@@ -191,8 +190,7 @@ def status_of(error: RequestError | ServiceError) -> int:
 
 
 def http_error(error: RequestError | ServiceError) -> HttpError:
-    """Convert the error of an agent, or of the gateway, to an HTTP error. The detail has no JID of
-    the network in it."""
+    """Convert an error of an agent or the gateway to an HTTP error; its detail names no JID."""
     status = status_of(error)
     if isinstance(error, PeerUnavailable):
         return HttpError(

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 GRACE_S = 5.0
 """Grace period in seconds for requests in flight when the gateway stops."""
 MAX_LARGE_BODIES = 64
-"""Quota of request bodies in RAM, counted in bodies of the maximum size; one principal may use
-half."""
+"""Quota of request bodies in RAM, in bodies of the maximum size; a principal may use half."""
 MAX_RATED_PRINCIPALS = 10_000
 """Principals with a token bucket; the least recently seen one is evicted, and starts anew."""
 BURST_S = 10.0

@@ -36,8 +36,7 @@ connection were closed at once, the client's system would discard the response (
 KEEPALIVE_TIMEOUT_S = 75
 """Keep-alive timeout of an idle connection in seconds."""
 SLOW_READER_TIMEOUT_S = 30.0
-"""Time in seconds after which a connection is reset if its client reads none of the pending
-response."""
+"""Seconds after which a connection is reset if its client reads none of the pending response."""
 SHUTDOWN_GRACE_S = 1
 """Time in seconds for writing responses after the requests in flight have ended."""
 MAX_PIPELINED = 32
@@ -53,18 +52,15 @@ _TOO_LARGE = (
 
 
 class TooManyPipelined(ConnectionError):
-    """Raised in a callback of uvicorn's parser, which then refuses the request and closes the
-    connection."""
+    """Raised in a callback of uvicorn's parser, which refuses the request and closes."""
 
 
 class HeadTooLarge(ConnectionError):
-    """Error for a request head over its limits, raised as TooManyPipelined is; the response is
-    431."""
+    """Error for a request head over its limits, raised like TooManyPipelined; response 431."""
 
 
 class GatewayHttpServer:
-    """HTTP server of the gateway, as a context manager. Leaving it ends open connections within
-    SHUTDOWN_GRACE_S."""
+    """HTTP server of the gateway, a context manager. Its end closes within SHUTDOWN_GRACE_S."""
 
     def __init__(
         self, app: ASGIApp, host: str, port: int, *, listener: socket.socket | None = None
@@ -214,8 +210,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._close_after(LINGER_S)
 
     def _watch_reader(self) -> None:
-        """Schedule the check for a slow reader, also on a closed connection: unsent data keeps it
-        open."""
+        """Schedule the check for a slow reader, also when closing: unsent data keeps it open."""
         if self._slow_reader_timer is not None:
             self._slow_reader_timer.cancel()
         pending_bytes = self.transport.get_write_buffer_size()
@@ -284,8 +279,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
 
 
 def _bind(host: str, port: int) -> socket.socket:
-    """Bind and listen at once: clients that connect before the server starts wait in the
-    backlog."""
+    """Bind and listen at once: clients that connect before the start wait in the backlog."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

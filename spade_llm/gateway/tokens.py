@@ -39,8 +39,7 @@ _USED = "UPDATE tokens SET used = ? WHERE hash = ?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Authenticated caller. `jid` owns sessions, memories and documents, and every request to an
-    agent names it."""
+    """Authenticated caller. `jid` owns sessions, memories and documents, and is in requests."""
 
     jid: str
     """Bare JID; a user's own XMPP account, so that both ways share one memory."""
@@ -66,8 +65,7 @@ class ApiToken:
 
 
 class TokenStore:
-    """Store of API tokens, on an open gateway database; the command line may use the file at the
-    same time."""
+    """Store of API tokens, on an open gateway database, which the command line may use, too."""
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._db = database

@@ -45,8 +45,7 @@ async def run_chain(
     side: GuardrailDirection,
     on_trigger: OnTrigger | None = None,
 ) -> ChainResult:
-    """Apply the guardrails in order, each to the result of the previous one; stop at the first that
-    blocks. Raises nothing."""
+    """Apply the guardrails in order, each to the last result, until one blocks. Never raises."""
     current = content
     # A copy: a program may change its list while a check waits.
     for guardrail in tuple(guardrails):
@@ -183,8 +182,7 @@ class CompositeGuardrail(Guardrail):
 
 
 def combine_part_guards(guardrails: Sequence[Guardrail]) -> PartGuard | None:
-    """Combine the part guards of all enabled guardrails; None if one of them needs the whole
-    text."""
+    """Combine the part guards of all enabled guardrails; None if one needs the whole text."""
     stages: list[PartGuard] = []
     for guardrail in guardrails:
         if guardrail.enabled:

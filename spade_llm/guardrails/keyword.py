@@ -32,8 +32,7 @@ Span = tuple[int, int]
 """Character range: start (included) and end (excluded)."""
 
 MAX_ROUNDS = 10
-"""Maximum number of replacement rounds if replacements create new keywords; then the text is
-blocked."""
+"""Maximum number of rounds if replacements create new keywords; then the text is blocked."""
 _REASON = "a keyword was found"
 _REPLACEMENT_LOOP_REASON = "replacing keywords made keywords again and again"
 
@@ -53,8 +52,7 @@ class NormalizedText:
 def normalize(
     original: str, *, case_sensitive: bool = False, is_complete: bool = True
 ) -> NormalizedText:
-    """Normalize a text. `is_complete=False` omits the last letter, because following text may still
-    change it."""
+    """Normalize a text. `is_complete=False` omits the last letter: later text may change it."""
     found = NormalizedText()
     pieces: list[str] = []
     for start, end in _clusters(original):
@@ -134,8 +132,7 @@ class KeywordSearch:
 
 
 class KeywordGuardrail(InputGuardrail):
-    """Guardrail that finds keywords, also inside other words and in disguises that `normalize`
-    removes."""
+    """Guardrail that finds keywords, also inside words and in disguises (`normalize`)."""
 
     def __init__(
         self,
@@ -297,8 +294,7 @@ class _KeywordPartGuard:
         )
 
     def _find_final_prefix(self) -> tuple[int, bool]:
-        """Return the length of held text that is final, and whether the held text contains a
-        keyword."""
+        """Length of held text that is final, and whether the held text contains a keyword."""
         found = normalize(
             self._buffer, case_sensitive=self._search.case_sensitive, is_complete=False
         )

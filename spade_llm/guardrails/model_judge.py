@@ -93,8 +93,7 @@ def judging_prompt(rules: str, text: str, *, mark: str) -> list[ContextMessage]:
 
 
 def read_verdict(answer: str) -> SafetyVerdict | None:
-    """Parse a verdict; None unless the answer is exactly one verdict, optionally in a code
-    fence."""
+    """Parse a verdict; None unless the answer is exactly one, optionally in a code fence."""
     try:
         found = json.loads(strip_code_fence(answer), object_pairs_hook=_reject_duplicate_keys)
         return SafetyVerdict.model_validate(found)

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 THREAD_S = 0.5
 """Limit of processor time for one text, in a thread, in seconds."""
 LOOP_S = 0.02
-"""The same on the event loop, where nearly every pattern needs less than it takes to start a
-thread."""
+"""The same on the event loop: nearly every pattern needs less than the start of a thread."""
 MAX_WIDTH = 1000
 """Maximum length of a match for checking an answer in parts; other patterns need all of it."""
 _FUZZY = re.compile(r"(\\.)|\{(?!\d*,?\d*\})", re.DOTALL)
@@ -55,8 +54,7 @@ class BoundedPattern:
     come back to the event loop's thread may take long, where they do."""
 
     def __init__(self, pattern: str, *, named_in: str) -> None:
-        """Compile a pattern. Raises ConfigurationError, prefixed with `named_in`, the pattern's
-        owner."""
+        """Compile a pattern. Raises ConfigurationError, prefixed with its owner, `named_in`."""
         self.source = pattern
         self._re = _checked(pattern, named_in)
         self._regex = _compiled(pattern, named_in)
@@ -79,13 +77,11 @@ class BoundedPattern:
         return str(self._regex.sub(replacement, text, timeout=limit_s, concurrent=is_in_thread))
 
     def matches(self, text: str, start: int) -> Iterator[Match]:
-        """Find matches from `start`; the text before it counts for word boundaries. Raises
-        TimeoutError."""
+        """Find matches from `start`; earlier text counts for word borders. Raises TimeoutError."""
         return iter(self._regex.finditer(text, start, timeout=LOOP_S))
 
     def max_match_reach(self) -> int | None:
-        """Return the number of characters from the start of a match that determine it; None:
-        unbounded."""
+        """Number of characters from a match's start that determine it; None: unbounded."""
         # The width of a pattern leaves out what its look-aheads examine.
         if "(?=" in self.source or "(?!" in self.source:
             return None

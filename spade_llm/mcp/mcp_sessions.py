@@ -34,8 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 def open_pins(data: Path | None) -> Pins:
-    """Open the pinned definitions; without a data folder they are temporary and are deleted with
-    the object."""
+    """Open the pinned definitions; without a data folder they are temporary."""
     if data is not None:
         data.mkdir(parents=True, exist_ok=True)
         return Pins(data / PINS_FILE)

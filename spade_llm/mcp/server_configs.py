@@ -52,8 +52,7 @@ class McpServerSettings:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Secrets to mask in logs: values of variables and headers, and the token after a header's
-        scheme."""
+        """Secrets to mask in logs: values of variables and headers, tokens after a scheme."""
         if isinstance(self.endpoint, StdioEndpoint):
             return frozenset(value for value in self.endpoint.env.values() if value)
         values = [value for value in self.endpoint.headers.values() if value]
@@ -74,20 +73,17 @@ class ServerTimeouts:
     """A listing that takes longer, while no call runs, ends the session."""
     min_backoff_s: float = 0.5
     max_backoff_s: float = 60.0
-    """Maximum back-off in seconds before the next start; it doubles each time, with jitter (50 to
-    100 %)."""
+    """Maximum back-off in seconds before a start; it doubles, with jitter (50 to 100 %)."""
     backoff_reset_s: float = 30.0
     """Lifetime in seconds of a session after which the back-off starts again at its minimum."""
     outage_grace_s: float = 60.0
-    """Time in seconds for which the tools of an unavailable server are still offered: most servers
-    come back."""
+    """Seconds for which an unavailable server's tools are still offered: most come back."""
     start_wait_s: float = 10.0
     """Time in seconds for which a call waits for a server that is starting."""
 
 
 CALL_TIMEOUT_S = 60.0
-"""Minimum deadline of a call in seconds: the timeouts of these configurations are for single reads.
-"""
+"""Minimum deadline of a call in seconds: these configurations' timeouts are of single reads."""
 MAX_NAME = 40
 
 

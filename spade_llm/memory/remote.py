@@ -52,8 +52,7 @@ MAX_AT_ONCE = 40
 T = TypeVar("T")
 
 ROOM_BYTES = MAX_BODY_BYTES - 2048
-"""Maximum size of the items of one message in bytes; the rest of the body is for the envelope and
-XML escapes."""
+"""Maximum size of one message's items in bytes; the rest is for envelope and XML escapes."""
 
 
 def _replica_key(content: str, id: str) -> str:

@@ -326,8 +326,7 @@ class MemoryEndpoint:
 
 
 def _search_response(result: SearchResult) -> MemorySearchResponse:
-    """Response with as many hits as fit into one message; a hit that alone is too large is left
-    out."""
+    """Response with as many hits as fit into one message; one that never fits is left out."""
     whole = MemorySearchResponse.of(result, result.hits)
     if whole.fits_one_message:
         return whole

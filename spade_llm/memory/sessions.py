@@ -224,8 +224,7 @@ def build_context(
     max_tokens: int,
     language: Language,
 ) -> SessionContext:
-    """Context from messages (oldest first) and known texts of each type (most useful first).
-    Pure."""
+    """Context from messages (oldest first) and known texts by type (most useful first). Pure."""
     budget = room = max_tokens * CHARS_PER_TOKEN
     # Newest first: what is cut is the oldest.
     said = [f"{one.speaker or one.role}: {one.content}" for one in reversed(messages)]
@@ -256,8 +255,7 @@ def build_context(
 
 
 def _max_line_chars(budget: int, share: float, heading: str) -> int:
-    """Maximum length of one text: at least one fits into its section's share, and none fills it
-    all."""
+    """Maximum length of a text: at least one fits its section's share, none fills it."""
     return int(
         min(
             budget * share - len(heading) - HEADING_OVERHEAD - LINE_OVERHEAD,

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 MAX_CONTENT_CHARS = 32 * 1024
 MAX_CONTEXT_CHARS = 4 * 1024
 MAX_NAME_CHARS = 3 * 1024
-"""Maximum length of subjects, sessions, conversations, keys and message ids; a JID has at most 3071
-bytes."""
+"""Maximum length of subjects, sessions, conversations, keys, message ids; a JID has 3071 bytes."""
 MAX_TAGS = 32
 MAX_TAG_CHARS = 128
 MAX_METADATA_CHARS = 16 * 1024
@@ -28,8 +27,7 @@ MAX_METADATA_CHARS = 16 * 1024
 MAX_ENTRY_BYTES = 100 * 1024
 """Maximum size of an entry as JSON, in bytes, so that every stored entry fits into one response."""
 MAX_MESSAGE_CHARS = 128 * 1024
-"""Maximum length of a message in characters: fits into one request, and keeps long messages whole.
-"""
+"""Maximum length of a message in characters: one request, and long messages stay whole."""
 MAX_SOURCES = 64
 """Maximum number of sources of an entry, and of memories that a message was written with."""
 MAX_ROWS = 1000
@@ -124,8 +122,7 @@ def check_content(content: str) -> None:
 
 
 def check_text(field: str, text: str, max_chars: int) -> None:
-    """Check the length, and that it is valid Unicode (no lone surrogate). Raises
-    InvalidArguments."""
+    """Check length and valid Unicode (no lone surrogate). Raises InvalidArguments."""
     if len(text) > max_chars:
         raise InvalidArguments(f"{field} must have at most {max_chars} characters")
     try:
@@ -168,8 +165,7 @@ def check_seconds(field: str, seconds: float | None) -> None:
 
 
 def check_time(field: str, at: datetime | None) -> None:
-    """Check that a time has a UTC offset and a year from 1 to 9999 in UTC; None is valid. Raises
-    InvalidArguments."""
+    """Check a time: UTC offset, year 1 to 9999 in UTC; None is valid. Raises InvalidArguments."""
     if at is None:
         return
     if at.utcoffset() is None:
@@ -223,8 +219,7 @@ def check_relation(relation: str) -> None:
 
 
 def check_grantee(to: str, *, owner: str) -> None:
-    """Check that a grantee is a bare JID or a domain, and not the owner. Raises
-    InvalidArguments."""
+    """Check that a grantee is a bare JID or domain, not the owner. Raises InvalidArguments."""
     check_name("to", to)
     name, at, domain = to.rpartition("@")
     # Nothing that looks like a pattern: a grant is to exactly one bare JID or domain.

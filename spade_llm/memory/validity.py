@@ -27,13 +27,11 @@ if TYPE_CHECKING:
     from spade_llm.memory.contract import MemoryEntry, ScoredMemory
 
 MAX_MESSAGE_CHARS = 1500
-"""Maximum length of a message in characters that is read: a longer one is more likely pasted than
-said."""
+"""Maximum length in characters of a message that is read: longer ones are mostly pasted."""
 MAX_SENTENCE_CHARS = 300
 """Maximum length of a sentence, and of a fact that it may state, in characters."""
 MIN_SHARED = 0.34
-"""Minimum share of the smaller set of concepts that two statements have in common if one replaces
-the other."""
+"""Minimum share of the smaller set of concepts in common if one statement replaces another."""
 EVENT_CONCEPTS = frozenset({"partner", "work", "study"})
 """Concepts of facts that an event ends: `we broke up`, `I got fired`."""
 MAX_RELATED = 20

@@ -166,8 +166,7 @@ class AnswerLog(Protocol):
         """Write the answer down, before it is sent. False: another replica has the request."""
 
     async def erase(self, answer: AclMessage) -> None:
-        """Erase the text of an answer, but keep that there was one: for people's chats, once
-        sent."""
+        """Erase an answer's text, but keep that there was one: for people's chats, once sent."""
 
     async def forget(self, request: AclMessage) -> None:
         """Delete the request from the log: if it is repeated, it is served again."""

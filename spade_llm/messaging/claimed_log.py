@@ -254,8 +254,7 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         return is_new
 
     async def unfinished(self) -> Sequence[AclMessage]:
-        """Return nothing: requests of a killed replica are taken up when its lease is over
-        (`orphans`)."""
+        """Return nothing: a killed replica's requests follow its lease (`orphans`)."""
         return ()
 
     async def unsent(self) -> Sequence[AclMessage]:
@@ -314,14 +313,12 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         }
 
     async def served(self, requests: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Return those of these requests, by full sender and id, that are answered or have a
-        living owner."""
+        """Those of these requests, by full sender and id, that are answered or owned."""
         senders, ids = [one[0] for one in requests], [one[1] for one in requests]
         rows = await self._db.execute(_SERVED, senders, ids) if requests else []
         return {(str(sender), str(id)) for sender, id in rows}
 
 
 def conversation_owner(asker: str) -> str:
-    """Bare JID that a conversation belongs to: of an occupant (`JID in ROOM`) the room's, else the
-    asker's own."""
+    """Bare JID that owns a conversation: of an occupant (`JID in ROOM`) the room's."""
     return asker.rpartition(SEAT_SEPARATOR)[2]

@@ -84,16 +84,14 @@ class DispatcherLimits:
 
     max_queued: int = 10_000
     max_per_peer: int = 4096
-    """Maximum number of requests of one bare JID, so that a flood from one leaves room for others.
-    """
+    """Maximum number of requests of one bare JID: a flood leaves room for others."""
     max_per_conversation: int = 64
     max_running: int = 512
     max_time_s: float = 600.0
     """A handler is stopped after this, or at its requester's deadline if that is earlier; where
     its route gives it another time, after that."""
     patience_s: float = 3.0
-    """Interval between two checks whether a program is still connected; it has left if two in a row
-    fail."""
+    """Interval between checks whether a program is connected; two failures: it has left."""
     clock_skew: timedelta = timedelta(seconds=30)
     """Tolerated lag of a requester's clock behind ours, added to its deadline."""
 
@@ -128,8 +126,7 @@ class Dispatcher:
         self._running = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._cancelled_at_close: set[asyncio.Task[object]] = set()
-        """Tasks to cancel at once on close: their handler may run for long, or their request is
-        paced."""
+        """Tasks to cancel at once on close: their handler runs long, or is paced."""
         self._resending = asyncio.Lock()
         self._is_closing = False
         self._has_ended = asyncio.Event()
@@ -150,8 +147,7 @@ class Dispatcher:
         return ontology in self._routes
 
     def is_serving(self, owner: str) -> bool:
-        """True if a request of this bare JID is running or queued, other than those that replicas
-        divide."""
+        """True if a request of this bare JID runs or waits, which replicas do not divide."""
         return owner in self._ordered_of
 
     def is_ordered(self, message: AclMessage) -> bool:
@@ -401,8 +397,7 @@ class Dispatcher:
 
     @asynccontextmanager
     async def _waiting(self, job: Job) -> AsyncIterator[None]:
-        """Implementation of Request.set_aside: gives the slot to others while the handler waits for
-        a person."""
+        """Request.set_aside: gives the slot to others while the handler waits for a person."""
         if job.begin_wait():
             self._slots.release()
             job.has_slot = False
@@ -501,8 +496,7 @@ class Dispatcher:
         return StoppedRequests(jobs=tuple(found))
 
     def _jobs_near(self, message: AclMessage, asked: _RequestKey | None = None) -> list[Job]:
-        """Jobs of the request's conversation, and those diverted from it. `asked`: id of another
-        request."""
+        """Jobs of the request's conversation, and diverted ones. `asked`: another's id."""
         asked = asked or _request_key(message)
         keys = {_queue_key(message, asked), asked}
         return [job for key in keys for job in self._queues.get(key, _NO_JOBS)]
@@ -635,8 +629,7 @@ def _may_run_again(job: Job, row: LoggedRequest) -> bool:
 
 
 def _stop_reason(job: Job, error: BaseException) -> BaseException:
-    """Error that reports a timeout or cancellation; the same error if the task itself was
-    cancelled."""
+    """Error that reports a timeout or cancellation; the same error if the task was cancelled."""
     task = asyncio.current_task()
     # RequestTimeout is a TimeoutError too, and it keeps its own text. `cancelling` tells a
     # cancellation of this task from one that the handler raised or passed on.

@@ -204,8 +204,7 @@ class AclMessage:
 
     @property
     def asker(self) -> str:
-        """Author of the message: the owner, except in a room, where each occupant has a separate
-        seat."""
+        """Author of the message: the owner, except in a room, where occupants are separate."""
         return self.said.seat or self.owner
 
     @property

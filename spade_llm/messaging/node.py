@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 
 class ReplyListener(Protocol):
-    """Listener for messages that are replies, and so do not become requests. Its methods neither
-    block nor raise."""
+    """Listener for replies, which do not become requests. Its methods neither block nor raise."""
 
     def receive(self, message: AclMessage) -> bool:
         """Accept the message. False: it is not for this listener."""

@@ -122,8 +122,7 @@ def require_shared_database(database: _Database | None, *, agent: object) -> _Da
 
 @lru_cache(maxsize=MAX_HELD)
 def rendezvous_owner(key: str, names: tuple[str, ...]) -> str:
-    """Name with the highest hash of name and key (rendezvous hashing). Raises ValueError: there are
-    no names."""
+    """Name with the highest hash of name and key. Raises ValueError: there are no names."""
     return max(names, key=lambda name: hashlib.blake2b(f"{name}\0{key}".encode()).digest())
 
 
@@ -274,8 +273,7 @@ class ReplicaSet:
             raise ConfigurationError(f"this replica cannot join: {reason}") from None
 
     async def leave(self) -> None:
-        """Give new messages to the others; returns when they know. Requests that run here stay
-        claimed until `close`."""
+        """Give new messages to the others; returns when they know. Running requests stay."""
         if self._beating is None:
             return
         self._is_leaving = True

@@ -155,8 +155,7 @@ class Job:
         return True
 
     def end_wait(self) -> bool:
-        """Resume the deadline when the last part of the handler has stopped waiting; return True
-        then."""
+        """Resume the deadline when the last part of the handler stopped waiting; then True."""
         self.waits -= 1
         if self.waits:
             return False

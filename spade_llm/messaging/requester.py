@@ -100,8 +100,7 @@ class RequestSender(Protocol):
 
 
 class Requester:
-    """Sends requests to other agents; beyond `max_pending` open ones, a further request is refused
-    locally."""
+    """Sends requests to other agents; more than `max_pending` open ones are refused here."""
 
     def __init__(
         self, send: Send, *, max_pending: int = 4096, first_retry_s: float = FIRST_RETRY_S

@@ -28,8 +28,7 @@ class Embedder(Protocol):
         """Dimension of the vectors; None before the first answer if it is not known."""
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed the texts off the event loop: one L2-normalised row each, shape (len(texts),
-        dimension)."""
+        """Embed off the event loop: an L2-normalised row each, shape (len(texts), dimension)."""
 
 
 class QueryVectorCache:
@@ -79,8 +78,7 @@ class QueryVectorCache:
             await asyncio.wait(list(self._running.values()))
 
     def _start(self, text: str) -> asyncio.Task[NDArray[np.float32]]:
-        """Start the embedding as a task, because the first caller may be cancelled while others
-        wait."""
+        """Start the embedding as a task: the first caller may be cancelled, others wait."""
         self._running[text] = asyncio.create_task(self._embed_and_keep(text))
         return self._running[text]
 

@@ -45,14 +45,12 @@ NOTIFY_EVERY_S = 10.0
 UNAVAILABLE_ERRORS = (ModelUnavailable, RateLimited, ModelDenied)
 """Errors after which a model is not called for a while (the circuit opens)."""
 FALLBACK_ERRORS = (*UNAVAILABLE_ERRORS, InvalidModelOutput)
-"""Errors after which another model is tried. A prompt that is too long or wrong is not among them.
-"""
+"""Errors after which another model is tried; not a prompt that is too long or wrong."""
 
 
 @dataclass(slots=True, kw_only=True)
 class CircuitBreaker:
-    """Circuit breaker of one model. Closed: ask. Open: don't, until the pause is over; then one
-    probe decides."""
+    """Circuit breaker of a model. Closed: ask. Open: pause. Then one probe decides."""
 
     now: Callable[[], float] = field(default=time.monotonic, repr=False)
     _failures: int = 0
@@ -83,8 +81,7 @@ class CircuitBreaker:
         self._failures = 0
 
     def fail(self, *, retry_after_s: float | None = None) -> None:
-        """Open the circuit. `retry_after_s`: the pause that the server asks for; it is limited to
-        MAX_OPEN_CIRCUIT_S."""
+        """Open the circuit. `retry_after_s`: pause of the server, at most MAX_OPEN_CIRCUIT_S."""
         # The exponent is bounded, because 2.0 ** 1024 overflows.
         pause_s = max(OPEN_CIRCUIT_S * 2.0 ** min(self._failures, 10), retry_after_s or 0.0)
         self._failures += 1
@@ -192,8 +189,7 @@ class FallbackModel:
         )
 
     def _in_order(self) -> list[tuple[_Candidate, float | None]]:
-        """Return the models in order, each with its timeout; unavailable ones are last, but not
-        excluded."""
+        """Models in order, each with its timeout; unavailable ones are last."""
         # The sort is stable: within both groups the given order holds.
         *others, last = sorted(self._candidates, key=lambda one: not one.circuit.allows_call)
         # The last one has no timeout here: there is no other to call instead.

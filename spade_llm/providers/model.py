@@ -220,8 +220,7 @@ def language_model(model: ChatModel | None) -> ChatModel | None:
 
 @asynccontextmanager
 async def closing_stream(pieces: AsyncIterator[TextDelta | Completion]) -> AsyncIterator[None]:
-    """Close the stream after the block if it is an async generator; a ChatModel may return any
-    iterator."""
+    """Close the stream after the block if it is an async generator; it may be any iterator."""
     try:
         yield
     finally:

@@ -34,8 +34,7 @@ class ModelLimits:
     """Limits of one model call: deadline, attempts, back-off, concurrency and answer size."""
 
     deadline_s: float = 120.0
-    """Deadline of the whole call in seconds: the wait for a free slot, all attempts and all pauses.
-    """
+    """Deadline of a call in seconds: the wait for a slot, all attempts and all pauses."""
     attempts: int = 4
     """The first one included."""
     first_pause_s: float = 0.5
@@ -48,8 +47,7 @@ class ModelLimits:
     """Random number from 0 to 1; tests replace it by a constant."""
 
     def pause_s(self, attempt: int, retry_after_s: float | None) -> float:
-        """Compute the back-off after attempt number `attempt` (from 1); at least the pause that the
-        server asked for."""
+        """Back-off after attempt number `attempt` (from 1); at least the server's pause."""
         # Exponential back-off; jitter of half to all of it spreads clients that failed together.
         backoff = min(self.longest_pause_s, self.first_pause_s * 2.0 ** (attempt - 1))
         return max(retry_after_s or 0.0, backoff * (1 - self.jitter() / 2))
@@ -85,8 +83,7 @@ class Attempts:
 
     @asynccontextmanager
     async def timeout(self, timeout_s: float) -> AsyncIterator[None]:
-        """Limit the block to `timeout_s`, and to the deadline of the call. Raises ModelUnavailable:
-        it took longer."""
+        """Limit the block to `timeout_s` and the call's deadline. Raises ModelUnavailable."""
         try:
             async with asyncio.timeout_at(min(self._loop.time() + timeout_s, self._ends_at)):
                 yield

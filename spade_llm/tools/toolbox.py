@@ -42,8 +42,7 @@ def valid_unicode(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """Context that the caller states in addition to the arguments. The server stamps the caller
-    itself."""
+    """Context that the caller states beside the arguments; the server stamps the caller."""
 
     on_behalf_of: str = ""
     """Bare JID of the person in the current turn."""
@@ -89,8 +88,7 @@ class ToolboxBackend(Protocol):
         """
 
     async def time_limits(self) -> dict[str, float]:
-        """Return time limits in seconds by tool name, for tools with a limit other than
-        TIMEOUT_S."""
+        """Time limits in seconds by tool name, for tools with a limit other than TIMEOUT_S."""
 
 
 ANY_CALLER = "*"
@@ -126,8 +124,7 @@ NO_TERMS = Terms()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolGroup:
-    """Toolbox of a tool agent, with its terms. The agent's rules for a single tool take
-    precedence."""
+    """Toolbox of a tool agent, with its terms; the agent's rules for a tool come first."""
 
     name: str
     """Display name, in the log and in the agent's description of itself."""
@@ -243,8 +240,7 @@ class CombinedToolbox:
                 member.forget()
 
     def mark_unavailable(self, toolbox: Toolbox, name: str) -> None:
-        """Leave out the tools of a toolbox that is known to be unavailable, without waiting for
-        it."""
+        """Leave out the tools of a toolbox that is known to be away, without waiting for it."""
         for member in self._members:
             if member.toolbox is toolbox:
                 member.listing = self._unavailable_listing(name)

@@ -90,8 +90,7 @@ _THREAD = "{jabber:client}thread"
 _IQ = "{jabber:client}iq"
 _MESSAGE = "{jabber:client}message"
 _UNREAD = frozenset({"error", "groupchat"})
-"""Message types that admission ignores: errors fail a pending request; `Rooms` reads `groupchat`.
-"""
+"""Message types that admission ignores: errors fail requests; `Rooms` reads `groupchat`."""
 _BUSY = "too many messages at once; ask again later, and more slowly"
 _UNAUTHORISED = "this agent accepts only admitted senders; ask its operator to be admitted"
 
@@ -115,8 +114,7 @@ class AdmissionPolicy:
     guests: tuple[str, ...] = ()
     """JIDs and domains that may talk as guests."""
     talk: Rate | None = None
-    """Rate limit of messages to a model, per JID: texts of people, and chat requests of programs.
-    """
+    """Rate limit of messages to a model, per JID: people's texts, and programs' requests."""
     guest_talk: Rate | None = None
     """The same, of a guest."""
     domain_talk: Rate | None = None
@@ -172,8 +170,7 @@ class AdmissionControl:
         self._gateways = frozenset(gateways)
         self._own = own
         self._never_counted = frozenset({"", own, own_domain, *gateways})
-        """JIDs exempt from the rate limit of signals: our server, our JID and gateways; see also
-        `_requested_peers`."""
+        """JIDs without a rate limit of signals: server, own, gateways; `_requested_peers`."""
         self.is_room: Callable[[str], bool] = lambda _: False
         """True if the agent is in a room with this bare JID, from which the messages and presences
         of all occupants come. Set by `Rooms`, which has a rate limit of its own."""
@@ -187,8 +184,7 @@ class AdmissionControl:
         self._joining: dict[str, list[Element]] = {}
         """Messages of senders whose invitation code is being checked; they keep their order."""
         self._pause = ("", 0.0)
-        """Full JID of the sender of the last admitted message, and that message's delay in seconds.
-        """
+        """Full JID of the last admitted message's sender, and its delay in seconds."""
         self._signals: TokenBuckets[str] = TokenBuckets(MAX_SENDERS)
         """Token buckets for signals, by bare JID."""
         self._senders: LruDict[tuple[str, TrustLevel], _Sender] = LruDict(MAX_SENDERS)
@@ -229,8 +225,7 @@ class AdmissionControl:
         return bool(jid) and self._trust_level(jid) is not TrustLevel.STRANGER
 
     def admit_request(self, jid: str) -> bool:
-        """True if this JID may make a request other than a message; takes a token of its rate
-        limit."""
+        """True if this JID may make a request other than a message; takes a token."""
         peer, now_s = bare(jid), self._clock()
         trust = self._trust_level(peer)
         requests = self._sender(peer, trust, now_s).requests
@@ -300,8 +295,7 @@ class AdmissionControl:
         return True
 
     def _counted_sender(self, xml: Element) -> tuple[str, TrustLevel]:
-        """Return the bare JID and trust level that a stanza counts for; a gateway's principal is at
-        least a guest."""
+        """Bare JID and trust level that a stanza counts for; a principal: at least guest."""
         jid, acl = bare(xml.get("from", "")), xml.find(codec.ACL_TAG)
         # Only a gateway may act for another: a principal that anybody else names is ignored.
         if acl is None or jid not in self._gateways:
@@ -476,8 +470,7 @@ def _longest_wait_s(buckets: Iterable[TokenBucket], now_s: float) -> float:
 
 
 def _is_talk(xml: Element) -> bool:
-    """True for a message that costs a turn or an encryption hint; of an `<acl/>` only ontology and
-    performative are read."""
+    """True for a message that costs a turn or a hint; of `<acl/>` two attributes are read."""
     acl = xml.find(codec.ACL_TAG)
     if acl is not None:
         return acl.get("ontology") == TALK_ONTOLOGY and acl.get("performative") == "request"

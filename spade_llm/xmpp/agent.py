@@ -168,8 +168,7 @@ class XmppAgent(Agent):
         self.on_peer_presence: list[Callable[[PeerPresence], None]] = []
         """Called with each presence of others; must not raise."""
         self.on_stanza_received: list[Callable[[Element], object]] = []
-        """Told each stanza that comes by the stream, also one that is refused then; must not
-        raise."""
+        """Told each stanza of the stream, also one that is refused then; must not raise."""
         self.message_filters: list[Callable[[Element], bool]] = []
         """Asked in turn with each `<message/>` of others before it is read; True: it is dealt with.
         They must not raise. Wrap one that is for certain child elements in `on_extension`
@@ -344,8 +343,7 @@ class XmppAgent(Agent):
         return task
 
     async def _end_behaviours(self) -> None:
-        """Kill all behaviours; users' own may finish their step and `on_end` within
-        BEHAVIOUR_END_TIMEOUT_S."""
+        """Kill all behaviours; users' own may end within BEHAVIOUR_END_TIMEOUT_S."""
         for behaviour in self.behaviours:
             behaviour.kill()
         if self._submitted and not all(isinstance(b, Behaviour) for b in self.behaviours):
@@ -373,8 +371,7 @@ class XmppAgent(Agent):
                 note(message)
 
     async def _confirm_delivery(self) -> None:
-        """Wait until the server has received all that was sent. Raises PeerUnavailable if
-        unknown."""
+        """Wait until the server has all that was sent. Raises PeerUnavailable if unknown."""
         if self.connection is not None:
             await self.connection.confirm()
 
@@ -525,8 +522,7 @@ class XmppAgent(Agent):
             self._router.take(message)
 
     def process_message(self, message: Element) -> None:
-        """Process a `<message/>` of another JID that did not come by the stream (message
-        archive)."""
+        """Process another JID's `<message/>` that came from the message archive."""
         self._router.take(message)
 
     def acts_for(self, jid: str) -> bool:

@@ -42,8 +42,7 @@ T = TypeVar("T")
 def on_extension(
     tags: Iterable[str], handle: Callable[[Element], T]
 ) -> Callable[[Element], T | Literal[False]]:
-    """Stanza handler that is called only for stanzas with a child element of one of these tags;
-    False for all others."""
+    """Stanza handler for stanzas with a child element of one of these tags; else False."""
     wanted = frozenset(tags)
 
     def handle_extension(xml: Element) -> T | Literal[False]:
@@ -88,8 +87,7 @@ class StanzaRouter:
         client.on_acl = self._take_acl
 
     def _take_acl(self, xml: Element) -> None:
-        """Process an ACL message; exceptions are logged and do not end the connection, as in
-        slixmpp."""
+        """Process an ACL message; exceptions are logged and end no connection."""
         try:
             self.take(xml)
         except Exception:

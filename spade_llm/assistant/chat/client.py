@@ -65,8 +65,7 @@ class ChatClient:
         sampling: Sampling | None = None,
         is_annotated: bool = True,
     ) -> ChatReply:
-        """Send a text and return the whole answer. Cancellation stops the turn. Raises
-        RequestError."""
+        """Send a text; return the whole answer. Cancelling stops the turn. Raises RequestError."""
         body = self._say(
             text, wishes, context=context, sampling=sampling, is_annotated=is_annotated
         )

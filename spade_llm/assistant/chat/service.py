@@ -67,8 +67,7 @@ class ChatTurnInput:
 
     id: str
     peer: str
-    """Bare JID of the sender; in a room the occupant's JID, for which no private data is available.
-    """
+    """Bare JID of the sender; in a room the occupant's JID, which has no private data."""
     conversation: str
     """The peer (of a room: the room), and the thread if the client sent one."""
     text: str
@@ -80,8 +79,7 @@ class ChatTurnInput:
     """Context options of the request; None: the assistant's defaults."""
     sampling: Sampling | None = None
     ask: AskApproval | None = None
-    """Callback that asks for approval and waits for the answer; None: the sender cannot be asked.
-    """
+    """Callback that asks for approval and waits for the answer; None: there is no way to ask."""
     tell: Callable[[str], Awaitable[None]] | None = None
     """Says something to a person before the answer. Raises RequestError. None: to a program."""
     answer_schema: AnswerSchema | None = None
@@ -134,8 +132,7 @@ class ChatService:
         generate: ChatHandler | None = None,
         quota_groups_of: QuotaGroupsOf = no_quota_groups,
     ) -> None:
-        """Create the service. `generate` handles prompts outside any conversation; None: they are
-        not supported."""
+        """`generate` handles prompts outside any conversation; None: they are not supported."""
         self._handler = handler
         self._quota_groups_of = quota_groups_of
         self._generate = generate
@@ -256,8 +253,7 @@ class ChatService:
     def answer_question(
         self, id: str, verdict: ApprovalVerdict, *, peer: str
     ) -> ApprovalQuestion | None:
-        """Answer this question, with the effect of a yes or no in its conversation; None if it is
-        not pending."""
+        """Answer this question by a yes or no in its conversation; None if it is not pending."""
         for place, question in self._questions.of_peer(peer):
             if question.id == id:
                 return self._questions.settle(place, verdict, peer=peer)
@@ -327,16 +323,14 @@ _TOO_EARLY = {
     "es": "Eso llegó demasiado pronto para mi última pregunta: respóndela otra vez, por favor.",
 }
 _MARGIN_S = 5.0
-"""Part of a program's deadline, in seconds, reserved for the answer after a question has expired.
-"""
+"""Part of a program's deadline, in seconds, left for the answer after a question has expired."""
 
 
 class _DeltaSender:
     """Sends the first piece of an answer at once and later ones together, every DELTA_EVERY_S."""
 
     def __init__(self, request: Request, *, is_sent: bool) -> None:
-        """Create the sender. `is_sent=False`: only questions are sent, and the caller takes the
-        answer whole."""
+        """`is_sent=False`: only questions are sent, and the caller takes the answer whole."""
         self._request = request
         self._is_sent = is_sent
         self._waiting: list[str] = []
@@ -361,8 +355,7 @@ class _DeltaSender:
             self._flusher = asyncio.create_task(self._flush_later())
 
     async def ask(self, question: ApprovalQuestion) -> None:
-        """Send a question after the text so far. Raises RequestError: a question that was not sent
-        cannot be answered."""
+        """Send a question after the text so far. Raises RequestError: it was not sent."""
         await self._flush()
         part = ApprovalPrompt(
             question=question.id,

@@ -93,8 +93,7 @@ class AssistantMenu:
         return CommandResult(text=await self.obey(verb, "", visit))
 
     async def _new(self, visit: AdHocRequest) -> CommandStep:
-        """Begin a new conversation. If there are several, the person chooses which one starts
-        over."""
+        """Begin a new conversation. Of several, the person chooses which one starts over."""
         say, known = MENU_TEXTS[visit.language], self._conversations(bare(visit.jid))
         if len(known) <= 1:
             return await self._begin_anew(visit, {"conversation": (self._latest(visit),)})
@@ -269,8 +268,7 @@ def offer_assistant_menu(
         return bool(stopped.requests)
 
     def may_use(jid: str) -> bool:
-        """Check access; a room's own JID may not use the menu, since it would stand for all
-        occupants."""
+        """Check access; a room's own JID may not use the menu: it stands for all occupants."""
         return not is_room(bare(jid)) and agent.admission.admit_request(jid)
 
     AdHocCommands(agent, AssistantMenu(behaviour, chat, stop).lines, may_use=may_use)

@@ -154,8 +154,7 @@ class CommandRegistry:
 
 
 STOP_S = 5.0
-"""Maximum wait for a stopped turn to end, in seconds, before the person is told that it takes long.
-"""
+"""Maximum wait for a stopped turn to end, in seconds, before the person is told of a delay."""
 
 
 NOTHING_TO_STOP = "There is nothing to stop."

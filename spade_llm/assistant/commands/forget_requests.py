@@ -49,8 +49,7 @@ MAX_PEOPLE = 1000
 MAX_FOUND = 50
 """Entries, and messages, that are compared with a request."""
 MAX_CHOICE_CHARS = 100
-"""Maximum length of an answer to "which one?" in characters; a longer one is about something else.
-"""
+"""Maximum length of an answer to "which one?" in characters; a longer one is something else."""
 FORGOTTEN_TEXT = "[…]"
 """Text that takes the place of a forgotten message in the conversation in RAM."""
 

@@ -83,8 +83,7 @@ def find_by_number(entries: Iterable[MemoryEntry], number: str) -> MemoryEntry |
 
 
 class ListNumbers:
-    """Ids of the list shown last, for each person. It is in RAM: after a restart the person lists
-    again."""
+    """Ids of the list shown last, by person. In RAM: after a restart the person lists again."""
 
     def __init__(self) -> None:
         self._ids: LruDict[str, Sequence[str]] = LruDict(MAX_REMEMBERED_LISTS)
@@ -102,8 +101,7 @@ class ListNumbers:
 
 
 MAX_EXPORT_BYTES = 100_000
-"""Maximum size of an export in bytes: an answer has at most 128 KB. The number of omitted entries
-is stated."""
+"""Maximum size of an export in bytes: an answer has at most 128 KB. Omitted entries are counted."""
 
 
 def export_json_lines(entries: Sequence[MemoryEntry]) -> tuple[list[str], int]:
@@ -257,8 +255,7 @@ CONFIRM_FORGET_ALL = (
 
 
 def _about(peer: str) -> MemoryFilter:
-    """Filter for memories about a person, including invalidated ones: they can be seen and
-    forgotten, too."""
+    """Filter for memories about a person, also invalidated ones: they can be seen and forgotten."""
     return MemoryFilter(subject=peer, with_invalid=True)
 
 

@@ -105,8 +105,7 @@ class PersonalCommand:
 
 
 def parse_personal_command(text: str) -> PersonalCommand:
-    """The command that a message is, also without its `/` or with two; anything else wishes for
-    help."""
+    """Command of a message, also without its `/` or with two; anything else asks for help."""
     head, _, rest = text.strip().partition(" ")
     # Clients that keep `/help` for themselves need `//help`, which Converse.js sends as it is.
     head = head.removeprefix("/").removeprefix("/")

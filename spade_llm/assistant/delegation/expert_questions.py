@@ -52,8 +52,7 @@ ANSWER_RETENTION_S = 900.0
 """Retention of an answer after its expiry, in seconds, for a turn that is resumed; and of a closed
 question, to recognise late answers."""
 RECENTLY_CLOSED_S = 60.0
-"""Time after expiry, in seconds, in which an answer without a thread may still refer to the
-question."""
+"""Seconds after expiry in which an answer without a thread may still mean the question."""
 MAX_KNOWN = 1000
 MAX_ANSWER_CHARS = 20_000
 MAX_CHOICES = 3
@@ -102,8 +101,7 @@ class _AmbiguousAnswer:
 
 
 class ExpertQuestions:
-    """ReplyListener for answers of human experts. On entry it loads the questions asked before a
-    restart."""
+    """ReplyListener for answers of human experts. Entry loads questions asked before a restart."""
 
     def __init__(
         self,
@@ -178,8 +176,7 @@ class ExpertQuestions:
         return not is_threaded and _is_chat_text(message) and self._take_unthreaded(message)
 
     def bounced(self, bounce: Bounce) -> bool:
-        """Ignore bounces of questions sent before a restart; OutgoingMessages handles the
-        others."""
+        """Ignore bounces of questions asked before a restart; OutgoingMessages handles others."""
         return False
 
     def _listen(self) -> None:
@@ -457,8 +454,7 @@ def expert_questions_of(
     *,
     is_for_others: Callable[[AclMessage], bool] | None = None,
 ) -> ExpertQuestions:
-    """Create the expert questions of an agent. `is_for_others=None`: nothing else in this agent
-    reads chats."""
+    """Expert questions of an agent. `is_for_others=None`: nothing else here reads chats."""
     return ExpertQuestions(
         agent.node,
         letters,

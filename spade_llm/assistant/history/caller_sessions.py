@@ -172,8 +172,7 @@ class StoredSessions(ClearableSessions):
     async def _found(
         self, text: str, which: MemoryFilter, *, limit: int, offset: int
     ) -> MemoryPage:
-        """Search for one result more than requested, so that `total` shows whether there is a next
-        page."""
+        """Search for one result more than requested: `total` shows if there is a next page."""
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
         validation.check_number("offset", offset, 0, validation.MAX_OFFSET)
         most = min(offset + limit + 1, validation.MAX_ROWS)
@@ -211,8 +210,7 @@ class StoredSessions(ClearableSessions):
 
 
 class InMemorySessions(ClearableSessions):
-    """Sessions of an assistant without a memory: messages since the process start, and no
-    memories."""
+    """Sessions of an assistant without memory: messages since the process start, no memories."""
 
     async def history(
         self, session: str, *, limit: int = 50, before: str | None = None

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 MAX_MESSAGES = 2000
 """Maximum number of messages of a conversation in RAM; the memory agent stores all of them."""
 MAX_CONVERSATIONS = 10_000
-"""Maximum number of conversations in RAM; the least recently used is evicted, and reloaded when
-needed."""
+"""Maximum number of conversations in RAM; the least recently used is evicted, reloaded later."""
 
 MAX_PER_PEER = 500
 """Maximum number of conversations of a peer in RAM: a peer that opens more evicts only its own."""
@@ -45,8 +44,7 @@ class Conversation:
     """True if the history from before the process start has been loaded."""
     messages: deque[ContextMessage] = field(default_factory=deque)
     observed: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
-    """Ids of messages that memory gets, and that are here already when what was said before is
-    loaded at last."""
+    """Ids of messages that memory gets, and that are here already when the history is loaded."""
     said: deque[ObservedMessage] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
     """Messages that would otherwise be in memory; empty if there is a memory."""
     last_turn: str = ""
@@ -116,8 +114,7 @@ class ConversationCache:
         self._idle_s = math.inf if idle_s is None else idle_s
         self._clock = clock
         self.on_change: list[Callable[[Conversation], None]] = []
-        """Called before a conversation leaves RAM or its messages are replaced, so that nothing is
-        kept of them elsewhere."""
+        """Called before a conversation leaves RAM or is replaced: nothing of it stays elsewhere."""
         self._by_key: OrderedDict[str, Conversation] = OrderedDict()
         self._of_peer: dict[str, OrderedDict[str, None]] = {}
         """Keys of each peer's, in the order of `_by_key`."""
@@ -152,8 +149,7 @@ class ConversationCache:
         return self._idle_s
 
     def find(self, name: str) -> Conversation | None:
-        """Find a conversation by key, or by thread if only one has it. This does not count as a use
-        (LRU)."""
+        """Find a conversation by key, or by thread if only one has it; no use (LRU)."""
         if name in self._by_key:
             return self._by_key[name]
         found = [one for key, one in self._by_key.items() if key.partition("#")[2] == name]
@@ -226,8 +222,7 @@ def conversation_key_for(peer: str, thread: str) -> str:
 
 
 def thread_of_key(place: str | None, *, of: str) -> str | None:
-    """Thread of a conversation key of this bare JID; None: it has none, or the key is of another
-    JID."""
+    """Thread of a conversation key of this bare JID; None: there is none, or of another JID."""
     return place[len(of) + 1 :] if place and place.startswith(f"{of}#") else None
 
 

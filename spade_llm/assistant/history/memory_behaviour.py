@@ -83,8 +83,7 @@ class HistoryLoader:
         return [message for message in said if message.id not in retracted]
 
     async def _page(self, conversation: str, kept: list[ObservedMessage]) -> list[ObservedMessage]:
-        """Messages before those already loaded; none at the beginning of the conversation or at the
-        bound."""
+        """Messages before those already loaded; none at the beginning or at the bound."""
         room = MAX_MESSAGES - len(kept)
         if room <= 0:
             return []
@@ -96,8 +95,7 @@ class HistoryLoader:
 
 
 BATCH_DELAY_S = 0.25
-"""Exchanges gather so long before they are handed over: together, and not beside the turn that
-they came from."""
+"""Exchanges gather so long before they are handed over together, not beside their own turn."""
 FIRST_BACKOFF_S = 0.5
 MAX_BACKOFF_S = 10.0
 MAX_KEPT_BYTES = 40_000
@@ -106,18 +104,15 @@ even with the growth by JSON escaping."""
 MAX_USED_MEMORIES = 256
 """Ids that wait to be told; beyond, the oldest are not."""
 FLUSH_TIMEOUT_S = 5.0
-"""Maximum wait in seconds until memory has a person's latest messages; longer than a working memory
-agent needs."""
+"""Maximum wait in seconds until memory has a person's latest messages, longer than it needs."""
 RETRACT_S = 2.0
-"""Maximum wait for a retraction, in seconds; the same as for recall, which might otherwise find the
-retracted messages."""
+"""Maximum wait for a retraction, in seconds, as for recall: it might find the messages."""
 IDLE_S = 30.0
 """Interval between checks of an idle outbox, in seconds."""
 
 
 NotesSource = Callable[[str], Awaitable["Sequence[ScoredMemory]"]]
-"""Source of the assistant's own notes about a peer (its bare JID), best first. Raises
-StorageFailed."""
+"""Source of the assistant's own notes about a bare JID, best first. Raises StorageFailed."""
 
 OnForget = Callable[[str], Awaitable[None]]
 """Takes a bare JID. Raises RequestError, ServiceError."""
@@ -153,11 +148,9 @@ class MemoryBehaviour(Behaviour):
         super().__init__()
         self.memory = memory
         self.on_forget: list[OnForget] = []
-        """Callbacks for components that store data about people elsewhere, called with the person
-        to forget."""
+        """Callbacks for components that store data about people, called with the person."""
         self.on_clear: list[OnClear] = []
-        """Callbacks for components that store conversation data elsewhere, called with the
-        conversation to delete."""
+        """Callbacks for components that store conversation data, called with the conversation."""
         self.on_use: list[OnUse] = []
         """Told of each exchange with a person which memories its answer used."""
         self._probes = probes or {}
@@ -275,8 +268,7 @@ class MemoryBehaviour(Behaviour):
             conversation.said.extend(messages)
 
     async def load(self, conversation: Conversation) -> None:
-        """Load the history from before the process start; retried at the next turn if memory is
-        unavailable."""
+        """Load the history from before the process start; tried again if memory is unavailable."""
         if conversation.is_loaded or self._history_loader is None:
             return
         try:

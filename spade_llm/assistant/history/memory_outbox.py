@@ -106,8 +106,7 @@ class MemoryOutbox:
         await self._db.prune_periodically(_BOUND, MAX_QUEUED)
 
     async def oldest(self, limit: int = 100) -> list[QueuedObservation]:
-        """Oldest observations, in order; if there are none, `has_mail` is cleared until the next
-        `put`."""
+        """Oldest observations, in order; if none, `has_mail` is cleared until the next `put`."""
         # Before the query: a `put` during it sets it again.
         self.has_mail.clear()
         waiting = map(_observation, await self._db.execute(_OLDEST, limit))
@@ -140,8 +139,7 @@ class MemoryOutbox:
         await self._db.erase_deleted()
 
     async def forget(self, subject: str) -> None:
-        """Erase the queued observations about this subject, in rooms too, also from the file's free
-        space."""
+        """Erase the observations about this subject, in rooms too, also from free space."""
         await self._db.execute(_FORGET, subject, *room_subject_range(subject))
         await self._db.erase_deleted()
 
@@ -198,14 +196,12 @@ class OutboxFlusher:
         self._underway = asyncio.Lock()
 
     async def all(self) -> None:
-        """Deliver all conversations concurrently. Raises RequestError or ServiceError if one must
-        wait."""
+        """Deliver all conversations concurrently. Raises RequestError, ServiceError: one waits."""
         async with self._underway:
             await self._groups(_by_conversation(await self._outbox.oldest()))
 
     async def of(self, conversation: str) -> None:
-        """Deliver the pending observations of one conversation. Raises RequestError or
-        ServiceError."""
+        """Deliver the observations of one conversation. Raises RequestError or ServiceError."""
         async with self._underway:
             waiting = await self._outbox.oldest_of(conversation, limit=MAX_PER_CONVERSATION)
             for observation in waiting:
@@ -219,8 +215,7 @@ class OutboxFlusher:
                 await self._groups(_by_conversation(waiting))
 
     def paused(self) -> AbstractAsyncContextManager[object]:
-        """Context manager without deliveries in progress: what is removed in its block does not
-        come back."""
+        """Context manager without deliveries: what its block removes does not come back."""
         return self._underway
 
     async def _groups(self, groups: Sequence[Sequence[QueuedObservation]]) -> None:
@@ -249,8 +244,7 @@ class OutboxFlusher:
             await self._done(group)
 
     async def _each_alone(self, group: Sequence[QueuedObservation], error: Exception) -> None:
-        """Deliver each observation alone after a group was refused, so that only the invalid ones
-        are dropped."""
+        """Deliver each observation alone after a refusal of the group: only invalid ones go."""
         if len(group) == 1:
             logger.error("memory refused an observation; it is dropped: %s", error)
             await self._done(group)

@@ -245,8 +245,7 @@ _REFUSALS: Mapping[str, type[Refusal]] = {
 
 
 async def _memory_errors_as_refusals(answer: Awaitable[T]) -> T:
-    """Convert memory's refusals to refusals of this service, with the same text; other errors to
-    Unavailable."""
+    """Convert memory's refusals to refusals of this service (same text), others to Unavailable."""
     try:
         return await answer
     except RequestRefused as error:

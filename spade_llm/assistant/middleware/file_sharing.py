@@ -62,8 +62,7 @@ class SharedFile:
 
 
 def shared_file(text: str, *, file: str) -> SharedFile | None:
-    """File that a message shares; None if there is none. `file`: address that the client marks as a
-    file."""
+    """File that a message shares, or None. `file`: address that the client marks as a file."""
     if not file:
         # An address inside a text is talked about; one that stands alone may be a file.
         is_address = _ADDRESS.fullmatch(text.strip()) is not None
@@ -104,8 +103,7 @@ def _split(url: str) -> SplitResult:
 
 
 TIMEOUT_S = 30.0
-"""Timeout of the summary, in seconds, since the sender waits; without a summary they can ask for
-one."""
+"""Timeout of the summary, in seconds, since the sender waits; without one they can ask for it."""
 MAX_CHARS = 1500
 
 

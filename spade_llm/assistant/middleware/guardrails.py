@@ -40,8 +40,7 @@ def json_texts(answer: str) -> list[str]:
 
 
 def replace_json_texts(answer: str, texts: Mapping[str, str]) -> str:
-    """JSON with each text that is named replaced, numbers by text if need be. Keys that become
-    equal are one."""
+    """JSON with each named text replaced, numbers by text if need be. Equal keys become one."""
     return json.dumps(_replaced(json.loads(answer), texts), ensure_ascii=False)
 
 

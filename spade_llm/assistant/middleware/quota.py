@@ -42,8 +42,7 @@ class QuotaGroups:
     """Whether a bare JID is let in as a guest only."""
 
     def of(self, peer: str) -> tuple[str, ...]:
-        """Quota groups of a peer: its domain if that is a foreign one, and all guests if it is a
-        guest."""
+        """Quota groups of a peer: its domain if that is foreign, all guests if it is a guest."""
         jid = subject_jid(peer)
         domain = jid.rpartition("@")[2]
         together = (f"@{domain}",) if self.own_domain and domain != self.own_domain else ()
@@ -51,8 +50,7 @@ class QuotaGroups:
 
 
 def subject_jid(subject: str) -> str:
-    """JID that stands for a subject: the person's own, or the room's if the person's JID is
-    unknown."""
+    """JID that stands for a subject: the person's own, or the room's if that is unknown."""
     person, _, room = subject.partition(ROOM_SEPARATOR)
     return person if JID_PATTERN.fullmatch(person) else room or person
 
@@ -154,8 +152,7 @@ class QuotaMiddleware:
     async def __call__(
         self, turn_input: ChatTurnInput, conversation: Conversation, call_next: CallNext
     ) -> TurnOutcome:
-        """Check the quotas and count the turn. Raises QuotaExceeded; StorageFailed if the ledger
-        cannot be read."""
+        """Check the quotas and count the turn. Raises QuotaExceeded, StorageFailed."""
         # All or none: a refusal gives back the places that were taken before it.
         with ExitStack() as places:
             for share in self._shares(turn_input.peer, turn_input.quota_groups):

@@ -96,8 +96,7 @@ class RoutingRule:
 def routing_rule(
     priority: int = 0, name: str | None = None
 ) -> Callable[[RoutingRuleFunction], RoutingRule]:
-    """Mark a routing function or method as a rule; `first_of` asks those with higher priority
-    first."""
+    """Mark a routing function or method as a rule; `first_of` asks higher priorities first."""
 
     def made(func: RoutingRuleFunction) -> RoutingRule:
         return RoutingRule(func, priority=priority, name=name)
@@ -106,8 +105,7 @@ def routing_rule(
 
 
 def first_of(*rules: RoutingRule) -> RoutingFunction:
-    """Routing function that applies the rules by priority and follows the first that names a
-    recipient."""
+    """Routing function that follows the first rule, by priority, that names a recipient."""
     # Stable: of equal priority the first given goes first.
     in_order = sorted(rules, key=lambda rule: -rule.priority)
 
@@ -262,8 +260,7 @@ class RoutingMiddleware:
         run: SpawnTask,
         max_hops: int = MAX_HOPS,
     ) -> None:
-        """Create the middleware. `reply_to` receives answers for which `deciding` names no
-        recipient."""
+        """`reply_to` receives answers for which `deciding` names no recipient."""
         self._letters = letters
         self._reply_to = reply_to
         self._deciding = deciding
@@ -286,8 +283,7 @@ class RoutingMiddleware:
     async def _decision(
         self, answer: str, turn_input: ChatTurnInput, conversation: Conversation
     ) -> RoutingDecision:
-        """Decide on the recipients; none, or a failed function, means that the sender gets the
-        answer."""
+        """Decide on the recipients; none, or a failure, means that the sender gets the answer."""
         if self._deciding is None:
             decided: RoutingDecision | None = RoutingDecision(text=answer)
         else:
@@ -352,8 +348,7 @@ class _ForwardedAnswer:
     """Message that is being answered."""
     utterance_id: str
     thread: str
-    """Thread of the message, or one derived from its conversation, so that recipients keep the
-    answers together, too."""
+    """Thread of the message, or one from its conversation: recipients keep answers together."""
     hops: int
     """Number of times that the message was forwarded before; 0: it was addressed to us."""
     decision: RoutingDecision
@@ -366,8 +361,7 @@ class _ForwardedAnswer:
         return bare(to) == self.message.owner and not needs_letter
 
     def letter(self, to: str) -> AclMessage:
-        """Outgoing message. Its id is the same when a turn is resumed, so that it is not sent
-        twice."""
+        """Outgoing message. A resumed turn gives it the same id: it is not sent twice."""
         hops = {HOPS_KEY: str(self.hops + 1)}
         is_back = bare(to) == self.message.owner and not self.hops
         metadata = {**FOR_MODELS_METADATA, **self.decision.metadata, **({} if is_back else hops)}

@@ -149,8 +149,7 @@ class QuotedReplies:
             self._texts[key] = sent.content[:MAX_QUOTED_CHARS]
 
     def replied_to(self, message: AclMessage) -> str:
-        """Text of the message that this one replies to; empty: it is no reply, or the text is
-        unknown."""
+        """Text of the message that this one replies to; empty: there is none, or it is unknown."""
         if not message.in_reply_to:
             return ""
         text = self._texts.get((bare(message.sender), message.in_reply_to))
@@ -210,8 +209,7 @@ class ReplyPresenter:
         EncryptionHint(agent)
 
     async def answer(self, turn_input: ChatTurnInput, handler: ChatHandler) -> ChatReply:
-        """Answer a chat message of a client with `handler`, and present the answer according to
-        the client's abilities."""
+        """Answer a chat message with `handler`; present the answer as the client can show it."""
         message = turn_input.message
         turn_input = replace(
             turn_input,
@@ -294,8 +292,7 @@ class ReplyPresenter:
 
 
 def _as_new_message(turn_input: ChatTurnInput) -> ChatTurnInput:
-    """Treat the input as a new message: a correction it names is ignored, and it gets answers and
-    reactions of its own."""
+    """Treat the input as a new message: a correction it names is ignored."""
     message = turn_input.message
     return replace(turn_input, message=replace(message, said=replace(message.said, corrects="")))
 

@@ -46,8 +46,7 @@ class ApprovalQuestion:
 
 
 AskApproval = Callable[[ApprovalQuestion], Awaitable[ApprovalVerdict]]
-"""Callback that asks the sender for approval, and waits until the answer or the question's expiry.
-"""
+"""Callback that asks the sender for approval, and waits for the answer or the expiry."""
 
 
 APPROVAL_EXPIRY_S = 300.0
@@ -65,8 +64,7 @@ class Approver:
     """Callback that asks for approval; None: the sender cannot be asked."""
     expiry_s: float = APPROVAL_EXPIRY_S
     release_slot: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
-    """Context manager that releases the turn's slot while a tool waits, so that other requests are
-    processed."""
+    """Context manager that releases the turn's slot to other requests while a tool waits."""
 
 
 NO_APPROVER = Approver()

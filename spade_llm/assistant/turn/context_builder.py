@@ -116,8 +116,7 @@ class BudgetedList(Generic[T]):
         return cost
 
     def _cost(self, entry: T) -> int:
-        """Token cost of an entry with its line end, and with its section's heading if that is not
-        written yet."""
+        """Token cost of an entry with its line end, and with a heading not written yet."""
         section = self._section_of(entry)
         heading = "" if section in self._sections else f"\n\n{self._headings[section]}\n\n"
         return self._count(f"{self.line(entry)}\n") + (self._count(heading) if heading else 0)
@@ -150,8 +149,7 @@ MAX_OTHER_MESSAGES = 12
 """Messages of other conversations, the most relevant ones: nine of ten that answer a question are
 among them (LoCoMo), and more of them are rather beside the point."""
 MAX_DESCRIPTION_CHARS = 300
-"""Maximum length of a tool's description in its line, in characters; the tool itself is sent
-complete."""
+"""Maximum length of a tool's description in its line, in characters; the tool is sent whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,8 +184,7 @@ class AssembledContext:
         return (self.text, *(found.chunk.text for found in self.recalled.passages))
 
     def shown_as(self, texts: Sequence[str]) -> AssembledContext:
-        """Copy that shows other texts in place of `texts`; the data about what was sent stays the
-        same."""
+        """Copy that shows other texts in place of `texts`; the data on what was sent stays."""
         text, *rest = texts
         passages = (
             replace(found, chunk=replace(found.chunk, text=shown))

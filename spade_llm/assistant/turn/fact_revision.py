@@ -182,8 +182,7 @@ class FactRevision:
     async def _read(
         self, message: SaidMessage, subject: str
     ) -> tuple[list[MemoryEntry], list[MemoryDraft]]:
-        """Memories that were said before a message, and that it replaces or takes back; and new
-        facts that it states."""
+        """Earlier memories that a message replaces or takes back, and new facts that it states."""
         earlier = statements_of(message.said_before[-MAX_EARLIER_MESSAGES:])
         # With the statement before it, which it may correct without naming it.
         words = " ".join([message.text, *earlier[-1:]])

@@ -99,12 +99,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_REPLIED_CHARS = 1000
-"""Maximum length of a call's arguments, and of its result, in replies to programs, in characters.
-"""
+"""Maximum length of a call's arguments, and of its result, in replies to programs."""
 _PAUSE = "The model's server asks for a pause of {}; I answer after it."
 LIST_DEADLINE_S = 2.0
-"""Deadline for listing the shared tools, in seconds, as for recall: an offline tool agent delays a
-turn no longer."""
+"""Deadline for listing the shared tools, in seconds, as for recall: agents may be offline."""
 
 
 class LLMBehaviour(Behaviour):
@@ -173,8 +171,7 @@ class LLMBehaviour(Behaviour):
         self.strategy.discard(conversation.messages)
 
     async def run(self) -> None:
-        """Turns begin with messages (assistant/chat/service.py); between them conversations
-        expire."""
+        """Turns begin with messages (chat/service.py); between them conversations expire."""
         await asyncio.sleep(min(self.conversations.next_expiry_s(), IDLE_S))
         self.conversations.expire()
 
@@ -280,8 +277,7 @@ class LLMBehaviour(Behaviour):
     async def _load_and_compare(
         self, conversation: Conversation, turn_input: ChatTurnInput
     ) -> Comparison | None:
-        """Load the conversation, to whose statements the message may refer; then find what it
-        replaces."""
+        """Load the conversation, which the message may refer to; find what it replaces."""
         await self._memory.load(conversation)
         return await self._compared(conversation, turn_input)
 
@@ -516,8 +512,7 @@ class _TurnAttempt:
 
 
 async def _nothing_to_stop(_argument: str, _turn_input: ChatTurnInput) -> str:
-    """Reply to /stop when nothing is running; otherwise chat/service.py stops the turn as soon as
-    the command arrives."""
+    """Reply to /stop when nothing is running; otherwise chat/service.py stops the turn."""
     return NOTHING_TO_STOP
 
 
@@ -557,8 +552,7 @@ def _steps(result: TurnResult) -> Iterator[ToolRoundReport]:
 
 
 def _context_of(built: AssembledContext | None, turn_input: ChatTurnInput) -> BuiltContext | None:
-    """Context report for a reply; None: the request had no context options. It is empty if the
-    model was not called."""
+    """Context report for a reply, empty without a model call; None: no context options."""
     if turn_input.context is None:
         return None
     built = built or AssembledContext()

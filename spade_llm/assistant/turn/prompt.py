@@ -176,8 +176,7 @@ def last_question(messages: Sequence[ContextMessage]) -> int:
 
 
 def quoted_memory(found: ScoredMemory) -> QuotedMemory:
-    """Quotation of a memory: entries by category or type, messages by speaker; dated by the time of
-    validity."""
+    """Quotation of a memory: entries by category or type, messages by speaker; dated."""
     entry = found.entry
     date = entry.holds_since.date().isoformat()
     until = entry.invalid_at.date().isoformat() if entry.invalid_at else ""
@@ -233,8 +232,7 @@ PREPARE_DEADLINE_S = 0.5
 AHEAD_DEADLINE_S = 120.0
 """Deadline for the work on one conversation between its turns, in seconds; it may call a model."""
 GRACE_S = 2.0
-"""Grace period after a deadline, in seconds; code that does not end when cancelled is abandoned
-then."""
+"""Seconds after a deadline; code that does not end when cancelled is abandoned then."""
 MAX_WAITING = 1000
 """Conversations; the one that waited longest is given up, and comes again with its next turn."""
 IDLE_S = 30.0
@@ -267,8 +265,7 @@ class ContextPreparationBehaviour(Behaviour):
             )
 
     def work_ahead(self, strategy: ContextManagement, conversation: Conversation) -> None:
-        """Schedule work on a conversation after a turn; several turns before it runs cause one
-        run."""
+        """Schedule work on a conversation after a turn; several turns before it cause one run."""
         if not strategy.has_preparations:
             return
         self._waiting[conversation.key] = (strategy, conversation)
@@ -320,8 +317,7 @@ async def _worked_ahead(strategy: ContextManagement, conversation: Conversation)
 
 
 class TokenCounterCache:
-    """Token counter of an assistant, created for its first model and kept if a fallback changes the
-    model's name."""
+    """Token counter of an assistant, made for its first model, kept if a fallback takes over."""
 
     def __init__(self) -> None:
         self._first: asyncio.Future[Callable[[str], int]] | None = None

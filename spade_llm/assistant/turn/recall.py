@@ -54,8 +54,7 @@ ALL_TYPES = tuple(MemoryType)
 DEADLINE_S = 2.0
 """Deadline for recall and retrieval together before a turn, in seconds."""
 MAX_QUESTION_CHARS = 2000
-"""Maximum length of the search text, in characters: the end of a long message, since the question
-is there."""
+"""Maximum length of the search text, in characters: the end of a message, with the question."""
 MAX_REQUESTED_MEMORIES = 32
 """Asked for where the asker decides the budget: some stand in the history, and are left out."""
 MAX_BY_CONCEPT = 6
@@ -81,8 +80,7 @@ class RecallResult:
     missing: tuple[str, ...] = ()
     """Services (`memory`, `documents`) that were unavailable."""
     heard: tuple[str, ...] = ()
-    """Messages around the question that are not addressed to us, each prefixed with its sender's
-    name."""
+    """Messages around the question, not addressed to us, each with its sender's name."""
     replied_to: str = ""
     """The message that the question answers."""
 
@@ -95,8 +93,7 @@ class RecallBudget:
     """Asked for, messages of conversations among them; `recall_tokens` bounds what is quoted."""
     passages: int = 4
     passage_tokens: int = 2000
-    """Maximum number of estimated tokens of all passages: neighbouring chunks are merged, up to
-    four."""
+    """Maximum number of estimated tokens of passages: up to four neighbouring chunks are one."""
 
 
 class Recall:
@@ -135,8 +132,7 @@ class Recall:
         return self._clock() < self._away_until.get(name, 0.0)
 
     async def about(self, question: str, *, subject: str) -> RecallResult:
-        """Recall memories and passages relevant to the question; a service's failure never
-        raises."""
+        """Recall memories and passages on the question; a service's failure never raises."""
         question = question[-MAX_QUESTION_CHARS:]
         vector = await self._vector(question)
         options = RetrievalOptions(max_tokens=self._budget.passage_tokens, vector=vector)
@@ -149,8 +145,7 @@ class Recall:
     async def wished(
         self, question: str, *, subject: str, context_options: ContextOptions
     ) -> RecallResult:
-        """Recall what the context options select. Unlike in `about`, neighbouring chunks stay
-        separate passages."""
+        """Recall what the context options select; neighbouring chunks stay separate passages."""
         question = question[-MAX_QUESTION_CHARS:]
         use_memory = context_options.use_memory and bool(context_options.memory_types)
         vector = None

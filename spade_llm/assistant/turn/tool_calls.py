@@ -64,8 +64,7 @@ MAX_RESULT_CHARS = 60_000
 MAX_QUOTED_CHARS = 200
 """Characters of wrong arguments: the model reads what it wrote."""
 MAX_APPROVAL_WAIT_S = 600.0
-"""Maximum wait for all approvals of a turn together, in seconds: the person does not remember older
-questions."""
+"""Maximum wait for all approvals of a turn, in seconds: older questions are forgotten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +95,7 @@ class ToolCallRunner:
         approver: Approver,
         scope: asyncio.Timeout,
     ) -> None:
-        """Create the runner. `scope` is the turn's time limit, suspended while a person or an agent
-        is asked."""
+        """`scope`: the turn's time limit, suspended while a person or an agent is asked."""
         self._toolbox = toolbox
         self._names = frozenset(spec.name for spec in specs)
         self._sensitive = frozenset(spec.name for spec in specs if spec.needs_approval)
@@ -126,8 +124,7 @@ class ToolCallRunner:
         return called
 
     def so_far(self, calls: Sequence[ToolCall], *, round: int) -> Sequence[ExecutedToolCall]:
-        """Results of a round that was stopped, one for every call, including those that were not
-        run."""
+        """Results of a stopped round, one for every call, including those that were not run."""
         # A call that was cut off may have taken effect, which its text says.
         ran = [
             stopped if task.cancelled() or not task.done() or task.exception() else task.result()

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     )
 
 MAX_ANSWER_BYTES = 96 * 1024
-"""Maximum size of an answer in bytes, as JSON inside XML: it fits into a message with its sources.
-"""
+"""Maximum size of an answer in bytes, as JSON in XML: it fits a message with its sources."""
 PARAGRAPH_BREAK = "\n\n"
 
 
@@ -91,8 +90,7 @@ class AnswerBuffer:
         return text
 
     def _fitting(self, text: str) -> str:
-        """Prefix of the text that fits into the remaining space; once text is cut, all later text
-        is dropped."""
+        """Prefix of the text that fits into the remaining space; after a cut, nothing fits."""
         cost = _encoded_bytes(text[: self._left + 1])  # A character costs one at least.
         if cost <= self._left:
             self._left -= cost
@@ -125,8 +123,7 @@ TOO_LONG = "(This answer was cut off: it is longer than one message.)"
 
 @dataclass(slots=True, kw_only=True)
 class TurnResult:
-    """Result of a turn, filled while it runs. Every method that closes it leaves a history that can
-    be continued."""
+    """Result of a turn, filled while it runs. However it is closed, its history can go on."""
 
     text: str = ""
     """The whole answer, notes included. What was streamed is the beginning of it."""
@@ -276,8 +273,7 @@ class ToolLoop:
         return ""
 
     async def _complete_with_choice(self, messages: list[ContextMessage]) -> Completion:
-        """Complete a round with a forced tool choice; not streamed, since it may need a second
-        model call."""
+        """Complete a round with a forced tool choice; not streamed: it may need two calls."""
         chosen = await complete_with_tool_choice(
             self._complete, messages, self._tools, tool_choice=self._choice
         )
@@ -322,8 +318,7 @@ class ToolLoop:
         tools: Sequence[ToolSpec],
         tool_choice: str,
     ) -> Completion:
-        """Call the model. The response schema is sent only without tools: some servers allow no
-        tool calls with it."""
+        """Call the model. The response schema is sent without tools only: servers refuse both."""
         answer_schema = None if tools else self._options.answer_schema
         self._result.model_calls += 1
         completion = await self._model.complete(
@@ -379,8 +374,7 @@ class ToolLoop:
     async def _validated(
         self, completion: Completion, schema: AnswerSchema, build: BuildPrompt
     ) -> str:
-        """Validate the answer; if it does not match the schema, the model is called once more,
-        without tools."""
+        """Validate the answer; if it does not match, call the model again, without tools."""
         try:
             return schema.checked(completion.text)
         except AnswerSchemaError as fault:

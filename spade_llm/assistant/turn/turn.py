@@ -149,8 +149,7 @@ class Turn:
 
 
 CONVERSATION_SUFFIX = "/generate"
-"""Suffix to the sender's bare JID that forms a pseudo conversation key; no real conversation has
-such a key."""
+"""Suffix to the sender's bare JID for a pseudo conversation key, which no conversation has."""
 
 
 class StatelessCompletion:

@@ -45,8 +45,7 @@ class UsageTotals:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     estimated_tokens: int = 0
-    """Tokens not counted by a server, which are estimated as a quarter of the characters; included
-    in the others."""
+    """Tokens not counted by a server: a quarter of the characters; included in the others."""
     model_seconds: float = 0.0
 
     @property
@@ -74,8 +73,7 @@ class UsageTotals:
 
 
 usage_row = attrgetter(*(one.name for one in fields(UsageTotals)))
-"""Values in the order of the fields. `astuple` would copy each number, and takes ten times as long.
-"""
+"""Values in the order of the fields. `astuple`, which copies each, takes ten times as long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,8 +204,7 @@ class TurnRecorder:
         self._messages = (history, read)
 
     def changed(self, what: str) -> None:
-        """Note a component that changed the question or the answer, or answered instead of the
-        model."""
+        """Note a component that changed question or answer, or answered for the model."""
         note = single_line(what, MAX_WHY_CHARS)
         if note not in self._changes and len(self._changes) < MAX_NOTES:
             self._changes.append(note)

@@ -316,8 +316,7 @@ def _regex(table: GuardrailTable, name: str) -> Guardrail:
 
 
 def _judge(table: GuardrailTable, name: str, model: ChatModel) -> Guardrail:
-    """Build a guardrail that asks a model. Its usage counts towards the person that wrote the
-    text."""
+    """Guardrail that asks a model. Its usage counts towards the person that wrote the text."""
     from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
     from spade_llm.guardrails import LLMGuardrail
 

@@ -52,8 +52,7 @@ class EmbedderPool:
             return await self._shared(weights, lambda: self._local(weights)) if weights else None
 
     async def describe(self, spec: DeploymentSpec) -> str:
-        """Description of the embedder for people; missing weights are downloaded now. Raises as
-        `get` does."""
+        """Description of the embedder; missing weights are downloaded now. Raises as `get` does."""
         table = spec.settings.embeddings
         if table.kind == "openai_compatible":
             return f"{table.model} at {table.base_url}"

@@ -110,8 +110,7 @@ async def choose_model(spec: DeploymentSpec, data: Path) -> ModelChoice:
 
 
 async def choose_fallback(spec: DeploymentSpec, data: Path) -> ModelChoice | None:
-    """Choose the fallback for an assistant's model; None if none is configured. Raises as
-    `choose_model` does."""
+    """Fallback for an assistant's model; None: not configured. Raises as `choose_model` does."""
     table = spec.settings.fallback
     if table is None:
         return None
@@ -119,8 +118,7 @@ async def choose_fallback(spec: DeploymentSpec, data: Path) -> ModelChoice | Non
 
 
 async def choose_learning_model(spec: DeploymentSpec, data: Path) -> ModelChoice | None:
-    """Choose the model by which a memory agent learns facts; None means by rules only. Raises as
-    `choose_model` does."""
+    """Model by which a memory agent learns facts; None: rules only. Raises as `choose_model`."""
     learning = spec.settings.learning
     if not learning.enabled or learning.provider is None:
         return None

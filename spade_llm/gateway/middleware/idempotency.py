@@ -243,8 +243,7 @@ class AnswerStore:
         await enforce_bounds(self._db, now)
 
     async def delete(self, principal: str) -> None:
-        """Delete the stored answers of a principal, also from the write-ahead log. Raises
-        StorageFailed."""
+        """Delete a principal's answers, also from the write-ahead log. Raises StorageFailed."""
         await self._db.execute(_FORGET, principal)
         await self._db.erase_deleted()
 

@@ -210,8 +210,7 @@ class McpSupervisor:
         random_fraction: Callable[[], float] = random.random,
     ) -> None:
         self.outage: Outage | None = None
-        """Current outage; None while the server is connected, and before the first attempt has
-        failed."""
+        """Current outage; None while connected, and before the first attempt has failed."""
         self._server = server
         self._timeouts = timeouts
         self._on_listed = on_listed
@@ -232,8 +231,7 @@ class McpSupervisor:
             await self._pause(reason, failures)
 
     async def connection(self, timeout_s: float) -> McpConnection | None:
-        """Current connection; waits for one that is being opened. None: the server is
-        unavailable."""
+        """Current connection, also one that is being opened. None: the server is unavailable."""
         deadline = _now() + timeout_s
         while not self.is_connected():
             if self.outage is not None or _now() >= deadline:

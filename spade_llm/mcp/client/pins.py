@@ -55,8 +55,7 @@ class ToolDefinition:
 
     @property
     def defect(self) -> str:
-        """Reason that the tool cannot be offered, even if an operator accepts it; empty if it
-        can."""
+        """Reason why the tool cannot be offered even if it is accepted; empty if it can."""
         if not 0 < len(self.name) <= MAX_TOOL_NAME_CHARS:
             return f"its name has {len(self.name)} characters (limit {MAX_TOOL_NAME_CHARS})"
         if len(self.text) > MAX_DEFINITION_CHARS:
@@ -116,8 +115,7 @@ def offered_names(server: str, tools: Iterable[str]) -> dict[str, str]:
 
 
 def side_by_side(old: str | None, new: str, *, width: int) -> list[str]:
-    """Diff in two columns, old and new; `|` marks changed lines, `>` and `<` added and deleted
-    ones."""
+    """Diff in two columns, old and new; `|` marks changed lines, `>` and `<` new and old ones."""
     column = (max(width, MIN_WIDTH) - 3) // 2
     left = [] if old is None else _lines(old, column)
     right = _lines(new, column)
@@ -160,8 +158,7 @@ MAX_TOOLS = 500
 """Maximum number of stored tools per server; further tools are never offered."""
 BUSY_TIMEOUT_S = 5.0
 _CHANGE_COUNTER = 24
-"""Offset of the change counter in SQLite's file header; it counts transactions if there is no
-write-ahead log."""
+"""Offset of the change counter in SQLite's file header (without a write-ahead log)."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS mcp_servers (name TEXT PRIMARY KEY, first_seen TEXT NOT NULL);
@@ -223,8 +220,7 @@ class PendingDefinition:
 
 
 class Pins:
-    """Database of the definitions. Its methods block for a millisecond: call them off the event
-    loop."""
+    """Database of the definitions. Methods block for a millisecond: not on the event loop."""
 
     def __init__(self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)):
         self._path = path
@@ -296,8 +292,7 @@ class Pins:
             database.execute(_ACCEPT, (self._stamp(), seen.server, seen.tool))
 
     def reject(self, seen: PendingDefinition) -> None:
-        """Reject a definition: it stays withheld, and out of reviews until it changes. Raises as
-        `accept`."""
+        """Reject a definition: withheld, and not reviewed until it changes. Raises as `accept`."""
         with self._open() as database:
             self._check(database, seen)
             database.execute(_REJECT, (seen.server, seen.tool))

@@ -123,8 +123,7 @@ class ListingReview:
         self._logged: set[tuple[str, str]] = set()
 
     def is_stale(self, listing: Sequence[ToolDefinition] | None) -> bool:
-        """Check whether the listing or an operator's decision has not been reviewed yet. Takes 20
-        µs."""
+        """Check whether a listing or an operator's decision is not reviewed yet (20 µs)."""
         return self._judged is None or self._judged != (listing, self._pins.version())
 
     def review(self, listing: Sequence[ToolDefinition] | None) -> None:

@@ -33,8 +33,7 @@ ReportProgress = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEffects:
-    """Effects of a call on stored data or the world, by which a client decides when to ask for
-    approval."""
+    """Effects of a call on data or the world: a client decides by it when to ask."""
 
     read_only: bool = False
     """Counting an access does not count as a change."""
@@ -98,8 +97,7 @@ class OfferedTool:
 
 
 def build_result(answer: Mapping[str, object]) -> McpToolResult:
-    """Build a result as text and JSON. Both have fewer items if the answer is too long for a
-    model."""
+    """Build a result as text and JSON, with fewer items if it is too long for a model."""
     text = answer_as_text(answer)
     return McpToolResult(text=text, is_error=answer.get("error") is True, answer=json.loads(text))
 
@@ -172,8 +170,7 @@ class ForwardedTools:
 
 
 class ToolRegistry:
-    """Registry of all offered tools; our own take precedence over forwarded ones of the same
-    name."""
+    """Registry of all offered tools; our own come before forwarded ones of the same name."""
 
     def __init__(self, tools: Iterable[OfferedTool], passed: ForwardedTools | None = None) -> None:
         self._tools = {tool.spec.name: tool for tool in tools}

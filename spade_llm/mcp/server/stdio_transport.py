@@ -144,8 +144,7 @@ def _lines(descriptor: int, max_bytes: int) -> Iterator[bytes | None]:
 
 @asynccontextmanager
 async def _streams(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Incoming, Outgoing]]:
-    """Connect the descriptors to the unbuffered streams that the SDK expects; back-pressure is
-    passed on."""
+    """Connect the descriptors to the unbuffered streams of the SDK, with back-pressure."""
     writer = LineWriter(wire_out)
     into_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, out_of_server = anyio.create_memory_object_stream[SessionMessage](0)

@@ -127,8 +127,7 @@ class DatabaseMemoryBackend:
         return SQLiteLearningStore(self)
 
     async def owner_of(self, id: str) -> str | None:
-        """Owner of an entry, without an access check (for tools with access to the file); None: no
-        such entry."""
+        """Owner of an entry (no access check, for tools with the file); None: no such entry."""
         parsed, now = validation.parse_id(id), to_microseconds(self.now())
         return await self.read(lambda tx: queries.entry_owner(tx, parsed, now=now))
 

@@ -69,8 +69,7 @@ class Connection(Protocol):
         """
 
     def erase_deleted(self, *, timeout_s: float) -> bool:
-        """Remove what was deleted from where the database still keeps it; False: it must be tried
-        again."""
+        """Remove what was deleted from where its bytes still are; False: try again."""
 
     def close(self) -> None: ...
 
@@ -110,8 +109,7 @@ class Transaction:
         return max(self._connection.execute(sql, parameters).rowcount, 0)
 
     def each(self, sql: str, parameters: Iterable[Mapping[str, SqlValue]]) -> int:
-        """Execute a statement once for each set of parameters; return the number of changed
-        rows."""
+        """Execute a statement for each set of parameters; return the number of changed rows."""
         return max(self._connection.executemany(sql, parameters).rowcount, 0)
 
     def mark_changed(self, owner: str, keys: Iterable[int]) -> None:
@@ -124,8 +122,7 @@ class Transaction:
 
 
 class DatabaseThread(Generic[C]):
-    """Thread with a connection of its own; functions given to `run` are called one after the
-    other."""
+    """Thread with a connection of its own; functions given to `run` are called in order."""
 
     def __init__(self, connection: C, executor: ThreadPoolExecutor) -> None:
         self._connection = connection
@@ -159,8 +156,7 @@ class InlineReader(Protocol):
     """Connection for short reads in the event loop's thread; it never waits."""
 
     def read(self, operation: Callable[[Transaction], T]) -> T:
-        """Run an operation. Raises BlockingIOError if it would have to wait, StorageFailed, or the
-        operation's error."""
+        """Run an operation. Raises BlockingIOError (it would wait), StorageFailed, its error."""
 
     def close(self) -> None: ...
 

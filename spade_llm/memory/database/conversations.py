@@ -151,8 +151,7 @@ def clear_messages(
     now: int,
     is_learned_from: bool,
 ) -> int:
-    """Clear the messages of these conversations; return the number of messages that were
-    visible."""
+    """Clear the messages of these conversations; return how many were visible."""
     count = sum(
         _hide_messages(transaction, owner, one, now=now) for one in dict.fromkeys(conversations)
     )
@@ -170,8 +169,7 @@ def purge_cleared(
     conversation: str | None = None,
     limit: int = PURGED_AT_ONCE,
 ) -> int:
-    """Remove messages that are due, in conversations of this name or in all; return their
-    number."""
+    """Remove messages that are due, in conversations of this name or all; return the number."""
     rows = due_cleared(
         transaction,
         now=now,

@@ -120,8 +120,7 @@ NOVEL_MESSAGES = 2
 """Number of messages whose mean novelty is that of the episode, the most novel ones: the vector of
 an episode is mostly that of the routine in it."""
 SCANNED_ENTRIES = 1000
-"""Maximum number of a person's latest entries among which the history of saliences is looked for.
-"""
+"""Maximum number of a person's latest entries in which the saliences are looked for."""
 
 HAS_OLD_TERMS = "(terms IS NULL OR substr(terms, 4, 1) <> :version)"
 """Condition for rows with missing terms, or terms of an older version (fourth byte)."""
@@ -316,8 +315,7 @@ class EmbeddingWorker:
                 pause_s = min(pause_s * 2, MAX_BACKOFF_S)
 
     async def _wait_until_quiet(self) -> None:
-        """Wait until there was no activity for QUIET_PERIOD_S, at most MAX_DELAY_S, or until a
-        caller needs vectors."""
+        """Wait for QUIET_PERIOD_S without activity, MAX_DELAY_S at most, or a caller in need."""
         clock = asyncio.get_running_loop().time
         latest = clock() + MAX_DELAY_S
         while True:

@@ -44,8 +44,7 @@ class _QueuedWrite(Generic[T]):
         self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     def run(self, connection: Connection) -> None:
-        """Run the operation. A refusal before any change is kept for the caller; other errors are
-        raised."""
+        """Run the operation. A refusal before any change is kept; other errors are raised."""
         self._refusal, self.transaction = None, Transaction(connection)
         before = connection.total_changes
         try:
@@ -110,8 +109,7 @@ class GroupCommit:
     def write_later(
         self, operation: Callable[[Transaction], object]
     ) -> asyncio.Future[object] | None:
-        """Queue an operation that may be lost, without waiting; None: the queue is full, it is
-        dropped."""
+        """Queue an operation that may be lost, without waiting; None: dropped, queue is full."""
         if not self._is_open or self._queue.full():
             return None
         done = self._enqueue(operation).done
@@ -154,8 +152,7 @@ class GroupCommit:
                     write.fail(StorageFailed("the memory store was stopped"))
 
     async def _next_batch(self) -> list[_QueuedWrite[Any]]:
-        """Wait for queued writes and return at least one of them; empty after the end of the
-        queue."""
+        """Wait for queued writes and return at least one; empty after the end of the queue."""
         batch: list[_QueuedWrite[Any]] = []
         item = await self._next_write()
         while item is not None:

@@ -93,8 +93,7 @@ class IndexRows:
 def all_index_rows(
     transaction: Transaction, owner: str, *, model: str, now: int
 ) -> Iterator[IndexRows]:
-    """Yield all rows that are not deleted, page by page; expired ones too, which the index
-    hides."""
+    """Yield all rows that are not deleted, page by page; the index hides expired ones."""
     which: Mapping[str, SqlValue] = {"owner": owner, "model": model}
     for sql in (ALL_ENTRIES, ALL_MESSAGES):
         for page in transaction.pages(sql, which, size=PAGE_ROWS):
@@ -118,8 +117,7 @@ def _numbers(keys: Sequence[int]) -> Mapping[str, SqlValue]:
 def _texts_without_terms(
     transaction: Transaction, owner: str, rows: Sequence[SqlRow]
 ) -> TextsByKey:
-    """Texts by key of the rows with missing or outdated terms. Reading all texts took as long as
-    all the rest."""
+    """Texts by key of rows without current terms. Reading all texts took as long as the rest."""
     old = [row[0] for row in rows if row[19] is None or row[19][VERSION_OFFSET] != TERMS_VERSION]
     if not old:
         return {}

@@ -145,8 +145,7 @@ class PostgresConnection:
                 yield rows
 
     def read(self, operation: Callable[[Transaction], T], *, is_short: bool = False) -> T:
-        """Run an operation on a snapshot; without one, which saves two round trips, if it is short.
-        Raises StorageFailed."""
+        """Run an operation on a snapshot; a short one without (two round trips less)."""
 
         def run(connection: psycopg.Connection) -> T:
             if is_short:
@@ -275,8 +274,7 @@ class PostgresConnection:
         return connection
 
     def _roll_back(self) -> None:
-        """End the transaction. A connection that is in the middle of a statement is closed, which
-        rolls back, too."""
+        """End the transaction; in the middle of a statement, by closing the connection."""
         connection = self._connection
         if connection is None:
             return

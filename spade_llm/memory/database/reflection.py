@@ -161,8 +161,7 @@ DELETE_MERGED = "DELETE FROM reflection WHERE kind = 2 AND kept = :kept"
 def next_material(
     transaction: Transaction, *, runs_per_day: int, now: int
 ) -> ReflectionMaterial | None:
-    """Memories of the person whose turn it is; the run is counted now, since a model may be asked
-    in vain."""
+    """Memories of the person whose turn it is; it counts, since a model may be asked in vain."""
     today = now - now % DAY_US
     if transaction.all(COUNT_RUNS, {"today": today})[0][0] >= runs_per_day:
         return None
@@ -282,8 +281,7 @@ def _change(
     *,
     now: int,
 ) -> list[bytes]:
-    """Close or hide a fact; empty if it or the other one has changed, or the person has undone
-    it."""
+    """Close or hide a fact; empty if it or the other changed, or the person has undone it."""
     owner = str(who["owner"])
     found = [_unchanged(transaction, who, one) for one in (pair.changed, pair.kept)]
     # Named by what it changes: undone once, this fact is not closed because of another one.
@@ -327,8 +325,7 @@ def _save_summary(
     *,
     now: int,
 ) -> list[bytes]:
-    """Add a summary in place of the one of the same theme; one that the person has undone or
-    corrected stays so."""
+    """Replace the summary of the same theme, unless the person has undone or corrected it."""
     owner, subject = material.owner, material.subject
     key = f"summary\0{subject}\0{theme}"
     id = new_id(owner, key)

@@ -103,8 +103,7 @@ MAX_LINKS = 1000
 def add_link(
     transaction: Transaction, owner: str, ends: tuple[bytes, bytes], relation: str, *, now: int
 ) -> MemoryLink:
-    """Link two entries; an equal existing link is returned. Raises NotFound, InvalidArguments (too
-    many)."""
+    """Link two entries; an equal link is returned. Raises NotFound, InvalidArguments."""
     source, target = (_linked_seq(transaction, owner, id, now=now) for id in ends)
     for seq in (source, target):
         if transaction.all(COUNT_LINKS, {"seq": seq})[0][0] >= MAX_LINKS:
@@ -205,8 +204,7 @@ def granted_scopes(
 def granted_entry(
     transaction: Transaction, id: bytes, *, caller: str
 ) -> tuple[str, int, MemoryAccess] | None:
-    """Owner and number of another owner's entry, and the caller's access to it; None without a
-    grant."""
+    """Owner and number of another owner's entry, and the caller's access; None: no grant."""
     found = transaction.first(SELECT_GRANTED_ENTRY, {**_grantee_names(caller), "id": id})
     if found is None:
         return None
@@ -238,8 +236,7 @@ class AccessibleEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessibleMemory:
-    """Owner of a memory, and the scopes accessible to the caller; None: all, since it is its
-    own."""
+    """Owner of a memory, and the scopes that the caller may read; None: all, it is its own."""
 
     owner: str
     scopes: Sequence[GrantScope] | None

@@ -71,8 +71,7 @@ SELECT_ROOM_SUBJECTS = """
     UNION SELECT subject FROM message WHERE subject >= :first AND subject < :end
         AND +owner = (SELECT number FROM owner WHERE jid = :owner)
 """
-"""Subjects of one person in rooms. The query uses the index of subjects: an owner has many
-subjects, a person few."""
+"""A person's subjects in rooms, by the index of subjects: an owner has many, a person few."""
 
 ABOUT_SUBJECT = "subject = :subject"
 

@@ -129,8 +129,7 @@ def _dates(messages: Sequence[ObservedMessage]) -> str:
 
 
 def _summary_lines(spoken: Iterable[SpokenText]) -> Iterable[str]:
-    """Single sentences, each with its speaker, so that a selection of them still names the
-    speakers."""
+    """Single sentences, each with its speaker: a selection still names the speakers."""
     for message, text in spoken:
         for sentence in split_sentences(text):
             yield f"{speaker_name(message)}: {' '.join(sentence.split())}"
@@ -182,8 +181,7 @@ class _TopicSegmenter:
 
     @cached_property
     def next_pause(self) -> list[int]:
-        """Index of the next message that follows a hard gap, for each message; else the number of
-        messages."""
+        """Index of the next message after a hard gap, by message; else their number."""
         following = len(self.messages)
         found = [following] * following
         for number in reversed(range(following)):
@@ -268,8 +266,7 @@ def _is_best_shift(segmenter: _TopicSegmenter, start: int, cut: int) -> bool:
 
 
 def _least_cohesive_cut(segmenter: _TopicSegmenter, start: int, longest: int) -> int:
-    """Cut an episode that is too long in its second half: at a pause, else at the least topic
-    overlap."""
+    """Cut an episode that is too long in its second half: at a pause, or the least overlap."""
     if segmenter.gaps[longest] >= HARD_GAP:
         return longest
     cuts = range(start + (longest - start + 1) // 2, longest + 1)

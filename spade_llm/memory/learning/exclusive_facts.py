@@ -137,8 +137,7 @@ class ExclusiveValue:
 
     slot: ExclusiveFact
     key: frozenset[int]
-    """Key of the value in slots with several values, for instance a name or a thing; empty in other
-    slots."""
+    """Key of the value in slots with several values, such as a name; else empty."""
     value: frozenset[int]
 
     def contradicts(self, other: ExclusiveValue) -> bool:
@@ -149,8 +148,7 @@ class ExclusiveValue:
 
 
 def exclusive_value(rule: FactRule, x: str, y: str) -> ExclusiveValue | None:
-    """Value of the rule's slot; None if the rule has none, that is, allows any number of such
-    facts."""
+    """Value of the rule's slot; None: any number of such facts may hold."""
     match rule.slot:
         case None:
             return None
@@ -202,8 +200,7 @@ def _has_capital(x: str, has_capitals: bool) -> bool:
 
 
 def _is_value(x: str, rule: FactRule) -> bool:
-    """Check whether `x` is an allowed value of the rule: a template such as `… is {x}` is a diet
-    only if `x` is one."""
+    """Check whether `x` is a value of the rule: `… is {x}` is a diet only for some."""
     if rule.values:
         return topic_stems(x) in map(topic_stems, rule.values)
     return has_form(x, rule, has_capitals=x != x.lower())

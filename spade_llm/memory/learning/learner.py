@@ -70,8 +70,7 @@ class ReflectionLimits:
     """Limits of reflection: it works in the background and is paid by the operator."""
 
     runs_per_day: int = 20
-    """People on a day (UTC), each at most once: one call of the model each, two if its first answer
-    does not fit the schema."""
+    """People on a day (UTC), each once: a call of the model, two if its answer is invalid."""
     tokens: int = 6000
     """Maximum number of estimated tokens of a prompt; the oldest memories are left out first."""
     deadline_s: float = 120.0
@@ -149,8 +148,7 @@ class Learner:
                 await self._wait()
 
     async def _step(self) -> int:
-        """Cut episodes; once only open ones are left, read some of them: cutting does not wait for
-        all to be read."""
+        """Cut episodes; when only open ones are left, read some, so that cutting never waits."""
         # One read, since each change of threads costs as much as all that there is to do after most
         # messages.
         work = await self._store.due(
@@ -177,8 +175,7 @@ class Learner:
             self._woken.clear()
 
     def _back_off(self, error: ModelError) -> None:
-        """Pause fact extraction after a failure of the model (exponential back-off); cutting goes
-        on."""
+        """Pause fact extraction after a model's failure (exponential back-off), not cutting."""
         doubled_s = self._schedule.min_backoff_s * 2.0**self._failures
         pause_s = min(doubled_s, self._schedule.max_backoff_s)
         if isinstance(error, RateLimited):

@@ -53,8 +53,7 @@ Topics = Mapping[str, frozenset[int]]
 MAX_IDS = 1000
 """Looked up at once: what `peek` gives."""
 MAX_SEARCHES = 100
-"""Maximum number of searches for recalled messages, which can be searched but not looked up by id.
-"""
+"""Maximum number of searches for recalled messages, which cannot be looked up by id."""
 MAX_HITS = 50
 MAX_QUERY_CHARS = 1000
 
@@ -153,8 +152,7 @@ async def recalled_texts(
 
 
 def _without_section(text: str, name: str) -> str:
-    """Remove a section by string search: a backtracking pattern takes seconds if sections are left
-    open."""
+    """Remove a section by string search: a pattern takes seconds if sections stay open."""
     kept: list[str] = []
     while True:
         before, opened, rest = text.partition(f"<{name}>")

@@ -122,8 +122,7 @@ def narrow_arguments(
 
 
 def list_of(model: type[ToolArguments], most: int) -> object:
-    """Type of a list with items that are parsed one by one: a wrong item leaves the others
-    valid."""
+    """Type of a list whose items are parsed one by one: a wrong one leaves the others valid."""
 
     def check(items: list[Any]) -> list[Any]:
         if not 1 <= len(items) <= most:

@@ -170,8 +170,7 @@ class _Batch(Generic[ItemT]):
         return _Batch(good=good, errors=[first])
 
     def errors_with(self, result: BatchResult, on_error: OnError) -> list[BatchError]:
-        """Join these errors with those of the store. With STOP only the first one counts, which is
-        the store's."""
+        """Join these errors with the store's. With STOP only the first counts, the store's."""
         theirs = [
             BatchError(index=self.good[one.index][0], code=one.code, reason=one.reason)
             for one in result.errors

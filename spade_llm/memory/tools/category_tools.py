@@ -257,13 +257,11 @@ class MemoryTool(Protocol):
         """Name, description and parameters, as a model sees them."""
 
     async def execute(self, /, **arguments: object) -> str:
-        """Run the tool and return its result for the model. Raises no error that the model could
-        have caused."""
+        """Run the tool; return its result. Raises no error that the model could have caused."""
 
 
 class TextTool(ABC):
-    """A MemoryTool that answers in sentences; an error text says what to change, or that the
-    memory is unavailable."""
+    """MemoryTool that answers in sentences; an error says what to change."""
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -439,8 +437,7 @@ def number_argument(arguments: Mapping[str, object], name: str, *, default: floa
 def integer_argument(
     arguments: Mapping[str, object], name: str, *, default: int, highest: int
 ) -> int:
-    """Integer argument from 1 to `highest`. 5.0 is accepted as 5, since JSON does not distinguish
-    them."""
+    """Integer argument from 1 to `highest`; 5.0 counts as 5, as in JSON."""
     value = number_argument(arguments, name, default=default)
     if value != value // 1 or not 1 <= value <= highest:
         raise InvalidArguments(f"{name} must be a whole number from 1 to {highest}, not {value}")
@@ -453,6 +450,5 @@ def _entry_line(entry: MemoryEntry, label: str) -> str:
 
 
 def _indent(content: str) -> str:
-    """Indent continuation lines deeper than our own lines, so that none can pass for one of
-    ours."""
+    """Indent continuation lines deeper than our own, so that none can pass for one of ours."""
     return "\n    ".join(content.splitlines())

@@ -180,8 +180,7 @@ class EntryTool:
         return answer_as_text(await self.answer(arguments))
 
     async def answer(self, arguments: object) -> ToolAnswer:
-        """Answer any JSON arguments; an error is `{"error": true, "error_type": …, "message":
-        …}`."""
+        """Answer any JSON arguments; error: `{"error": true, "error_type": …, "message": …}`."""
         try:
             return await self.run(self.arguments.read(arguments))
         except (ServiceError, RequestError, ModelError) as error:
@@ -236,8 +235,7 @@ class SubjectScope:
         return found
 
     async def check(self, *ids: str) -> None:
-        """Check that these entries are in scope. Raises NotFound. Without a subject the store
-        checks."""
+        """Check that these are in scope; without a subject the store does. Raises NotFound."""
         if self.subject is not None:
             await self.all_of(ids)
 

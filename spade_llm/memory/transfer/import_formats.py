@@ -68,8 +68,7 @@ FORMAT_NAMES = (OWN_FORMAT, *(one.name for one in IMPORT_FORMATS))
 
 
 def is_own_export(path: Path) -> bool:
-    """Whether the file is an export of this program (JSON Lines). Raises InvalidArguments,
-    OSError."""
+    """Whether the file is our own export (JSON Lines). Raises InvalidArguments, OSError."""
     first = next((part.first for part in read_parts(path)), None)
     return isinstance(first, dict) and first.get("format") == FORMAT
 

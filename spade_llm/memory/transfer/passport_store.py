@@ -117,8 +117,7 @@ class PassportStore:
         max_bytes: int = MAX_PASSPORT_BYTES,
         max_line_bytes: int = MAX_PASSPORT_BYTES,
     ) -> tuple[PassportHeader, bytes]:
-        """Sign a passport of a person, newest memories first if not all fit. Raises
-        StorageFailed."""
+        """Sign a person's passport, newest memories first if not all fit. Raises StorageFailed."""
         now = self._backend.now()
         content = await self._backend.read(
             lambda tx: collect_records(
@@ -180,8 +179,7 @@ def collect_records(
     max_bytes: int = MAX_PASSPORT_BYTES,
     max_line_bytes: int = MAX_PASSPORT_BYTES,
 ) -> PassportContent:
-    """Visible entries, and then messages, about one person, of all owners; the newest ones that
-    fit."""
+    """Visible entries, then messages, about a person, of all owners; the newest that fit."""
     about = {**_about(subject), "now": to_microseconds(now)}
     budget = _LineBudget(total=max_bytes - SIGNATURE_BYTES, line=max_line_bytes)
     entries = [

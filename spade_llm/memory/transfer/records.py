@@ -22,8 +22,7 @@ from spade_llm.memory.validation import normalize_subject
 from spade_llm.search.memory_query import Category, Tier
 
 MAX_METADATA_BYTES = 8 * 1024
-"""Maximum size of the metadata that is taken over from another program; what exceeds it is left
-out."""
+"""Maximum size of metadata taken over from another program; the rest is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +67,7 @@ def entry_fields(
     updated_at: datetime | None = None,
     expires_at: datetime | None = None,
 ) -> Mapping[str, object]:
-    """Fields of an entry record; the same owner and key give the same id each time. Raises
-    InvalidArguments."""
+    """Fields of an entry record; owner and key determine the id. Raises InvalidArguments."""
     validation.check_draft(draft)
     fields: dict[str, object] = {
         "kind": "entry",
@@ -214,8 +212,7 @@ def message_record(
     content: object,
     at: object,
 ) -> ImportedRecord:
-    """Record of a message of the conversation `source`; messages of tools and systems are
-    omitted."""
+    """Record of a message of the conversation `source`; tools and systems are omitted."""
     if role not in ("user", "assistant"):
         kind = "tool message" if role == "tool" else "system message"
         return ImportedRecord(name=name, omitted=kind)

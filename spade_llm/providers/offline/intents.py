@@ -45,8 +45,7 @@ def relevant_passages(passages: Sequence[QuotedPassage], question: str) -> list[
 
 
 def excerpt(text: str, question: str) -> str:
-    """Return an excerpt from the paragraph on that shares most words with the question, cut at a
-    word."""
+    """Excerpt from the paragraph that shares most words with the question, cut at a word."""
     wanted = key_words(question)
     paragraphs = re.split(r"\n\s*\n", text.strip())
     best = max(range(len(paragraphs)), key=lambda i: len(wanted & key_words(paragraphs[i])))
@@ -57,8 +56,7 @@ def excerpt(text: str, question: str) -> str:
 
 
 LANGUAGE_MESSAGES = 10
-"""Maximum number of the person's messages used to detect the language, if the latest does not
-decide it."""
+"""Maximum number of the person's messages that decide the language, if the latest does not."""
 
 
 MAX_EARLIER_MESSAGES = 100

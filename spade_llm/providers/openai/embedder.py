@@ -29,8 +29,7 @@ BATCH_CHARS = 64_000
 MAX_CHARS = 16_000
 """Read of one text: the usual windows end at 512 to 8192 tokens."""
 MIN_TRUNCATED_CHARS = 200
-"""Length in characters below which a text is not cut further; no usable model has a smaller window.
-"""
+"""Length in characters below which a text is not cut: no usable model has a smaller window."""
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 """64 vectors of 4096 numbers, written out."""
 TIMEOUT_S = 30.0

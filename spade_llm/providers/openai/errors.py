@@ -100,8 +100,7 @@ def is_bad_request(error: BaseException | None) -> bool:
 
 
 def _timed_out(error: Exception, request: RequestInfo) -> ModelError:
-    """Translate a timeout. The SDK's aiohttp client (3.54) also reports an unreachable server as
-    one."""
+    """Translate a timeout. The SDK's aiohttp client (3.54) reports unreachable servers so."""
     cause = _first_cause(error)
     if isinstance(cause, aiohttp.ClientError) and not isinstance(cause, TimeoutError):
         return _disconnected(error, request)
@@ -109,8 +108,7 @@ def _timed_out(error: Exception, request: RequestInfo) -> ModelError:
 
 
 def _first_cause(error: BaseException) -> BaseException:
-    """Return the first aiohttp error in the chain of causes; its own cause is the operating
-    system's error."""
+    """First aiohttp error in the chain of causes; its own cause is the system's error."""
     while error.__cause__ is not None and not isinstance(error, aiohttp.ClientError):
         error = error.__cause__
     return error

@@ -21,8 +21,7 @@ _DROPPED_KEYWORDS = {"default", "examples", "additionalProperties"}
 
 RequestBody = dict[str, object]
 TOKEN_LIMIT_FIELD = "max_tokens"
-"""Default name of the field for the maximum number of tokens of an answer; some servers use another
-one."""
+"""Default name of the field for the maximum tokens of an answer; servers differ."""
 
 
 def response_format(schema: Mapping[str, object]) -> RequestBody:
@@ -33,8 +32,7 @@ def response_format(schema: Mapping[str, object]) -> RequestBody:
 
 
 def strict_form(schema: Mapping[str, object]) -> object | None:
-    """Convert the schema to the strict form: closed objects that require every field. None if it
-    has no such form."""
+    """Schema in strict form: closed objects that require every field. None: there is none."""
     if schema.get("type") == "object":
         with suppress(_NotStrict):
             return _strict(schema)
@@ -106,8 +104,7 @@ def _value(key: str, value: object) -> object:
 def _with_sampling(
     settings: RequestBody, sampling: Sampling | None, token_limit_field: str
 ) -> RequestBody:
-    """Build the fields for `sampling`. The provider's limit of tokens is an upper bound: a request
-    can only lower it."""
+    """Build the fields for `sampling`; a request can only lower the provider's token limit."""
     if sampling is None:
         return {}
     fields: RequestBody = {}

@@ -95,8 +95,7 @@ class DnsResolver:
         await self._resolver.close()
 
     async def targets(self, service: str, domain: str) -> list[SrvTarget]:
-        """Look up the SRV records of `_SERVICE._tcp.DOMAIN`, best first; empty: none, or no
-        answer."""
+        """SRV records of `_SERVICE._tcp.DOMAIN`, best first; empty: none, or no answer."""
         try:
             async with asyncio.timeout(DNS_TIMEOUT_S):
                 found = await self._resolver.query_dns(f"_{service}._tcp.{domain}", "SRV")

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 NAMESPACE = "urn:xmpp:sm:3"
 MAX_UNACKED = 4096
 MAX_UNACKED_CHARS = 32 * 1024 * 1024
-"""Maximum size in characters of unacknowledged stanzas; with more, a dropped stream is not resumed.
-"""
+"""Maximum characters of unacknowledged stanzas; with more, a dropped stream is not resumed."""
 ASK_EVERY = 64
 """Number of sent stanzas between two acknowledgement requests, unless one is wanted sooner."""
 ACK_WITHIN_S = 1.0
@@ -34,8 +33,7 @@ _STANZAS = frozenset(f"{{jabber:client}}{name}" for name in ("message", "presenc
 _WRITTEN = ("<message", "<presence", "<iq")
 
 Receipt = asyncio.Future[bool]
-"""Delivery confirmation. True: the server has received all that was sent before; False: unknown for
-ever."""
+"""Delivery confirmation. True: the server has all that was sent; False: unknown for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +57,7 @@ class StreamManagement:
         self.is_on = False
         """True while outgoing stanzas are counted."""
         self.is_frozen = False
-        """True: incoming stanzas are not acknowledged; the server keeps them for our next session.
-        """
+        """True: incoming stanzas are not acknowledged; the server keeps them for later."""
         self._is_counting_in = False
         self._id = ""
         self._stream = 0
@@ -118,8 +115,7 @@ class StreamManagement:
             self.give_up()
 
     def give_up(self) -> None:
-        """Discard the stream: unacknowledged stanzas are forgotten; pending receipts become
-        False."""
+        """Discard the stream and unacknowledged stanzas; pending receipts become False."""
         self._id = ""
         # A mark of the old stream must not acknowledge in the new one, whose counters begin at
         # zero.
@@ -155,8 +151,7 @@ class StreamManagement:
             act(xml)
 
     def receipt(self) -> Receipt:
-        """Return the receipt for all that was sent until now; `ask` requests the
-        acknowledgement."""
+        """Receipt for all that was sent until now; `ask` requests the acknowledgement."""
         receipt: Receipt = asyncio.get_running_loop().create_future()
         if self._sent == self._acked:
             receipt.set_result(True)
@@ -165,8 +160,7 @@ class StreamManagement:
         return receipt
 
     def request_ack(self) -> Receipt:
-        """Request an acknowledgement even if nothing is unacknowledged, to check that the server is
-        alive."""
+        """Request an acknowledgement in any case, to check that the server is alive."""
         word: Receipt = asyncio.get_running_loop().create_future()
         self._receipts.append((self._sent, word))
         self.ask()

@@ -46,8 +46,7 @@ _IQ = "{jabber:client}iq"
 _PRESENCE = "{jabber:client}presence"
 _ANSWERS = frozenset({"result", "error"})
 _PENDING_IQ_PREFIX = "IqCallback_"
-"""Prefix of the name that slixmpp 1.12 gives to the handler of a pending IQ; the IQ's id follows.
-"""
+"""Prefix that slixmpp 1.12 gives to the handler of a pending IQ; the IQ's id follows."""
 _BEFORE_BINDING = 9000
 """slixmpp 1.12 binds a resource at 10 000."""
 
@@ -140,8 +139,7 @@ class Scram(SCRAM):
 
 
 def use_fast_scram() -> None:
-    """Replace SCRAM for all slixmpp clients of this process, which share a registry of
-    mechanisms."""
+    """Replace SCRAM for all slixmpp clients of this process, which share a registry."""
     for name, mechanism in MECHANISMS.items():
         if mechanism is SCRAM:
             MECHANISMS[name] = Scram
@@ -378,8 +376,7 @@ def handle_iq(client: ClientXMPP, kind: str, tag: str, handle: Callable[[Iq], No
 
 
 def answer_iq(client: ClientXMPP, tag: str, answer: Callable[[], Element]) -> None:
-    """Answer `get` requests for this payload; `answer` returns the payload of the result and must
-    not raise."""
+    """Answer `get` requests for this payload by `answer`, which must not raise."""
 
     def handle(iq: Iq) -> None:
         reply = iq.reply()

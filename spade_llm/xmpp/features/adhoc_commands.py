@@ -99,8 +99,7 @@ class CommandSessions:
         return id
 
     def take(self, id: str, jid: str, node: str) -> CommandSession | None:
-        """End and return a session: each form is filled in once. None if this client has no such
-        session."""
+        """End and return a session: a form is filled in once. None: no such session."""
         self._expire()
         session = self._by_id.get(id)
         # It stays: another client that names its id must not end it.

@@ -64,8 +64,7 @@ Prosody keeps of an account. Newer messages are then not answered."""
 MAX_MESSAGES = 500
 """Maximum number of missed messages answered after an absence."""
 MAX_PER_SENDER = 50
-"""Maximum number of missed messages answered per sender, so that a flood does not displace others.
-"""
+"""Maximum number of missed messages answered per sender: a flood displaces no others."""
 MAX_AT_WORK = 8
 """Old messages wait while the agent has so much to do, and so leave room for new ones."""
 RETRY_S = 20.0
@@ -285,8 +284,7 @@ class MissedMessages:
         self._save_position(one.id)
 
     def _is_for_us(self, message: Element) -> bool:
-        """True for a chat message from a person. Programs have repeated their request, or given
-        up."""
+        """True for a person's chat message; programs have repeated theirs, or given up."""
         is_ours = bare(message.get("from", "")) == str(self._agent.jid)
         is_chat = message.get("type", "normal") in ("chat", "normal")
         is_kept = all(message.find(f"{{{HINTS}}}{hint}") is None for hint in _KEPT_OUT)

@@ -30,8 +30,7 @@ MAX_PAUSE_S = 60.0
 BACKOFF_RESET_S = 300.0
 """Time in seconds without a retry after which the back-off starts again with the shortest pause."""
 TRANSIENT_CONDITIONS = frozenset({"remote-server-not-found", "remote-server-timeout"})
-"""Error conditions that are temporary. The answer is retried for as long as the answer log keeps
-it."""
+"""Temporary error conditions: retried for as long as the answer log keeps the answer."""
 
 _ERROR = "{jabber:client}error"
 

@@ -114,8 +114,7 @@ class PeerClient:
 
     @property
     def follows_corrections(self) -> bool:
-        """True if the client shows every correction of a message, however often that is
-        corrected."""
+        """True if the client shows every correction of a message, however many there are."""
         # `https://dino.im/` is known as `dino.im`.
         host = self.software.strip().casefold().rpartition("://")[2]
         name = host.removeprefix("www.").rstrip("/")
@@ -133,8 +132,7 @@ class PeerFeatures:
         """Clients by bare JID, node and `ver`, or by full JID if the presence shows no `ver`."""
         self._asked: dict[str, asyncio.Task[PeerClient]] = {}
         self._silent: LruDict[str, bool] = LruDict(MAX_KNOWN)
-        """Full JIDs that did not answer; they are queried again only if a caller waits for the
-        result."""
+        """Full JIDs that did not answer; queried again only if a caller waits for it."""
         agent.on_peer_presence.append(self._report_presence)
 
     def known(self, jid: str) -> PeerClient | None:
@@ -167,8 +165,7 @@ class PeerFeatures:
             self._asking(jid)
 
     async def of(self, jid: str) -> PeerClient:
-        """Return the client at this full JID, by a query if unknown; one without features if it
-        does not answer in time."""
+        """The client at this full JID, queried if unknown; featureless without an answer."""
         key = self._key(jid)
         if key in self._known:
             self._known.move_to_end(key)

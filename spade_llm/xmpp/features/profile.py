@@ -36,8 +36,7 @@ AVATAR_DATA = "urn:xmpp:avatar:data"
 AVATAR_METADATA = "urn:xmpp:avatar:metadata"
 VCARD4_NODE = "urn:xmpp:vcard4"
 POLL_EVERY_S = 4.0
-"""Interval of load checks in seconds, while requests come and go; peaks between them are not shown.
-"""
+"""Interval of load checks in seconds while requests come and go; it misses peaks."""
 MAX_POLL_PAUSE_S = 60.0
 """While none do: the model's name may change without one."""
 MAX_CHARS = 200

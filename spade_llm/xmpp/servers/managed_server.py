@@ -58,8 +58,7 @@ class ManagedServer(Protocol):
 
     @property
     def description(self) -> str:
-        """Description in a single line for the start-up message: the server, and its
-        limitations."""
+        """Single line for the start-up message: the server, and its limitations."""
 
     async def start(self) -> Endpoint:
         """Return once it accepts XMPP streams.

@@ -221,8 +221,7 @@ def _write(data: Path, domain: str, name: str, password: str) -> None:
 
 
 def _scram_credentials(password: str, salt: str) -> str:
-    """Return the credentials to verify a password by SCRAM-SHA-1 (RFC 5802 §3), without the
-    password."""
+    """Credentials to verify a password by SCRAM-SHA-1 (RFC 5802 §3), without the password."""
     salted = hashlib.pbkdf2_hmac("sha1", password.encode(), salt.encode(), SCRAM_ITERATIONS)
     client_key = hmac.digest(salted, b"Client Key", "sha1")
     return ACCOUNT_TEMPLATE.format(

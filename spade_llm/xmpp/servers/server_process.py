@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 STOP_TIMEOUT_S = 5.0
 """Grace period in seconds before a stopped server is killed."""
 LOG_LIMIT_BYTES = 5 * 1024 * 1024
-"""Maximum log size in bytes; a larger log is rotated at a start, so at most two files of it exist.
-"""
+"""Maximum log size in bytes; a larger log is rotated at a start, so there are two at most."""
 TAIL_LINES = 8
 # What is passed on, not what is held back: a secret of an unknown name stays here.
 _PASSED_ON = re.compile(

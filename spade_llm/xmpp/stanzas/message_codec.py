@@ -90,8 +90,7 @@ _STILL_GROWING = (
 _FENCE = "```"
 _BORDERS = ("\n\n", "\n", " ")
 _MAX_INFO = 40
-"""Maximum length of a reopened fence line with its language, so that each piece has room for text.
-"""
+"""Maximum length of a reopened fence line with its language: a piece has room for text."""
 _FEWEST = 4
 """A piece is not cut in its first quarter, if it can be cut later less well."""
 

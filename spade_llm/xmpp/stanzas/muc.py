@@ -109,8 +109,7 @@ def join_element(password: str) -> ET.Element:
 
 
 def unlock(room: str, id: str) -> str:
-    """Encode the acceptance of a new room's default configuration (XEP-0045 §10.1.2), which opens
-    it."""
+    """Encode the acceptance of a new room's default configuration (XEP-0045 §10.1.2)."""
     return (
         f"<iq type='set' to={quoteattr(room)} id={quoteattr(id)}>"
         f"<query xmlns='{MUC}#owner'><x xmlns='{DATA_FORM}' type='submit'/></query></iq>"

@@ -22,8 +22,7 @@ TIME = "urn:xmpp:time"
 VERSION = "jabber:iq:version"
 
 MAX_NAME_CHARS = 1024
-"""Maximum length in characters of a stanza's id, its thread and each ACL parameter: they are stored
-and sent back."""
+"""Maximum characters of a stanza's id, thread and each ACL parameter, which are stored."""
 
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 

@@ -74,8 +74,7 @@ def read_hops(xml: Element) -> int:
 
 
 def with_mention(text: str, said: ChatMetadata) -> tuple[str, str]:
-    """Return the text of a room message with the addressed nick in front, and the XML of the
-    mention."""
+    """Text of a room message with the addressed nick in front, and the XML of the mention."""
     hops = f"<hops xmlns='{HOPS}' count={quoteattr(said.hops or '0')}/>"
     # Clients show an address as a file only where it is all that is said.
     if not said.nick or said.file:
@@ -120,8 +119,7 @@ class MessageReactions:
 
 
 def read_reactions(xml: Element) -> MessageReactions | None:
-    """Read the reactions to a message; None without any, without a valid message id, or in a
-    room."""
+    """Read the reactions to a message; None: none, no valid message id, or in a room."""
     found = xml.find(REACTIONS)
     if found is None or xml.get("type") in _UNREAD:
         return None
