@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
-from spade_llm.agents.assistant_controls import AssistantControls
-from spade_llm.agents.assistant_keywords import (
+from spade_llm.agents.assistant_controls import (
+    AssistantControls,
     AssistantKeywords,
     check_assistant_arguments,
     config_from_keywords,
@@ -69,8 +69,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.turn.turn import TurnMiddleware
     from spade_llm.context import ContextManagement
     from spade_llm.messaging import AclMessage
-    from spade_llm.providers.embedder import Embedder
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, Embedder
     from spade_llm.tools.toolbox import Toolbox
 
 STATUS_TIMEOUT_S = 2.0

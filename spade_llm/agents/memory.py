@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.memory.database.backend import BackendOptions
     from spade_llm.memory.learning.learner import ReflectionLimits
-    from spade_llm.providers.embedder import Embedder
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, Embedder
 
 REPLICA_POLL_S = 5.0
 """Interval in seconds in which the learner of replicas looks for new conversations."""

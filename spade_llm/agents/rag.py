@@ -23,8 +23,7 @@ from spade_llm.xmpp.connection.settings import tls_context
 from spade_llm.xmpp.features.uploads import allowed_upload_hosts
 
 if TYPE_CHECKING:
-    from spade_llm.providers.embedder import Embedder
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, Embedder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from spade_llm.core.errors import ModelError
 if TYPE_CHECKING:
     from spade_llm.context.notes import Block, HistoryNotes
     from spade_llm.context.strategy import ContextDraft, ContextStats
-    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import Embedder
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from spade_llm.context.notes import HistoryNotes
     from spade_llm.context.strategy import ContextDraft, ContextManagement, ContextStats
     from spade_llm.context.token_counter import TokenCounter
-    from spade_llm.providers.embedder import Embedder
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, Embedder
 
 MIN_TOKEN_LIMIT = 64
 REACH_QUANTILE = 0.75

@@ -37,6 +37,10 @@ def no_op() -> None:
     """Do nothing; the default of `on_done`."""
 
 
+async def async_no_op() -> None:
+    """Return at once: the default of a wait that nothing needs."""
+
+
 async def run_in_thread(call: Callable[[], T], *, on_done: Callable[[], None] = no_op) -> T:
     """Run a function in a daemon thread; return its result or raise its error. `on_done` is called
     on the event loop when the function has ended. Cancellation does not stop the function, so

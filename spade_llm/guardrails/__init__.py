@@ -21,11 +21,11 @@ if TYPE_CHECKING:
         GuardrailAction,
         GuardrailResult,
         InputGuardrail,
+        LLMGuardrail,
         OutputGuardrail,
         PartGuard,
     )
     from spade_llm.guardrails.keyword import KeywordGuardrail
-    from spade_llm.guardrails.model_judge import LLMGuardrail
     from spade_llm.guardrails.regex import RegexGuardrail
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)

@@ -222,15 +222,18 @@ def _checked(
         # Nothing but what no longer holds: the date stands with the memory, not in its text.
         return replace(hit, entry=replace(entry, invalid_at=max(ended))) if keeps_former else None
     lines = (
-        (begin, [_dated(text, end) for text, end in line if end is None or keeps_former])
+        (
+            begin,
+            [
+                text if end is None else f"{text} (until {end.date().isoformat()})"
+                for text, end in line
+                if end is None or keeps_former
+            ],
+        )
         for begin, line in read
     )
     content = "\n".join(begin + " ".join(texts) for begin, texts in lines if texts)
     return replace(hit, entry=replace(entry, content=content))
-
-
-def _dated(sentence: str, end: datetime | None) -> str:
-    return sentence if end is None else f"{sentence} (until {end.date().isoformat()})"
 
 
 def spoken_lines(entry: MemoryEntry) -> list[tuple[str, str]]:

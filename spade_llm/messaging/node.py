@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
+from spade_llm.core.concurrency import async_no_op
 from spade_llm.messaging.dispatcher import Dispatcher
 from spade_llm.messaging.requester import FIRST_RETRY_S, Requester
 
@@ -30,10 +31,6 @@ ConfirmSent = Callable[[], Awaitable[None]]
 """Returns once our server has read all that was sent; what it returns at once has come by then."""
 
 
-async def _nothing_to_confirm() -> None:
-    """Return at once: the default, for a network that loses nothing."""
-
-
 class Node:
     """Receiver of an agent: asks through `requester`, answers through `dispatcher`."""
 
@@ -45,7 +42,7 @@ class Node:
         limits: DispatcherLimits | None = None,
         first_retry_s: float = FIRST_RETRY_S,
         tracer: Tracer | None = None,
-        confirm: ConfirmSent = _nothing_to_confirm,
+        confirm: ConfirmSent = async_no_op,
     ) -> None:
         self.requester = Requester(send, first_retry_s=first_retry_s)
         self.dispatcher = Dispatcher(send, log, limits=limits, tracer=tracer)

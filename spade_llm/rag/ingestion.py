@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import Embedder
     from spade_llm.rag.contract import OnProgress, Scalar, SourceDocument
     from spade_llm.rag.loading.chunking import Passage, Splitting
     from spade_llm.rag.loading.loader import FoundFile, Loader

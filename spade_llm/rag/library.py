@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from spade_llm.core.postgres import PostgresServer
-    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import Embedder
     from spade_llm.rag.contract import (
         DocumentPage,
         Ingested,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from spade_llm.core.advisory_lock import HeldLock
-    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import Embedder
     from spade_llm.rag.contract import OnProgress
     from spade_llm.rag.passage_embedding import SharedBatches
     from spade_llm.rag.store.registry import Registry

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import Embedder
     from spade_llm.rag.contract import Chunk
     from spade_llm.rag.filters import MetadataFilters
     from spade_llm.rag.keyword_index_cache import PassageIndexCache

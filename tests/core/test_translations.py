@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import spade_llm
-from spade_llm.core.translations import load_texts
+from spade_llm.core.text import load_texts
 
 FILES = [
     path

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spade_llm.core.errors import ModelUnavailable
 from spade_llm.guardrails import GuardrailAction, LLMGuardrail
-from spade_llm.guardrails.model_judge import read_verdict
+from spade_llm.guardrails.guardrail import read_verdict
 from spade_llm.providers import Completion, ScriptedProvider, ToolCall
 from tests.guardrails.streamed_parts import UNHURRIED
 

@@ -15,7 +15,6 @@ import pytest
 
 from spade_llm.core.errors import ConfigurationError, ModelUnavailable
 from spade_llm.providers import MiniLmEmbedder, fetch_weights, find_weights
-from spade_llm.providers.embedder import CACHED_QUERIES
 from spade_llm.providers.local_embedder.graph import (
     HEADS,
     build_graph,
@@ -23,6 +22,7 @@ from spade_llm.providers.local_embedder.graph import (
     read_float_tensors,
 )
 from spade_llm.providers.local_embedder.weights import FOLDER, PACKAGE, SHA256, TOKENIZER, WEIGHTS
+from spade_llm.providers.model import CACHED_QUERIES
 from tests.providers.bert_reference import embedding, random_weights
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.providers.embedder import QueryVectorCache
+from spade_llm.providers.model import QueryVectorCache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

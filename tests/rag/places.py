@@ -13,7 +13,7 @@ from spade_llm.rag import DocumentLibrary
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import Embedder
     from tests.conftest import PlaceOf
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import Embedder
     from spade_llm.rag import Library
 
 TEXTS = {

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import Embedder
     from spade_llm.rag import OwnedLibrary, Retrieval
     from spade_llm.rag.contract import Scalar
     from spade_llm.rag.store.vector_index import VectorCollection

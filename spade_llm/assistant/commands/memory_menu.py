@@ -14,7 +14,7 @@ from spade_llm.assistant.commands.memory import (
     numbered_line,
     plain_item,
 )
-from spade_llm.core.translations import load_texts
+from spade_llm.core.text import load_texts
 from spade_llm.messaging import bare
 from spade_llm.xmpp.stanzas.forms import (
     AdHocRequest,

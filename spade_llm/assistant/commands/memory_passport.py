@@ -24,8 +24,7 @@ from spade_llm.core.errors import (
     TooLarge,
 )
 from spade_llm.core.limits import LruDict
-from spade_llm.core.text import fold_accents, pluralize, single_line
-from spade_llm.core.translations import load_texts
+from spade_llm.core.text import fold_accents, load_texts, pluralize, single_line
 from spade_llm.memory.transfer.passport import (
     InvalidPassport,
     PassportFault,

@@ -18,8 +18,7 @@ from spade_llm.assistant.commands.memory import (
     find_by_number,
     plain_item,
 )
-from spade_llm.core.text import fold_accents, language_of, pluralize
-from spade_llm.core.translations import load_texts
+from spade_llm.core.text import fold_accents, language_of, load_texts, pluralize
 
 if TYPE_CHECKING:
     from spade_llm.memory.contract import MemoryEntry, SubjectStore

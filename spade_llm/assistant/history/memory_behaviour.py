@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.history.memory_outbox import MemoryOutbox
     from spade_llm.assistant.turn.turn_options import ContextOptions
     from spade_llm.memory.contract import HistoryStore, OwnedMemory, ScoredMemory
-    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import Embedder
     from spade_llm.rag.contract import Retriever
 
 logger = logging.getLogger(__name__)

@@ -26,8 +26,7 @@ from spade_llm.assistant.chat.messages import (
 )
 from spade_llm.assistant.commands.command_registry import NOTHING_TO_STOP, STOP, CommandRegistry
 from spade_llm.assistant.commands.forget_requests import ForgetRequests
-from spade_llm.assistant.commands.learning import LearningCommands
-from spade_llm.assistant.commands.memory import MemoryCommands
+from spade_llm.assistant.commands.memory import LearningCommands, MemoryCommands
 from spade_llm.assistant.history.conversation_cache import (
     IDLE_S,
     ConversationCache,

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.turn.turn_options import ContextOptions
     from spade_llm.memory.contract import MemoryEntry, MemoryStore
     from spade_llm.memory.learning.learning_contract import KnownMemories
-    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import Embedder
     from spade_llm.rag.contract import Retriever, ScoredChunk
 
 logger = logging.getLogger(__name__)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from spade_llm.guardrails import Guardrail
     from spade_llm.mcp.client import HttpEndpoint, StdioEndpoint
     from spade_llm.providers import ChatModel
-    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import Embedder
     from spade_llm.tools.toolbox import ToolGroup
     from spade_llm.xmpp.admission_control import AdmissionPolicy
     from spade_llm.xmpp.features.rooms import RoomsOptions

@@ -16,7 +16,6 @@ from pydantic import (
 
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.settings.environment import CollectorUrl, variable
-from spade_llm.core.settings.faults import fault_lines
 from spade_llm.core.settings.tables import (
     MAX_HUMAN_SECONDS_OF_TOOLS,
     AdmissionTable,
@@ -38,6 +37,7 @@ from spade_llm.core.settings.tables import (
     Seconds,
     Table,
     TermsTable,
+    fault_lines,
     read_text,
 )
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spade_llm.core.postgres import PostgresServer
     from spade_llm.memory.database.connection import MemoryDatabase, Transaction
     from spade_llm.memory.database.embedding import Progress
-    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import Embedder
 
 logger = logging.getLogger(__name__)
 

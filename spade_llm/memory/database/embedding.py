@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from spade_llm.memory.database.backend import DatabaseMemoryBackend
     from spade_llm.memory.database.connection import SqlValue, Transaction
     from spade_llm.memory.database.index_cache import IndexRanker
-    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import Embedder
 
     Progress = Callable[[int, int], None]
     """Told how many are done, and of how many."""

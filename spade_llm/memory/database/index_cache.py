@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.database.connection import Transaction
     from spade_llm.memory.database.index_rows import IndexRows
-    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import Embedder
     from spade_llm.search.memory_query import GrantScope, IndexHit, MemoryFilter
 
 logger = logging.getLogger(__name__)

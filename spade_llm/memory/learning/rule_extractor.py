@@ -140,9 +140,11 @@ def first_person_statements(text: str) -> list[str]:
     """Clauses in the first person that are plainly stated, without what leads in."""
     if len(text) > MAX_MESSAGE_CHARS or _TASK.search(text) or _NOT_SERIOUS.search(text):
         return []
+    # A quotation leaves a mark behind, so that what stands around it does not run together.
+    unquoted = _QUOTATION.sub('"', _CODE.sub('"', strip_quotes(text)))
     return [
         said
-        for sentence in split_sentences(_without_quotations(text))
+        for sentence in split_sentences(unquoted)
         if not _HYPOTHETICAL.search(sentence) and not _REPORTED_SPEECH.search(sentence)
         for part in _PARTS.split(sentence)
         for clause in split_clauses(part)
@@ -191,11 +193,6 @@ def extract_stated_facts(messages: Sequence[ObservedMessage]) -> list[StatedFact
                 facts = [one for one in facts if not _is_replaced(one, fact)]
                 facts.append(fact)
     return facts[:MAX_FACTS]
-
-
-def _without_quotations(text: str) -> str:
-    """A quotation leaves a mark behind, so that what stands around it does not run together."""
-    return _QUOTATION.sub('"', _CODE.sub('"', strip_quotes(text)))
 
 
 def _is_replaced(old: StatedFact, new: StatedFact) -> bool:

@@ -17,7 +17,6 @@ import numpy as np
 
 from spade_llm.core.errors import ConfigurationError, ModelUnavailable
 from spade_llm.core.imports import require_extra
-from spade_llm.providers.embedder import QueryVectorCache
 from spade_llm.providers.local_embedder.graph import (
     GRAPH_VERSION,
     VECTORS_VERSION,
@@ -25,6 +24,7 @@ from spade_llm.providers.local_embedder.graph import (
     read_float_tensors,
 )
 from spade_llm.providers.local_embedder.weights import SHA256, TOKENIZER, WEIGHTS, check_file
+from spade_llm.providers.model import QueryVectorCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

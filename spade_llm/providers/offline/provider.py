@@ -16,8 +16,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from spade_llm.core.text import key_words
-from spade_llm.core.translations import load_texts
+from spade_llm.core.text import key_words, load_texts
 from spade_llm.providers.model import (
     OFFLINE,
     Completion,

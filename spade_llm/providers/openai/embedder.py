@@ -13,7 +13,7 @@ from spade_llm.core.errors import (
     ModelUnavailable,
     RateLimited,
 )
-from spade_llm.providers.embedder import QueryVectorCache
+from spade_llm.providers.model import QueryVectorCache
 from spade_llm.providers.openai.model import NO_KEY, server_name
 from spade_llm.providers.retry import Attempts, ModelLimits
 

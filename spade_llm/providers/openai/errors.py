@@ -150,10 +150,6 @@ def _why_disconnected(error: BaseException, server: str) -> tuple[str, ModelFail
             )
 
 
-def _undecodable(_: Exception, request: RequestInfo) -> ModelError:
-    return InvalidModelOutput(f"{request.server} sent bytes that do not decode.")
-
-
 def _status(error: Exception, request: RequestInfo) -> ModelError:
     assert isinstance(error, openai.APIStatusError)
     status, pause = error.status_code, retry_after_s(error.response.headers)
@@ -194,7 +190,10 @@ TRANSLATIONS: tuple[tuple[type[Exception], Callable[[Exception, RequestInfo], Mo
     (openai.APIConnectionError, _disconnected),
     (openai.APIStatusError, _status),
     (httpx2.TimeoutException, _timed_out),
-    (httpx2.DecodingError, _undecodable),
+    (
+        httpx2.DecodingError,
+        lambda _, request: InvalidModelOutput(f"{request.server} sent bytes that do not decode."),
+    ),
     (httpx2.HTTPError, _disconnected),
     (httpx2.StreamError, _disconnected),
     (aiohttp.ClientError, _disconnected),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spade_llm.core.advisory_lock import HeldLock
-    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import Embedder
     from spade_llm.rag.contract import SourceDocument
     from spade_llm.rag.loading.chunking import Passage
     from spade_llm.rag.names import NamespaceAddress

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
+from spade_llm.core.concurrency import async_no_op
+
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
@@ -256,17 +258,13 @@ def _set(future: asyncio.Future[bool], *, has_arrived: bool) -> None:
         future.set_result(has_arrived)
 
 
-async def _no_wait() -> None:
-    """Default of `until_safe`, for agents that store nothing."""
-
-
 class Acknowledger:
     """Delayed acknowledgement of incoming stanzas. The server forgets what is acknowledged; it
     resends the rest, or stores it for the next session. So a message is written to disk before it
     is acknowledged."""
 
     def __init__(self) -> None:
-        self.until_safe: Callable[[], Awaitable[None]] = _no_wait
+        self.until_safe: Callable[[], Awaitable[None]] = async_no_op
         """Returns once what has come until now survives a kill −9, or needs not; must not raise."""
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
