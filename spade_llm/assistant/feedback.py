@@ -10,9 +10,9 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self
 
-from spade_llm.core.database import StoreTables
+from spade_llm.core.database import DatabasePlace, StoreTables
 from spade_llm.core.errors import RequestError, ServiceError, StorageFailed
-from spade_llm.memory.contract import MemoryChange
+from spade_llm.memory.contract import MemoryChange, MemoryEntry
 from spade_llm.messaging import bare
 from spade_llm.xmpp.stanza_router import on_extension
 from spade_llm.xmpp.stanzas.references import NAMESPACE, REACTIONS, read_reactions
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
-    from spade_llm.core.database import DatabasePlace
-    from spade_llm.memory.contract import MemoryEntry
     from spade_llm.xmpp.agent import XmppAgent
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.assistant.chat.client import ChatClient
-from spade_llm.assistant.chat.messages import AnswerDelta, ApprovalPrompt
+from spade_llm.assistant.chat.messages import AnswerDelta, ApprovalPrompt, ChatReply
 from spade_llm.assistant.turn.approval import ApprovalVerdict, read_answer
 from spade_llm.cli.command_line import EXIT_RULES, EXIT_SIGINT
 from spade_llm.cli.context import assistant_jid, find_context, login, person_jid
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import argparse
 
     from spade_llm.agents import ChatAgent
-    from spade_llm.assistant.chat.messages import ChatReply
 
 QUIT_COMMANDS = frozenset({"/quit", "/exit"})
 SILENCE_S = 3.0

@@ -12,20 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.signals import shield_from_stop
-from spade_llm.core.database import DatabaseUrl
+from spade_llm.core.database import DatabasePlace, DatabaseUrl, StoreTables
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.postgres import PostgresServer
-from spade_llm.core.settings import DATABASE_VARIABLE, read_environment
-from spade_llm.xmpp.connection.settings import full_jid, parse_address
+from spade_llm.core.settings import DATABASE_VARIABLE, AgentSettings, read_environment
+from spade_llm.xmpp.connection.settings import ConnectionSettings, full_jid, parse_address
 from spade_llm.xmpp.servers.data_directory import AccountPasswords, read_run_record, saved_ca
 
 if TYPE_CHECKING:
     import argparse
 
     from spade_llm.agents import ChatAgent
-    from spade_llm.core.database import DatabasePlace, StoreTables
-    from spade_llm.core.settings import AgentSettings
-    from spade_llm.xmpp.connection.settings import ConnectionSettings
     from spade_llm.xmpp.servers.data_directory import RunRecord
 
 MIN_FREE_BYTES = 4_000_000

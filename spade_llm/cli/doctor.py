@@ -26,7 +26,7 @@ from spade_llm.cli.doctor_checks import (
     check_host_machine,
     check_machine,
 )
-from spade_llm.cli.factory.deployment_spec import agents_folder, read_deployment
+from spade_llm.cli.factory.deployment_spec import DeploymentSpec, agents_folder, read_deployment
 from spade_llm.cli.factory.model_choice import (
     CONNECT_COMMAND,
     REMEDIES,
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     import argparse
 
     from spade_llm.agents import ChatAgent
-    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.cli.factory.model_choice import ModelChoice
 
 STATE_STYLES = {CheckState.OK: "green", CheckState.MISSING: "yellow", CheckState.FAILED: "red"}

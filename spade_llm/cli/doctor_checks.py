@@ -22,7 +22,7 @@ from spade_llm.cli.factory.deployment_spec import (
     missing_extras,
 )
 from spade_llm.cli.factory.embeddings import EMBEDDINGS_EXTRA, models_directory
-from spade_llm.cli.health import HTTP_FILE, gateway_problem, read_http_record
+from spade_llm.cli.health import HTTP_FILE, HttpRecord, gateway_problem, read_http_record
 from spade_llm.cli.xmpp_server import DEFAULT_PORT, is_free
 from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ConfigurationError
@@ -34,7 +34,6 @@ from spade_llm.providers import find_weights
 
 if TYPE_CHECKING:
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
-    from spade_llm.cli.health import HttpRecord
     from spade_llm.core.database import DatabaseUrl
 
 MIN_PYTHON = (3, 11)

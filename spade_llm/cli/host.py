@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from spade_llm.cli.factory.deployment_spec import agents_folder, read_deployment
+from spade_llm.cli.factory.deployment_spec import DeploymentSpec, agents_folder, read_deployment
 from spade_llm.cli.terminal import note, show
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.connection.jids import bare_jid, local_part
@@ -35,7 +35,6 @@ from spade_llm.xmpp.servers.prosody_config import HostingOptions, prosody_config
 if TYPE_CHECKING:
     import argparse
 
-    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
 
 HTTPS_PORT = 5281
 FEDERATION_PORT = 5269

@@ -30,7 +30,7 @@ from spade_llm.core import directory_lock
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.core.text import pluralize
-from spade_llm.memory.database.backend import memory_backend
+from spade_llm.memory.database.backend import BackendOptions, DatabaseMemoryBackend, memory_backend
 from spade_llm.memory.database.schema import MEMORY_TABLES
 from spade_llm.memory.database.sqlite_connection import MEMORY_FILE
 from spade_llm.memory.transfer import memory_file
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.core.database import DatabaseUrl
-    from spade_llm.memory.database.backend import BackendOptions, DatabaseMemoryBackend
     from spade_llm.memory.transfer.memory_file import MemoryPlace
 
 

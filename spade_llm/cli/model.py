@@ -18,7 +18,7 @@ from spade_llm.cli.chat import is_terminal
 from spade_llm.cli.context import agent_directories, data_directory, is_named
 from spade_llm.cli.factory import model_choice
 from spade_llm.cli.factory.deployment_spec import read_deployment, read_spec, standard_deployment
-from spade_llm.cli.factory.model_record import explain_refusal, read_model_record
+from spade_llm.cli.factory.model_record import ModelRecord, explain_refusal, read_model_record
 from spade_llm.cli.health import with_replicas
 from spade_llm.cli.terminal import note, sanitize_line, show
 from spade_llm.core.concurrency import run_event_loop
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.cli.factory.model_choice import ModelChoice
-    from spade_llm.cli.factory.model_record import ModelRecord
     from spade_llm.providers.openai.probe import ModelProbe
 
 TEST_TIMEOUT_S = 60.0

@@ -14,16 +14,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.context import find_context
+from spade_llm.cli.context import CliContext, find_context
 from spade_llm.cli.signals import run_until_stopped, shield_from_stop
 from spade_llm.cli.terminal import note, progress_bar, sanitize_line, sanitize_lines, show, warn
 from spade_llm.core.concurrency import for_each
 from spade_llm.core.errors import InvalidArguments, RequestFailed, RequestRefused
 from spade_llm.core.text import pluralize
 from spade_llm.rag.cited_answers import citation_label
-from spade_llm.rag.contract import Access, Ingested, RetrievalOptions
+from spade_llm.rag.contract import Access, Ingested, Progress, RetrievalOptions, SourceDocument
 from spade_llm.rag.loading.chunking import Splitting
-from spade_llm.rag.loading.loader import Loader, SkippedFile
+from spade_llm.rag.loading.loader import FoundFile, Loader, SkippedFile
 from spade_llm.rag.loading.text_files import file_kind
 from spade_llm.rag.remote import RagClient
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
@@ -32,9 +32,6 @@ from spade_llm.xmpp.features.uploads import upload
 if TYPE_CHECKING:
     import argparse
 
-    from spade_llm.cli.context import CliContext
-    from spade_llm.rag.contract import Progress, SourceDocument
-    from spade_llm.rag.loading.loader import FoundFile
     from spade_llm.rag.remote_endpoint import IngestReport
 
 MAX_IN_FLIGHT = 8

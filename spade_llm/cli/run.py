@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.context import check_disk_space, find_context
+from spade_llm.cli.context import CliContext, check_disk_space, find_context
 from spade_llm.cli.factory.agent_factory import AgentFactory, running_agent
 from spade_llm.cli.factory.deployment_spec import (
     database_of,
@@ -31,7 +31,6 @@ from spade_llm.messaging.replicas import require_shared_database
 if TYPE_CHECKING:
     import argparse
 
-    from spade_llm.cli.context import CliContext
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
 
 

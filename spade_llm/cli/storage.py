@@ -17,7 +17,7 @@ from spade_llm.assistant.presentation.message_correction import SHOWN_TABLES
 from spade_llm.cli.context import agent_directories, data_directory, default_database, named_agent
 from spade_llm.cli.terminal import note, progress_bar, show
 from spade_llm.core import directory_lock
-from spade_llm.core.database_copy import copy_store
+from spade_llm.core.database_copy import CopiedTable, copy_store
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.core.settings import DATABASE_VARIABLE
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     import argparse
 
     from spade_llm.core.database import DatabasePlace, DatabaseUrl, StoreTables
-    from spade_llm.core.database_copy import CopiedTable
 
 STORES = (
     ANSWER_TABLES,

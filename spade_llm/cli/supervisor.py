@@ -11,24 +11,20 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from spade_llm.cli.factory.agent_factory import running_agent
-from spade_llm.cli.factory.deployment_spec import start_waves
+from spade_llm.cli.factory.agent_factory import AgentFactory, running_agent
+from spade_llm.cli.factory.deployment_spec import DeploymentSpec, start_waves
 from spade_llm.cli.factory.model_choice import MODEL_FILE
-from spade_llm.cli.fork_server import ForkServer
+from spade_llm.cli.fork_server import ForkedProcess, ForkServer
 from spade_llm.cli.health import remove_heartbeat, wait_for_heartbeat
 from spade_llm.cli.logs import last_lines, log_path, rotate_log
 from spade_llm.core.errors import SpadeLLMError
-from spade_llm.core.settings import DATABASE_VARIABLE, load_network_model
+from spade_llm.core.settings import DATABASE_VARIABLE, ProviderTable, load_network_model
 from spade_llm.core.settings.environment import MODEL_VARIABLES, secret_variables
 from spade_llm.core.text import host_in_url
 
 if TYPE_CHECKING:
     from spade_llm.agents import XmppAgent
-    from spade_llm.cli.factory.agent_factory import AgentFactory
-    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
-    from spade_llm.cli.fork_server import ForkedProcess
     from spade_llm.core.database import DatabaseUrl
-    from spade_llm.core.settings import ProviderTable
 
 logger = logging.getLogger(__name__)
 

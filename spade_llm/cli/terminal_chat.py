@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import Completer, Completion
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import FileHistory
-from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from spade_llm.cli.chat import QUIT_COMMANDS, describe_waiting, write_answer
@@ -31,9 +31,6 @@ from spade_llm.cli.terminal import has_colour, sanitize_line, sanitize_text, sty
 from spade_llm.core.errors import RequestError
 
 if TYPE_CHECKING:
-    from prompt_toolkit.completion import CompleteEvent
-    from prompt_toolkit.key_binding import KeyPressEvent
-
     from spade_llm.agents import ChatAgent
 
 PROMPT = "you> "

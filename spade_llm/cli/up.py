@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.cli import context, ollama
 from spade_llm.cli.chat import converse, is_terminal
-from spade_llm.cli.context import DEFAULT_PERSON, default_database, login
+from spade_llm.cli.context import DEFAULT_PERSON, CliContext, default_database, login
 from spade_llm.cli.factory.agent_factory import AgentFactory
 from spade_llm.cli.factory.deployment_spec import (
     agents_folder,
@@ -30,11 +30,11 @@ from spade_llm.cli.factory.model_choice import (
     choose_learning_model,
     choose_model,
 )
-from spade_llm.cli.factory.model_record import explain_refusal, read_model_record
+from spade_llm.cli.factory.model_record import ModelRecord, explain_refusal, read_model_record
 from spade_llm.cli.logs import logged_to_file
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.sockets import HTTP_OFF, open_sockets, web_lines, with_allowed_hosts
-from spade_llm.cli.supervisor import supervise_local, supervise_processes
+from spade_llm.cli.supervisor import Supervisor, supervise_local, supervise_processes
 from spade_llm.cli.terminal import sanitize_line, say
 from spade_llm.cli.xmpp_server import server_domain, xmpp_server
 from spade_llm.core import directory_lock
@@ -46,10 +46,7 @@ if TYPE_CHECKING:
     import argparse
 
     from spade_llm.agents import ChatAgent
-    from spade_llm.cli.context import CliContext
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
-    from spade_llm.cli.factory.model_record import ModelRecord
-    from spade_llm.cli.supervisor import Supervisor
 
 T = TypeVar("T")
 

@@ -7,18 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict
 from uuid import uuid4
 
-from spade_llm.assistant.history.conversation_cache import ConversationCache
+from spade_llm.assistant.history.conversation_cache import Conversation, ConversationCache
 from spade_llm.assistant.turn.prompt import user_message
-from spade_llm.context import NoContextManagement
+from spade_llm.context import ContextManagement, ContextStats, NoContextManagement
 from spade_llm.context.retention import ensure_system_prompt
 from spade_llm.messaging import bare
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.middleware.routing import RoutedMessage
-    from spade_llm.context import ContextManagement, ContextStats
     from spade_llm.providers.model import (
         AssistantMessage,
         ContextMessage,

@@ -24,14 +24,13 @@ from spade_llm.messaging import MESSAGE_TYPE, new_id
 from spade_llm.messaging.body import MAX_BODY_BYTES
 from spade_llm.messaging.outgoing_messages import chat_message
 from spade_llm.tools.llm_tool import LLMTool
-from spade_llm.xmpp.agent import XmppAgent
+from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 from spade_llm.xmpp.spade_adapters import Behaviour, SpadeMessage, SpadeTemplate
 
 if TYPE_CHECKING:
     from spade_llm.assistant.tool_discovery import MessagingAgent
     from spade_llm.compat.documents import Document
     from spade_llm.compat.vector_store import BaseRetriever, RetrieveKeywords
-    from spade_llm.xmpp.agent import AgentOptions
 
 logger = logging.getLogger(__name__)
 

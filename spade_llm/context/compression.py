@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.context.composable import Composable, check_count
-from spade_llm.context.notes import ModelSummary
+from spade_llm.context.notes import Block, HistoryNotes, ModelSummary, OpenQuestion
 from spade_llm.context.retention import ContextCost
 from spade_llm.context.salience import (
     CONTEXT_LENGTH,
@@ -18,13 +18,11 @@ from spade_llm.context.salience import (
     upper_token_estimate,
 )
 from spade_llm.core.text import estimate_tokens
-from spade_llm.providers.model import SystemMessage, UserMessage
+from spade_llm.providers.model import ChatModel, ContextMessage, SystemMessage, UserMessage
 from spade_llm.providers.quoted_context import CONTEXT_NAME, quote_earlier
 
 if TYPE_CHECKING:
-    from spade_llm.context.notes import Block, HistoryNotes, OpenQuestion
     from spade_llm.context.strategy import ContextDraft, ContextStats
-    from spade_llm.providers.model import ChatModel, ContextMessage
 
 OPEN_QUESTIONS_TITLE = "Open questions:"
 OVERHEAD_TOKENS = 60

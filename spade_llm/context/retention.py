@@ -8,12 +8,11 @@ from itertools import islice, takewhile
 from math import inf
 from typing import TYPE_CHECKING
 
-from spade_llm.providers.model import SystemMessage
+from spade_llm.providers.model import ContextMessage, SystemMessage
 
 if TYPE_CHECKING:
     from spade_llm.context.strategy import ContextManagement
     from spade_llm.context.token_counter import CachedTokenCounter, Truncator
-    from spade_llm.providers.model import ContextMessage
 
 MIN_EXCHANGE_MESSAGES = 2
 """A call and its result."""

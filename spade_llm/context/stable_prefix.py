@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.context.retention import ContextBudget, Retention
 from spade_llm.context.salience import message_text
-from spade_llm.providers.model import UserMessage
+from spade_llm.providers.model import ContextMessage, UserMessage
 from spade_llm.providers.quoted_context import CONTEXT_NAME, quote_earlier
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from spade_llm.context.notes import Block, HistoryNotes, NotedHistory
     from spade_llm.context.strategy import ContextDraft
     from spade_llm.context.token_counter import Truncator
-    from spade_llm.providers.model import ContextMessage
 
 
 MIN_TOKENS = 1000

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 from spade_llm.context.composable import Composable, ContextLimits, check_count, check_flag
 from spade_llm.context.compression import MIN_SUMMARY_TOKENS, Compression
-from spade_llm.context.notes import TOPIC_WINDOW_TURNS, is_topic_shift
+from spade_llm.context.notes import TOPIC_WINDOW_TURNS, HistoryNotes, is_topic_shift
 from spade_llm.context.salience import text_terms
 from spade_llm.context.semantic import SemanticRetention
-from spade_llm.context.token_counter import CachedTokenCounter, counter_for
+from spade_llm.context.token_counter import CachedTokenCounter, TokenCounter, counter_for
 
 if TYPE_CHECKING:
-    from spade_llm.context.notes import HistoryNotes
     from spade_llm.context.strategy import ContextDraft, ContextManagement, ContextStats
-    from spade_llm.context.token_counter import TokenCounter
     from spade_llm.providers.model import ChatModel, Embedder
 
 MIN_TOKEN_LIMIT = 64

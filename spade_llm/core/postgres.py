@@ -28,7 +28,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from spade_llm.core import sqlite_file
-from spade_llm.core.database import IdempotentSql
+from spade_llm.core.database import DatabaseUrl, DialectSql, IdempotentSql, Row, StoreTables
 from spade_llm.core.errors import ConfigurationError, StorageFailed
 from spade_llm.core.imports import require_extra
 from spade_llm.core.limits import FailureThrottle
@@ -36,7 +36,6 @@ from spade_llm.core.limits import FailureThrottle
 if TYPE_CHECKING:
     import psycopg
 
-    from spade_llm.core.database import DatabaseUrl, DialectSql, Row, StoreTables
 
 MAX_CONNECTIONS = 8
 """Maximum number of connections of one agent; further statements wait in order of arrival."""

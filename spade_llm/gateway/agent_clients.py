@@ -14,18 +14,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from spade_llm.assistant.chat.client import ChatClient
-from spade_llm.assistant.history.remote_sessions import SessionsClient
+from spade_llm.assistant.history.remote_sessions import CallerSessions, SessionsClient
 from spade_llm.core.concurrency import next_or_none
 from spade_llm.core.errors import Interrupted, PeerUnavailable, RequestError, RequestFailed
 from spade_llm.core.limits import LruDict
-from spade_llm.messaging import PrincipalRequester
+from spade_llm.messaging import AclMessage, PrincipalRequester, RequestSender
 from spade_llm.messaging.agent_status import AgentStatus, ask_status
 from spade_llm.rag.remote import RagClient
 from spade_llm.tools.remote import ToolsClient
 
 if TYPE_CHECKING:
-    from spade_llm.assistant.history.remote_sessions import CallerSessions
-    from spade_llm.messaging import AclMessage, RequestSender
     from spade_llm.messaging.requester import OutgoingRequest
 
 SHUTTING_DOWN = "The gateway is stopping; try again in a few seconds."

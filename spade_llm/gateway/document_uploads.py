@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 from spade_llm.core.errors import InvalidArguments, PathNotFound, RequestRefused, StorageFailed
 from spade_llm.core.limits import ConcurrencyQuota
 from spade_llm.messaging import new_id
-from spade_llm.rag.contract import SourceDocument
+from spade_llm.rag.contract import Ingested, SourceDocument
 from spade_llm.rag.loading.text_files import file_kind
 
 if TYPE_CHECKING:
-    from spade_llm.rag.contract import Ingested
     from spade_llm.rag.loading.chunking import Splitting
     from spade_llm.rag.remote import RagClient
     from spade_llm.rag.remote_endpoint import IngestReport

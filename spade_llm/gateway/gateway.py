@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING, Self
 from spade_llm.core.limits import ConcurrencyQuota, Rate, TokenBuckets
 from spade_llm.core.tracing import Tracer
 from spade_llm.gateway.agent_clients import AgentAvailability, LivenessRequester, Network
-from spade_llm.gateway.document_uploads import UploadSpool
+from spade_llm.gateway.document_uploads import PutFile, UploadSpool
 from spade_llm.gateway.gateway_database import GATEWAY_TABLES
 from spade_llm.gateway.metrics import Metrics
 from spade_llm.gateway.middleware.idempotency import AnswerStore
-from spade_llm.gateway.options import OriginPolicy
+from spade_llm.gateway.options import HttpOptions, OriginPolicy
 from spade_llm.gateway.session_store import ConversationIndex, GatewaySessions
 from spade_llm.gateway.tokens import TokenStore
 
 if TYPE_CHECKING:
     from spade_llm.core.database import DatabasePlace
     from spade_llm.gateway.agent_clients import AgentAddresses
-    from spade_llm.gateway.document_uploads import PutFile
-    from spade_llm.gateway.options import HttpOptions
     from spade_llm.messaging import RequestSender
 
 GRACE_S = 5.0

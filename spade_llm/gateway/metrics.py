@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 if TYPE_CHECKING:
-    from prometheus_client.core import Metric
-
     from spade_llm.messaging.agent_status import AgentStatus
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

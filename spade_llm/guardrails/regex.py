@@ -6,7 +6,7 @@ import re
 import warnings
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.core.arguments import check_methods
 from spade_llm.core.concurrency import run_in_thread
@@ -22,7 +22,6 @@ from spade_llm.guardrails.guardrail import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Protocol
 
     import regex
 

@@ -19,15 +19,13 @@ from weakref import WeakKeyDictionary
 
 from spade_llm.core.errors import ToolFailed, UnknownTool
 from spade_llm.mcp.client.pins import PINS_FILE, Pins
-from spade_llm.mcp.server_configs import mcp_server, mcp_servers
+from spade_llm.mcp.server_configs import MCPServerConfig, mcp_server, mcp_servers
 from spade_llm.tools.llm_tool import LLMTool
-from spade_llm.tools.toolbox import NO_CONTEXT
+from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult
 
 if TYPE_CHECKING:
     from spade_llm.mcp.client import McpToolbox
-    from spade_llm.mcp.server_configs import MCPServerConfig
     from spade_llm.providers.model import ToolSpec
-    from spade_llm.tools.toolbox import CallContext, ToolResult
 
 
 logger = logging.getLogger(__name__)

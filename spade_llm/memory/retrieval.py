@@ -13,11 +13,10 @@ from spade_llm.core.text import single_line
 from spade_llm.memory.learning.episodes import EPISODE_DATES
 from spade_llm.memory.learning.novelty import KEY_MOMENT_SCORE
 from spade_llm.memory.validation import check_number
-from spade_llm.search.memory_query import ANY_MEMORY, MemoryQuery, Origin, SearchMode
+from spade_llm.search.memory_query import ANY_MEMORY, MemoryFilter, MemoryQuery, Origin, SearchMode
 
 if TYPE_CHECKING:
     from spade_llm.memory.contract import MemoryEntry, ObservedMessage, ScoredMemory, SearchResult
-    from spade_llm.search.memory_query import MemoryFilter
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 WEEK, MONTH, YEAR = 7 * DAY, 30 * DAY, 365 * DAY

@@ -6,14 +6,13 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.core.concurrency import async_no_op
-from spade_llm.messaging.dispatcher import Dispatcher
+from spade_llm.messaging.dispatcher import Dispatcher, DispatcherLimits
 from spade_llm.messaging.requester import FIRST_RETRY_S, Requester
 
 if TYPE_CHECKING:
     from spade_llm.core.tracing import Tracer
     from spade_llm.messaging import AclMessage
     from spade_llm.messaging.answer_log import AnswerLog
-    from spade_llm.messaging.dispatcher import DispatcherLimits
     from spade_llm.messaging.transport import Bounce, Send
 
 

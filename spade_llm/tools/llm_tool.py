@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
 from spade_llm.core.arguments import check_keywords
 from spade_llm.core.errors import ConfigurationError, InvalidArguments
-from spade_llm.providers.model import ToolSpec
+from spade_llm.providers.model import ToolExample, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from jsonschema.exceptions import ValidationError
     from jsonschema.protocols import Validator
-
-    from spade_llm.providers.model import ToolExample
 
     _Keyword = Callable[..., Iterator[ValidationError]]
 

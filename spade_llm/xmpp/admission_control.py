@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.core.errors import Busy, MalformedContent, StorageFailed, Unauthorised
+from spade_llm.core.errors import Busy, MalformedContent, SpadeLLMError, StorageFailed, Unauthorised
 from spade_llm.core.limits import LruDict, Rate, TokenBucket, TokenBuckets
 from spade_llm.messaging import (
     CHAT_TEXT,
@@ -34,7 +34,6 @@ from spade_llm.xmpp.stanzas import message_codec as codec
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-    from spade_llm.core.errors import SpadeLLMError
     from spade_llm.xmpp.agent import XmppAgent
 
 logger = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from spade_llm.core.arguments import check_private, check_type
 from spade_llm.core.database_copy import refuse_unfinished_copy
 from spade_llm.core.errors import ConfigurationError, PeerUnavailable
 from spade_llm.core.postgres import database_server
-from spade_llm.core.tracing import Tracer
+from spade_llm.core.tracing import Tracer, TracingConfig
 from spade_llm.messaging import (
     CHAT_TEXT,
     AclMessage,
@@ -71,7 +71,6 @@ if TYPE_CHECKING:
     from slixmpp import ClientXMPP
 
     from spade_llm.core.database import DatabasePlace, DatabaseUrl, StoreTables
-    from spade_llm.core.tracing import TracingConfig
     from spade_llm.xmpp.stanzas.vcard import Identity
 
 logger = logging.getLogger(__name__)

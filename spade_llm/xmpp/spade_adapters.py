@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING
 
 from slixmpp.stanza import Presence
 
-from spade_llm.messaging import to_metadata
+from spade_llm.messaging import AclMessage, to_metadata
 
 if TYPE_CHECKING:
     from spade.behaviour import BehaviourType
 
-    from spade_llm.messaging import AclMessage
 
 SERVER = {"pyjabber.server": "Server", "pyjabber.server_parameters": "Parameters"}
 """Names that spade.container (4.1.4) imports from the server, and uses only by calling them."""

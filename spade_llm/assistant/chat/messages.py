@@ -15,11 +15,10 @@ from spade_llm.assistant.turn.turn_options import AUTO, MAX_TOOL_ROUNDS, Context
 from spade_llm.assistant.turn.turn_recorder import KEPT_DAYS, DailyUsage, TurnRecord
 from spade_llm.core.errors import MalformedContent, NotFound, RequestError, RequestFailed
 from spade_llm.core.limits import LruDict
-from spade_llm.messaging import Body, new_id
+from spade_llm.messaging import Body, Request, new_id
 from spade_llm.providers.model import Sampling
 
 if TYPE_CHECKING:
-    from spade_llm.messaging import Request
     from spade_llm.messaging.rpc import RpcClient, RpcService
 
 

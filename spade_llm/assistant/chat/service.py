@@ -41,8 +41,8 @@ from spade_llm.assistant.turn.approval import (
     read_answer,
     settled_text,
 )
-from spade_llm.assistant.turn.structured_output import JsonAnswerSchema
-from spade_llm.assistant.turn.turn_options import DEFAULT_TOOL_OPTIONS
+from spade_llm.assistant.turn.structured_output import AnswerSchema, JsonAnswerSchema
+from spade_llm.assistant.turn.turn_options import DEFAULT_TOOL_OPTIONS, ContextOptions, ToolOptions
 from spade_llm.core.errors import NotFound, RequestError
 from spade_llm.core.text import language_of
 from spade_llm.messaging import CHAT_TEXT, Empty, Encoding, Idempotency, Request, Route, fingerprint
@@ -50,8 +50,6 @@ from spade_llm.messaging.rpc import RpcService
 
 if TYPE_CHECKING:
     from spade_llm.assistant.turn.approval import ApprovalQuestion, AskApproval
-    from spade_llm.assistant.turn.structured_output import AnswerSchema
-    from spade_llm.assistant.turn.turn_options import ContextOptions, ToolOptions
     from spade_llm.messaging import AclMessage, Dispatcher, Handler
     from spade_llm.providers.model import Sampling
 

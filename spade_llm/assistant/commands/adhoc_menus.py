@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat.messages import ONTOLOGY
-from spade_llm.assistant.chat.service import ChatTurnInput
+from spade_llm.assistant.chat.service import ChatService, ChatTurnInput
 from spade_llm.assistant.commands.command_registry import NOTHING_TO_STOP
 from spade_llm.assistant.commands.memory_menu import (
     LABELS,
@@ -16,7 +16,7 @@ from spade_llm.assistant.commands.memory_menu import (
     MemoryMenu,
     ask_about_learning,
 )
-from spade_llm.assistant.turn.approval import ApprovalVerdict, settled_text
+from spade_llm.assistant.turn.approval import ApprovalQuestion, ApprovalVerdict, settled_text
 from spade_llm.core.text import pluralize
 from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, Performative, bare, new_id
 from spade_llm.xmpp.features.adhoc_commands import AdHocCommands
@@ -32,10 +32,8 @@ from spade_llm.xmpp.stanzas.forms import (
 )
 
 if TYPE_CHECKING:
-    from spade_llm.assistant.chat.service import ChatService
     from spade_llm.assistant.commands.personal_memory import SubjectMemories
     from spade_llm.assistant.history.conversation_cache import Conversation
-    from spade_llm.assistant.turn.approval import ApprovalQuestion
     from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.xmpp.agent import XmppAgent

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import RequestError, ServiceError
 from spade_llm.core.text import language_of
-from spade_llm.messaging import CHAT_TEXT, Encoding, bare
+from spade_llm.messaging import CHAT_TEXT, Encoding, Request, StoppedRequests, bare
 
 if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.messaging import Request, StoppedRequests
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from spade_llm.assistant.turn.recall import find_related
 from spade_llm.core.limits import LruDict
 from spade_llm.core.text import language_of
-from spade_llm.memory.contract import MemoryChange, MemoryDraft
-from spade_llm.providers.model import language_model
+from spade_llm.memory.contract import MemoryChange, MemoryDraft, MemoryEntry, OwnedMemory
+from spade_llm.providers.model import ChatModel, ContextMessage, ToolCallEntry, language_model
 from spade_llm.search.memory_query import FACT_TYPES, MemoryFilter, MemoryType, Origin
 from spade_llm.understanding.clauses import is_question
 from spade_llm.understanding.forgetting import (
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from spade_llm.assistant.commands.command_registry import CommandRegistry
     from spade_llm.assistant.history.conversation_cache import Conversation, ConversationCache
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
-    from spade_llm.memory.contract import MemoryEntry, OwnedMemory
-    from spade_llm.providers.model import ChatModel, ContextMessage, ToolCallEntry
 
 UNDO_S = 60.0
 """Time in seconds for which /undo brings back what was forgotten."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.commands.command_registry import is_confirmed, means_all
+from spade_llm.assistant.commands.command_registry import CommandRegistry, is_confirmed, means_all
 from spade_llm.core.limits import LruDict
 from spade_llm.core.text import load_texts, pluralize, single_line
 from spade_llm.memory.contract import MemoryChange, ReflectionKind
@@ -18,7 +18,6 @@ from spade_llm.search.memory_query import Category, MemoryFilter, MemoryQuery, O
 
 if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.assistant.commands.command_registry import CommandRegistry
     from spade_llm.assistant.history.conversation_cache import ConversationCache
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
     from spade_llm.memory.contract import LearnedChange, MemoryEntry, OwnedMemory

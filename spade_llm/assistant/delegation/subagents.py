@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING
 from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.core.errors import PeerUnavailable, RequestError, RequestTimeout, ToolFailed
 from spade_llm.messaging import CHAT_TEXT, FOR_MODELS_METADATA, bare, new_id
-from spade_llm.messaging.outgoing_messages import chat_message
-from spade_llm.tools.llm_tool import LLMTool
+from spade_llm.messaging.outgoing_messages import OutgoingMessages, chat_message
+from spade_llm.tools.llm_tool import LLMTool, Tool
 from spade_llm.tools.toolbox import current_context
 
 if TYPE_CHECKING:
     from spade_llm.messaging import AclMessage, Bounce, Node
-    from spade_llm.messaging.outgoing_messages import OutgoingMessages
-    from spade_llm.tools.llm_tool import Tool
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.features.peer_features import PeerPresence
 

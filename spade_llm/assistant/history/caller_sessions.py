@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from spade_llm.assistant.chat.messages import ONTOLOGY
 from spade_llm.assistant.commands.command_registry import STOP_S
 from spade_llm.assistant.history.conversation_cache import conversation_key_for, thread_of_key
-from spade_llm.assistant.history.remote_sessions import MAX_SESSIONS
+from spade_llm.assistant.history.remote_sessions import MAX_SESSIONS, CallerSessions, Language
 from spade_llm.core.errors import Busy, NotConfigured, NotFound
 from spade_llm.core.text import estimate_tokens
 from spade_llm.memory import validation
@@ -29,7 +29,7 @@ from spade_llm.memory.sessions import (
     session_history,
     session_statistics,
 )
-from spade_llm.messaging import CHAT_TEXT
+from spade_llm.messaging import CHAT_TEXT, Dispatcher
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
 
 if TYPE_CHECKING:
@@ -39,10 +39,8 @@ if TYPE_CHECKING:
         ConversationLocks,
     )
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
-    from spade_llm.assistant.history.remote_sessions import CallerSessions, Language
     from spade_llm.memory.contract import MemoryEntry, ObservedMessage, OwnedMemory
     from spade_llm.memory.sessions import SessionContext, SessionSearch
-    from spade_llm.messaging import Dispatcher
 
 NO_MEMORY = "this assistant has no memory agent (`memory` in its agent.toml): it remembers nothing"
 

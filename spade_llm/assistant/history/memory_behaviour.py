@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.history.conversation_cache import MAX_MESSAGES
+from spade_llm.assistant.history.conversation_cache import MAX_MESSAGES, Conversation
 from spade_llm.assistant.history.memory_outbox import RETRACTED, OutboxFlusher, QueuedObservation
 from spade_llm.assistant.turn.memory_selection import used_memories
 from spade_llm.assistant.turn.prompt import user_message
@@ -28,7 +28,6 @@ from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.history.memory_outbox import MemoryOutbox
     from spade_llm.assistant.turn.turn_options import ContextOptions
     from spade_llm.memory.contract import HistoryStore, OwnedMemory, ScoredMemory

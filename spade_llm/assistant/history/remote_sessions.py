@@ -27,7 +27,7 @@ from spade_llm.core.errors import (
     Unauthorised,
     Unavailable,
 )
-from spade_llm.memory.contract import MemoryEntry, MemoryPage, RemovedCounts
+from spade_llm.memory.contract import MemoryEntry, MemoryPage, ObservedMessage, RemovedCounts
 from spade_llm.memory.remote_endpoint import (
     ENTRY_ID,
     ENTRY_SUBJECT,
@@ -42,7 +42,6 @@ from spade_llm.messaging.rpc import RpcClient, RpcService
 from spade_llm.search.memory_query import MemoryType
 
 if TYPE_CHECKING:
-    from spade_llm.memory.contract import ObservedMessage
     from spade_llm.messaging import Body, Dispatcher, Request, RequestSender
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.turn.tool_loop import TurnResult
-from spade_llm.assistant.turn.turn import TurnOutcome
+from spade_llm.assistant.turn.turn import CallNext, TurnOutcome
 from spade_llm.core.errors import ConversationEnded
 from spade_llm.guardrails.guardrail import call_user_code
 from spade_llm.messaging import CHAT_TEXT, Encoding
@@ -18,7 +18,6 @@ from spade_llm.messaging import CHAT_TEXT, Encoding
 if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.history.conversation_cache import Conversation
-    from spade_llm.assistant.turn.turn import CallNext
     from spade_llm.assistant.turn.turn_options import OnDelta
 
 logger = logging.getLogger(__name__)

@@ -18,11 +18,11 @@ from spade_llm.assistant.middleware.file_messages import FILE_MESSAGES, is_suppo
 from spade_llm.assistant.presentation.reply_presenter import LongAnswerSender, export_name
 from spade_llm.assistant.turn.prompt import render_prompt
 from spade_llm.assistant.turn.tool_loop import TurnResult
-from spade_llm.assistant.turn.turn import TurnOutcome
+from spade_llm.assistant.turn.turn import CallNext, TurnOutcome
 from spade_llm.core.errors import ModelError, NotFound, PeerUnavailable, RequestError
 from spade_llm.core.text import language_of, replace_lone_surrogates
 from spade_llm.messaging import Encoding
-from spade_llm.providers.model import language_model
+from spade_llm.providers.model import ChatModel, ContextMessage, language_model
 from spade_llm.providers.quoted_context import CONTEXT_NAME, QuotedPassage, quote_context
 from spade_llm.rag.names import personal_namespace
 from spade_llm.xmpp.features.uploads import send_file, upload_host
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from spade_llm.assistant.config import FileSharingOptions
     from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.middleware.file_messages import FileMessages
-    from spade_llm.assistant.turn.turn import CallNext
-    from spade_llm.providers.model import ChatModel, ContextMessage
     from spade_llm.rag.contract import DocumentPage, Ingested
     from spade_llm.rag.remote import RagClient
     from spade_llm.xmpp.agent import XmppAgent

@@ -8,28 +8,24 @@ from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.turn.approval import ApprovalVerdict
+from spade_llm.assistant.turn.approval import ApprovalQuestion, ApprovalVerdict, AskApproval
 from spade_llm.assistant.turn.context_builder import AssembledContext
 from spade_llm.assistant.turn.prompt import without_text
 from spade_llm.assistant.turn.recall import RecallResult
-from spade_llm.assistant.turn.structured_output import AnswerSchemaError
+from spade_llm.assistant.turn.structured_output import AnswerSchema, AnswerSchemaError
 from spade_llm.assistant.turn.tool_loop import AnswerBuffer, TurnResult
-from spade_llm.assistant.turn.turn import TurnOutcome
+from spade_llm.assistant.turn.turn import CallNext, TurnOutcome
 from spade_llm.assistant.turn.turn_recorder import current_recorder, record_phase
 from spade_llm.core.errors import Failure, InvalidAnswer, Refusal
-from spade_llm.guardrails.chain import ChainResult, combine_part_guards, run_chain
+from spade_llm.guardrails.chain import ChainResult, OnTrigger, combine_part_guards, run_chain
 from spade_llm.guardrails.guardrail import GuardrailDirection, default_message
 from spade_llm.xmpp.spade_adapters import to_spade_message
 
 if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.history.conversation_cache import Conversation
-    from spade_llm.assistant.turn.approval import ApprovalQuestion, AskApproval
-    from spade_llm.assistant.turn.structured_output import AnswerSchema
-    from spade_llm.assistant.turn.turn import CallNext
     from spade_llm.assistant.turn.turn_options import OnDelta
     from spade_llm.guardrails import Guardrail, PartGuard
-    from spade_llm.guardrails.chain import OnTrigger
 
 Scalar = str | int | float
 

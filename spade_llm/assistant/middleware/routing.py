@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 from spade_llm.core.concurrency import run_in_task, run_in_thread
 from spade_llm.core.errors import RequestError, RequestRefused
 from spade_llm.core.limits import ConcurrencyLimiter, LruDict
-from spade_llm.messaging import CHAT_TEXT, FOR_MODELS_METADATA, Encoding, bare
-from spade_llm.messaging.outgoing_messages import chat_message
+from spade_llm.messaging import CHAT_TEXT, FOR_MODELS_METADATA, AclMessage, Encoding, bare
+from spade_llm.messaging.outgoing_messages import OutgoingMessages, SpawnTask, chat_message
 from spade_llm.xmpp.spade_adapters import to_spade_message
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from spade_llm.assistant.config import AssistantConfig
     from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.turn.turn import CallNext, TurnMiddleware, TurnOutcome
-    from spade_llm.messaging import AclMessage
-    from spade_llm.messaging.outgoing_messages import OutgoingMessages, SpawnTask
 
 logger = logging.getLogger(__name__)
 

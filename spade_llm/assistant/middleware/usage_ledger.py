@@ -31,7 +31,7 @@ from spade_llm.assistant.turn.turn_recorder import (
     recording,
     usage_row,
 )
-from spade_llm.core.database import NO_LIMIT, StoreTables
+from spade_llm.core.database import NO_LIMIT, DatabasePlace, StoreTables
 from spade_llm.core.errors import NotFound, StorageFailed
 from spade_llm.core.limits import LruDict
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from spade_llm.assistant.middleware.quota import GroupQuotas, QuotaGroupsOf
     from spade_llm.assistant.turn.turn import CallNext, TurnMiddleware, TurnOutcome
     from spade_llm.assistant.turn.turn_recorder import TurnRecord
-    from spade_llm.core.database import DatabasePlace
     from spade_llm.messaging import Request
     from spade_llm.messaging.rpc import RpcService
 

@@ -11,16 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.assistant.history.conversation_cache import conversation_key_for
-from spade_llm.core.database import DialectSql, StoreTables
+from spade_llm.core.database import DatabasePlace, DialectSql, StoreTables
 from spade_llm.core.errors import StorageFailed
-from spade_llm.messaging import CHAT_TEXT, Encoding, bare
+from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, bare
 from spade_llm.xmpp.stanzas.message_codec import split_message
 
 if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.turn.approval import ApprovalQuestion, ApprovalVerdict, AskApproval
-    from spade_llm.core.database import DatabasePlace
-    from spade_llm.messaging import AclMessage
 
 
 logger = logging.getLogger(__name__)

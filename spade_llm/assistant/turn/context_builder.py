@@ -11,14 +11,13 @@ from spade_llm.assistant.turn.prompt import is_message, quoted_memory, speaker_o
 from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.context.token_counter import truncate_middle
 from spade_llm.core.text import single_line
-from spade_llm.memory.sessions import SECTIONS
+from spade_llm.memory.sessions import SECTIONS, Language
 from spade_llm.providers.quoted_context import validity_in_words
 from spade_llm.rag.cited_answers import citation_label
 
 if TYPE_CHECKING:
     from spade_llm.assistant.turn.turn_options import ContextOptions
     from spade_llm.memory.contract import ScoredMemory
-    from spade_llm.memory.sessions import Language
     from spade_llm.providers.model import ContextMessage, ToolSpec
     from spade_llm.rag.contract import ScoredChunk
 

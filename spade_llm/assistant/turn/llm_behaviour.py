@@ -46,7 +46,7 @@ from spade_llm.assistant.turn.fact_revision import (
     SaidMessage,
 )
 from spade_llm.assistant.turn.memory_selection import select_memories
-from spade_llm.assistant.turn.memory_toolbox import MemoryToolbox, stored_texts
+from spade_llm.assistant.turn.memory_toolbox import MemoryOffer, MemoryToolbox, stored_texts
 from spade_llm.assistant.turn.prompt import (
     CachedContext,
     ContextPreparationBehaviour,
@@ -56,11 +56,11 @@ from spade_llm.assistant.turn.prompt import (
     user_message,
     without_text,
 )
-from spade_llm.assistant.turn.tool_calls import offered_tools
+from spade_llm.assistant.turn.tool_calls import ExecutedToolCall, offered_tools
 from spade_llm.assistant.turn.tool_loop import TurnResult
-from spade_llm.assistant.turn.turn import Turn, TurnOutcome, with_middleware
-from spade_llm.assistant.turn.turn_options import TurnOptions
-from spade_llm.context import NoContextManagement
+from spade_llm.assistant.turn.turn import Turn, TurnMiddleware, TurnOutcome, with_middleware
+from spade_llm.assistant.turn.turn_options import ContextOptions, TurnOptions
+from spade_llm.context import ContextManagement, ContextStats, NoContextManagement
 from spade_llm.core.errors import (
     ContextTooLong,
     Failure,
@@ -71,11 +71,11 @@ from spade_llm.core.errors import (
 )
 from spade_llm.core.text import describe_seconds
 from spade_llm.messaging import Encoding
-from spade_llm.providers.model import safe_name
+from spade_llm.providers.model import ChatModel, ContextMessage, ToolSpec, UserMessage, safe_name
 from spade_llm.providers.replaceable import same_model
 from spade_llm.providers.retry import pause_listener
 from spade_llm.rag.cited_answers import citation_label
-from spade_llm.tools.toolbox import CombinedToolbox
+from spade_llm.tools.toolbox import CombinedToolbox, Toolbox
 from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
@@ -83,17 +83,10 @@ if TYPE_CHECKING:
     from spade_llm.assistant.config import TurnLimits
     from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
-    from spade_llm.assistant.turn.memory_toolbox import MemoryOffer
     from spade_llm.assistant.turn.prompt import BillingScope
     from spade_llm.assistant.turn.recall import RecallResult
     from spade_llm.assistant.turn.structured_output import AnswerSchema
-    from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
-    from spade_llm.assistant.turn.turn import TurnMiddleware
-    from spade_llm.assistant.turn.turn_options import ContextOptions
-    from spade_llm.context import ContextManagement, ContextStats
-    from spade_llm.providers.model import ChatModel, ContextMessage, ToolSpec, UserMessage
     from spade_llm.rag.contract import ScoredChunk
-    from spade_llm.tools.toolbox import Toolbox
 
 logger = logging.getLogger(__name__)
 

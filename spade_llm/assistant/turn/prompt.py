@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.turn.turn_recorder import record_phase
-from spade_llm.context import ContextManagement, counter_for
+from spade_llm.context import ContextManagement, ContextStats, counter_for
 from spade_llm.context.retention import ensure_system_prompt
 from spade_llm.context.token_counter import CachedTokenCounter
 from spade_llm.core.arguments import check_private
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.history.conversation_cache import Conversation
     from spade_llm.assistant.turn.recall import RecallResult
-    from spade_llm.context import ContextStats
     from spade_llm.memory.contract import MemoryEntry, ScoredMemory
     from spade_llm.providers.model import (
         AssistantMessage,

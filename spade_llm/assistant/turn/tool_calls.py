@@ -20,16 +20,14 @@ from spade_llm.assistant.turn.approval import (
     shown_arguments,
 )
 from spade_llm.assistant.turn.prompt import prompt_template
-from spade_llm.assistant.turn.turn_options import CHOICES_WITHOUT_NAME, NONE, REQUIRED
+from spade_llm.assistant.turn.turn_options import CHOICES_WITHOUT_NAME, NONE, REQUIRED, ToolOptions
 from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.core import tracing
 from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
-from spade_llm.tools.toolbox import CallContext, ToolResult
+from spade_llm.tools.toolbox import CallContext, Toolbox, ToolResult
 
 if TYPE_CHECKING:
-    from spade_llm.assistant.turn.turn_options import ToolOptions
     from spade_llm.providers.model import ToolCall, ToolSpec
-    from spade_llm.tools.toolbox import Toolbox
 
 logger = logging.getLogger(__name__)
 

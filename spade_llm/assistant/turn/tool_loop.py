@@ -16,9 +16,9 @@ from spade_llm.assistant.turn.prompt import (
     result_message,
 )
 from spade_llm.assistant.turn.structured_output import SCHEMA_MESSAGE_NAME, AnswerSchemaError
-from spade_llm.assistant.turn.tool_calls import ToolCallRunner, failed_call
+from spade_llm.assistant.turn.tool_calls import ExecutedToolCall, ToolCallRunner, failed_call
 from spade_llm.assistant.turn.tool_choice import complete_with_tool_choice
-from spade_llm.assistant.turn.turn_options import AUTO
+from spade_llm.assistant.turn.turn_options import AUTO, TurnOptions
 from spade_llm.core.errors import InvalidAnswer
 from spade_llm.core.text import replace_lone_surrogates
 from spade_llm.providers.model import Completion, Usage, closing_stream
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from spade_llm.assistant.chat.messages import FinishReason
     from spade_llm.assistant.config import TurnLimits
     from spade_llm.assistant.turn.structured_output import AnswerSchema
-    from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
-    from spade_llm.assistant.turn.turn_options import TurnOptions
     from spade_llm.providers.model import (
         AssistantMessage,
         ChatModel,

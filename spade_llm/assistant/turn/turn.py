@@ -25,7 +25,7 @@ from spade_llm.assistant.turn.tool_calls import ToolCallRunner, offered_tools
 from spade_llm.assistant.turn.tool_loop import ToolLoop, TurnResult
 from spade_llm.assistant.turn.turn_options import DEFAULT_TURN_OPTIONS, TurnOptions
 from spade_llm.core.errors import InvalidAnswer, ModelUnavailable
-from spade_llm.tools.toolbox import CombinedToolbox
+from spade_llm.tools.toolbox import CombinedToolbox, Toolbox
 
 if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from spade_llm.assistant.turn.context_builder import AssembledContext
     from spade_llm.context import ContextManagement
     from spade_llm.providers.model import ChatModel, ContextMessage
-    from spade_llm.tools.toolbox import Toolbox
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

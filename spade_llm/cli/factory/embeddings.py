@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Self
 from spade_llm.cli.terminal import progress_bar
 from spade_llm.core.errors import ConfigurationError, ModelUnavailable
 from spade_llm.core.imports import install_command, missing_packages
-from spade_llm.core.settings import variable
+from spade_llm.core.settings import EmbeddingsTable, variable
 
 if TYPE_CHECKING:
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
-    from spade_llm.core.settings import EmbeddingsTable
     from spade_llm.providers import Embedder, MiniLmEmbedder, OpenAIEmbedder
 
 EMBEDDINGS_EXTRA = "local-embeddings"

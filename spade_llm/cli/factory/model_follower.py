@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.factory.model_choice import build_model, check_model
+from spade_llm.cli.factory.model_choice import ModelChoice, build_model, check_model
 from spade_llm.cli.factory.model_record import RefusedModel
 from spade_llm.core.concurrency import concurrent_task
 from spade_llm.core.errors import ConfigurationError, ModelError
 from spade_llm.core.settings import FallbackTable
 from spade_llm.providers.fallback import FallbackModel
-from spade_llm.providers.replaceable import ReplaceableModel
+from spade_llm.providers.replaceable import ModelLease, ReplaceableModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from spade_llm.cli.factory.model_choice import ModelChoice
     from spade_llm.providers import ChatModel, OfflineProvider
     from spade_llm.providers.openai.model import OpenAIModel
-    from spade_llm.providers.replaceable import ModelLease
 
     Choices = tuple[ModelChoice, ...]
     """The preferred model, then its fallback, if there is one."""

@@ -22,11 +22,10 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.core.settings.tables import read_text
+from spade_llm.core.settings.tables import ProviderTable, read_text
 
 if TYPE_CHECKING:
     from spade_llm.core.settings.agent_toml import AgentSettings
-    from spade_llm.core.settings.tables import ProviderTable
 
 _VARIABLES = {
     "data": "SPADE_LLM_DATA",

@@ -20,7 +20,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from spade_llm.core.database import IdempotentSql
+from spade_llm.core.database import Database, IdempotentSql
 from spade_llm.core.errors import StorageFailed
 from spade_llm.gateway.errors import (
     HttpError,
@@ -35,7 +35,6 @@ from spade_llm.messaging.message import stable_id
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from spade_llm.core.database import Database
 
 logger = logging.getLogger(__name__)
 

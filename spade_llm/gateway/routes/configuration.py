@@ -10,13 +10,12 @@ from fastapi import APIRouter
 
 from spade_llm.core.errors import RequestError
 from spade_llm.gateway.app import API_VERSION
-from spade_llm.gateway.dependencies import CurrentRequest
+from spade_llm.gateway.dependencies import ApiRequest, CurrentRequest
 from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
 from spade_llm.gateway.schemas import configuration as schemas
 from spade_llm.gateway.schemas.common import SessionId
 
 if TYPE_CHECKING:
-    from spade_llm.gateway.dependencies import ApiRequest
     from spade_llm.messaging.agent_status import AgentStatus
     from spade_llm.tools.remote import ToolsClient
 

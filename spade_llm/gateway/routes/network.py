@@ -13,19 +13,16 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from spade_llm.assistant.turn.turn_recorder import KEPT_DAYS
+from spade_llm.assistant.turn.turn_recorder import KEPT_DAYS, DailyUsage
 from spade_llm.core.errors import RequestError
 from spade_llm.gateway.dependencies import CurrentRequest
 from spade_llm.gateway.errors import ERROR_RESPONSES, NetworkUnavailable
 from spade_llm.gateway.schemas.common import HttpAnswer, HttpBody, Timestamp
-from spade_llm.messaging import PrincipalRequester
-from spade_llm.messaging.agent_status import MAX_RECENT, ask_recent
+from spade_llm.messaging import HandledRequest, PrincipalRequester, RequestSender
+from spade_llm.messaging.agent_status import MAX_RECENT, AgentStatus, ask_recent
 
 if TYPE_CHECKING:
-    from spade_llm.assistant.turn.turn_recorder import DailyUsage
     from spade_llm.gateway.agent_clients import AgentAddresses
-    from spade_llm.messaging import HandledRequest, RequestSender
-    from spade_llm.messaging.agent_status import AgentStatus
 
 
 router = APIRouter(prefix="/api/v0", tags=["console"], responses=ERROR_RESPONSES)

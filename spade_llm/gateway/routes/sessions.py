@@ -12,10 +12,10 @@ from fastapi import APIRouter, Path
 from pydantic import Field
 
 from spade_llm.assistant.commands.reports import explanation_text
-from spade_llm.assistant.history.remote_sessions import MAX_SESSIONS
+from spade_llm.assistant.history.remote_sessions import MAX_SESSIONS, CallerSessions
 from spade_llm.core.errors import RequestError
 from spade_llm.core.text import pluralize
-from spade_llm.gateway.agent_clients import jids_by_model
+from spade_llm.gateway.agent_clients import AgentClients, jids_by_model
 from spade_llm.gateway.dependencies import CurrentAdminRequest, CurrentRequest
 from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
 from spade_llm.gateway.routes.memory import SessionCleared
@@ -23,8 +23,6 @@ from spade_llm.gateway.schemas.common import HttpAnswer, HttpBody, SessionId, Ti
 from spade_llm.gateway.schemas.configuration import EMPTY_LAYER
 
 if TYPE_CHECKING:
-    from spade_llm.assistant.history.remote_sessions import CallerSessions
-    from spade_llm.gateway.agent_clients import AgentClients
     from spade_llm.gateway.gateway import Gateway
     from spade_llm.rag.remote import RagClient
 

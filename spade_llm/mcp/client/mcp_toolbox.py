@@ -16,17 +16,14 @@ from spade_llm.core.errors import Busy, StorageFailed, UnknownTool
 from spade_llm.core.imports import require_extra
 from spade_llm.core.redaction import mask_secrets
 from spade_llm.core.text import pluralize
-from spade_llm.mcp.client.tool_listing import ConnectionLost, ListingReview
-from spade_llm.mcp.server_configs import ServerTimeouts
-from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult, error_result
+from spade_llm.mcp.client.tool_listing import ConnectionLost, ListingReview, OfferedTools
+from spade_llm.mcp.server_configs import McpServerSettings, ServerTimeouts
+from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult, error_result
 
 if TYPE_CHECKING:
     from spade_llm.mcp.client.pins import Pins, ToolDefinition
     from spade_llm.mcp.client.server_connection import McpConnection
-    from spade_llm.mcp.client.tool_listing import OfferedTools
-    from spade_llm.mcp.server_configs import McpServerSettings
     from spade_llm.providers.model import ToolSpec
-    from spade_llm.tools.toolbox import CallContext
 
 
 _log = logging.getLogger(__name__)

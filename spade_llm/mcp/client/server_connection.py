@@ -26,8 +26,8 @@ from spade_llm.core.redaction import sanitize_line, sanitize_text
 from spade_llm.mcp.client.flow_control import FlowControl, TrafficBudget
 from spade_llm.mcp.client.pins import ToolDefinition, parse_definition
 from spade_llm.mcp.client.tool_listing import ConnectionLost, ToolListings
-from spade_llm.mcp.client.transports import http_streams, stdio_streams
-from spade_llm.mcp.server_configs import StdioEndpoint
+from spade_llm.mcp.client.transports import McpServerProcess, http_streams, stdio_streams
+from spade_llm.mcp.server_configs import McpServerSettings, ServerTimeouts, StdioEndpoint
 from spade_llm.tools.toolbox import ToolResult, error_result
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientSession, IncomingMessage
     from mcp_types import ContentBlock, Tool
 
-    from spade_llm.mcp.client.transports import McpServerProcess
-    from spade_llm.mcp.server_configs import McpServerSettings, ServerTimeouts
 
 _log = logging.getLogger(__name__)
 

@@ -9,10 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
-from spade_llm.mcp.client.pins import PinVerdict, offered_names
+from spade_llm.mcp.client.pins import Pins, PinVerdict, ToolDefinition, offered_names
 
 if TYPE_CHECKING:
-    from spade_llm.mcp.client.pins import Pins, ToolDefinition
     from spade_llm.mcp.server_configs import McpServerSettings
     from spade_llm.providers.model import ToolSpec
 

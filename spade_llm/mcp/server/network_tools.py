@@ -25,12 +25,11 @@ from spade_llm.memory.tools.arguments import (
     shorten_value,
 )
 from spade_llm.memory.tools.entry_tool import format_date, format_score
-from spade_llm.messaging import new_id
+from spade_llm.messaging import Requester, new_id
 from spade_llm.messaging.agent_status import ask_status
 from spade_llm.rag.contract import Catalogue, RetrievalOptions, Retriever
 
 if TYPE_CHECKING:
-    from spade_llm.messaging import Requester
     from spade_llm.rag.cited_answers import SourcedAnswer
     from spade_llm.rag.contract import DocumentSummary, NamespaceSummary, Scalar, ScoredChunk
 

@@ -20,7 +20,6 @@ from spade_llm.providers.model import ToolSpec
 if TYPE_CHECKING:
     from spade_llm.memory.remote import MemoryClient
     from spade_llm.memory.tools.arguments import ToolArguments
-    from spade_llm.memory.tools.entry_tool import EntryTool
     from spade_llm.tools.toolbox import Toolbox
 
 

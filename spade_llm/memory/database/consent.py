@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from spade_llm.memory.contract import Consent
+from spade_llm.memory.contract import Consent, MemoryDraft, MemoryEntry
 from spade_llm.memory.database import entries, reflection
 from spade_llm.memory.database.entries import (
     DELETE_ENTRY,
@@ -38,7 +38,6 @@ from spade_llm.memory.learning.learning_contract import (
 from spade_llm.search.memory_query import Category, Origin
 
 if TYPE_CHECKING:
-    from spade_llm.memory.contract import MemoryDraft, MemoryEntry
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
     from spade_llm.memory.learning.learning_contract import ReflectionChanges, ReflectionMaterial
 

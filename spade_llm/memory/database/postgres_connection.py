@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 import psycopg
 
 from spade_llm.core.errors import StorageFailed
-from spade_llm.core.postgres import ROLLED_BACK, STATEMENT_TIMEOUT_S, has_input
+from spade_llm.core.postgres import ROLLED_BACK, STATEMENT_TIMEOUT_S, PostgresServer, has_input
 from spade_llm.memory.database.connection import (
     DatabaseThread,
     OpenedDatabase,
@@ -24,7 +24,6 @@ from spade_llm.memory.database.schema import SCHEMA_VERSION
 if TYPE_CHECKING:
     from psycopg.abc import PQGen
 
-    from spade_llm.core.postgres import PostgresServer
     from spade_llm.memory.database.connection import SqlRow, SqlValue
 
 T = TypeVar("T")

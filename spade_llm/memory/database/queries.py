@@ -10,7 +10,7 @@ from uuid import UUID
 
 from spade_llm.core.errors import NotFound
 from spade_llm.core.text import tokens_from_chars
-from spade_llm.memory.contract import MemoryPage, MemoryStatistics
+from spade_llm.memory.contract import MemoryEntry, MemoryPage, MemoryStatistics
 from spade_llm.memory.database.rows import (
     CATEGORY_CODES,
     CONTENT_TYPE_CODES,
@@ -26,12 +26,10 @@ from spade_llm.memory.database.rows import (
     split_keys,
     to_microseconds,
 )
-from spade_llm.search.memory_query import MemoryType
+from spade_llm.search.memory_query import GrantScope, MemoryFilter, MemoryType
 
 if TYPE_CHECKING:
-    from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
-    from spade_llm.search.memory_query import GrantScope, MemoryFilter
 
 MAX_FORMER = 100
 """Maximum number of closed facts, the latest closed first, that are compared with messages."""

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from spade_llm.core.errors import InvalidArguments, Unauthorised
-from spade_llm.memory.contract import MemoryAccess, MemoryGrant, MemoryLink
+from spade_llm.memory.contract import MemoryAccess, MemoryEntry, MemoryGrant, MemoryLink, MemoryPage
 from spade_llm.memory.database import queries, removal
 from spade_llm.memory.database.entries import owner_number, record_action
 from spade_llm.memory.database.queries import OWNED_ENTRY, VISIBLE, entry_not_found
 from spade_llm.memory.database.rows import ACCESS_CODES, entry_from_row, from_microseconds
-from spade_llm.search.memory_query import GrantScope
+from spade_llm.search.memory_query import GrantScope, MemoryFilter
 
 if TYPE_CHECKING:
-    from spade_llm.memory.contract import MemoryEntry, MemoryPage
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
-    from spade_llm.search.memory_query import MemoryFilter
 
 logger = logging.getLogger(__name__)
 

@@ -26,11 +26,10 @@ from spade_llm.memory.database.queries import (
 )
 from spade_llm.memory.database.rows import ORIGIN_CODES, TYPE_CODES, entry_key, message_key
 from spade_llm.memory.validation import room_subject_range
-from spade_llm.search.memory_query import Origin
+from spade_llm.search.memory_query import GrantScope, MemoryFilter, Origin
 
 if TYPE_CHECKING:
     from spade_llm.memory.database.connection import SqlRow, SqlValue, Transaction
-    from spade_llm.search.memory_query import GrantScope, MemoryFilter
 
 
 HIDE_ENTRIES = f"""

@@ -9,13 +9,12 @@ from hashlib import sha1
 from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID, uuid4, uuid5
 
-from spade_llm.memory.contract import MemoryAccess, MemoryEntry, ObservedMessage
+from spade_llm.memory.contract import MemoryAccess, MemoryDraft, MemoryEntry, ObservedMessage
 from spade_llm.memory.validation import normalize_subject
 from spade_llm.search.memory_query import Category, ContentType, MemoryType, Origin, Tier
 from spade_llm.search.terms import content_hash, encode_terms
 
 if TYPE_CHECKING:
-    from spade_llm.memory.contract import MemoryDraft
     from spade_llm.memory.database.connection import SqlRow, SqlValue
 
 T = TypeVar("T")

@@ -31,9 +31,9 @@ from spade_llm.memory.database import (
     rows,
 )
 from spade_llm.memory.database.conversations import clear_messages
-from spade_llm.memory.database.index_cache import ranks_by_importance
+from spade_llm.memory.database.index_cache import RankedRows, ranks_by_importance
 from spade_llm.memory.validation import normalize_subject
-from spade_llm.search.memory_query import ANY_MEMORY, Origin, SearchMode
+from spade_llm.search.memory_query import ANY_MEMORY, MemoryFilter, MemoryQuery, Origin, SearchMode
 
 if TYPE_CHECKING:
     from spade_llm.memory.contract import (
@@ -53,9 +53,7 @@ if TYPE_CHECKING:
     )
     from spade_llm.memory.database.backend import DatabaseMemoryBackend
     from spade_llm.memory.database.connection import SqlValue, Transaction
-    from spade_llm.memory.database.index_cache import RankedRows
     from spade_llm.memory.database.relations import AccessibleEntry, AccessibleMemory
-    from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 
 
 P = ParamSpec("P")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from spade_llm.memory import validation
-from spade_llm.memory.contract import MemoryChange, MemoryPage
+from spade_llm.memory.contract import MemoryChange, MemoryEntry, MemoryPage
 from spade_llm.memory.database import consent, entry_changes, removal
 from spade_llm.memory.database.entries import record_action
 from spade_llm.memory.database.queries import VISIBLE, entry_not_found
@@ -14,7 +14,6 @@ from spade_llm.memory.database.rows import ENTRY_COLUMNS, entry_from_row, to_mic
 from spade_llm.memory.validation import room_subject_range
 
 if TYPE_CHECKING:
-    from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.database.backend import DatabaseMemoryBackend
     from spade_llm.memory.database.connection import SqlValue, Transaction
 

@@ -24,10 +24,10 @@ from spade_llm.memory.learning.learning_contract import EpisodeReading
 from spade_llm.memory.learning.model_extractor import ModelExtractor
 from spade_llm.memory.learning.novelty import novel_messages, recalled_texts
 from spade_llm.memory.learning.pattern_model import find_patterns_with_model
-from spade_llm.memory.learning.pattern_rules import find_patterns, group_talk_sessions
+from spade_llm.memory.learning.pattern_rules import TalkSession, find_patterns, group_talk_sessions
 from spade_llm.memory.learning.repeated_facts import without_known
 from spade_llm.memory.learning.rule_extractor import RuleExtractor
-from spade_llm.providers.model import language_model
+from spade_llm.providers.model import ChatModel, language_model
 
 if TYPE_CHECKING:
     from spade_llm.memory.contract import MemoryBackend, MemoryDraft, MemoryEntry, OwnedMemory
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
         LearningStore,
         MessageRange,
     )
-    from spade_llm.memory.learning.pattern_rules import TalkSession
-    from spade_llm.providers.model import ChatModel
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ reasons and figures.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
@@ -27,8 +27,6 @@ from spade_llm.search.terms import ENGLISH, STOP_WORDS, split_words, stem_hash, 
 from spade_llm.understanding.importance import importance
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence, Set
-
     from spade_llm.memory.contract import MemoryEntry, ObservedMessage, SearchResult
 
     ResolveRecent = Callable[[Sequence[str]], Awaitable[Mapping[str, str]]]

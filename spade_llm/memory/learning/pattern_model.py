@@ -10,13 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from spade_llm.core.text import single_line
 from spade_llm.memory.learning.model_extractor import StructuredAnswer
-from spade_llm.memory.learning.pattern_rules import MIN_SESSIONS, pattern_draft
-from spade_llm.providers.model import ToolSpec
+from spade_llm.memory.learning.pattern_rules import MIN_SESSIONS, TalkSession, pattern_draft
+from spade_llm.providers.model import ChatModel, ContextMessage, ToolSpec
 
 if TYPE_CHECKING:
     from spade_llm.memory.contract import MemoryDraft
-    from spade_llm.memory.learning.pattern_rules import TalkSession
-    from spade_llm.providers.model import ChatModel, ContextMessage
 
 MAX_PATTERNS = 15
 MAX_PATTERN_CHARS = 300

@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from spade_llm.core.text import estimate_tokens, single_line
-from spade_llm.memory.contract import MemoryDraft
+from spade_llm.memory.contract import MemoryDraft, MemoryEntry
 from spade_llm.memory.learning.learning_contract import FactPair, ReflectionChanges
 from spade_llm.memory.learning.model_extractor import StructuredAnswer
 from spade_llm.memory.learning.novelty import topic_stems
-from spade_llm.providers.model import Sampling, ToolSpec
+from spade_llm.providers.model import ChatModel, ContextMessage, Sampling, ToolSpec
 from spade_llm.understanding.features import features
 from spade_llm.understanding.replacement import in_first_person
 from spade_llm.understanding.vocabulary import general
 
 if TYPE_CHECKING:
-    from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.learning.learner import ReflectionLimits
     from spade_llm.memory.learning.learning_contract import ReflectionMaterial
-    from spade_llm.providers.model import ChatModel, ContextMessage
 
 logger = logging.getLogger(__name__)
 

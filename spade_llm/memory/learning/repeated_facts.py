@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.contract import ObservedMessage
+from spade_llm.memory.contract import MemoryDraft, MemoryEntry, ObservedMessage
 from spade_llm.memory.learning.rule_extractor import extract_stated_facts
 from spade_llm.search.memory_query import (
     FACT_TYPES,
@@ -17,18 +17,16 @@ from spade_llm.search.memory_query import (
     MemoryQuery,
     SearchMode,
 )
-from spade_llm.understanding.features import features, related_words
+from spade_llm.understanding.features import Features, features, related_words
 from spade_llm.understanding.forgetting import are_same
 from spade_llm.understanding.replacement import Statement, replaces
 
 if TYPE_CHECKING:
-    from spade_llm.memory.contract import MemoryDraft, MemoryEntry
     from spade_llm.memory.learning.learning_contract import (
         EpisodeReading,
         ExtractedFacts,
         KnownMemories,
     )
-    from spade_llm.understanding.features import Features
     from spade_llm.understanding.vocabulary import ValueType
 
 MAX_CANDIDATES = 20

@@ -22,13 +22,12 @@ from spade_llm.memory.database.rows import (
     to_microseconds,
 )
 from spade_llm.memory.transfer.json_lines import read_tags
-from spade_llm.memory.transfer.memory_file import PAGE_ROWS, opened_memory
+from spade_llm.memory.transfer.memory_file import PAGE_ROWS, MemoryPlace, opened_memory
 from spade_llm.memory.validation import normalize_subject
 from spade_llm.search.memory_query import Category, Origin
 
 if TYPE_CHECKING:
     from spade_llm.memory.database.connection import SqlValue, Transaction
-    from spade_llm.memory.transfer.memory_file import MemoryPlace
 
 SELECT_MEMORIES = """
     SELECT jid, subject, category, origin, content, tags, created_at, valid_at, invalid_at

@@ -11,16 +11,14 @@ from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory.transfer import chat_exports as chats
 from spade_llm.memory.transfer import legacy_files as legacy
 from spade_llm.memory.transfer import other_programs as others
-from spade_llm.memory.transfer.import_file import read_database, read_parts
+from spade_llm.memory.transfer.import_file import FilePart, OnBytes, read_database, read_parts
 from spade_llm.memory.transfer.json_lines import FORMAT
-from spade_llm.memory.transfer.records import ImportedRecord
+from spade_llm.memory.transfer.records import ImportedRecord, ImportTarget
 from spade_llm.memory.validation import JID_PATTERN
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from spade_llm.memory.transfer.import_file import FilePart, OnBytes
-    from spade_llm.memory.transfer.records import ImportTarget
 
 ReadItem = Callable[[str, object, "ImportTarget"], Iterator[ImportedRecord]]
 ReadDatabase = Callable[["sqlite3.Connection", "ImportTarget"], Iterator[ImportedRecord]]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from spade_llm.core.database_copy import tables_of
 from spade_llm.core.errors import InvalidArguments, StorageFailed
-from spade_llm.memory.database.connection import Transaction
+from spade_llm.memory.database.connection import SqlValue, Transaction
 from spade_llm.memory.database.rows import entry_key, message_key
 from spade_llm.memory.database.schema import MEMORY_TABLES, SCHEMA_VERSION
 from spade_llm.memory.database.sqlite_connection import SqliteConnection, explain_error
@@ -25,7 +25,6 @@ from spade_llm.search.terms import content_hash, encode_terms
 
 if TYPE_CHECKING:
     from spade_llm.core.postgres import PostgresServer
-    from spade_llm.memory.database.connection import SqlValue
 
 MemoryPlace: TypeAlias = "Path | PostgresServer"
 """Memory file, or the server with the schema of its agent."""

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from spade_llm.providers.model import QueryVectorCache
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-    from typing import ParamSpec, TypeVar
 
     from numpy.typing import NDArray
 

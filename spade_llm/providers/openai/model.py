@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Self, Unpack
 from urllib.parse import urlsplit
 
 from spade_llm.core.errors import ConfigurationError, ModelError, ModelUnavailable
-from spade_llm.providers.model import TextDelta
+from spade_llm.providers.model import CallOptions, Completion, ContextMessage, TextDelta, ToolSpec
 from spade_llm.providers.openai.request_body import TOKEN_LIMIT_FIELD, build_request, with_stream
 from spade_llm.providers.retry import Attempts, ModelLimits
 
 if TYPE_CHECKING:
-    from spade_llm.providers.model import CallOptions, Completion, ContextMessage, ToolSpec
     from spade_llm.providers.openai.probe import ModelProbe, ModelTestCall
     from spade_llm.providers.openai.request_body import RequestBody
 

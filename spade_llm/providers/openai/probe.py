@@ -12,16 +12,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ModelDenied, ModelError, ModelFailure, ModelUnavailable
-from spade_llm.providers.model import Completion, ToolSpec, Usage
+from spade_llm.providers.model import Completion, ContextMessage, ToolSpec, Usage
 from spade_llm.providers.openai.answer import AnswerAssembler
 from spade_llm.providers.openai.errors import is_bad_request
-from spade_llm.providers.openai.request_body import with_stream
+from spade_llm.providers.openai.request_body import RequestBody, with_stream
 
 if TYPE_CHECKING:
-    from spade_llm.providers.model import ContextMessage
     from spade_llm.providers.openai.endpoint import ListedModel, OpenAIEndpoint
     from spade_llm.providers.openai.model import OptionalFields
-    from spade_llm.providers.openai.request_body import RequestBody
 
 MAX_ANSWER_BYTES = 1_000_000
 MAX_SUGGESTIONS = 5

@@ -22,7 +22,7 @@ from cryptography import x509
 from slixmpp.exceptions import IqError, IqTimeout
 
 from spade_llm.core.errors import ServerUnreachable
-from spade_llm.xmpp.connection.settings import tls_context
+from spade_llm.xmpp.connection.settings import ConnectionSettings, tls_context
 from spade_llm.xmpp.connection.xmpp_connection import XmppConnection
 from spade_llm.xmpp.stanzas.namespaces import TIME
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from slixmpp.stanza import Iq
 
-    from spade_llm.xmpp.connection.settings import ConnectionSettings
     from spade_llm.xmpp.servers.managed_server import Endpoint
 
 TIMEOUT_S = 10.0

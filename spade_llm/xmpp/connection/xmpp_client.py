@@ -11,7 +11,7 @@ from xml.parsers.expat import ExpatError, ParserCreate
 from slixmpp import ClientXMPP
 from slixmpp.exceptions import IqError, IqTimeout, XMPPError
 from slixmpp.plugins.xep_0198 import stanza as stanzas
-from slixmpp.stanza import Error, StreamFeatures
+from slixmpp.stanza import Error, Iq, StreamFeatures
 from slixmpp.util.sasl.client import MECHANISMS, SASLCancelled
 from slixmpp.util.sasl.mechanisms import SCRAM
 from slixmpp.xmlstream import register_stanza_plugin
@@ -20,7 +20,7 @@ from slixmpp.xmlstream.matcher.base import MatcherBase
 from slixmpp.xmlstream.xmlstream import NotConnectedError
 
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.xmpp.connection.settings import tls_context
+from spade_llm.xmpp.connection.settings import ConnectionSettings, tls_context
 from spade_llm.xmpp.connection.stream_management import StreamManagement
 from spade_llm.xmpp.stanzas.message_codec import ACL_TAG
 from spade_llm.xmpp.stanzas.namespaces import DISCO_INFO, DISCO_ITEMS
@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     import asyncio
     from xml.etree.ElementTree import Element
 
-    from slixmpp.stanza import Iq
     from slixmpp.xmlstream.handler.base import BaseHandler
 
-    from spade_llm.xmpp.connection.settings import ConnectionSettings
 
 logger = logging.getLogger(__name__)
 

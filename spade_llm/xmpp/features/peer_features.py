@@ -19,7 +19,7 @@ from slixmpp.exceptions import IqError, IqTimeout
 from spade_llm.core.errors import PeerUnavailable, RequestError, RequestTimeout
 from spade_llm.core.limits import LruDict
 from spade_llm.messaging import bare
-from spade_llm.xmpp.stanzas.announcement import MAX_FACT_CHARS, read_announcement
+from spade_llm.xmpp.stanzas.announcement import MAX_FACT_CHARS, Announcement, read_announcement
 from spade_llm.xmpp.stanzas.message_codec import CORRECTION
 from spade_llm.xmpp.stanzas.namespaces import DISCO_INFO, VERSION
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from slixmpp import ClientXMPP
 
     from spade_llm.xmpp.agent import XmppAgent
-    from spade_llm.xmpp.stanzas.announcement import Announcement
 
 DISCOVERY_TIMEOUT_S = 5.0
 

@@ -9,16 +9,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.core.database import StoreTables
+from spade_llm.core.database import DatabasePlace, StoreTables
 from spade_llm.core.errors import RequestError
-from spade_llm.xmpp.features.room_state import MAX_NICKS
+from spade_llm.xmpp.features.room_state import MAX_NICKS, RoomState
 from spade_llm.xmpp.stanzas import muc
 
 if TYPE_CHECKING:
-    from spade_llm.core.database import DatabasePlace
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.connection.xmpp_client import XmppClient
-    from spade_llm.xmpp.features.room_state import RoomState
 
 logger = logging.getLogger(__name__)
 

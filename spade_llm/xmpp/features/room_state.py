@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.limits import SlidingWindow
 from spade_llm.messaging.message import NO_CHAT_METADATA, SEAT_SEPARATOR, TRANSIENT_PREFIX
-from spade_llm.xmpp.stanzas.muc import BANNED, NEW_NICK, SELF, SHUT_DOWN
+from spade_llm.xmpp.stanzas.muc import BANNED, NEW_NICK, SELF, SHUT_DOWN, RoomPresence
 from spade_llm.xmpp.stanzas.references import visible_nick
 
 if TYPE_CHECKING:
     from spade_llm.messaging import ChatMetadata
-    from spade_llm.xmpp.stanzas.muc import RoomPresence
 
 MAX_HOPS = 4
 """Maximum number of program answers in a chain; a message with so many hops is not answered."""

@@ -28,7 +28,7 @@ from spade_llm.xmpp.features.room_membership import (
     RoomMembership,
     SavedRooms,
 )
-from spade_llm.xmpp.features.room_state import PER_MINUTE, RoomAnswerDecision, RoomState
+from spade_llm.xmpp.features.room_state import PER_MINUTE, Occupant, RoomAnswerDecision, RoomState
 from spade_llm.xmpp.stanzas import message_codec as codec
 from spade_llm.xmpp.stanzas import muc
 from spade_llm.xmpp.stanzas.references import is_mentioned, read_hops, text_for_nick
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from slixmpp.stanza import Presence
 
     from spade_llm.xmpp.agent import XmppAgent
-    from spade_llm.xmpp.features.room_state import Occupant
     from spade_llm.xmpp.stanzas.muc import RoomInvitation
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from slixmpp import JID
+from slixmpp import JID, ClientXMPP
 from slixmpp.exceptions import IqError, IqTimeout
 
 from spade_llm.core.errors import PeerUnavailable
@@ -20,7 +20,6 @@ from spade_llm.xmpp.features import peer_features
 from spade_llm.xmpp.stanzas.announcement import NODE, read_node
 
 if TYPE_CHECKING:
-    from slixmpp import ClientXMPP
     from slixmpp.stanza import Presence
 
     from spade_llm.xmpp.agent import XmppAgent

@@ -25,12 +25,11 @@ from spade_llm.core.errors import (
     RequestRefused,
     TooLarge,
 )
-from spade_llm.messaging import Performative
+from spade_llm.messaging import AclMessage, Performative
 from spade_llm.xmpp.connection.settings import tls_context
 from spade_llm.xmpp.stanzas.namespaces import DATA_FORM, DISCO_INFO, DISCO_ITEMS
 
 if TYPE_CHECKING:
-    from spade_llm.messaging import AclMessage
     from spade_llm.xmpp.agent import XmppAgent
 
 logger = logging.getLogger(__name__)

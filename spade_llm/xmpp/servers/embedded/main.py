@@ -39,7 +39,7 @@ from pyjabber.stream.negotiators.StreamNegotiator import StreamNegotiator
 from pyjabber.stream.utils.Enums import Signal, Stage
 from pyjabber.utils.Exceptions import NotAuthorizerStreamNegotiationException
 
-from spade_llm.xmpp.servers.certificates import local_certificates
+from spade_llm.xmpp.servers.certificates import Certificates, local_certificates
 from spade_llm.xmpp.servers.embedded.account_store import DATABASE_NAME, EmbeddedStore
 from spade_llm.xmpp.servers.embedded.router import ClientSession, EmbeddedRouter
 from spade_llm.xmpp.servers.embedded.stanza import (
@@ -55,7 +55,6 @@ from spade_llm.xmpp.servers.server_process import loopback_addresses
 if TYPE_CHECKING:
     from xml.sax.xmlreader import AttributesNSImpl
 
-    from spade_llm.xmpp.servers.certificates import Certificates
 
 logger = logging.getLogger(__name__)
 

@@ -10,11 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from spade_llm.xmpp.servers.embedded.account_store import RosterContact
+from spade_llm.xmpp.servers.embedded.account_store import EmbeddedStore, RosterContact
 from spade_llm.xmpp.servers.embedded.stanza import JidParts, error_of, new_stanza
 
 if TYPE_CHECKING:
-    from spade_llm.xmpp.servers.embedded.account_store import EmbeddedStore
     from spade_llm.xmpp.servers.embedded.router import ClientSession, SessionTable
 
 ROSTER = "{jabber:iq:roster}"
