@@ -42,7 +42,8 @@ def valid_unicode(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """Context that the caller states beside the arguments; the server stamps the caller."""
+    """Context that the caller states in addition to the arguments. The server stamps the caller
+    itself."""
 
     on_behalf_of: str = ""
     """Bare JID of the person in the current turn."""

@@ -59,7 +59,8 @@ class ContextOptions:
     memory_types: tuple[MemoryType, ...] = tuple(MemoryType)
     use_documents: bool = False
     namespaces: tuple[str, ...] = ()
-    """Document namespaces by the names that their owner (the caller) uses; empty: all."""
+    """Document namespaces by the names that their owner (the caller) uses; empty: all accessible
+    ones."""
     top_k: int = 5
     """Passages, 1…20."""
     max_tokens: int = 4000
