@@ -9,13 +9,13 @@ from spade_llm.core.imports import lazy_exports
 if TYPE_CHECKING:
     from spade_llm.compat.llm_provider import LLMProvider
     from spade_llm.compat.own_provider import BaseLLMProvider
-    from spade_llm.providers.embedder import Embedder
     from spade_llm.providers.fallback import FallbackModel
     from spade_llm.providers.local_embedder.embedder import MiniLmEmbedder
     from spade_llm.providers.local_embedder.weights import fetch_weights, find_weights
     from spade_llm.providers.model import (
         ChatModel,
         Completion,
+        Embedder,
         NonStreamingModel,
         TextDelta,
         ToolCall,

@@ -74,7 +74,6 @@ class CallerSessions(Protocol):
         """The latest messages (1…1000), oldest first, what was said a moment ago among them; of
         those that came before the message `before`, if it is given. Of a session that there is not:
         empty."""
-        ...
 
     async def stats(self, session: str) -> SessionCounts: ...
 
@@ -91,20 +90,16 @@ class CallerSessions(Protocol):
         self, query: str, *, top_k: int = 5, session: str | None = None
     ) -> SessionSearch:
         """Search one session, or (None) all memories about the caller, including messages."""
-        ...
 
     async def retrieve(self, query: str, *, limit: int = 5, detail_limit: int | None = None) -> str:
         """The Markdown of retrieve_memory."""
-        ...
 
     async def clear(self, session: str) -> SessionCounts:
         """Remove the session's messages and memories everywhere; how many there were."""
-        ...
 
     async def clear_messages(self, sessions: Sequence[str]) -> int:
         """Remove the messages of these (at most 1000) and keep what is remembered of them, also
         what is only about to be learned from them. How many messages there were."""
-        ...
 
     async def memories(
         self,
@@ -118,17 +113,14 @@ class CallerSessions(Protocol):
         """Memories about the caller, newest first. With `text`: search results, best first,
         including messages (identified by `origin`; they can be neither corrected nor forgotten);
         then `total` only shows whether there are more."""
-        ...
 
     async def correct(self, id: str, content: str) -> MemoryEntry:
         """Raises RequestRefused (`not-found`) if it is not about the asker."""
-        ...
 
     async def forget(self, ids: Sequence[str]) -> int: ...
 
     async def forget_everything(self) -> RemovedCounts:
         """Remove all memories of the caller, and every message."""
-        ...
 
 
 class SessionHistoryResponse(MemoryBody):

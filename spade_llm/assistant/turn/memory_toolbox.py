@@ -11,24 +11,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.core.errors import UnknownTool
 from spade_llm.memory.retrieval import RetrievableMemory
-from spade_llm.memory.tools.category_tools import MemoryTools, RetrieveMemoryTool
-from spade_llm.memory.tools.entry_tool import answer_as_text
-from spade_llm.memory.tools.toolset import (
-    MAX_BATCH,
-    LinkedMemory,
-    SubjectScope,
-    entry_tools,
-    further_tools,
-)
-from spade_llm.providers.model import language_model
-from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
+from spade_llm.memory.tools.batches import MAX_BATCH
+from spade_llm.memory.tools.category_tools import MemoryTools, RetrieveMemoryTool, TextTool
+from spade_llm.memory.tools.entry_tool import EntryTool, SubjectScope, answer_as_text
+from spade_llm.memory.tools.toolset import LinkedMemory, entry_tools, further_tools
+from spade_llm.providers.model import ChatModel, ToolSpec, language_model
+from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult
 
 if TYPE_CHECKING:
     from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
-    from spade_llm.memory.tools.category_tools import TextTool
-    from spade_llm.memory.tools.toolset import EntryTool
-    from spade_llm.providers.model import ChatModel, ToolSpec
-    from spade_llm.tools.toolbox import CallContext
 
 _STORING = frozenset({"store_memory", "memory_store", "memory_batch_store"})
 """Tools by which a model stores memories."""

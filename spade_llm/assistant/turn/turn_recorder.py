@@ -45,8 +45,8 @@ class UsageTotals:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     estimated_tokens: int = 0
-    """Tokens not counted by a server, which are estimated as a quarter of the characters; included in
-    the others."""
+    """Tokens not counted by a server, which are estimated as a quarter of the characters; included
+    in the others."""
     model_seconds: float = 0.0
 
     @property
