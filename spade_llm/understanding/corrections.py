@@ -12,7 +12,13 @@ from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import ClauseKind, is_statement
 from spade_llm.understanding.features import features, is_changed, is_denial
 from spade_llm.understanding.pronouns import leading_noun
-from spade_llm.understanding.replacement import COPULA, EXCLUSIVE, Statement, replaces
+from spade_llm.understanding.replacement import (
+    COPULA,
+    EXCLUSIVE,
+    Statement,
+    have_different_owners,
+    replaces,
+)
 from spade_llm.understanding.substitution import (
     CLASSES,
     DATED,
@@ -361,6 +367,7 @@ def _about(said: str, part: str, known: Sequence[str]) -> Sequence[str]:
     named = concepts_of(said) - general()
     if not named:
         return known
+    known = [one for one in known if not have_different_owners(said, one)]
     if _BY_SPEAKER.match(said):
         known = [one for one in known if not features(one).beings - features(said).beings]
     shares = [len(named & features(one).concepts) for one in known]

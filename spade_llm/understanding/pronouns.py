@@ -265,7 +265,8 @@ def _phrase_end(words: Sequence[re.Match[str]], first: int) -> int:
             last += 2
             continue
         is_behind_name = last > first and _NAME.match(words[last - 1][0]) and word[0].islower()
-        if _STOPS.match(word) or not word[0].isalnum() or _ARTICLE.match(word) or is_behind_name:
+        is_verb = _STOPS.match(word) or word.endswith(("n't", "n’t"))
+        if is_verb or not word[0].isalnum() or _ARTICLE.match(word) or is_behind_name:
             break
         last += 1
         if word.endswith(("'s", "’s")):

@@ -15,6 +15,7 @@ from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
     general,
+    is_concept,
     kin,
     phrase_concepts,
     value_key,
@@ -49,8 +50,14 @@ _NOUN_PHRASE = LazyPattern(
     _I,
 )
 """The subject of a statement: `my red bag`, `mi tía Pilar`."""
-OWNER_FIRST = LazyPattern(r"^(?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)['’]s\b", _I)
-"""`Maya's lesson is …`, `Maya's has moved …`: the name of the owner, or of the subject."""
+OWNER_FIRST = LazyPattern(
+    r"^(?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)['’]s\b(?: (?P<thing>[\w-]+))?"
+    r"|^(?:el|la|los|las) (?P<thing2>[\w-]+) (?:[\w-]+ )?de (?P<name2>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)",
+    _I,
+)
+"""`Maya's lesson is …`, `Maya's has moved …`, `la clase de Maya`: the name of the owner, or of the
+subject."""
+_OWN_FIRST = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?) ", _I)
 _NEWEST = LazyPattern(r"\b(?:new|old|current|latest|nuev[oa]s?|actual|viej[oa])\b", _I)
 _PLACE_TAIL = LazyPattern(
     r"\b(?:in|on|under|behind|at|inside|next to|above|below|beside|en|debajo|detr[aá]s|dentro"
@@ -90,6 +97,9 @@ _OF_THINGS = frozenset({"phone", "email", "password", "code", "wifi", "size", "h
 """Exclusive relations that many things and people have: the codes of a gate and of an alarm."""
 _DATED = frozenset({"appointment", "meeting", "exam", "surgery", "wedding"})
 """The same of events: a change may leave out which (`it was moved to Friday`)."""
+_HABIT = LazyPattern(
+    r"\b(?:every|each|cada|los) \w+|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b", _I
+)
 _LIGHT_WORDS = (
     "start starts number número empiezo empieza nuevo nueva month months mes meses year years año"
     " años due"
@@ -293,10 +303,22 @@ def are_two_of_a_kind(new: str, old: str) -> bool:
 
 
 def have_different_owners(new: str, old: str) -> bool:
-    """Check whether two statements begin with what belongs to different beings: `Maya's lesson`,
-    `Leo's lesson`."""
+    """Check whether two statements begin with what belongs to different beings, or with different
+    things of one: `Maya's lesson`, `Leo's lesson`, `my lesson`, `Maya's exam`."""
     after, before = OWNER_FIRST.match(new), OWNER_FIRST.match(old)
-    return bool(after and before and after["name"] not in old and before["name"] not in new)
+    if not after:
+        return False
+    name, thing = after["name"] or after["name2"], after["thing"] or after["thing2"] or ""
+    if not before:
+        # "Landlord's" is no name.
+        is_named = not any(map(is_concept, concepts_of(name)))
+        return is_named and name not in old and bool(_OWN_FIRST.match(old))
+    of_name, of_thing = before["name"] or before["name2"], before["thing"] or before["thing2"] or ""
+    if name != of_name:
+        return name not in old and of_name not in new
+    things = [concepts_of(one) for one in (thing, of_thing)]
+    are_known = all(any(map(is_concept, one)) for one in things)
+    return are_known and not things[0] & things[1] and not is_changed(thing)
 
 
 def _heads_differ(new: str, old: str) -> bool:
@@ -402,6 +424,13 @@ def _has_other_value(new: Statement, old: str, one: Features, other: Features) -
     for kind, values in one.values:
         before = other.values_of(kind)
         if before is None or not values - before or not before - values:
+            continue
+        if kind is ValueType.NUMBER and one.topic & other.topic <= _JOB:
+            # "I work from 8 to 15" and "I'm a nurse, floor 5".
+            continue
+        is_date = any(word[:1].isdigit() for word in before - values)
+        if kind is ValueType.DAY and is_date and _HABIT.search(new.text):
+            # What is done on Sundays says nothing of the race on 26 October.
             continue
         # "My cat Milo is 3" and "my cat Luna is 9" are about two cats.
         if is_exclusive if kind is ValueType.NAME else not has_other_name:

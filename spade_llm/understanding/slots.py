@@ -206,7 +206,8 @@ def _with_value_of(part: str, earlier: str) -> Statement | None:
     types = without_known(part, values_of_part(part), earlier)
     if ValueType.NAME in types and not _are_places(part, types, earlier):
         types = {kind: spans for kind, spans in types.items() if kind != ValueType.NAME}
-    if not pronoun and not (subject and subject.is_named and subject.text in part):
+    is_named = bool(subject and subject.is_named and subject.text in part)
+    if not pronoun and not (is_named and types.keys() <= {ValueType.NAME}):
         return None
     return _with_types_of(part, earlier, types)
 

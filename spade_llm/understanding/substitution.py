@@ -76,6 +76,14 @@ CLASSES = frozenset({
     "sport", "subject", "transport",
 })  # fmt: skip
 """Concepts of words of which one takes the place of another."""
+_EVERY_DAY = LazyPattern(
+    r"\b(?:every|each|cada|los) \w+$|(?:mon|tues|wednes|thurs|fri|satur|sun)days$", _I
+)
+_DATE = LazyPattern(rf"\d|\b(?:{MONTHS})\b", _I)
+MAX_BARE_WORDS = 8
+"""Maximum length in words of a text of which a number without a noun may replace any other one."""
+MAX_NAMES = 2
+"""Names of a statement of which one may give way to another."""
 _BEFORE_TIME = LazyPattern(r"(?:at|a las?) ", _I)
 _JOINT = LazyPattern(r"\b(?P<word>[^\W\d_][\w'’]*) (?P=word)\b|\d,? (?!\d{1,2}[:.]\d)\d", _I)
 """Words that seldom stand beside each other: `Dr Dr`, `52 14`."""
@@ -124,19 +132,37 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
     """The typed values of an earlier statement that those of a text may replace: a place does not
     replace a person."""
     found = dict(typed_values(earlier))
-    for of, kind_of in ((ValueType.NAME, _kind_of_name), (ValueType.NUMBER, _kind_of_number)):
+    for of, kind_of in _KINDS:
         if of not in types or of not in found:
             continue
+        if of is ValueType.NAME and len(found[of]) > MAX_NAMES:
+            # Of several beings, none is known to be meant.
+            del found[of]
+            continue
         kinds = {kind_of(text, span) for span in types[of]} - {""}
+        same = tuple(span for span in found[of] if kind_of(earlier, span) in kinds)
+        if same and of is not ValueType.NAME:
+            found[of] = same
+            continue
         # "Ann moved to Spain": only a place gives way, or what tells of a home.
         is_move = kinds == {"place"} and not features(earlier).topic & _WITH_PLACE
         allowed = kinds if is_move else {*kinds, ""}
+        # "De 8 a 15" is not the number of "planta 5".
+        is_any = not kinds and (of is not ValueType.NUMBER or len(text.split()) <= MAX_BARE_WORDS)
         fitting = tuple(
-            span for span in found.pop(of) if not kinds or kind_of(earlier, span) in allowed
+            span for span in found.pop(of) if is_any or kind_of(earlier, span) in allowed
         )
         if fitting:
             found[of] = fitting
     return found
+
+
+def _kind_of_day(text: str, span: tuple[int, int]) -> str:
+    """`habit` for days that come again and again, `date` for one with its number or month."""
+    day = text[max(span[0], 0) : span[1]]
+    if _EVERY_DAY.search(text[: span[1]]):
+        return "habit"
+    return "date" if _DATE.search(day) else ""
 
 
 def _kind_of_number(text: str, span: tuple[int, int]) -> str:
@@ -159,6 +185,14 @@ def _kind_of_name(text: str, span: tuple[int, int]) -> str:
     noun = _NOUN_BEFORE_NAME.search(before)
     is_being = noun and (not noun["noun"] or concepts_of(noun["noun"]) & kin())
     return "being" if is_being else ""
+
+
+_KINDS = (
+    (ValueType.NAME, _kind_of_name),
+    (ValueType.NUMBER, _kind_of_number),
+    (ValueType.DAY, _kind_of_day),
+)
+"""Types of which a value gives way only to one of the same kind."""
 
 
 def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:

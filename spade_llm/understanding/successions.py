@@ -38,6 +38,7 @@ from spade_llm.understanding.replacement import (
 )
 from spade_llm.understanding.substitution import (
     CLASSES,
+    MAX_NAMES,
     outside,
     values_in_place_of,
     with_class,
@@ -371,28 +372,42 @@ def _place_of_another(
     something because of the first."""
     gone = next(iter(noun_phrases(first)), None)
     is_first = gone and first[: gone.start].lower() in ("", "a ")
-    if not gone or not gone.is_being or not is_first or ADDITION.search(rest):
+    if not gone or not gone.is_being or not is_first:
         return ""
-    if _same_being(gone, rest) or antecedent(rest, [first])[0].startswith(gone.text):
+    if ADDITION.search(rest) or is_negated(rest) or _same_being(gone, rest):
+        return ""
+    if antecedent(rest, [first])[0].startswith(gone.text):
         return ""
     takes_over = bool(_TAKES_OVER.search(rest)) or (is_result and not _IS_SO.search(rest))
-    best, found = 0, ""
-    for one in reversed(every):
-        came = _newcomer(rest, one)
-        # Of what is over for the former being, nothing holds of the new one.
-        if not came or not _same_being(gone, one) or features(one).is_ended:
-            continue
-        said = concepts_of(rest) - concepts_of(came.text) - general()
-        shared = len(said & concepts_of(one) - concepts_of(gone.text))
-        shared += bool(antecedent(rest, [one])[0])
-        is_relative = bool(features(one).beings & relatives())
-        points = 2 * shared + (takes_over and not is_relative)
-        if points and (tail := COPULA.match(one)) and gone.text in tail["tail"]:
-            # "Our director is Ann" rather than "Ann is strict".
-            points += 1
-        if points > best:
-            best, found = points, one
-    return found
+    # Reversed: of equal points the latest.
+    points = {
+        one: _points_of_place(one, gone, first, rest, takes_over=takes_over)
+        for one in reversed(every)
+    }
+    best = max(points, key=lambda one: points[one], default="")
+    return best if best and points[best] else ""
+
+
+def _points_of_place(
+    earlier: str, gone: Mention, first: str, rest: str, *, takes_over: bool
+) -> int:
+    """How probable it is that an earlier statement is about the place that another being takes; 0:
+    it is not."""
+    came = _newcomer(rest, earlier)
+    # Of what is over for the former being, nothing holds of the new one.
+    if not came or not _same_being(gone, earlier) or features(earlier).is_ended:
+        return 0
+    said = concepts_of(rest) - concepts_of(came.text) - general()
+    names = [one for one in noun_phrases(earlier) if one.is_named]
+    if len(names) > MAX_NAMES or (not takes_over and said & concepts_of(first)):
+        # A list of beings; "Ben goes to one school, and Lucy goes to another".
+        return 0
+    shared = len(said & concepts_of(earlier) - concepts_of(gone.text))
+    shared += bool(antecedent(rest, [earlier])[0])
+    points = 2 * shared + (takes_over and not features(earlier).beings & relatives())
+    tail = COPULA.match(earlier) if points else None
+    # "Our director is Ann" rather than "Ann is strict".
+    return points + bool(tail and gone.text in tail["tail"])
 
 
 def _newcomer(text: str, earlier: str) -> Mention | None:
