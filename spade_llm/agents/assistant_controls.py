@@ -98,7 +98,8 @@ class AssistantControls(XmppAgent):
 
     @property
     def input_guardrails(self) -> list[Guardrail]:
-        """Input guardrails of the next turn; the list can be changed, each guardrail disabled."""
+        """Input guardrails of the next turn; the list can be changed, and each guardrail
+        disabled."""
         return self._guardrails.input_guardrails
 
     @property

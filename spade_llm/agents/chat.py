@@ -112,7 +112,8 @@ async def run_interactive_chat(
     exit_command: str = "exit",
     response_timeout: float = 10.0,
 ) -> None:
-    """Run a terminal chat until the exit command or the end of input; a line awaits its answer."""
+    """Run a terminal chat until the exit command or the end of the input; each line waits for its
+    answer."""
     _say(f"Write a line; {exit_command!r} ends the chat.")
     while (line := await safe_input(input_prompt)) is not None:
         if line.strip().lower() == exit_command.lower():
@@ -186,7 +187,8 @@ class ChatAgent(XmppAgent):
         await self._talk.say(message)
 
     async def wait_for_response(self, timeout: float = 10.0) -> bool:
-        """Wait for text from the target; True if some came since the last message, or in time."""
+        """Wait for text from the target; True if some has arrived since the last message sent, or
+        arrives in time."""
         return await self._talk.wait(timeout)
 
     def is_waiting_response(self) -> bool:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 MARKERS = ("<TASK_COMPLETE>", "<END>", "<DONE>")
-"""Default termination markers: models of spade_llm 0.3 end their last answer with them."""
+"""Default termination markers: the coordinators' models of spade_llm 0.3 end their last answer with
+them."""
 
 
 class CoordinatorAgent(LLMAgent):

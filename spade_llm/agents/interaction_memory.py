@@ -88,7 +88,8 @@ class AgentInteractionMemory:
         return bool(self._file.run(operation).by_type)
 
     def get_context_summary(self, conversation_id: str) -> str | None:
-        """Summary with a line for each note: data, never instructions. None: there are no notes."""
+        """Summary with one line for each note: data for a model, never instructions. None if there
+        are no notes."""
         notes = self.get_information(conversation_id)
         lines = [f"- {single_line(note, MAX_SHOWN_CHARS)}" for note in notes]
         return "\n".join(["Noted in earlier interactions:", *lines]) if lines else None

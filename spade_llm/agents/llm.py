@@ -272,7 +272,8 @@ class LLMAgent(AssistantControls):
         documents: RagClient | None,
         retriever: TrustedDocumentRetriever | None,
     ) -> list[Toolbox]:
-        """Own toolboxes, before all others: of equal names, the assistant's own tool is used."""
+        """Own toolboxes, placed before all others: if names are equal, the assistant's own tool is
+        used."""
         own: list[Toolbox] = [LocalToolbox(tuple(self._own_tools))] if self._own_tools else []
         own += self._mcp_servers
         if documents is not None and retriever is not None and services.document_tools:

@@ -40,7 +40,8 @@ class RagOptions:
     """`HOST:PORT` of what documents are fetched from; empty: our own server's uploads."""
     max_upload_bytes: int = MAX_BINARY_BYTES
     model: ChatModel | None = None
-    """Model that writes answers, closed by its creator. None, or rules: the best passages."""
+    """Model that writes answers, closed by its creator. None, or rules: the best passages are the
+    answer."""
 
 
 class RAGAgent(XmppAgent):

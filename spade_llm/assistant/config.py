@@ -46,7 +46,8 @@ class PresentationOptions:
     first_s: float = 1.0
     """Delay before streaming starts, in seconds; an answer complete by then is sent whole."""
     edit_every_s: float = 2.5
-    """Minimum interval between edits of a streamed message, in seconds; the last is not delayed."""
+    """Minimum interval between two edits of a streamed message, in seconds; the final answer is not
+    delayed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,7 @@ class AssistantConfig:
     routing_function: RoutingFunction | None = None
     """Function that returns an answer's recipients; it may be a coroutine function, or block."""
     files: FileSharingOptions = FileSharingOptions()
-    """Function that returns an answer's recipients; it may be a coroutine function, or block."""
+    """Settings for shared files and for long answers."""
     rooms: RoomsOptions | None = None
     """Multi-user chat options (XEP-0045); None: it joins no room, and ignores invitations."""
     experts: tuple[Expert, ...] = ()

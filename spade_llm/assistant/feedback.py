@@ -305,5 +305,6 @@ class ReactionHandler:
             await self.feedback.settle()
 
     def _settle(self) -> None:
-        """Apply verdicts in the background; again after each connection, if memory was away."""
+        """Apply verdicts in the background; called also after each connection, to retry those that
+        memory did not receive."""
         self._agent.spawn(self.feedback.settle())

@@ -242,7 +242,8 @@ async def _input_lines() -> AsyncIterator[str]:
 
 
 def _read_lines() -> Iterator[str]:
-    """Read the descriptor, not sys.stdin: a daemon thread would hold its lock at the exit."""
+    """Read the descriptor, not sys.stdin: a daemon thread would still hold its lock when the
+    interpreter exits."""
     pending = b""
     while block := os.read(STDIN, 65536):
         *lines, pending = (pending + block).split(b"\n")

@@ -26,7 +26,8 @@ def main(options: argparse.Namespace) -> int:
 
 
 class ArgumentCompleter(BaseCompleter):
-    """Completer of arguments without fixed choices: agents, directories, files."""
+    """Completer of arguments without fixed choices: agents of the data directory, directories,
+    files."""
 
     def __call__(
         self,

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.servers.data_directory import RunRecord
 
 MIN_FREE_BYTES = 4_000_000
-"""Minimum free disk space in bytes for a first start; an embedder needs 25 MB more."""
+"""Minimum free disk space in bytes for databases, logs and passwords of a first start; an embedder
+needs 25 MB more."""
 OWN_SERVER_KINDS = frozenset({"auto", "embedded", "prosody"})
 
 LOGIN_TIMEOUT_S = 8.0

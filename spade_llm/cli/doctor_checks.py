@@ -80,7 +80,8 @@ def check_machine(data: Path) -> list[Check]:
 
 
 def check_host_machine(data: Path) -> list[Check]:
-    """Checks of the machine for a multi-user server, which may run elsewhere."""
+    """Checks of the machine for a multi-user server, which has checks of its own and may run
+    elsewhere."""
     return [_python(), *_packages(), _embeddings(data)]
 
 
@@ -99,7 +100,8 @@ def check_extras(specs: Iterable[DeploymentSpec], *, is_required: bool) -> Check
 async def check_databases(
     specs: Iterable[DeploymentSpec], default: DatabaseUrl | None
 ) -> list[Check]:
-    """Check that the agents' PostgreSQL databases answer, and that roles may use the schemas."""
+    """Check that the PostgreSQL databases of the agents answer, and that their roles may use the
+    agents' schemas."""
     checks = []
     for spec in specs:
         address = database_of(spec, default)

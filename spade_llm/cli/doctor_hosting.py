@@ -28,7 +28,8 @@ MAX_CONCURRENT_LOGINS = 4
 NEEDED_BYTES = 200_000
 """A request may have 128 kB, and XML escaping makes it longer."""
 SLOW_TRANSFER_S = 2.0
-"""Seconds above which sending NEEDED_BYTES counts as slow here; 20 s at Debian's 10 kB/s."""
+"""Time in seconds above which sending NEEDED_BYTES counts as slow on one's own machine; at Debian's
+10 kB/s it takes 20 s."""
 LOGIN_TIMEOUT_S = 30.0
 MIN_SAMPLES = 3
 """Round trips of which the fastest counts: the others waited for something else."""

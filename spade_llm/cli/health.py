@@ -125,7 +125,8 @@ def published_http_record(home: Path, record: HttpRecord) -> Iterator[None]:
 
 
 def read_http_record(home: Path) -> HttpRecord | None:
-    """Read the record; None: none, or unreadable. A killed gateway leaves that of its last run."""
+    """Read the record; None if there is none or it is unreadable. A killed gateway leaves that of
+    its last run."""
     try:
         return HttpRecord.model_validate_json((home / HTTP_FILE).read_text(encoding="utf-8"))
     except (OSError, ValidationError):

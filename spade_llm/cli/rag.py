@@ -144,7 +144,8 @@ class _DocumentAdder:
         self.ledger.note_all(report)
 
     async def add_local_path(self, path: Path) -> None:
-        """Read the files here, if need be in a separate process, and send their text."""
+        """Read the files here, in a separate process if their kind needs it, and send their
+        text."""
         # Documents are named from the path's last part on: `docs/design/wire.md`.
         full = await asyncio.to_thread(path.absolute)
         with Loader([full.parent]) as loader, progress_bar("adding") as bar:
@@ -194,7 +195,8 @@ class _DocumentAdder:
             self.ledger.fail(file.source, error.strerror or "cannot be read")
 
     def _check_name(self, file: FoundFile) -> None:
-        """Check that no other file has this name: it would replace the other."""
+        """Check that no other file has this name: it would replace the other, and both would count
+        as added."""
         other = self._paths_by_name.setdefault(file.source, file.path)
         if other != file.path:
             raise InvalidArguments(

@@ -78,7 +78,8 @@ def web_lines(specs: Sequence[DeploymentSpec], listeners: Mapping[str, Listener]
 def open_sockets(
     specs: Sequence[DeploymentSpec], http: str | None, say: Callable[[str], None]
 ) -> Iterator[dict[str, Listener]]:
-    """Open the sockets of all gateways for the block, by JID. Raises ConfigurationError."""
+    """Open the sockets of all gateways, keyed by JID, for the block. Raises ConfigurationError: an
+    address cannot be used."""
     gateways = [one for one in specs if one.settings.kind == "gateway"]
     if http is not None and len(gateways) != 1:
         raise ConfigurationError(

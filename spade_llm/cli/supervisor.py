@@ -47,7 +47,8 @@ class Supervisor(Protocol):
         """All agents have answered once: from now on, an agent that dies is restarted."""
 
     async def wait_failed(self) -> str:
-        """Wait until an agent has ended for good; return the reason. The caller cancels it."""
+        """Wait until an agent has ended for good, and return the reason. The caller cancels the
+        wait."""
 
 
 class LocalSupervisor:

@@ -63,7 +63,8 @@ def sanitize_lines(text: str) -> str:
 
 
 def sanitize_text(text: str) -> str:
-    """Remove control characters except line ends and tabs; the text may arrive in pieces."""
+    """Remove control characters except line ends and tabs. The text may arrive in pieces and in any
+    language."""
     return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) != "Cc")
 
 

@@ -71,7 +71,8 @@ async def run_server(
 
 
 def wanted_ports(data: Path, asked: int | None) -> tuple[int, ...]:
-    """Ports to try: the requested one; else the last and the default one, then any (0)."""
+    """Ports to try: the requested one; else the last and the default one if they are free, then any
+    (0)."""
     if asked is not None:
         return (asked,)
     try:
@@ -231,7 +232,8 @@ def _remote_context(
 async def _registration_pause(
     jid: str, password: str, cli_context: CliContext
 ) -> RegistrationThrottled | None:
-    """Log in, registering the account if needed; None, else the server's throttling error."""
+    """Log in, registering the account if needed; None on success, else the server's throttling
+    error."""
     from spade_llm.xmpp.connection.probes import probe_login
 
     try:

@@ -39,7 +39,8 @@ DEFAULT_NAME = "documents"
 def maximal_marginal_relevance(
     query: Sequence[float], found: Sequence[Sequence[float]], *, k: int, balance: float
 ) -> list[int]:
-    """Indexes of up to k vectors of `found`, as chosen. `balance`: 1 nearest, 0 most different."""
+    """Indexes of up to k vectors of `found`, in the order of choice. `balance`: 1 nearest, 0 most
+    different."""
     if not len(found):
         return []
     vectors = _unit(np.asarray(found, dtype=np.float64))
@@ -146,7 +147,8 @@ class Chroma(VectorStore):
         await self.update_documents([document_id], [document])
 
     async def update_documents(self, ids: Sequence[str], documents: Sequence[Document]) -> None:
-        """Replace documents, or add them under these ids. Raises ValueError: numbers differ."""
+        """Replace documents, or add them under these ids. Raises ValueError: not as many
+        documents as ids."""
         if len(ids) != len(documents):
             raise ValueError(f"{len(ids)} ids for {len(documents)} documents: give one for each")
         await self._put(ids, documents)

@@ -34,7 +34,8 @@ class DocumentKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class Document(Record):
-    """Document with text and metadata. Programs may change `metadata` in place."""
+    """Document with text and metadata. Programs may change `metadata` in place; the other fields
+    are frozen."""
 
     id: str
     """Id of a chunk in a vector store; the library uses ids of its own."""
@@ -154,7 +155,8 @@ class LoaderClass(Protocol):
 
 
 class DirectoryLoader(BaseDocumentLoader):
-    """Loader of a folder's files, by name. Unreadable files are left out, and logged."""
+    """Loader of the files of a folder, in order of their names. Unreadable files are left out, and
+    logged."""
 
     def __init__(
         self,
@@ -257,7 +259,8 @@ def merge_spans(text: str, found: Sequence[Span], sizes: ChunkSizes) -> Iterator
 def _overlap_start(
     text: str, found: Sequence[Span], first: int, last: int, sizes: ChunkSizes
 ) -> int:
-    """Index of the next chunk's first piece: as far back as overlap and room allow."""
+    """Index of the next chunk's first piece: as far back as the overlap allows, if a further one
+    fits."""
     start, end = last + 1, found[last][1]
     while start - 1 > first and sizes.length(text[found[start - 1][0] : end]) <= sizes.overlap:
         start -= 1
@@ -329,7 +332,8 @@ class TextSplitter(ABC):
     def create_documents(
         self, texts: Sequence[str], metadatas: Sequence[Mapping[str, Scalar]] | None = None
     ) -> list[Document]:
-        """Split the texts; a chunk has its text's metadata (`add_start_index`: and its start)."""
+        """Split the texts; each chunk has the metadata of its text, and its start index with
+        `add_start_index`."""
         known = metadatas if metadatas is not None else [{}] * len(texts)
         return [
             Document(chunk, {**metadata, **({"start_index": at} if self.add_start_index else {})})
@@ -390,7 +394,8 @@ class CharacterTextSplitter(_SeparatorSplitter):
 
 
 class RecursiveCharacterTextSplitter(_SeparatorSplitter):
-    """Splitter at the first separator, then of long pieces at the next, down to characters."""
+    """Splitter at the first separator, and of pieces that are too long at the next one, down to
+    single characters."""
 
     def __init__(
         self,

@@ -122,7 +122,8 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         base_url: str | None = None,
         **options: Unpack[ModelOptions],
     ) -> LLMProvider:
-        """OpenAI, or a server of its protocol with a key: at `base_url`, else OPENAI_BASE_URL."""
+        """OpenAI, or another server of its protocol that requires a key: at `base_url`, else at
+        OPENAI_BASE_URL."""
         if not api_key:
             raise ConfigurationError("create_openai needs an api_key; local servers need none.")
         return cls(f"openai/{model}", api_key, base_url, **options)
@@ -191,7 +192,8 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         return response_of(await super().complete(prompt, specs, response_schema=form), schema)
 
     async def get_embeddings(self, texts: list[str]) -> list[list[float]]:
-        """Embed each text as a vector of length 1 with this model. Raises ModelUnavailable."""
+        """Embed each text as a vector of length 1 with this provider's model. Raises
+        ModelUnavailable."""
         from spade_llm.providers.openai.embedder import OpenAIEmbedder
 
         place = self._model_endpoint

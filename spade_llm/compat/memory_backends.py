@@ -93,7 +93,8 @@ class MemoryBackend(ABC):
 
 
 class SQLiteMemoryBackend(MemoryBackend):
-    """Memory backend in an SQLite file. A file of spade_llm 0.2/0.3 is imported, unchanged."""
+    """Memory backend in an SQLite file. A file of spade_llm 0.2 or 0.3 is imported, and stays
+    unchanged."""
 
     def __init__(self, db_path: str) -> None:
         self.db_path = db_path

@@ -158,7 +158,8 @@ class ProviderAnswers(ABC):
 
 
 class BaseLLMProvider(ProviderAnswers):
-    """Chat model by `get_llm_response` of a program; `super().__init__()` is not needed."""
+    """Chat model that a program implements by `get_llm_response`. A subclass need not call
+    `super().__init__()`."""
 
     name: str = "provider"
     """Name shown in /status; by default that of the subclass."""

@@ -153,7 +153,8 @@ class LangChainTool(Protocol):
 
 
 class LangChainToolAdapter(LLMTool):
-    """Adapter for LangChain tools with any arguments; synchronous tools run in a thread."""
+    """Adapter for LangChain tools with any number of arguments; synchronous tools run in a
+    thread."""
 
     def __init__(self, langchain_tool: LangChainTool) -> None:
         if not isinstance(langchain_tool, _AsyncLangChainTool | _SyncLangChainTool):

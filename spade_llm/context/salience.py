@@ -65,7 +65,8 @@ MAX_TERM_CHARS = 8000
 """Maximum number of characters of a text that are searched for terms."""
 CACHED_TERMS = 20_000
 MAX_WHOLE_CHARS = 240
-"""Maximum length of a sentence that is shown whole; of others, items and words around them."""
+"""Maximum length of a sentence that is shown whole; of a longer one, its items and the words around
+them."""
 WORDS_BEFORE, WORDS_BEHIND = 3, 2
 GAP = " … "
 MAX_RESULT_CHARS = 2000
@@ -93,7 +94,8 @@ class SalientSentence:
 
 
 def salient_sentences(text: str, *, speaks_of_self: bool) -> list[SalientSentence]:
-    """Extract the salient sentences. `speaks_of_self`: also those with `my` or `I am`."""
+    """Extract the salient sentences. `speaks_of_self`: sentences with `my` or `I am` count too, as
+    in messages of people."""
     found = (_salient_sentence(part, speaks_of_self) for part in split_sentences(text))
     return [one for one in found if one.item_indexes or one.is_question]
 
@@ -168,7 +170,8 @@ class SummaryPoint:
     question: str
     """The whole sentence if it asks something; else empty."""
     forms: tuple[str, str, str]
-    """Texts from the longest to the shortest, each with every item; empty if there is none."""
+    """Texts from the longest to the shortest, each with every item; empty strings if there is none.
+    """
     items: tuple[str, ...]
 
     def cost(self, form: int) -> int:

@@ -63,7 +63,8 @@ def ranks_by_vectors(notes: HistoryNotes, question: str) -> bool:
 
 
 class SemanticRetention(Composable):
-    """Retention by similarity to the question: by words, and by vectors after `prepare`."""
+    """Retention by similarity to the question: by words at once, and by vectors once `prepare` has
+    embedded the messages."""
 
     name = "semantic_retention"
     allows_stable_prefix = True
@@ -97,7 +98,8 @@ class SemanticRetention(Composable):
         self._keep_near(draft, 1.0)
 
     def relevant_blocks(self, notes: HistoryNotes, question: str) -> Iterator[Block]:
-        """As `_near_pairs`, but a person's statement without the reply, which adds little."""
+        """As in `_near_pairs`, but a person's statement comes without the reply to it, which says
+        little more."""
         for block, other in self._near_pairs(notes, question):
             yield block
             text = notes.messages[block.indexes.start]["content"] or ""

@@ -41,7 +41,8 @@ MAX_QUOTED_BLOCKS = 8
 MAX_QUOTE_SHARE = 0.4
 """Maximum share of one message in the quotes."""
 MAX_KEPT_SELECTIONS = 2
-"""Maximum number of selections kept for a history: the latest and the one before, or two limits."""
+"""Maximum number of selections kept for one history: the latest and the one before, or for two
+limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

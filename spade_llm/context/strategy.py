@@ -38,7 +38,8 @@ class ContextStats(TypedDict):
     """Shown in part, with a note."""
     summarised_messages: NotRequired[int]
     degraded: NotRequired[str]
-    """Missing resources: `vectors` (similarity by words), `model` (summary by words); or empty."""
+    """Missing resources: `vectors` (similarity by words), `model` (summary by words); empty if
+    none."""
 
     max_messages: NotRequired[int]
     preserve_initial: NotRequired[int]
@@ -98,7 +99,8 @@ class ContextManagement(ABC):
         return
 
     def discard(self, messages: Sequence[ContextMessage]) -> None:
-        """Drop what is kept of the history with these messages: it ended, or must be forgotten."""
+        """Drop what is kept of the history with these messages: it has ended, or something in it
+        must be forgotten."""
         return
 
     def stats_of(

@@ -41,7 +41,8 @@ MAX_CACHED_TRUNCATIONS = 512
 
 
 class TokenCounter(Protocol):
-    """Counter of a text's tokens, the same at every call. Blocks: about 10 µs for a message."""
+    """Counter of a text's tokens, which counts alike at every call. Blocks: about 10 µs for a
+    message."""
 
     @property
     def name(self) -> str:

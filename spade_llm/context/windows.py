@@ -32,7 +32,8 @@ MAX_MESSAGES = 400
 
 
 class NoContextManagement(Composable):
-    """Strategy without a limit: a long conversation exceeds the model's context window."""
+    """Strategy without a limit, for short conversations; a long one exceeds the model's context
+    window."""
 
     name = "none"
     reads_notes = False
@@ -42,7 +43,8 @@ class NoContextManagement(Composable):
 
 
 class WindowSizeContext(Composable):
-    """Window of at most `max_messages` newest messages, at a cost independent of the length."""
+    """Window of at most `max_messages` newest messages; the cost does not depend on the history's
+    length."""
 
     name = "window_size"
     reads_notes = False

@@ -192,7 +192,8 @@ async def for_each(
 
 
 def run_event_loop(main: Coroutine[object, object, T]) -> T:
-    """Run a coroutine like `asyncio.run`, on uvloop if it is installed (not on Windows)."""
+    """Run a coroutine like `asyncio.run`, on uvloop if it is installed (spade installs it, except
+    on Windows)."""
     try:
         import uvloop
     except ImportError:

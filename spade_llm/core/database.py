@@ -92,10 +92,12 @@ class Database(Protocol):
         PRUNE_EVERY_ROWS rows. Raises StorageFailed."""
 
     async def checkpoint(self) -> None:
-        """Let the write-ahead log be reused; call it when idle. Raises StorageFailed."""
+        """Let the write-ahead log be reused; call it when no request is waiting. Raises
+        StorageFailed."""
 
     async def erase_deleted(self) -> None:
-        """Remove deleted bytes from the database's files, if possible. Raises StorageFailed."""
+        """Remove what was deleted from where the database still keeps its bytes, as far as it can.
+        Raises StorageFailed."""
 
 
 @dataclass(frozen=True, slots=True)

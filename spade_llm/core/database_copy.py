@@ -368,7 +368,8 @@ async def _pages(
 
 
 async def _page(database: Database, table: TableLayout, which: _KeyRange) -> list[Row]:
-    """PAGE_ROWS rows of an open range, or all of a closed one, and one more if too many."""
+    """PAGE_ROWS rows of an open range, or all of a closed one: one more at most, which shows that
+    there are too many."""
     where, values = which.condition(table)
     limit = PAGE_ROWS if which.until is None else PAGE_ROWS + 1
     rows = await database.execute(

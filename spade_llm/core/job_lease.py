@@ -59,7 +59,8 @@ _RELEASE = "DELETE FROM job_leases WHERE name = ? AND token = ?"
 
 
 class ExclusiveJobs:
-    """Background jobs that one process of an agent runs; enter it inside what the jobs use."""
+    """Background jobs that one process of an agent runs. Use it with `async with`, inside what the
+    jobs use."""
 
     def __init__(
         self,

@@ -157,7 +157,8 @@ class ConcurrencyLimiter:
     """Limits how much runs at once; the rest waits in order of arrival (weighted semaphore)."""
 
     def __init__(self, limit: int, *, name: str, max_waiting: int | None = MAX_WAITING) -> None:
-        """`name`: what is limited, in refusals. `max_waiting=None`: bounded elsewhere."""
+        """`name`: what is limited, as a refusal names it. `max_waiting=None`: the number of callers
+        is bounded elsewhere."""
         self._limit = limit
         self._name = name
         self._max_waiting = max_waiting

@@ -198,7 +198,8 @@ class PostgresServer:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[psycopg.AsyncConnection]:
-        """Context manager for a connection of the pool; no deadline. Raises psycopg.Error."""
+        """Context manager for one connection of the pool. Raises psycopg.Error; the caller sets the
+        deadline of the wait."""
         connection = await self.acquire()
         try:
             yield connection
@@ -660,7 +661,8 @@ def schema_name(jid: str) -> str:
 
 
 def _conninfo(url: str, setting: str, *, application: str) -> str:
-    """Check the URL and add our defaults. Its text, which may hold a password, stays private."""
+    """Check the URL and add our defaults. Its text, which may hold a password, stays out of the
+    error."""
     import psycopg
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 

@@ -216,7 +216,8 @@ class SqliteFile:
             await self.checkpoint()
 
     async def checkpoint(self) -> None:
-        """Checkpoint the WAL into the file; call it when idle. Raises StorageFailed."""
+        """Checkpoint the WAL into the file; call it when no request is waiting. Raises
+        StorageFailed."""
         if self._path is not None:
             await asyncio.to_thread(self._checkpoint, self._path, PASSIVE)
 
@@ -241,7 +242,8 @@ class SqliteFile:
             await asyncio.sleep(TRUNCATE_RETRY_S)
 
     def _attempt(self, statement: str | DialectSql, values: tuple[object, ...]) -> list[Row] | None:
-        """Execute once, without waiting; None: the file is held. Raises StorageFailed."""
+        """Execute the statement once, without waiting; None: another connection holds the file.
+        Raises StorageFailed."""
         if self._db is None:
             raise StorageFailed(f"{self._what} is not open")
         sql = statement if isinstance(statement, str) else statement.sqlite
@@ -258,7 +260,8 @@ class SqliteFile:
             raise self._storage_error(error) from error
 
     def _checkpoint(self, path: Path, how: str) -> bool:
-        """Checkpoint over a separate connection. False: another connection held the lock."""
+        """Checkpoint over a separate connection of this thread. False: another connection held the
+        lock."""
         try:
             # `closing`, because a connection's own `with` ends the transaction, not the connection.
             with closing(sqlite3.connect(path, timeout=TRUNCATE_TIMEOUT_S)) as connection:

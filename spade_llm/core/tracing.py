@@ -37,7 +37,8 @@ MAX_TEXT_CHARS = 4000
 """Maximum length of one attribute that holds people's text."""
 
 AttributeValue = str | int | float | bool
-"""Value of a span attribute: ids, names that we assign, numbers. People's text: see `quote`."""
+"""Value of a span attribute: ids, names that we assign, numbers. People's text goes through
+`quote`."""
 
 _TRACE_PARENT = re.compile(
     r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"

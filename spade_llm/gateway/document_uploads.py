@@ -112,7 +112,8 @@ class DocumentUploads:
         owner: str,
         readers: Sequence[str],
     ) -> None:
-        """`owner`: bare JID of the documents' owner. `readers`: of the assistants that may read."""
+        """`owner`: bare JID that owns the documents. `readers`: bare JIDs of the assistants, which
+        get read access."""
         self._rag = rag
         self._owner = owner
         self._uploads = uploads
@@ -229,7 +230,8 @@ def text_source_name(text: str) -> str:
 
 
 def _may_be_path(text: str) -> bool:
-    """True for a single line that ends like a file name; the RAG agent is not asked."""
+    """True for a single line that ends like a file name; anything else is text, and the RAG agent
+    is not asked."""
     if len(text) > MAX_PATH_CHARS or not text.isprintable():
         return False
     return bool(_FILE_EXTENSION.search(text)) or file_kind(text) is not None

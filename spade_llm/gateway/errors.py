@@ -56,7 +56,8 @@ DO_NOT_RETRY = {"x-should-retry": "false"}
 
 BUSY_RETRY_AFTER_S = 1
 UNAVAILABLE_RETRY_AFTER_S = 5
-"""Retry-After of 503 responses in seconds: short for a person, long enough for a start."""
+"""Retry-After of 503 responses in seconds: short enough for a person, long enough for a service
+that is starting."""
 
 STATUS_BY_CODE: Mapping[str, int] = {
     "invalid-arguments": 400,

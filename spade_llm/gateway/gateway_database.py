@@ -85,6 +85,7 @@ _BOUND_ANSWERS = """DELETE FROM answers WHERE at <= ? OR rowid IN (SELECT rowid 
 
 
 async def enforce_bounds(database: Database, now: float) -> None:
-    """Delete expired and excess answers; call it after each insert. Raises StorageFailed."""
+    """Delete expired and excess stored answers. Call it after an insert into any table. Raises
+    StorageFailed."""
     bounds = (now - KEEP_ANSWERS_S, MAX_ANSWERS, MAX_ANSWERS_BYTES)
     await database.prune_periodically(_BOUND_ANSWERS, *bounds)

@@ -52,7 +52,8 @@ _TOO_LARGE = (
 
 
 class TooManyPipelined(ConnectionError):
-    """Raised in a callback of uvicorn's parser, which refuses the request and closes."""
+    """Raised in a callback of uvicorn's parser, which then refuses the request and closes the
+    connection."""
 
 
 class HeadTooLarge(ConnectionError):
@@ -60,7 +61,8 @@ class HeadTooLarge(ConnectionError):
 
 
 class GatewayHttpServer:
-    """HTTP server of the gateway, a context manager. Its end closes within SHUTDOWN_GRACE_S."""
+    """HTTP server of the gateway, as a context manager. Leaving it ends open connections within
+    SHUTDOWN_GRACE_S."""
 
     def __init__(
         self, app: ASGIApp, host: str, port: int, *, listener: socket.socket | None = None
@@ -210,7 +212,8 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._close_after(LINGER_S)
 
     def _watch_reader(self) -> None:
-        """Schedule the check for a slow reader, also when closing: unsent data keeps it open."""
+        """Schedule the check for a slow reader, also on a closed connection: unsent data keeps it
+        open."""
         if self._slow_reader_timer is not None:
             self._slow_reader_timer.cancel()
         pending_bytes = self.transport.get_write_buffer_size()

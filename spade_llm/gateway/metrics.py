@@ -16,7 +16,8 @@ _BUCKETS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 
 class Metrics:
-    """Prometheus metrics of one gateway, in its own registry: two may share a process."""
+    """Prometheus metrics of one gateway, in a registry of its own: two gateways may share a
+    process."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
@@ -62,7 +63,8 @@ class Metrics:
         self.tokens.labels("completion").inc(completion)
 
     def text(self, statuses: Mapping[str, AgentStatus | None]) -> bytes:
-        """Metrics in Prometheus' text format. `statuses`: by bare JID; None: no answer."""
+        """Metrics in Prometheus' text format. `statuses`: latest status of each agent, by bare JID;
+        None: it did not answer."""
         self._agents.statuses = statuses
         return generate_latest(self._registry)
 

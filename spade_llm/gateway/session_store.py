@@ -188,7 +188,8 @@ class GatewaySessions:
         )
 
     async def delete_all(self, *, with_principals: bool) -> int:
-        """Delete all principals' sessions and configurations; return the number of sessions."""
+        """Delete the sessions and configurations of all principals, and return the number of
+        sessions; tokens stay."""
         async with self._db.transaction() as execute:
             ((count,),) = await execute(_COUNT)
             for statement in (*_FORGET, *([_FORGET_PRINCIPALS] if with_principals else ())):

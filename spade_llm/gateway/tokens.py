@@ -39,7 +39,8 @@ _USED = "UPDATE tokens SET used = ? WHERE hash = ?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Authenticated caller. `jid` owns sessions, memories and documents, and is in requests."""
+    """Authenticated caller. `jid` owns sessions, memories and documents, and every request to an
+    agent names it."""
 
     jid: str
     """Bare JID; a user's own XMPP account, so that both ways share one memory."""

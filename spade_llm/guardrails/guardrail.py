@@ -36,7 +36,8 @@ MAX_CHARS = 200_000
 LONG_CHARS = 5_000
 """Length from which a text is searched in a thread, off the event loop."""
 MAX_BUFFERED_CHARS = 20_000
-"""Maximum length of held-back text. Beyond it, the rest is sent after the whole check."""
+"""Maximum length of held-back text. Beyond it, nothing more is sent before the whole answer is
+checked."""
 
 MAX_THREADS = 8
 """Maximum number of threads of one guardrail. A function that never returns keeps its thread; when
@@ -52,7 +53,8 @@ class UserCodeFailed:
 async def call_user_code(
     call: Callable[[], object], *, timeout_s: float, what: str
 ) -> object | UserCodeFailed:
-    """Call user code and return its result (awaited) or failure; `what` names it in the log."""
+    """Call user code and return its result (awaited if needed) or the failure; `what` names it in
+    the log."""
     try:
         async with asyncio.timeout(timeout_s):
             return await run_in_task(call)
@@ -115,7 +117,8 @@ class Guardrail(ABC):
 
     @abstractmethod
     async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
-        """`context`: `sender` (bare JID), `conversation_id`, of output `original_message`."""
+        """`context` has `sender` (bare JID), `conversation_id` and, for output, `original_message`
+        (what was asked)."""
 
     async def __call__(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
         """Run `check` safely: PASS if the guardrail is disabled; BLOCK if the check raises, times
@@ -210,7 +213,8 @@ CheckFunction = Callable[[str, dict[str, object]], GuardrailResult | Awaitable[G
 
 
 class CustomFunctionGuardrail(InputGuardrail):
-    """Guardrail with a user's function: a coroutine function, or one that runs in a thread."""
+    """Guardrail with a function of the user: a coroutine function runs on the event loop, any other
+    one in a thread."""
 
     def __init__(
         self,

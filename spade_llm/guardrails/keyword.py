@@ -32,7 +32,8 @@ Span = tuple[int, int]
 """Character range: start (included) and end (excluded)."""
 
 MAX_ROUNDS = 10
-"""Maximum number of rounds if replacements create new keywords; then the text is blocked."""
+"""Maximum number of replacement rounds if replacements create new keywords; then the text is
+blocked."""
 _REASON = "a keyword was found"
 _REPLACEMENT_LOOP_REASON = "replacing keywords made keywords again and again"
 

@@ -76,7 +76,8 @@ class BoundedPattern:
         return str(self._regex.sub(replacement, text, timeout=limit_s, concurrent=is_in_thread))
 
     def matches(self, text: str, start: int) -> Iterator[Match]:
-        """Find matches from `start`; earlier text counts for word borders. Raises TimeoutError."""
+        """Find matches from `start`; the text before it counts for word boundaries. Raises
+        TimeoutError."""
         return iter(self._regex.finditer(text, start, timeout=LOOP_S))
 
     def max_match_reach(self) -> int | None:

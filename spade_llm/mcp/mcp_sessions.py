@@ -32,7 +32,8 @@ logger = logging.getLogger(__name__)
 
 
 def open_pins(data: Path | None) -> Pins:
-    """Open the pinned definitions; without a data folder they are temporary."""
+    """Open the pinned definitions; without a data folder they are temporary and are deleted with
+    the object."""
     if data is not None:
         data.mkdir(parents=True, exist_ok=True)
         return Pins(data / PINS_FILE)

@@ -52,7 +52,8 @@ class McpServerSettings:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Secrets to mask in logs: values of variables and headers, tokens after a scheme."""
+        """Secrets to mask in logs: values of variables and headers, and the token after a header's
+        scheme."""
         if isinstance(self.endpoint, StdioEndpoint):
             return frozenset(value for value in self.endpoint.env.values() if value)
         values = [value for value in self.endpoint.headers.values() if value]

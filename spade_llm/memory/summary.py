@@ -178,7 +178,8 @@ def _select_sentences(
 def _fill_remaining_room(
     found: Sequence[_SourceSentence], chosen: list[int], said: set[str], limit: int
 ) -> list[int]:
-    """Add sentences with a new fact that still fit, since spaces between them were counted."""
+    """Add sentences with a new fact that still fit: a space was counted where sentences follow each
+    other without one."""
     if not any(_UNSPACED_END.search(one.text) for one in found):
         return chosen
     for at, one in enumerate(found):
@@ -276,7 +277,8 @@ def _drop_least_important(lines: list[str], room: int) -> str:
 
 
 def _truncate_line(line: str, most: int) -> str:
-    """Cut a line within a word of letters, else before it (numbers); empty if nothing fits."""
+    """Cut a line within a word of letters, else before it, since half a number is another number;
+    empty if nothing fits."""
     cut = line[: max(0, most - 1)]
     before, _, kept = cut.rpartition(" ")
     if len(kept) > 1 and line[len(cut) - len(kept) :].split()[0].isalpha():

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 MAX_CONTENT_CHARS = 32 * 1024
 MAX_CONTEXT_CHARS = 4 * 1024
 MAX_NAME_CHARS = 3 * 1024
-"""Maximum length of subjects, sessions, conversations, keys, message ids; a JID has 3071 bytes."""
+"""Maximum length of subjects, sessions, conversations, keys and message ids; a JID has at most 3071
+bytes."""
 MAX_TAGS = 32
 MAX_TAG_CHARS = 128
 MAX_METADATA_CHARS = 16 * 1024
@@ -27,7 +28,8 @@ MAX_METADATA_CHARS = 16 * 1024
 MAX_ENTRY_BYTES = 100 * 1024
 """Maximum size of an entry as JSON, in bytes, so that every stored entry fits into one response."""
 MAX_MESSAGE_CHARS = 128 * 1024
-"""Maximum length of a message in characters: one request, and long messages stay whole."""
+"""Maximum length of a message in characters: fits into one request, and keeps long messages whole.
+"""
 MAX_SOURCES = 64
 """Maximum number of sources of an entry, and of memories that a message was written with."""
 MAX_ROWS = 1000

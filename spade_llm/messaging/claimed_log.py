@@ -254,7 +254,8 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         return is_new
 
     async def unfinished(self) -> Sequence[AclMessage]:
-        """Return nothing: a killed replica's requests follow its lease (`orphans`)."""
+        """Return nothing: requests of a killed replica are taken up when its lease is over
+        (`orphans`)."""
         return ()
 
     async def unsent(self) -> Sequence[AclMessage]:
@@ -313,12 +314,14 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         }
 
     async def served(self, requests: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Those of these requests, by full sender and id, that are answered or owned."""
+        """Return those of these requests, by full sender and id, that are answered or have a
+        living owner."""
         senders, ids = [one[0] for one in requests], [one[1] for one in requests]
         rows = await self._db.execute(_SERVED, senders, ids) if requests else []
         return {(str(sender), str(id)) for sender, id in rows}
 
 
 def conversation_owner(asker: str) -> str:
-    """Bare JID that owns a conversation: of an occupant (`JID in ROOM`) the room's."""
+    """Bare JID that a conversation belongs to: of an occupant (`JID in ROOM`) the room's, else the
+    asker's own."""
     return asker.rpartition(SEAT_SEPARATOR)[2]

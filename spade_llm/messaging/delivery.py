@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ConfirmDelivery = Callable[[], Awaitable[None]]
-"""Waits until all that was sent has reached our server; raises RequestError if unknown."""
+"""Waits until everything sent so far has reached our server; raises RequestError if that cannot be
+determined."""
 
 
 class Delivery:

@@ -91,7 +91,8 @@ class DispatcherLimits:
     """A handler is stopped after this, or at its requester's deadline if that is earlier; where
     its route gives it another time, after that."""
     patience_s: float = 3.0
-    """Interval between checks whether a program is connected; two failures: it has left."""
+    """Interval between two checks whether a program is still connected; it has left if two in a row
+    fail."""
     clock_skew: timedelta = timedelta(seconds=30)
     """Tolerated lag of a requester's clock behind ours, added to its deadline."""
 
@@ -126,7 +127,8 @@ class Dispatcher:
         self._running = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._cancelled_at_close: set[asyncio.Task[object]] = set()
-        """Tasks to cancel at once on close: their handler runs long, or is paced."""
+        """Tasks to cancel at once on close: their handler may run for long, or their request is
+        paced."""
         self._resending = asyncio.Lock()
         self._is_closing = False
         self._has_ended = asyncio.Event()
@@ -147,7 +149,8 @@ class Dispatcher:
         return ontology in self._routes
 
     def is_serving(self, owner: str) -> bool:
-        """True if a request of this bare JID runs or waits, which replicas do not divide."""
+        """True if a request of this bare JID is running or queued, other than those that replicas
+        divide."""
         return owner in self._ordered_of
 
     def is_ordered(self, message: AclMessage) -> bool:
@@ -496,7 +499,8 @@ class Dispatcher:
         return StoppedRequests(jobs=tuple(found))
 
     def _jobs_near(self, message: AclMessage, asked: _RequestKey | None = None) -> list[Job]:
-        """Jobs of the request's conversation, and diverted ones. `asked`: another's id."""
+        """Jobs of the request's conversation, and those diverted from it. `asked`: id of another
+        request."""
         asked = asked or _request_key(message)
         keys = {_queue_key(message, asked), asked}
         return [job for key in keys for job in self._queues.get(key, _NO_JOBS)]

@@ -204,7 +204,8 @@ class AclMessage:
 
     @property
     def asker(self) -> str:
-        """Author of the message: the owner, except in a room, where occupants are separate."""
+        """Author of the message: the owner, except in a room, where each occupant has a separate
+        seat."""
         return self.said.seat or self.owner
 
     @property

@@ -273,7 +273,8 @@ class ReplicaSet:
             raise ConfigurationError(f"this replica cannot join: {reason}") from None
 
     async def leave(self) -> None:
-        """Give new messages to the others; returns when they know. Running requests stay."""
+        """Give new messages to the others; returns when they know. Requests that run here stay
+        claimed until `close`."""
         if self._beating is None:
             return
         self._is_leaving = True

@@ -155,7 +155,8 @@ class Job:
         return True
 
     def end_wait(self) -> bool:
-        """Resume the deadline when the last part of the handler stopped waiting; then True."""
+        """Resume the deadline when the last part of the handler has stopped waiting; return True
+        then."""
         self.waits -= 1
         if self.waits:
             return False

@@ -50,7 +50,8 @@ FALLBACK_ERRORS = (*UNAVAILABLE_ERRORS, InvalidModelOutput)
 
 @dataclass(slots=True, kw_only=True)
 class CircuitBreaker:
-    """Circuit breaker of a model. Closed: ask. Open: pause. Then one probe decides."""
+    """Circuit breaker of one model. Closed: ask. Open: don't, until the pause is over; then one
+    probe decides."""
 
     now: Callable[[], float] = field(default=time.monotonic, repr=False)
     _failures: int = 0
@@ -81,7 +82,8 @@ class CircuitBreaker:
         self._failures = 0
 
     def fail(self, *, retry_after_s: float | None = None) -> None:
-        """Open the circuit. `retry_after_s`: pause of the server, at most MAX_OPEN_CIRCUIT_S."""
+        """Open the circuit. `retry_after_s`: the pause that the server asks for; it is limited to
+        MAX_OPEN_CIRCUIT_S."""
         # The exponent is bounded, because 2.0 ** 1024 overflows.
         pause_s = max(OPEN_CIRCUIT_S * 2.0 ** min(self._failures, 10), retry_after_s or 0.0)
         self._failures += 1
@@ -189,7 +191,8 @@ class FallbackModel:
         )
 
     def _in_order(self) -> list[tuple[_Candidate, float | None]]:
-        """Models in order, each with its timeout; unavailable ones are last."""
+        """Return the models in order, each with its timeout; unavailable ones are last, but not
+        excluded."""
         # The sort is stable: within both groups the given order holds.
         *others, last = sorted(self._candidates, key=lambda one: not one.circuit.allows_call)
         # The last one has no timeout here: there is no other to call instead.

@@ -229,7 +229,8 @@ def language_model(model: ChatModel | None) -> ChatModel | None:
 
 @asynccontextmanager
 async def closing_stream(pieces: AsyncIterator[TextDelta | Completion]) -> AsyncIterator[None]:
-    """Close the stream after the block if it is an async generator; it may be any iterator."""
+    """Close the stream after the block if it is an async generator; a ChatModel may return any
+    iterator."""
     try:
         yield
     finally:
@@ -268,7 +269,8 @@ class Embedder(Protocol):
         """Dimension of the vectors; None before the first answer if it is not known."""
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed off the event loop: an L2-normalised row each, shape (len(texts), dimension)."""
+        """Embed the texts off the event loop: one L2-normalised row each, shape (len(texts),
+        dimension)."""
 
 
 class QueryVectorCache:

@@ -83,7 +83,8 @@ class Attempts:
 
     @asynccontextmanager
     async def timeout(self, timeout_s: float) -> AsyncIterator[None]:
-        """Limit the block to `timeout_s` and the call's deadline. Raises ModelUnavailable."""
+        """Limit the block to `timeout_s`, and to the deadline of the call. Raises ModelUnavailable:
+        it took longer."""
         try:
             async with asyncio.timeout_at(min(self._loop.time() + timeout_s, self._ends_at)):
                 yield

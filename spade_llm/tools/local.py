@@ -70,7 +70,8 @@ def truncate_result(result: ToolResult, max_chars: int) -> ToolResult:
 
 
 class LocalToolbox:
-    """Toolbox of functions in this process; an overdue one keeps its slot until it ends."""
+    """Toolbox of functions in this process. A function that outlives its time limit keeps its slot
+    until it ends."""
 
     def __init__(
         self,

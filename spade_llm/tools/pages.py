@@ -134,7 +134,8 @@ class ResultPages:
         self._evict(list(self._kept), False)
 
     def _evict(self, ids: list[str], is_one_caller: bool) -> None:
-        """Evict the oldest of these results until they are within the limits; keep the newest."""
+        """Evict the oldest of these results until they are within the limits; keep at least the
+        newest."""
         max_bytes = min(MAX_BYTES_OF_CALLER, self._max_bytes) if is_one_caller else self._max_bytes
         max_results = MAX_RESULTS_OF_CALLER if is_one_caller else MAX_RESULTS
         size = sum(self._kept[id].size_bytes for id in ids)

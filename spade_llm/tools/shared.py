@@ -80,7 +80,8 @@ class _CallOutcome:
 
 
 class SharedTools:
-    """Toolbox backend shared by many callers; of equal names, the first group's tool counts."""
+    """Toolbox backend shared by many callers. If two groups have a tool of the same name, the first
+    group's is offered."""
 
     def __init__(
         self,

@@ -89,7 +89,8 @@ _THREAD = "{jabber:client}thread"
 _IQ = "{jabber:client}iq"
 _MESSAGE = "{jabber:client}message"
 _UNREAD = frozenset({"error", "groupchat"})
-"""Message types that admission ignores: errors fail requests; `Rooms` reads `groupchat`."""
+"""Message types that admission ignores: errors fail a pending request; `Rooms` reads `groupchat`.
+"""
 _BUSY = "too many messages at once; ask again later, and more slowly"
 _UNAUTHORISED = "this agent accepts only admitted senders; ask its operator to be admitted"
 
@@ -113,7 +114,8 @@ class AdmissionPolicy:
     guests: tuple[str, ...] = ()
     """JIDs and domains that may talk as guests."""
     talk: Rate | None = None
-    """Rate limit of messages to a model, per JID: people's texts, and programs' requests."""
+    """Rate limit of messages to a model, per JID: texts of people, and chat requests of programs.
+    """
     guest_talk: Rate | None = None
     """The same, of a guest."""
     domain_talk: Rate | None = None
@@ -169,7 +171,8 @@ class AdmissionControl:
         self._gateways = frozenset(gateways)
         self._own = own
         self._never_counted = frozenset({"", own, own_domain, *gateways})
-        """JIDs without a rate limit of signals: server, own, gateways; `_requested_peers`."""
+        """JIDs exempt from the rate limit of signals: our server, our JID and gateways; see also
+        `_requested_peers`."""
         self.is_room: Callable[[str], bool] = lambda _: False
         """True if the agent is in a room with this bare JID, from which the messages and presences
         of all occupants come. Set by `Rooms`, which has a rate limit of its own."""
@@ -224,7 +227,8 @@ class AdmissionControl:
         return bool(jid) and self._trust_level(jid) is not TrustLevel.STRANGER
 
     def admit_request(self, jid: str) -> bool:
-        """True if this JID may make a request other than a message; takes a token."""
+        """True if this JID may make a request other than a message; takes a token of its rate
+        limit."""
         peer, now_s = bare(jid), self._clock()
         trust = self._trust_level(peer)
         requests = self._sender(peer, trust, now_s).requests
@@ -294,7 +298,8 @@ class AdmissionControl:
         return True
 
     def _counted_sender(self, xml: Element) -> tuple[str, TrustLevel]:
-        """Bare JID and trust level that a stanza counts for; a principal: at least guest."""
+        """Return the bare JID and trust level that a stanza counts for; a gateway's principal is at
+        least a guest."""
         jid, acl = bare(xml.get("from", "")), xml.find(codec.ACL_TAG)
         # Only a gateway may act for another: a principal that anybody else names is ignored.
         if acl is None or jid not in self._gateways:
@@ -469,7 +474,8 @@ def _longest_wait_s(buckets: Iterable[TokenBucket], now_s: float) -> float:
 
 
 def _is_talk(xml: Element) -> bool:
-    """True for a message that costs a turn or a hint; of `<acl/>` two attributes are read."""
+    """True for a message that costs a turn or an encryption hint; of an `<acl/>` only ontology and
+    performative are read."""
     acl = xml.find(codec.ACL_TAG)
     if acl is not None:
         return acl.get("ontology") == TALK_ONTOLOGY and acl.get("performative") == "request"

@@ -342,7 +342,8 @@ class XmppAgent(Agent):
         return task
 
     async def _end_behaviours(self) -> None:
-        """Kill all behaviours; users' own may end within BEHAVIOUR_END_TIMEOUT_S."""
+        """Kill all behaviours; users' own may finish their step and `on_end` within
+        BEHAVIOUR_END_TIMEOUT_S."""
         for behaviour in self.behaviours:
             behaviour.kill()
         if self._submitted and not all(isinstance(b, Behaviour) for b in self.behaviours):

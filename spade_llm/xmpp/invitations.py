@@ -24,7 +24,8 @@ CODE_CHARS = 16
 MAX_GUESTS = 100_000
 """Maximum number of guests; the list is held in RAM, since each stanza asks it."""
 REFRESH_S = 5.0
-"""Interval at which the list of guests is read again, for changes by other processes."""
+"""Interval at which the list of guests is read again: maximum delay to notice a change by another
+process."""
 TRUSTED_S = 60.0
 """Time for which the list of guests holds while it cannot be read again; then it admits nobody."""
 MAX_INVITATIONS = 10_000
@@ -205,7 +206,8 @@ class Invitations:
         ]
 
     async def revoke(self, name: str) -> bool:
-        """Shut out this JID, or withdraw the invitation of this name. Raises StorageFailed."""
+        """Shut out the guest of this JID, or withdraw the invitation of this name. Raises
+        StorageFailed."""
         if "@" in name:
             is_known = bool(await self._db.execute(_SHUT_OUT, name))
             await self.refresh(is_changed=True)

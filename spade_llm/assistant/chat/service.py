@@ -65,7 +65,8 @@ class ChatTurnInput:
 
     id: str
     peer: str
-    """Bare JID of the sender; in a room the occupant's JID, which has no private data."""
+    """Bare JID of the sender; in a room the occupant's JID, for which no private data is available.
+    """
     conversation: str
     """The peer (of a room: the room), and the thread if the client sent one."""
     text: str
@@ -130,7 +131,8 @@ class ChatService:
         generate: ChatHandler | None = None,
         quota_groups_of: QuotaGroupsOf = no_quota_groups,
     ) -> None:
-        """`generate` handles prompts outside any conversation; None: they are not supported."""
+        """Create the service. `generate` handles prompts outside any conversation; None: they are
+        not supported."""
         self._handler = handler
         self._quota_groups_of = quota_groups_of
         self._generate = generate
@@ -328,7 +330,8 @@ class _DeltaSender:
     """Sends the first piece of an answer at once and later ones together, every DELTA_EVERY_S."""
 
     def __init__(self, request: Request, *, is_sent: bool) -> None:
-        """`is_sent=False`: only questions are sent, and the caller takes the answer whole."""
+        """Create the sender. `is_sent=False`: only questions are sent, and the caller takes the
+        answer whole."""
         self._request = request
         self._is_sent = is_sent
         self._waiting: list[str] = []

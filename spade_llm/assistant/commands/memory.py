@@ -101,7 +101,8 @@ class ListNumbers:
 
 
 MAX_EXPORT_BYTES = 100_000
-"""Maximum size of an export in bytes: an answer has at most 128 KB. Omitted entries are counted."""
+"""Maximum size of an export in bytes: an answer has at most 128 KB. The number of omitted entries
+is stated."""
 
 
 def export_json_lines(entries: Sequence[MemoryEntry]) -> tuple[list[str], int]:

@@ -148,7 +148,8 @@ class PassportCommands:
         """Language of each person's last command: a file has none."""
 
     async def answer(self, turn_input: ChatTurnInput) -> str | None:
-        """Answer a command or file; None: it is something else. Raises ServiceError: no memory."""
+        """Answer a command or a file; None: it is something else. Raises ServiceError: memory is
+        unavailable."""
         command, peer = parse_personal_command(turn_input.text), turn_input.peer
         file = shared_file(turn_input.text, file=turn_input.message.said.file)
         if file is None:

@@ -85,7 +85,7 @@ MESSAGE = "message"
 
 
 def explanation_text(record: TurnRecord, texts: Mapping[str, str]) -> str:
-    """A line for each thing; one for equal ones. `texts`: of memories, by id."""
+    """One line for each thing; equal lines are one, counted. `texts`: of memories, by id."""
     lines = Counter(_lines(record, texts))
     return "\n".join(line if count == 1 else f"{line} (×{count})" for line, count in lines.items())
 
@@ -289,7 +289,8 @@ class ToolsCommand:
         toolbox_for: Callable[[str], Toolbox],
         questions_of: Callable[[str], Sequence[ApprovalQuestion]],
     ) -> None:
-        """`toolbox_for`, `questions_of`: take a bare JID; its tools and pending questions."""
+        """`toolbox_for` and `questions_of` take a bare JID: the tools of its turns, and its pending
+        approval questions."""
         self._toolbox_for = toolbox_for
         self._questions_of = questions_of
 

@@ -38,7 +38,8 @@ class LoggedExpertQuestion:
 
 
 class ExpertQuestionLog:
-    """Log of open and answered questions to experts. Coroutines raise StorageFailed."""
+    """Log of open and answered questions to experts. Each coroutine raises StorageFailed; a failure
+    of the others is logged."""
 
     def __init__(self, place: DatabasePlace) -> None:
         self._db = EXPERT_TABLES.at(place)

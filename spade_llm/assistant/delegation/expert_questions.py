@@ -101,7 +101,8 @@ class _AmbiguousAnswer:
 
 
 class ExpertQuestions:
-    """ReplyListener for answers of human experts. Entry loads questions asked before a restart."""
+    """ReplyListener for answers of human experts. On entry it loads the questions asked before a
+    restart."""
 
     def __init__(
         self,
@@ -454,7 +455,8 @@ def expert_questions_of(
     *,
     is_for_others: Callable[[AclMessage], bool] | None = None,
 ) -> ExpertQuestions:
-    """Expert questions of an agent. `is_for_others=None`: nothing else here reads chats."""
+    """Create the expert questions of an agent. `is_for_others=None`: nothing else in this agent
+    reads chats."""
     return ExpertQuestions(
         agent.node,
         letters,

@@ -185,7 +185,8 @@ class PresenceTracker:
 
 
 SUBAGENT_MARGIN_S = 15.0
-"""Seconds by which the tool's timeout exceeds the agent's, so that the agent's is reported."""
+"""Margin of the tool's timeout over the time for an answer, in seconds, so that the agent's timeout
+is reported first."""
 MAX_TASKS = 20
 """Maximum number of tasks sent by one call."""
 MAX_MESSAGE_CHARS = 30_000

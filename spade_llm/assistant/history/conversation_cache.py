@@ -114,7 +114,8 @@ class ConversationCache:
         self._idle_s = math.inf if idle_s is None else idle_s
         self._clock = clock
         self.on_change: list[Callable[[Conversation], None]] = []
-        """Called before a conversation leaves RAM or is replaced: nothing of it stays elsewhere."""
+        """Called before a conversation leaves RAM or its messages are replaced, so that nothing is
+        kept of them elsewhere."""
         self._by_key: OrderedDict[str, Conversation] = OrderedDict()
         self._of_peer: dict[str, OrderedDict[str, None]] = {}
         """Keys of each peer's, in the order of `_by_key`."""
@@ -149,7 +150,8 @@ class ConversationCache:
         return self._idle_s
 
     def find(self, name: str) -> Conversation | None:
-        """Find a conversation by key, or by thread if only one has it; no use (LRU)."""
+        """Find a conversation by key, or by thread if only one has it. This does not count as a use
+        (LRU)."""
         if name in self._by_key:
             return self._by_key[name]
         found = [one for key, one in self._by_key.items() if key.partition("#")[2] == name]
@@ -222,7 +224,8 @@ def conversation_key_for(peer: str, thread: str) -> str:
 
 
 def thread_of_key(place: str | None, *, of: str) -> str | None:
-    """Thread of a conversation key of this bare JID; None: there is none, or of another JID."""
+    """Thread of a conversation key of this bare JID; None: it has none, or the key is of another
+    JID."""
     return place[len(of) + 1 :] if place and place.startswith(f"{of}#") else None
 
 

@@ -94,7 +94,8 @@ class HistoryLoader:
 
 
 BATCH_DELAY_S = 0.25
-"""Exchanges gather so long before they are handed over together, not beside their own turn."""
+"""Exchanges gather so long before they are handed over: together, and not beside the turn that
+they came from."""
 FIRST_BACKOFF_S = 0.5
 MAX_BACKOFF_S = 10.0
 MAX_KEPT_BYTES = 40_000
@@ -103,15 +104,18 @@ even with the growth by JSON escaping."""
 MAX_USED_MEMORIES = 256
 """Ids that wait to be told; beyond, the oldest are not."""
 FLUSH_TIMEOUT_S = 5.0
-"""Maximum wait in seconds until memory has a person's latest messages, longer than it needs."""
+"""Maximum wait in seconds until memory has a person's latest messages; longer than a working memory
+agent needs."""
 RETRACT_S = 2.0
-"""Maximum wait for a retraction, in seconds, as for recall: it might find the messages."""
+"""Maximum wait for a retraction, in seconds; the same as for recall, which might otherwise find the
+retracted messages."""
 IDLE_S = 30.0
 """Interval between checks of an idle outbox, in seconds."""
 
 
 NotesSource = Callable[[str], Awaitable["Sequence[ScoredMemory]"]]
-"""Source of the assistant's own notes about a bare JID, best first. Raises StorageFailed."""
+"""Source of the assistant's own notes about a peer (its bare JID), best first. Raises
+StorageFailed."""
 
 OnForget = Callable[[str], Awaitable[None]]
 """Takes a bare JID. Raises RequestError, ServiceError."""
@@ -147,9 +151,11 @@ class MemoryBehaviour(Behaviour):
         super().__init__()
         self.memory = memory
         self.on_forget: list[OnForget] = []
-        """Callbacks for components that store data about people, called with the person."""
+        """Callbacks for components that store data about people elsewhere, called with the person
+        to forget."""
         self.on_clear: list[OnClear] = []
-        """Callbacks for components that store conversation data, called with the conversation."""
+        """Callbacks for components that store conversation data elsewhere, called with the
+        conversation to delete."""
         self.on_use: list[OnUse] = []
         """Told of each exchange with a person which memories its answer used."""
         self._probes = probes or {}
@@ -267,7 +273,8 @@ class MemoryBehaviour(Behaviour):
             conversation.said.extend(messages)
 
     async def load(self, conversation: Conversation) -> None:
-        """Load the history from before the process start; tried again if memory is unavailable."""
+        """Load the history from before the process start; retried at the next turn if memory is
+        unavailable."""
         if conversation.is_loaded or self._history_loader is None:
             return
         try:

@@ -139,7 +139,8 @@ class MemoryOutbox:
         await self._db.erase_deleted()
 
     async def forget(self, subject: str) -> None:
-        """Erase the observations about this subject, in rooms too, also from free space."""
+        """Erase the queued observations about this subject, in rooms too, also from the file's free
+        space."""
         await self._db.execute(_FORGET, subject, *room_subject_range(subject))
         await self._db.erase_deleted()
 
@@ -196,7 +197,8 @@ class OutboxFlusher:
         self._underway = asyncio.Lock()
 
     async def all(self) -> None:
-        """Deliver all conversations concurrently. Raises RequestError, ServiceError: one waits."""
+        """Deliver all conversations concurrently. Raises RequestError or ServiceError if one must
+        wait."""
         async with self._underway:
             await self._groups(_by_conversation(await self._outbox.oldest()))
 
@@ -215,7 +217,8 @@ class OutboxFlusher:
                 await self._groups(_by_conversation(waiting))
 
     def paused(self) -> AbstractAsyncContextManager[object]:
-        """Context manager without deliveries: what its block removes does not come back."""
+        """Context manager without deliveries in progress: what is removed in its block does not
+        come back."""
         return self._underway
 
     async def _groups(self, groups: Sequence[Sequence[QueuedObservation]]) -> None:
@@ -244,7 +247,8 @@ class OutboxFlusher:
             await self._done(group)
 
     async def _each_alone(self, group: Sequence[QueuedObservation], error: Exception) -> None:
-        """Deliver each observation alone after a refusal of the group: only invalid ones go."""
+        """Deliver each observation alone after a group was refused, so that only the invalid ones
+        are dropped."""
         if len(group) == 1:
             logger.error("memory refused an observation; it is dropped: %s", error)
             await self._done(group)

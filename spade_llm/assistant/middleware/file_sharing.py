@@ -101,7 +101,8 @@ def _split(url: str) -> SplitResult:
 
 
 TIMEOUT_S = 30.0
-"""Timeout of the summary, in seconds, since the sender waits; without one they can ask for it."""
+"""Timeout of the summary, in seconds, since the sender waits; without a summary they can ask for
+one."""
 MAX_CHARS = 1500
 
 

@@ -36,7 +36,8 @@ def json_texts(answer: str) -> list[str]:
 
 
 def replace_json_texts(answer: str, texts: Mapping[str, str]) -> str:
-    """JSON with each named text replaced, numbers by text if need be. Equal keys become one."""
+    """JSON with each text that is named replaced, numbers by text if need be. Keys that become
+    equal are one."""
     return json.dumps(_replaced(json.loads(answer), texts), ensure_ascii=False)
 
 

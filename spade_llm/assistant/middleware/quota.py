@@ -152,7 +152,8 @@ class QuotaMiddleware:
     async def __call__(
         self, turn_input: ChatTurnInput, conversation: Conversation, call_next: CallNext
     ) -> TurnOutcome:
-        """Check the quotas and count the turn. Raises QuotaExceeded, StorageFailed."""
+        """Check the quotas and count the turn. Raises QuotaExceeded; StorageFailed if the ledger
+        cannot be read."""
         # All or none: a refusal gives back the places that were taken before it.
         with ExitStack() as places:
             for share in self._shares(turn_input.peer, turn_input.quota_groups):

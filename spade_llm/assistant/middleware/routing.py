@@ -258,7 +258,8 @@ class RoutingMiddleware:
         run: SpawnTask,
         max_hops: int = MAX_HOPS,
     ) -> None:
-        """`reply_to` receives answers for which `deciding` names no recipient."""
+        """Create the middleware. `reply_to` receives answers for which `deciding` names no
+        recipient."""
         self._letters = letters
         self._reply_to = reply_to
         self._deciding = deciding

@@ -51,7 +51,8 @@ logger = logging.getLogger(__name__)
 
 """The name that stands for the star is the agent's."""
 MAX_PEERS_A_DAY = 20_000
-"""Maximum number of peers counted separately in a day; those with least usage are deleted."""
+"""Maximum number of peers counted separately in a day; beyond, the rows of those with the least
+usage are deleted."""
 PRUNE_EVERY_ROWS = 500
 """Writes between two looks at the bounds: by so many rows they may be passed."""
 

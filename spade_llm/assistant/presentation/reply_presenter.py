@@ -292,7 +292,8 @@ class ReplyPresenter:
 
 
 def _as_new_message(turn_input: ChatTurnInput) -> ChatTurnInput:
-    """Treat the input as a new message: a correction it names is ignored."""
+    """Treat the input as a new message: a correction it names is ignored, and it gets answers and
+    reactions of its own."""
     message = turn_input.message
     return replace(turn_input, message=replace(message, said=replace(message.said, corrects="")))
 

@@ -115,7 +115,8 @@ class BudgetedList(Generic[T]):
         return cost
 
     def _cost(self, entry: T) -> int:
-        """Token cost of an entry with its line end, and with a heading not written yet."""
+        """Token cost of an entry with its line end, and with its section's heading if that is not
+        written yet."""
         section = self._section_of(entry)
         heading = "" if section in self._sections else f"\n\n{self._headings[section]}\n\n"
         return self._count(f"{self.line(entry)}\n") + (self._count(heading) if heading else 0)

@@ -123,7 +123,8 @@ def _check(namespace: str, mine: str) -> None:
 
 
 def _is_visible(namespace: str, mine: str) -> bool:
-    """True unless the namespace holds another person's files, whoever's JID is in front."""
+    """True unless the namespace holds another person's files. The owner's JID in front of the name
+    is ignored."""
     name = namespace.rpartition("/")[2]
     return name == mine or not is_personal_namespace(name)
 

@@ -91,10 +91,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_REPLIED_CHARS = 1000
-"""Maximum length of a call's arguments, and of its result, in replies to programs."""
+"""Maximum length of a call's arguments, and of its result, in replies to programs, in characters.
+"""
 _PAUSE = "The model's server asks for a pause of {}; I answer after it."
 LIST_DEADLINE_S = 2.0
-"""Deadline for listing the shared tools, in seconds, as for recall: agents may be offline."""
+"""Deadline for listing the shared tools, in seconds, as for recall: an offline tool agent delays a
+turn no longer."""
 
 
 class LLMBehaviour(Behaviour):
@@ -163,7 +165,8 @@ class LLMBehaviour(Behaviour):
         self.strategy.discard(conversation.messages)
 
     async def run(self) -> None:
-        """Turns begin with messages (chat/service.py); between them conversations expire."""
+        """Turns begin with messages (assistant/chat/service.py); between them conversations
+        expire."""
         await asyncio.sleep(min(self.conversations.next_expiry_s(), IDLE_S))
         self.conversations.expire()
 

@@ -175,7 +175,8 @@ def last_question(messages: Sequence[ContextMessage]) -> int:
 
 
 def quoted_memory(found: ScoredMemory) -> QuotedMemory:
-    """Quotation of a memory: entries by category or type, messages by speaker; dated."""
+    """Quotation of a memory: entries by category or type, messages by speaker; dated by the time of
+    validity."""
     entry = found.entry
     date = entry.holds_since.date().isoformat()
     until = entry.invalid_at.date().isoformat() if entry.invalid_at else ""
@@ -231,7 +232,8 @@ PREPARE_DEADLINE_S = 0.5
 AHEAD_DEADLINE_S = 120.0
 """Deadline for the work on one conversation between its turns, in seconds; it may call a model."""
 GRACE_S = 2.0
-"""Seconds after a deadline; code that does not end when cancelled is abandoned then."""
+"""Grace period after a deadline, in seconds; code that does not end when cancelled is abandoned
+then."""
 MAX_WAITING = 1000
 """Conversations; the one that waited longest is given up, and comes again with its next turn."""
 IDLE_S = 30.0
@@ -264,7 +266,8 @@ class ContextPreparationBehaviour(Behaviour):
             )
 
     def work_ahead(self, strategy: ContextManagement, conversation: Conversation) -> None:
-        """Schedule work on a conversation after a turn; several turns before it cause one run."""
+        """Schedule work on a conversation after a turn; several turns before it runs cause one
+        run."""
         if not strategy.has_preparations:
             return
         self._waiting[conversation.key] = (strategy, conversation)
@@ -316,7 +319,8 @@ async def _worked_ahead(strategy: ContextManagement, conversation: Conversation)
 
 
 class TokenCounterCache:
-    """Token counter of an assistant, made for its first model, kept if a fallback takes over."""
+    """Token counter of an assistant, created for its first model and kept if a fallback changes the
+    model's name."""
 
     def __init__(self) -> None:
         self._first: asyncio.Future[Callable[[str], int]] | None = None

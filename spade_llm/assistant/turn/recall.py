@@ -54,7 +54,8 @@ ALL_TYPES = tuple(MemoryType)
 DEADLINE_S = 2.0
 """Deadline for recall and retrieval together before a turn, in seconds."""
 MAX_QUESTION_CHARS = 2000
-"""Maximum length of the search text, in characters: the end of a message, with the question."""
+"""Maximum length of the search text, in characters: the end of a long message, since the question
+is there."""
 MAX_REQUESTED_MEMORIES = 32
 """Asked for where the asker decides the budget: some stand in the history, and are left out."""
 MAX_BY_CONCEPT = 6
@@ -93,7 +94,8 @@ class RecallBudget:
     """Asked for, messages of conversations among them; `recall_tokens` bounds what is quoted."""
     passages: int = 4
     passage_tokens: int = 2000
-    """Maximum number of estimated tokens of passages: up to four neighbouring chunks are one."""
+    """Maximum number of estimated tokens of all passages: neighbouring chunks are merged, up to
+    four."""
 
 
 class Recall:
@@ -145,7 +147,8 @@ class Recall:
     async def wished(
         self, question: str, *, subject: str, context_options: ContextOptions
     ) -> RecallResult:
-        """Recall what the context options select; neighbouring chunks stay separate passages."""
+        """Recall what the context options select. Unlike in `about`, neighbouring chunks stay
+        separate passages."""
         question = question[-MAX_QUESTION_CHARS:]
         use_memory = context_options.use_memory and bool(context_options.memory_types)
         vector = None

@@ -62,7 +62,8 @@ MAX_RESULT_CHARS = 60_000
 MAX_QUOTED_CHARS = 200
 """Characters of wrong arguments: the model reads what it wrote."""
 MAX_APPROVAL_WAIT_S = 600.0
-"""Maximum wait for all approvals of a turn, in seconds: older questions are forgotten."""
+"""Maximum wait for all approvals of a turn together, in seconds: the person does not remember older
+questions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +94,8 @@ class ToolCallRunner:
         approver: Approver,
         scope: asyncio.Timeout,
     ) -> None:
-        """`scope`: the turn's time limit, suspended while a person or an agent is asked."""
+        """Create the runner. `scope` is the turn's time limit, suspended while a person or an agent
+        is asked."""
         self._toolbox = toolbox
         self._names = frozenset(spec.name for spec in specs)
         self._sensitive = frozenset(spec.name for spec in specs if spec.needs_approval)

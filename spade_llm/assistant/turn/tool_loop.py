@@ -88,7 +88,8 @@ class AnswerBuffer:
         return text
 
     def _fitting(self, text: str) -> str:
-        """Prefix of the text that fits into the remaining space; after a cut, nothing fits."""
+        """Prefix of the text that fits into the remaining space; once text is cut, all later text
+        is dropped."""
         cost = _encoded_bytes(text[: self._left + 1])  # A character costs one at least.
         if cost <= self._left:
             self._left -= cost
@@ -121,7 +122,8 @@ TOO_LONG = "(This answer was cut off: it is longer than one message.)"
 
 @dataclass(slots=True, kw_only=True)
 class TurnResult:
-    """Result of a turn, filled while it runs. However it is closed, its history can go on."""
+    """Result of a turn, filled while it runs. Every method that closes it leaves a history that can
+    be continued."""
 
     text: str = ""
     """The whole answer, notes included. What was streamed is the beginning of it."""
@@ -271,7 +273,8 @@ class ToolLoop:
         return ""
 
     async def _complete_with_choice(self, messages: list[ContextMessage]) -> Completion:
-        """Complete a round with a forced tool choice; not streamed: it may need two calls."""
+        """Complete a round with a forced tool choice; not streamed, since it may need a second
+        model call."""
         chosen = await complete_with_tool_choice(
             self._complete, messages, self._tools, tool_choice=self._choice
         )
@@ -316,7 +319,8 @@ class ToolLoop:
         tools: Sequence[ToolSpec],
         tool_choice: str,
     ) -> Completion:
-        """Call the model. The response schema is sent without tools only: servers refuse both."""
+        """Call the model. The response schema is sent only without tools: some servers allow no
+        tool calls with it."""
         answer_schema = None if tools else self._options.answer_schema
         self._result.model_calls += 1
         completion = await self._model.complete(

@@ -74,7 +74,8 @@ class UsageTotals:
 
 
 usage_row = attrgetter(*(one.name for one in fields(UsageTotals)))
-"""Values in the order of the fields. `astuple`, which copies each, takes ten times as long."""
+"""Values in the order of the fields. `astuple` would copy each number, and takes ten times as long.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +206,8 @@ class TurnRecorder:
         self._messages = (history, read)
 
     def changed(self, what: str) -> None:
-        """Note a component that changed question or answer, or answered for the model."""
+        """Note a component that changed the question or the answer, or answered instead of the
+        model."""
         note = single_line(what, MAX_WHY_CHARS)
         if note not in self._changes and len(self._changes) < MAX_NOTES:
             self._changes.append(note)

@@ -234,7 +234,8 @@ async def _assistant_config(
 
 
 def _admins(spec: DeploymentSpec, data: Path) -> frozenset[str]:
-    """Bare JIDs of those that run the assistant: of its settings, and of the running `up`."""
+    """Bare JIDs of the people that run the assistant: those of its settings, and the person of the
+    running `up`."""
     from spade_llm.xmpp.connection.jids import bare_jid
     from spade_llm.xmpp.servers.data_directory import read_run_record
 

@@ -49,7 +49,8 @@ class Table(BaseModel):
 
 
 def read_text(path: Path, *, named_in: str = "") -> str:
-    """Read a UTF-8 text file. Raises ConfigurationError, which begins with `named_in`."""
+    """Read a UTF-8 text file. Raises ConfigurationError, prefixed with `named_in`, the source of
+    the path."""
     where = f"{named_in}: " if named_in else ""
     try:
         return path.read_text(encoding="utf-8")

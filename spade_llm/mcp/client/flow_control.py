@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 64 * 1024
 MAX_LINE_BYTES = 4 * 1024 * 1024
-"""Maximum size of a message in bytes; of a longer one, the first HEAD_BYTES are kept."""
+"""Maximum size of a message in bytes. A longer one is discarded while it arrives, except for its
+first HEAD_BYTES."""
 HEAD_BYTES = 512
 
 MAX_WAITING_WRITES = 256

@@ -68,7 +68,8 @@ def _exec_program(command: list[str]) -> None:
 
 
 def _wait(child: int, lifeline: int, woken: int) -> int | None:
-    """Wait for the child and return its status; None: the lifeline closed, or a signal came."""
+    """Wait for the child and return its wait status; None if the lifeline closes, or a signal ends
+    the guard, before."""
     while True:
         ready, _, _ = select.select([lifeline, woken], [], [])
         signs = os.read(woken, 4096) if woken in ready else b""
@@ -78,7 +79,8 @@ def _wait(child: int, lifeline: int, woken: int) -> int | None:
 
 
 def _reap(child: int) -> int | None:
-    """Reap ended processes (orphans come to the guard); return the child's status if ended."""
+    """Reap ended processes (orphans of the group are reparented to the guard); return the child's
+    status if it has ended."""
     found = None
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -122,7 +124,8 @@ def _signal(group: int, sign: int) -> bool:
 
 
 def _children() -> list[int]:
-    """Processes that left the group and came to the guard when their parent ended (Linux)."""
+    """Processes that left the group and were reparented to the guard when their parent ended
+    (Linux)."""
     me = os.getpid()
     try:
         return [int(pid) for pid in Path(f"/proc/{me}/task/{me}/children").read_text().split()]

@@ -228,7 +228,8 @@ class McpSupervisor:
             await self._pause(reason, failures)
 
     async def connection(self, timeout_s: float) -> McpConnection | None:
-        """Current connection, also one that is being opened. None: the server is unavailable."""
+        """Current connection; waits for one that is being opened. None: the server is
+        unavailable."""
         deadline = _now() + timeout_s
         while not self.is_connected():
             if self.outage is not None or _now() >= deadline:

@@ -115,7 +115,8 @@ def offered_names(server: str, tools: Iterable[str]) -> dict[str, str]:
 
 
 def side_by_side(old: str | None, new: str, *, width: int) -> list[str]:
-    """Diff in two columns, old and new; `|` marks changed lines, `>` and `<` new and old ones."""
+    """Diff in two columns, old and new; `|` marks changed lines, `>` and `<` added and deleted
+    ones."""
     column = (max(width, MIN_WIDTH) - 3) // 2
     left = [] if old is None else _lines(old, column)
     right = _lines(new, column)
@@ -158,7 +159,8 @@ MAX_TOOLS = 500
 """Maximum number of stored tools per server; further tools are never offered."""
 BUSY_TIMEOUT_S = 5.0
 _CHANGE_COUNTER = 24
-"""Offset of the change counter in SQLite's file header (without a write-ahead log)."""
+"""Offset of the change counter in SQLite's file header; it counts transactions if there is no
+write-ahead log."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS mcp_servers (name TEXT PRIMARY KEY, first_seen TEXT NOT NULL);

@@ -281,7 +281,8 @@ def tool_result(answer: mcp_types.CallToolResult) -> ToolResult:
 async def call_tool(
     connection: McpConnection, tool: str, arguments: Mapping[str, object], *, server: str
 ) -> ToolResult:
-    """Call a tool; a server's errors are results. Raises ConnectionLost: nothing was sent."""
+    """Call a tool; errors of the server are results for the model. Raises ConnectionLost: nothing
+    was sent."""
     try:
         answer = await connection.call(tool, arguments)
     except MCPError as error:

@@ -58,7 +58,8 @@ _ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[\w-]{1,64}")')
 CONNECT_TIMEOUT_S = 10.0
 SESSION_END_TIMEOUT_S = 2.0
 READ_TIMEOUT_S = 3600.0
-"""Read timeout between two events in seconds; a call has its own, an idle stream is silent."""
+"""Read timeout between two events in seconds. A call has its own deadline, and an idle stream may
+be silent for long."""
 
 
 class McpServerProcess:
@@ -81,7 +82,8 @@ class McpServerProcess:
         return self._process.pid
 
     async def exit_reason(self) -> str:
-        """Reason that the program ended, for peers: its last lines go only to the log."""
+        """Reason that the program ended. Peers see it, so the program's last lines go only to the
+        log."""
         await self._wait(STDIN_CLOSED_GRACE_S)
         await asyncio.wait([self._errors], timeout=STDERR_DRAIN_S)
         if self._tail:

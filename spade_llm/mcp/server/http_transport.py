@@ -33,7 +33,8 @@ MCP_PATH = "/mcp"
 MAX_SESSIONS = 64
 """Maximum number of client sessions (protocols before 2026-07-28); a further one gets 503."""
 SESSION_IDLE_S = 1800.0
-"""Idle timeout of a session without a request, in seconds; its id then gets 404."""
+"""Idle timeout of a session without a request in flight, in seconds. Its id then gets 404, and the
+client opens another."""
 MAX_CONNECTIONS = 256
 """Maximum number of connections; a further one gets 503."""
 SHUTDOWN_GRACE_S = 3.0

@@ -32,7 +32,8 @@ ReportProgress = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEffects:
-    """Effects of a call on data or the world: a client decides by it when to ask."""
+    """Effects of a call on stored data or the world, by which a client decides when to ask for
+    approval."""
 
     read_only: bool = False
     """Counting an access does not count as a change."""

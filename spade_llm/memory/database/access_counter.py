@@ -101,7 +101,8 @@ class MessageAliases:
         self._keys: LruDict[tuple[str, str], int] = LruDict(MAX_ALIASES)
 
     def note(self, owner: str, found: Mapping[int, MemoryEntry]) -> None:
-        """Record the ids under which messages were returned. `found`: entries by key."""
+        """Record the ids under which messages were returned to their owner. `found`: entries by
+        key."""
         for key, entry in found.items():
             # Odd keys are messages: the ids under which they are found lead to no row.
             if key & 1:

@@ -156,7 +156,8 @@ class InlineReader(Protocol):
     """Connection for short reads in the event loop's thread; it never waits."""
 
     def read(self, operation: Callable[[Transaction], T]) -> T:
-        """Run an operation. Raises BlockingIOError (it would wait), StorageFailed, its error."""
+        """Run an operation. Raises BlockingIOError if it would have to wait, StorageFailed, or the
+        operation's error."""
 
     def close(self) -> None: ...
 

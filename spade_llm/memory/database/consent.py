@@ -151,7 +151,8 @@ def behaviour_patterns(
 def remove_patterns_of_episodes(
     transaction: Transaction, owner: str, episodes: Set[bytes], *, now: int
 ) -> None:
-    """Remove patterns and summaries made from these memories; their people are read again."""
+    """Remove patterns and summaries made from one of these memories; the people are learned from
+    again."""
     gone = [
         row
         for row in transaction.all(SELECT_DERIVED, {"owner": owner})

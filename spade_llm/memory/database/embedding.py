@@ -315,7 +315,8 @@ class EmbeddingWorker:
                 pause_s = min(pause_s * 2, MAX_BACKOFF_S)
 
     async def _wait_until_quiet(self) -> None:
-        """Wait for QUIET_PERIOD_S without activity, MAX_DELAY_S at most, or a caller in need."""
+        """Wait until there was no activity for QUIET_PERIOD_S, at most MAX_DELAY_S, or until a
+        caller needs vectors."""
         clock = asyncio.get_running_loop().time
         latest = clock() + MAX_DELAY_S
         while True:

@@ -44,7 +44,8 @@ class _QueuedWrite(Generic[T]):
         self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     def run(self, connection: Connection) -> None:
-        """Run the operation. A refusal before any change is kept; other errors are raised."""
+        """Run the operation. A refusal before any change is kept for the caller; other errors are
+        raised."""
         self._refusal, self.transaction = None, Transaction(connection)
         before = connection.total_changes
         try:

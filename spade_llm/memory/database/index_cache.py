@@ -50,7 +50,8 @@ INLINE_ROWS = 100_000
 0.3 ms, on busy cores 1 ms."""
 THREADS = 2
 QUERY_TIMEOUT_S = 2.0
-"""Timeout in seconds for the query's vector; then the search is by keywords, and degraded."""
+"""Timeout in seconds for the query's vector; after it the search uses keywords only and is reported
+as degraded."""
 MAX_AWAITED_ROWS = 64
 """Maximum number of new rows with vectors that a semantic search waits for; an import has more."""
 MAX_AWAIT_S = 0.5
@@ -475,7 +476,8 @@ class IndexRanker:
         return self._given_vectors.get((owner, content_hash))
 
     def _given_vector(self, index: OwnerIndex, query: MemoryQuery) -> NDArray[np.float32] | None:
-        """Vector of the query, if it is of this model and of the text. Raises InvalidArguments."""
+        """Vector that came with the query, if it is of this model and of the text to embed. Raises
+        InvalidArguments."""
         given, embedder = query.vector, self._embedder
         if given is None or embedder is None or query.mode is SearchMode.KEYWORD:
             return None

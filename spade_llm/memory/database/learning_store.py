@@ -279,7 +279,8 @@ class SQLiteLearningStore:
 def _message_range(
     transaction: Transaction, owner: str, number: int, conversation: int, name: str, cleared: int
 ) -> MessageRange:
-    """Range of messages to learn from; cleared messages come first, in a range of their own."""
+    """Range of messages to learn from. Cleared messages come first, in a range of their own;
+    nothing can follow them."""
     which: dict[str, SqlValue] = {
         "owner": number,
         "conversation": conversation,

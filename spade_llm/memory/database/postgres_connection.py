@@ -144,7 +144,8 @@ class PostgresConnection:
                 yield rows
 
     def read(self, operation: Callable[[Transaction], T], *, is_short: bool = False) -> T:
-        """Run an operation on a snapshot; a short one without (two round trips less)."""
+        """Run an operation on a snapshot; without one, which saves two round trips, if it is short.
+        Raises StorageFailed."""
 
         def run(connection: psycopg.Connection) -> T:
             if is_short:
@@ -273,7 +274,8 @@ class PostgresConnection:
         return connection
 
     def _roll_back(self) -> None:
-        """End the transaction; in the middle of a statement, by closing the connection."""
+        """End the transaction. A connection that is in the middle of a statement is closed, which
+        rolls back, too."""
         connection = self._connection
         if connection is None:
             return

@@ -161,7 +161,8 @@ DELETE_MERGED = "DELETE FROM reflection WHERE kind = 2 AND kept = :kept"
 def next_material(
     transaction: Transaction, *, runs_per_day: int, now: int
 ) -> ReflectionMaterial | None:
-    """Memories of the person whose turn it is; it counts, since a model may be asked in vain."""
+    """Memories of the person whose turn it is; the run is counted now, since a model may be asked
+    in vain."""
     today = now - now % DAY_US
     if transaction.all(COUNT_RUNS, {"today": today})[0][0] >= runs_per_day:
         return None

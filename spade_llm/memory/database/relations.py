@@ -101,7 +101,8 @@ MAX_LINKS = 1000
 def add_link(
     transaction: Transaction, owner: str, ends: tuple[bytes, bytes], relation: str, *, now: int
 ) -> MemoryLink:
-    """Link two entries; an equal link is returned. Raises NotFound, InvalidArguments."""
+    """Link two entries; an equal existing link is returned. Raises NotFound, InvalidArguments (too
+    many)."""
     source, target = (_linked_seq(transaction, owner, id, now=now) for id in ends)
     for seq in (source, target):
         if transaction.all(COUNT_LINKS, {"seq": seq})[0][0] >= MAX_LINKS:

@@ -198,7 +198,8 @@ class InlineFileReader:
         self._connection.close()
 
     def read(self, operation: Callable[[Transaction], T]) -> T:
-        """Run an operation. Raises BlockingIOError (locked), StorageFailed, its own error."""
+        """Run an operation. Raises BlockingIOError if the file is locked, StorageFailed, or the
+        operation's error."""
         try:
             return self._connection.read_snapshot(operation)
         except sqlite3.Error as error:

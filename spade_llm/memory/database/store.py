@@ -409,7 +409,8 @@ class SQLiteMemoryStore:
     async def _ranked_entries(
         self, owner: str, ranked: RankedRows
     ) -> tuple[SearchResult, Sequence[int]]:
-        """Rows that were ranked, without those deleted meanwhile, and keys of their entries."""
+        """The rows that were ranked, and the keys of entries among them; rows that were deleted
+        meanwhile are left out."""
         keys, now = [hit.key for hit in ranked.hits], self._now()
         if len(keys) > MAX_INLINE_ENTRIES:
             found = await self._database.read(

@@ -181,7 +181,8 @@ class _TopicSegmenter:
 
     @cached_property
     def next_pause(self) -> list[int]:
-        """Index of the next message after a hard gap, by message; else their number."""
+        """Index of the next message that follows a hard gap, for each message; else the number of
+        messages."""
         following = len(self.messages)
         found = [following] * following
         for number in reversed(range(following)):

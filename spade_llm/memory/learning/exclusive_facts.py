@@ -137,7 +137,8 @@ class ExclusiveValue:
 
     slot: ExclusiveFact
     key: frozenset[int]
-    """Key of the value in slots with several values, such as a name; else empty."""
+    """Key of the value in slots with several values, for instance a name or a thing; empty in other
+    slots."""
     value: frozenset[int]
 
     def contradicts(self, other: ExclusiveValue) -> bool:
@@ -200,7 +201,8 @@ def _has_capital(x: str, has_capitals: bool) -> bool:
 
 
 def _is_value(x: str, rule: FactRule) -> bool:
-    """Check whether `x` is a value of the rule: `… is {x}` is a diet only for some."""
+    """Check whether `x` is an allowed value of the rule: a template such as `… is {x}` is a diet
+    only if `x` is one."""
     if rule.values:
         return topic_stems(x) in map(topic_stems, rule.values)
     return has_form(x, rule, has_capitals=x != x.lower())

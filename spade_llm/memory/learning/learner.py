@@ -68,7 +68,8 @@ class ReflectionLimits:
     """Limits of reflection: it works in the background and is paid by the operator."""
 
     runs_per_day: int = 20
-    """People on a day (UTC), each once: a call of the model, two if its answer is invalid."""
+    """People on a day (UTC), each at most once: one call of the model each, two if its first answer
+    does not fit the schema."""
     tokens: int = 6000
     """Maximum number of estimated tokens of a prompt; the oldest memories are left out first."""
     deadline_s: float = 120.0
@@ -146,7 +147,8 @@ class Learner:
                 await self._wait()
 
     async def _step(self) -> int:
-        """Cut episodes; when only open ones are left, read some, so that cutting never waits."""
+        """Cut episodes; once only open ones are left, read some of them: cutting does not wait for
+        all to be read."""
         # One read, since each change of threads costs as much as all that there is to do after most
         # messages.
         work = await self._store.due(

@@ -167,7 +167,8 @@ class LearningStore(Protocol):
     async def save_episodes(
         self, message_range: MessageRange, episodes: Sequence[EpisodeDraft]
     ) -> Sequence[str]:
-        """Add episodes and return their entries' ids; their messages leave the queue."""
+        """Add episodes and return the ids of their entries; their messages, up to the last one,
+        leave the queue."""
 
     async def messages_of(self, episode: MemoryEntry) -> Sequence[ObservedMessage]:
         """Return the messages of an episode, oldest first, including messages that the person has

@@ -150,7 +150,8 @@ async def recalled_texts(
 
 
 def _without_section(text: str, name: str) -> str:
-    """Remove a section by string search: a pattern takes seconds if sections stay open."""
+    """Remove a section by string search: a backtracking pattern takes seconds if sections are left
+    open."""
     kept: list[str] = []
     while True:
         before, opened, rest = text.partition(f"<{name}>")

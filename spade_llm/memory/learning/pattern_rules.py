@@ -246,7 +246,8 @@ def find_patterns(sessions: Sequence[TalkSession]) -> dict[str, MemoryDraft]:
 def pattern_draft(
     content: str, episodes: dict[int, str], sessions: Sequence[TalkSession], *, kind: str
 ) -> MemoryDraft:
-    """Draft of a pattern. `episodes`: one by session index that shows it; `kind`: any word."""
+    """Draft of a pattern. `episodes`: one episode of each session that shows it, by the session's
+    index; `kind`: any word."""
     first, last = min(episodes), max(episodes)
     return MemoryDraft(
         content=content,
@@ -346,7 +347,8 @@ def _phrase_key(spelling: str) -> str:
 
 
 def _without_substrings(kind: str, often: dict[Feature, _FeatureSightings]) -> list[Feature]:
-    """Drop features in longer ones: `translate` beside `translate into French`."""
+    """Drop features that a longer feature includes: `translate` if there is `translate into
+    French`."""
     own = [one for one in often if one[0] == kind]
     return [
         one for one in own if not any(_is_substring_pattern(one, other, often) for other in own)

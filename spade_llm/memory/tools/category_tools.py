@@ -261,7 +261,8 @@ class MemoryTool(Protocol):
 
 
 class TextTool(ABC):
-    """MemoryTool that answers in sentences; an error says what to change."""
+    """A MemoryTool that answers in sentences; an error text says what to change, or that the
+    memory is unavailable."""
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -437,7 +438,8 @@ def number_argument(arguments: Mapping[str, object], name: str, *, default: floa
 def integer_argument(
     arguments: Mapping[str, object], name: str, *, default: int, highest: int
 ) -> int:
-    """Integer argument from 1 to `highest`; 5.0 counts as 5, as in JSON."""
+    """Integer argument from 1 to `highest`. 5.0 is accepted as 5, since JSON does not tell them
+    apart."""
     value = number_argument(arguments, name, default=default)
     if value != value // 1 or not 1 <= value <= highest:
         raise InvalidArguments(f"{name} must be a whole number from 1 to {highest}, not {value}")

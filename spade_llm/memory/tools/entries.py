@@ -352,7 +352,8 @@ class LinkTools:
         return {"id": id, "links": links, "total": len(links)}
 
     async def _visible(self, links: Sequence[MemoryLink]) -> Sequence[MemoryLink]:
-        """Leave out links to entries about other subjects: an owner may link two people's."""
+        """Leave out links to entries about other subjects, since an owner may link memories about
+        two people."""
         if self._scope.subject is None or not links:
             return links
         ends = dict.fromkeys(end for link in links for end in (link.source, link.target))

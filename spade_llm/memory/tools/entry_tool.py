@@ -235,7 +235,8 @@ class SubjectScope:
         return found
 
     async def check(self, *ids: str) -> None:
-        """Check that these are in scope; without a subject the store does. Raises NotFound."""
+        """Check that these entries are in scope. Raises NotFound. Without a subject the store
+        checks."""
         if self.subject is not None:
             await self.all_of(ids)
 

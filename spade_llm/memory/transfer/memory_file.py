@@ -268,7 +268,8 @@ class ImportSummary:
 
 
 def export_lines(place: MemoryPlace, progress: OnTransferProgress) -> Iterator[str]:
-    """Lines of the header and all records: a snapshot beside writers. Raises StorageFailed."""
+    """Lines of the header and of every record, a snapshot while others go on writing. Raises
+    StorageFailed."""
     with opened_memory(place, is_read_only=True) as transaction:
         ((total,),) = transaction.all(COUNT_RECORDS)
         yield json_lines.HEADER
@@ -299,7 +300,8 @@ def import_lines(
 
 
 def backup_file(path: Path, target: Path, progress: OnTransferProgress) -> None:
-    """Copy a snapshot of the file, with vectors, beside writers. Raises StorageFailed."""
+    """Copy a snapshot of the file, with vectors, while others go on writing. Raises
+    StorageFailed."""
     with (
         open_memory_file(path, is_read_only=True) as source,
         closing(sqlite3.connect(target)) as copy,
@@ -395,7 +397,8 @@ def opened_memory(
 
 @contextmanager
 def open_memory_file(path: Path, *, is_read_only: bool = False) -> Iterator[SqliteConnection]:
-    """Open a memory file of this version. Raises StorageFailed, for errors of the block, too."""
+    """Open a memory file of this schema version. Raises StorageFailed, also for errors in the
+    block."""
     # Without `c` for create: a wrong path is an error, not a new and empty memory.
     mode = "ro" if is_read_only else "rw"
     try:

@@ -212,7 +212,8 @@ def message_record(
     content: object,
     at: object,
 ) -> ImportedRecord:
-    """Record of a message of the conversation `source`; tools and systems are omitted."""
+    """Record of a message of the conversation `source`; messages of tools and systems are
+    omitted."""
     if role not in ("user", "assistant"):
         kind = "tool message" if role == "tool" else "system message"
         return ImportedRecord(name=name, omitted=kind)

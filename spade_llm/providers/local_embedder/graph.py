@@ -116,7 +116,8 @@ class GraphBuilder:
 
 
 def read_float_tensors(path: Path) -> Weights:
-    """F32 tensors by name, mapped into memory. Raises ConfigurationError: no safetensors file."""
+    """Every F32 tensor by name, mapped into memory rather than copied. Raises ConfigurationError:
+    not a safetensors file."""
     try:
         return _read_header(np.memmap(path, dtype=np.uint8, mode="r"))
     except (ValueError, KeyError, TypeError, struct.error) as error:

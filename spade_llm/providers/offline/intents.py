@@ -45,7 +45,8 @@ def relevant_passages(passages: Sequence[QuotedPassage], question: str) -> list[
 
 
 def excerpt(text: str, question: str) -> str:
-    """Excerpt from the paragraph that shares most words with the question, cut at a word."""
+    """Return an excerpt that starts at the paragraph with most words of the question, cut at a
+    word."""
     wanted = key_words(question)
     paragraphs = re.split(r"\n\s*\n", text.strip())
     best = max(range(len(paragraphs)), key=lambda i: len(wanted & key_words(paragraphs[i])))

@@ -322,7 +322,8 @@ class _Rules:
         return self._say.nothing_remembered if may_search else self._nothing()
 
     def _candidates(self, results: Sequence[str]) -> list[Candidate]:
-        """Statements that may answer, oldest first: old conversations, stored, this one."""
+        """Statements that may answer, oldest first: of old conversations, stored ones, and those
+        of this conversation."""
         told = set(self._told.current)
         stored = [
             Candidate(text=one.text, date=one.date, is_closed=bool(one.until))

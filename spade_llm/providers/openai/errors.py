@@ -100,7 +100,8 @@ def is_bad_request(error: BaseException | None) -> bool:
 
 
 def _timed_out(error: Exception, request: RequestInfo) -> ModelError:
-    """Translate a timeout. The SDK's aiohttp client (3.54) reports unreachable servers so."""
+    """Translate a timeout. The SDK's aiohttp client (3.54) also reports an unreachable server as
+    one."""
     cause = _first_cause(error)
     if isinstance(cause, aiohttp.ClientError) and not isinstance(cause, TimeoutError):
         return _disconnected(error, request)
@@ -108,7 +109,8 @@ def _timed_out(error: Exception, request: RequestInfo) -> ModelError:
 
 
 def _first_cause(error: BaseException) -> BaseException:
-    """First aiohttp error in the chain of causes; its own cause is the system's error."""
+    """Return the first aiohttp error in the chain of causes; its own cause is the operating
+    system's error."""
     while error.__cause__ is not None and not isinstance(error, aiohttp.ClientError):
         error = error.__cause__
     return error

@@ -57,7 +57,8 @@ _COMPLAINT_PATTERNS = {
 
 
 class OptionalFields:
-    """Optional request fields that the server refused (KEPT_REFUSALS), not sent again."""
+    """Optional request fields that the server refused, at most KEPT_REFUSALS; they are not sent
+    again."""
 
     def __init__(self, *, server: str) -> None:
         self._server = server

@@ -21,7 +21,8 @@ _DROPPED_KEYWORDS = {"default", "examples", "additionalProperties"}
 
 RequestBody = dict[str, object]
 TOKEN_LIMIT_FIELD = "max_tokens"
-"""Default name of the field for the maximum tokens of an answer; servers differ."""
+"""Default name of the field for the maximum number of tokens of an answer; some servers use another
+one."""
 
 
 def response_format(schema: Mapping[str, object]) -> RequestBody:

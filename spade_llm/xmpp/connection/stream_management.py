@@ -35,7 +35,8 @@ _STANZAS = frozenset(f"{{jabber:client}}{name}" for name in ("message", "presenc
 _WRITTEN = ("<message", "<presence", "<iq")
 
 Receipt = asyncio.Future[bool]
-"""Delivery confirmation. True: the server has all that was sent; False: unknown for ever."""
+"""Delivery confirmation. True: the server has received all that was sent before; False: unknown for
+ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ class StreamManagement:
         self.is_on = False
         """True while outgoing stanzas are counted."""
         self.is_frozen = False
-        """True: incoming stanzas are not acknowledged; the server keeps them for later."""
+        """True: incoming stanzas are not acknowledged; the server keeps them for our next session.
+        """
         self._is_counting_in = False
         self._id = ""
         self._stream = 0

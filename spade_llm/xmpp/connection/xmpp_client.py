@@ -137,7 +137,8 @@ class Scram(SCRAM):
 
 
 def use_fast_scram() -> None:
-    """Replace SCRAM for all slixmpp clients of this process, which share a registry."""
+    """Replace SCRAM for all slixmpp clients of this process, which share a registry of
+    mechanisms."""
     for name, mechanism in MECHANISMS.items():
         if mechanism is SCRAM:
             MECHANISMS[name] = Scram
@@ -374,7 +375,8 @@ def handle_iq(client: ClientXMPP, kind: str, tag: str, handle: Callable[[Iq], No
 
 
 def answer_iq(client: ClientXMPP, tag: str, answer: Callable[[], Element]) -> None:
-    """Answer `get` requests for this payload by `answer`, which must not raise."""
+    """Answer `get` requests for this payload; `answer` returns the payload of the result and must
+    not raise."""
 
     def handle(iq: Iq) -> None:
         reply = iq.reply()

@@ -226,7 +226,8 @@ class XmppConnection:
         )
 
     async def _open_until_sure(self) -> None:
-        """Retry while the server is unreachable; raise once all addresses fail otherwise."""
+        """Retry while the server is unreachable; raise once all addresses have failed for another
+        reason."""
         while (failure := await self._attempt_in_time()) is not None:
             self._last_failure = failure
             were_all_tried = self._endpoints.move_on()

@@ -164,7 +164,8 @@ class PeerFeatures:
             self._asking(jid)
 
     async def of(self, jid: str) -> PeerClient:
-        """The client at this full JID, queried if unknown; featureless without an answer."""
+        """Return the client at this full JID, by a query if unknown; one without features if it
+        does not answer in time."""
         key = self._key(jid)
         if key in self._known:
             self._known.move_to_end(key)

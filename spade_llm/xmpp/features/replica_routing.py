@@ -32,7 +32,8 @@ _BODY = "{jabber:client}body"
 _THREAD = "{jabber:client}thread"
 _DELAY = f"{{{DELAY}}}delay"
 _FOR_EACH = frozenset({"error", "groupchat", "headline"})
-"""Message types that each replica reads: errors and room messages come to full JIDs."""
+"""Message types that each replica reads: errors and room messages come to full JIDs, headlines are
+notifications (PEP)."""
 READ_HOLD_S = 5.0
 """A held request that only reads is dropped after this: the log does not show whether it was
 answered, and its program asks again. The time exceeds that after which a dead replica is missed."""

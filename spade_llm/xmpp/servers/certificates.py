@@ -34,7 +34,8 @@ CA_CERTIFICATE_FILE = "ca.pem"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificates:
-    """Paths of the certificate files. Clients need `ca_path` only; keys are the owner's."""
+    """Paths of the certificate files. Clients need `ca_path` only; keys are readable by the owner
+    only."""
 
     ca_path: Path
     cert_path: Path

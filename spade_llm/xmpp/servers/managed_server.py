@@ -58,7 +58,8 @@ class ManagedServer(Protocol):
 
     @property
     def description(self) -> str:
-        """Single line for the start-up message: the server, and its limitations."""
+        """Description in a single line for the start-up message: the server, and its
+        limitations."""
 
     async def start(self) -> Endpoint:
         """Return once it accepts XMPP streams.

@@ -109,7 +109,8 @@ def join_element(password: str) -> ET.Element:
 
 
 def unlock(room: str, id: str) -> str:
-    """Encode the acceptance of a new room's default configuration (XEP-0045 §10.1.2)."""
+    """Encode the acceptance of a new room's default configuration (XEP-0045 §10.1.2), which opens
+    it."""
     return (
         f"<iq type='set' to={quoteattr(room)} id={quoteattr(id)}>"
         f"<query xmlns='{MUC}#owner'><x xmlns='{DATA_FORM}' type='submit'/></query></iq>"

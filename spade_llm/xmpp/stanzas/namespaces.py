@@ -22,7 +22,8 @@ TIME = "urn:xmpp:time"
 VERSION = "jabber:iq:version"
 
 MAX_NAME_CHARS = 1024
-"""Maximum characters of a stanza's id, thread and each ACL parameter, which are stored."""
+"""Maximum length in characters of a stanza's id, its thread and each ACL parameter: they are stored
+and sent back."""
 
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 

@@ -156,7 +156,8 @@ class PresenceService:
                 self._send_addressed(receiver, presence)
 
     def _introduce(self, session: ClientSession) -> None:
-        """Send a new session the presences that it may see, and pending subscriptions."""
+        """Send a new session the presences that it may see, and the pending subscription
+        requests."""
         user = session.jid.user
         seen = [contact.user for contact in self._store.contacts(user) if contact.is_to]
         for contact in [*seen, user]:
