@@ -138,6 +138,12 @@ _OCCASIONS = frozenset({
     "visit", "wedding",
 })  # fmt: skip
 """Concepts of nouns that stand behind the noun of a being: `the vet appointment`."""
+_TIME_UNIT = LazyPattern(
+    r"\b(?:day|week|weekend|month|year|hour|minute|night|morning|evening|afternoon|time|moment|bit"
+    r"|d[ií]a|semana|mes|meses|a[ñn]o|hora|minuto|noche|tarde|vez|momento|rato)s?$",
+    _I,
+)
+"""Nouns that no pronoun means: `once a day`."""
 _HAVE = LazyPattern(r"(?:tengo|tenemos|tiene|hay)$", _I)
 _PERSON = LazyPattern(
     r"(?:man|lady|guy|bloke|chap|lad|lass|kid|girl|boy|hombre|mujer|chic[oa]|señora?|tip[oa])$", _I
@@ -357,7 +363,10 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
         # "She calls it Bo": rather the rabbit that has a name than the dog that was fed.
         likeness = {one: _likeness(clause or text, one) for one in latest}
         fitting = [
-            (found, one) for one in latest for found in noun_phrases(one) if found.fits(kind)
+            (found, one)
+            for one in latest
+            for found in noun_phrases(one)
+            if found.fits(kind) and not _TIME_UNIT.search(found.text)
         ]
         fitting.sort(key=lambda one: (*likeness[one[1]], one[0].sex == kind), reverse=True)
         # The first word of a statement may be an unknown thing instead of a name.

@@ -88,6 +88,9 @@ _BROUGHT = LazyPattern(
     _I,
 )
 """Something is done to what a pronoun means, so that it has another value."""
+_MEASURE = LazyPattern(
+    r"\d ?(?P<unit>mg|mcg|µg|ml|kg|kilos?|lbs?|cm|km|kwh|gb|microgram(?:s|os)|miligramos)\b", _I
+)
 _FORMER = LazyPattern(r"\bused to\b|\bsol[ií]a\b|\bantes era\b", _I)
 """Tells what was so before what was told."""
 _CHOICE = LazyPattern(
@@ -207,9 +210,16 @@ def _with_value_of(part: str, earlier: str) -> Statement | None:
     if ValueType.NAME in types and not _are_places(part, types, earlier):
         types = {kind: spans for kind, spans in types.items() if kind != ValueType.NAME}
     is_named = bool(subject and subject.is_named and subject.text in part)
-    if not pronoun and not (is_named and types.keys() <= {ValueType.NAME}):
+    is_of_name = is_named and types.keys() <= {ValueType.NAME}
+    if not (pronoun or is_of_name or _have_same_measure(part, earlier)):
         return None
     return _with_types_of(part, earlier, types)
+
+
+def _have_same_measure(text: str, earlier: str) -> bool:
+    """Check whether both have an amount in one unit: `put me up to 40 mg`, `20 mg of it a day`."""
+    units = ({one["unit"].lower() for one in _MEASURE.finditer(each)} for each in (text, earlier))
+    return bool(set.intersection(*units))
 
 
 def _are_places(text: str, types: Spans, earlier: str) -> bool:

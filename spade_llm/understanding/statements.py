@@ -95,6 +95,7 @@ _POLITE = LazyPattern(r"\b(?:please|pls|por favor|porfa)\b", _I)
 _MARKUP = "-*<[{|#>"
 """First characters of lists, tags and tables."""
 _NAME_FIRST = LazyPattern(r"(?P<name>[A-ZÁÉÍÓÚÑ][\w-]+)(?:['’]s)? [a-záéíóúñ][\w'’-]*(?: \S+){2}")
+_IT_IS = LazyPattern(r"^(?:now |ahora )?(?:it['’]s|it is|es|est[aá]) ", _I)
 _PREPOSITIONS = frozenset({"in", "at", "for", "as", "on", "to", "en", "de", "para", "como", "con"})
 
 
@@ -146,12 +147,9 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
             continue
         is_bare = clause.kind is ClauseKind.OTHER and _CONTINUED.match(clause.text)
         if statements and (is_bare or names_introduced(clause.text, before)):
-            known = [one for one in known if one != statements[-1].text]
-            statements[-1] = replace(statements[-1], text=f"{statements[-1].text}; {clause.text}")
-            known.append(statements[-1].text)
+            known = _continue_last(statements, known, clause.text)
             continue
-        if changing:
-            changing = closest(clause.text, changing, [*remembered, *known])
+        changing = changing and closest(clause.text, changing, [*remembered, *known])
         if changing and is_successor(clause.text, changing, before):
             statements.pop()
             named = with_person(clause.text, known, before)
@@ -161,6 +159,9 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
             found, changing = _statements_of_clause(
                 clause, known, remembered if _says_change(clause) else (), before
             )
+        if statements and _is_result(clause.text, before, found):
+            known = _continue_last(statements, known, clause.text)
+            continue
         before = clause.text
         found = [one if is_clean(one) else in_own_words(clause.text, one) for one in found]
         for one in chain.from_iterable(map(_with_rest, found)):
@@ -176,6 +177,20 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
         clauses=tuple(clauses),
         takes_back=takes_back,
     )
+
+
+def _continue_last(statements: list[Statement], known: Sequence[str], text: str) -> list[str]:
+    """Add a clause to the last statement, and return the known ones with it."""
+    last = statements.pop()
+    statements.append(replace(last, text=f"{last.text}; {text}"))
+    return [*(one for one in known if one != last.text), statements[-1].text]
+
+
+def _is_result(text: str, before: str, found: Sequence[Statement]) -> bool:
+    """Check whether a clause tells with a pronoun what the clause before it announces, and corrects
+    nothing that is known: `we moved house, it's 27 Station Road now`."""
+    is_new = not any(one.replaced for one in found)
+    return is_new and bool(_IT_IS.match(text)) and announces(before)
 
 
 def _as_statement(clause: Clause, every: Iterable[str]) -> Clause:

@@ -41,6 +41,7 @@ from spade_llm.understanding.statements import read_message, statements_of
             "Malta in July",
         ),
         ("Gasto la talla 40", "he engordado y ya gasto la 42", "la talla 42"),
+        ("I take 20 mg of it once a day", "doctor put me up to 40 mg", "40 mg of it once a day"),
         # A house number alone, and a whole address.
         ("My aunt lives at 17 Birch Close", "wait, 71, I mix those up", "71 Birch Close"),
         ("Vivo en la calle Olmo 14, 3º B", "nos mudamos a la calle Luna 5", "calle Luna 5"),

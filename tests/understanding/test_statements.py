@@ -516,3 +516,9 @@ def test_long_messages_are_read_in_linear_time(unit: str) -> None:
     read_message(text)
     replaces(Statement(text="I live in Rome"), text)
     assert time.perf_counter() - started_s < 1.0
+
+
+def test_what_an_announcement_leads_to_stays_with_it() -> None:
+    current = statements_of(["I jog twice a day", "we moved house, it's 27 Hill Road now"])
+
+    assert current == ["I jog twice a day", "We moved house; it's 27 Hill Road now"]

@@ -190,6 +190,17 @@ class FactRevision:
         found = await find_related(self._memory, words, which=which, limit=MAX_CANDIDATES)
         entries = [one for one in found if one.holds_since < message.at]
         reading = read_message(message.text, earlier, [one.content for one in entries])
+        known = {one.content for one in entries}
+        if unfound := [
+            one.replaced for one in reading.statements if one.replaced not in {*known, ""}
+        ]:
+            # "They can only do the 19th now" has no word of the appointment that it moves.
+            more = await find_related(
+                self._memory, " ".join(unfound), which=which, limit=MAX_CANDIDATES
+            )
+            entries += [
+                one for one in more if one.content in unfound and one.holds_since < message.at
+            ]
         replaced = [
             one
             for one in entries

@@ -254,3 +254,11 @@ async def test_a_message_that_is_only_compared_changes_nothing(memory: OwnedMemo
 
     assert await revised(revision, message("what a day", minutes=70)) == set()
     assert await current(memory) == {"I live in Madrid"}
+
+
+async def test_a_fact_that_a_change_has_no_word_of_is_closed(memory: OwnedMemory) -> None:
+    visit = "Our dentist is Dr Hale, next visit 12 December at 9:40"
+    entry = await told(memory, visit)
+    change = message("they can only do the 19th now", visit, "I take the bus to work")
+
+    assert await revised(FactRevision(memory), change) == {entry.id}
