@@ -136,6 +136,8 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
     """
     clauses = split_clauses(text)
     known = list(earlier[-MAX_EARLIER:])
+    # What has just been told is remembered as well; twice, no single statement would be nearest.
+    remembered = [one for one in remembered if one not in earlier]
     statements: list[Statement] = []
     takes_back = changing = before = ""
     for clause in clauses:

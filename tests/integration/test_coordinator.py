@@ -114,5 +114,5 @@ async def test_a_sub_agent_that_has_left_is_said_to_be_away(network: Network) ->
 def test_a_coordinator_without_sub_agents_is_an_error_that_says_so() -> None:
     with pytest.raises(ConfigurationError, match="subagent_ids"):
         CoordinatorAgent("c@x", "p", [], provider=ScriptedProvider.echo())
-    with pytest.raises(ConfigurationError, match="'maths agent@x' is not a JID"):
+    with pytest.raises(ConfigurationError, match="subagent_ids is 'maths agent@x'"):
         CoordinatorAgent("c@x", "p", ["maths agent@x"], provider=ScriptedProvider.echo())

@@ -522,3 +522,11 @@ def test_what_an_announcement_leads_to_stays_with_it() -> None:
     current = statements_of(["I jog twice a day", "we moved house, it's 27 Hill Road now"])
 
     assert current == ["I jog twice a day", "We moved house; it's 27 Hill Road now"]
+
+
+def test_a_statement_that_is_remembered_as_well_counts_once() -> None:
+    dose = "I take 20 mg of omeprazole once a day"
+
+    (changed,) = read_message("doctor put me up to 40 mg", [dose], [dose]).statements
+
+    assert changed.replaced == dose
