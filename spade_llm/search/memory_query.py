@@ -11,7 +11,7 @@ from spade_llm.search.query_vector import QueryVector
 
 
 class Category(StrEnum):
-    """Category that the model gives to a memory (specs/1)."""
+    """Category that the model gives to a memory."""
 
     FACT = "fact"
     PATTERN = "pattern"
