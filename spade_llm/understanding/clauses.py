@@ -26,6 +26,7 @@ MAX_VALUE_WORDS = 4
 """Maximum length in words of a value that stands alone in a correction: `no, on Thursday`."""
 
 _I = re.IGNORECASE
+_LAUGH = r"(?:ha|ja|je){2,}h?"
 
 
 class ClauseKind(StrEnum):
@@ -66,7 +67,7 @@ _LEAD_IN = LazyPattern(
     r"|quiero) (?:decir|contar|comentar)(?:te|le)? que|te cuento(?: que)?"
     r"|please note(?: that)?|you should know(?: that)?|did you know(?: that)?|sabes,?|i(?:['’]d"
     r"| would) like you to know(?: that)?"
-    r"|lol|omg|ugh|argh|phew|yay|wow|uh|um|er|aw+|che|uy|uf+|jo|jope|guau|(?:ha|ja|je){2,}h?"
+    rf"|lol|omg|ugh|argh|phew|yay|wow|uh|um|er|aw+|che|uy|uf+|jo|jope|guau|{_LAUGH}"
     r"|(?:to be )?honest"
     r"|tbh|(?:the )?(?:thing|fact|truth) is(?: that)?|fun fact|guess what|believe it or not"
     r"|on top of (?:all )?that|what['’]?s more|la verdad(?: es que)?|lo cierto es que|en fin|o sea"
@@ -80,7 +81,7 @@ _LEAD_IN = LazyPattern(
 _LEAD_OUT = LazyPattern(
     r",? (?:(?:gracias|demos gracias) a dios|a dios gracias|thank (?:god|goodness|heavens)"
     r"|touch wood|toco madera|que lo sepas|just so you know|fyi|lol|btw|by the way"
-    r"|(?:ha|ja|je){2,}h?|xd"
+    rf"|{_LAUGH}|xd"
     r"|por cierto|(?:please )?don['’]t laugh|no te r[ií]as|imagine that|can you believe (?:it|that)"
     r"|imag[ií]nate|f[ií]jate|qu[eé] (?:palo|rollo|pena|l[aá]stima|bien|guay|fuerte)"
     r"|menud[oa] [^\W\d_]+|[:;]-?[)(DP]|[\U0001F300-\U0001FAFF\u2764\uFE0F]+)[\s.!]*$",
@@ -301,7 +302,7 @@ _YES = LazyPattern(r"^s[ií],", _I)
 _SMALL_TALK = LazyPattern(
     r"^(?:(?:yes|yeah|yep|yup|no|nope|ok(?:ay)?|k|sure|right|exactly|indeed|great|nice|cool"
     r"|awesome|perfect"
-    r"|good|fine|wow|oh|ah|hm+|(?:ha|ja|je){2,}h?|lol"
+    rf"|good|fine|wow|oh|ah|hm+|{_LAUGH}|lol"
     r"|thanks?(?: you)?(?: (?:so|very) much)?|thank you|cheers|bye"
     r"|goodbye|see you(?: \w+)?|good ?night|you too|me too|same here|no problem|never ?mind|got it"
     r"|i see|can['’]?t complain|(?:i['’]?ll )?be right back|brb|let me (?:think|see|check)|hold on"

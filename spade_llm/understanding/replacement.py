@@ -97,9 +97,10 @@ _OF_THINGS = frozenset({"phone", "email", "password", "code", "wifi", "size", "h
 """Exclusive relations that many things and people have: the codes of a gate and of an alarm."""
 _DATED = frozenset({"appointment", "meeting", "exam", "surgery", "wedding"})
 """The same of events: a change may leave out which (`it was moved to Friday`)."""
-_HABIT = LazyPattern(
+HABIT = LazyPattern(
     r"\b(?:every|each|cada|los) \w+|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b", _I
 )
+"""Days that come again and again."""
 _LIGHT_WORDS = (
     "start starts number número empiezo empieza nuevo nueva month months mes meses year years año"
     " años due"
@@ -429,7 +430,7 @@ def _has_other_value(new: Statement, old: str, one: Features, other: Features) -
             # "I work from 8 to 15" and "I'm a nurse, floor 5".
             continue
         is_date = any(word[:1].isdigit() for word in before - values)
-        if kind is ValueType.DAY and is_date and _HABIT.search(new.text):
+        if kind is ValueType.DAY and is_date and HABIT.search(new.text):
             # What is done on Sundays says nothing of the race on 26 October.
             continue
         # "My cat Milo is 3" and "my cat Luna is 9" are about two cats.

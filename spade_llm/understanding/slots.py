@@ -88,6 +88,7 @@ _BROUGHT = LazyPattern(
     _I,
 )
 """Something is done to what a pronoun means, so that it has another value."""
+_BEFORE_PLACE = LazyPattern(r"\b(?:at|in|to|from|en|al?|de) $", _I)
 _MEASURE = LazyPattern(
     r"\d ?(?P<unit>mg|mcg|µg|ml|kg|kilos?|lbs?|cm|km|kwh|gb|microgram(?:s|os)|miligramos)\b", _I
 )
@@ -224,13 +225,13 @@ def _have_same_measure(text: str, earlier: str) -> bool:
 
 def _are_places(text: str, types: Spans, earlier: str) -> bool:
     """Check whether names stand where a place does, in a text and in an earlier statement."""
-    before = re.compile(r"\b(?:at|in|to|from|en|al?|de) $", _I)
     pairs = (
         (text, types[ValueType.NAME]),
         (earlier, typed_values(earlier).get(ValueType.NAME, ())),
     )
     return all(
-        any(before.search(one[: max(start, 0)]) for start, _ in spans) for one, spans in pairs
+        any(_BEFORE_PLACE.search(one[: max(start, 0)]) for start, _ in spans)
+        for one, spans in pairs
     )
 
 

@@ -16,6 +16,7 @@ from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.features import features
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
+    HABIT,
     OWNER_FIRST,
     STEM_CHARS,
     Statement,
@@ -76,9 +77,6 @@ CLASSES = frozenset({
     "sport", "subject", "transport",
 })  # fmt: skip
 """Concepts of words of which one takes the place of another."""
-_EVERY_DAY = LazyPattern(
-    r"\b(?:every|each|cada|los) \w+$|(?:mon|tues|wednes|thurs|fri|satur|sun)days$", _I
-)
 _DATE = LazyPattern(rf"\d|\b(?:{MONTHS})\b", _I)
 MAX_BARE_WORDS = 8
 """Maximum length in words of a text of which a number without a noun may replace any other one."""
@@ -160,7 +158,7 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
 def _kind_of_day(text: str, span: tuple[int, int]) -> str:
     """`habit` for days that come again and again, `date` for one with its number or month."""
     day = text[max(span[0], 0) : span[1]]
-    if _EVERY_DAY.search(text[: span[1]]):
+    if any(found.end() == span[1] for found in HABIT.finditer(text)):
         return "habit"
     return "date" if _DATE.search(day) else ""
 

@@ -186,18 +186,14 @@ class FactRevision:
         earlier = statements_of(message.said_before[-MAX_EARLIER_MESSAGES:])
         # With the statement before it, which it may correct without naming it.
         words = " ".join([message.text, *earlier[-1:]])
-        which = MemoryFilter(subject=subject, types=FACT_TYPES)
-        found = await find_related(self._memory, words, which=which, limit=MAX_CANDIDATES)
+        found = await self._related(words, subject)
         entries = [one for one in found if one.holds_since < message.at]
-        reading = read_message(message.text, earlier, [one.content for one in entries])
-        known = {one.content for one in entries}
-        if unfound := [
-            one.replaced for one in reading.statements if one.replaced not in {*known, ""}
-        ]:
+        contents = [one.content for one in entries]
+        reading = read_message(message.text, earlier, contents)
+        replaced_texts = {one.replaced for one in reading.statements}
+        if unfound := replaced_texts.difference(contents, {""}):
             # "They can only do the 19th now" has no word of the appointment that it moves.
-            more = await find_related(
-                self._memory, " ".join(unfound), which=which, limit=MAX_CANDIDATES
-            )
+            more = await self._related(" ".join(sorted(unfound)), subject)
             entries += [
                 one for one in more if one.content in unfound and one.holds_since < message.at
             ]
@@ -220,6 +216,11 @@ class FactRevision:
             if not any(says_same(statement.text, known) for known in valid)
         ]
         return over, told
+
+    async def _related(self, words: str, subject: str) -> list[MemoryEntry]:
+        """Facts about a person that share a word or a concept with a text."""
+        which = MemoryFilter(subject=subject, types=FACT_TYPES)
+        return await find_related(self._memory, words, which=which, limit=MAX_CANDIDATES)
 
 
 def _draft(statement: str, message: SaidMessage, subject: str) -> MemoryDraft:
