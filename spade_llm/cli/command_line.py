@@ -11,6 +11,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
@@ -168,7 +169,9 @@ def _runs_here() -> bool:
     return read_run_record(default_data_directory()) is not None
 
 
+@cache
 def build_parser() -> argparse.ArgumentParser:
+    """Parser of all commands. To build it takes longer than to run many a command."""
     parser = CommandParser(
         prog="spade-llm", description="A network of LLM agents on XMPP.", allow_abbrev=False
     )
