@@ -170,6 +170,20 @@ async def test_metadata_may_be_deep_but_not_bottomless(tools: Tools) -> None:
                  "metadata", "levels")  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"content": "x" * 40_000}, "content"),
+        ({"content": "x", "tags": ["t"] * 2 + [str(n) for n in range(50)]}, "tags"),
+    ],
+)
+async def test_what_the_memory_refuses_is_named(
+    tools: Tools, fields: dict[str, object], word: str
+) -> None:
+    assert_error(await tools("memory_store", **fields), "ValidationError", word)
+    assert await contents(tools) == []
+
+
 ID_TOOLS: list[tuple[str, dict[str, object]]] = [
     ("memory_get", {}),
     ("memory_update", {"content": "new"}),
