@@ -80,13 +80,13 @@ MOVED_PACKAGES = {
             "AnswerLog SqliteAnswerLog=PersistentAnswerLog VolatileAnswerLog fingerprint"
         ),
         "messaging.dispatcher": "Dispatcher Limits=DispatcherLimits Load=DispatcherLoad",
-        "messaging.node": "Asker=ReplyListener Node",
         "messaging.request": (
             "Answered=HandledRequest Effect=Idempotency Handler Request Route "
             "Stopped=StoppedRequests"
         ),
         "messaging.requester": (
-            "Asks=RequestSender Question=OutgoingRequest Requester SpeakingFor=PrincipalRequester"
+            "Asker=ReplyListener Asks=RequestSender Node Question=OutgoingRequest Requester "
+            "SpeakingFor=PrincipalRequester"
         ),
         "messaging.transport": "Bounce InMemoryNetwork InMemoryTransport Receiver Send Transport",
     },

@@ -17,7 +17,7 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.connection.jids import check_agent_jid
 
 if TYPE_CHECKING:
-    from spade_llm.agents.assistant_controls import SharedKeywords
+    from spade_llm.agents.constructor_arguments import SharedKeywords
     from spade_llm.assistant.config import AssistantConfig, TurnLimits
     from spade_llm.assistant.middleware.routing import RoutingFunction
     from spade_llm.context import ContextManagement

@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
-from spade_llm.agents.assistant_controls import (
-    AssistantControls,
+from spade_llm.agents.assistant_controls import AssistantControls
+from spade_llm.agents.constructor_arguments import (
     AssistantKeywords,
     check_assistant_arguments,
     config_from_keywords,
+    default_connection,
     memory_from_keywords,
+    warn_about_verify_security,
 )
-from spade_llm.agents.constructor_arguments import default_connection, warn_about_verify_security
+from spade_llm.assistant.chat.reply_presenter import ReplyPresenter
 from spade_llm.assistant.chat.service import ChatService
 from spade_llm.assistant.commands.adhoc_menus import offer_assistant_menu
 from spade_llm.assistant.commands.command_registry import RoomNotices
@@ -35,7 +37,6 @@ from spade_llm.assistant.middleware.guardrails import GuardrailMiddleware
 from spade_llm.assistant.middleware.quota import QuotaGroups
 from spade_llm.assistant.middleware.routing import routing_middleware
 from spade_llm.assistant.middleware.usage_ledger import USAGE_TABLES, UsageTracking
-from spade_llm.assistant.presentation.reply_presenter import ReplyPresenter
 from spade_llm.assistant.tool_discovery import ToolAgentDiscovery, bind_tools
 from spade_llm.assistant.turn.document_tools import TrustedDocumentRetriever, documents_toolbox
 from spade_llm.assistant.turn.llm_behaviour import LLMBehaviour
@@ -54,8 +55,7 @@ from spade_llm.memory.tools.batches import MAX_BATCH
 from spade_llm.messaging import Encoding, agent_status, bare
 from spade_llm.messaging.claimed_log import conversation_owner
 from spade_llm.messaging.outgoing_messages import OutgoingMessages
-from spade_llm.providers.model import language_model
-from spade_llm.providers.replaceable import ReplaceableModel
+from spade_llm.providers.model import ReplaceableModel, language_model
 from spade_llm.rag.remote import RagClient
 from spade_llm.tools.local import LocalToolbox
 from spade_llm.tools.remote import ToolsClient

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat.messages import ChatReply
+from spade_llm.assistant.chat.reply_presenter import LongAnswerSender, export_name
 from spade_llm.assistant.chat.service import ChatService
 from spade_llm.assistant.commands.adhoc_menus import offer_personal_memory_menu
 from spade_llm.assistant.commands.memory_passport import PassportCommands
@@ -17,7 +18,6 @@ from spade_llm.assistant.commands.personal_memory import (
     PersonalMemoryCommands,
     parse_personal_command,
 )
-from spade_llm.assistant.presentation.reply_presenter import LongAnswerSender, export_name
 from spade_llm.core.database_copy import refuse_unfinished_copy
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.job_lease import ExclusiveJobs

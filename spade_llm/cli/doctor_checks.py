@@ -24,13 +24,13 @@ from spade_llm.cli.factory.deployment_spec import (
 from spade_llm.cli.factory.embeddings import EMBEDDINGS_EXTRA, models_directory
 from spade_llm.cli.health import HTTP_FILE, HttpRecord, gateway_problem, read_http_record
 from spade_llm.cli.xmpp_server import DEFAULT_PORT, is_free
-from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.imports import PACKAGES, install_command, missing_packages
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.gateway.gateway_database import GATEWAY_TABLES
 from spade_llm.messaging.replicas import require_shared_database
 from spade_llm.providers import find_weights
+from spade_llm.xmpp.servers.data_directory import is_locked
 
 if TYPE_CHECKING:
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec

@@ -21,9 +21,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from spade_llm.cli.context import REPLICAS_FOLDER, agent_directories, data_directory
 from spade_llm.cli.terminal import show, style
-from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ConfigurationError
-from spade_llm.xmpp.servers.data_directory import read_run_record
+from spade_llm.xmpp.servers.data_directory import is_locked, read_run_record
 
 logger = logging.getLogger(__name__)
 

@@ -26,7 +26,6 @@ from spade_llm.cli.factory.embeddings import KEYWORDS_ONLY, EmbedderPool
 from spade_llm.cli.memory_transfer import export_memories, import_memories, new_file
 from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.terminal import note, progress_bar, show
-from spade_llm.core import directory_lock
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.postgres import PostgresServer
 from spade_llm.core.text import pluralize
@@ -34,6 +33,7 @@ from spade_llm.memory.database.backend import BackendOptions, DatabaseMemoryBack
 from spade_llm.memory.database.schema import MEMORY_TABLES
 from spade_llm.memory.database.sqlite_connection import MEMORY_FILE
 from spade_llm.memory.transfer import memory_file
+from spade_llm.xmpp.servers.data_directory import is_locked, lock_directory
 
 if TYPE_CHECKING:
     import argparse
@@ -95,14 +95,14 @@ class AgentMemory:
         """Keeps the agent from starting on this machine; outside of an event loop. Raises
         ConfigurationError: it runs, with PostgreSQL on whichever machine."""
         try:
-            with directory_lock.lock_directory(self.home, what=f"{self.jid} with this data"):
+            with lock_directory(self.home, what=f"{self.jid} with this data"):
                 if self.database is not None and asyncio.run(self._is_stored(in_use=True)):
                     raise ConfigurationError(
                         f"{self.jid} uses the database on another machine: stop the agent first"
                     )
                 yield
         except ConfigurationError as error:
-            if directory_lock.is_locked(self.home):
+            if is_locked(self.home):
                 raise ConfigurationError(f"{error}: stop the agent first") from None
             raise
 

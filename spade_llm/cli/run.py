@@ -21,12 +21,12 @@ from spade_llm.cli.signals import run_until_stopped
 from spade_llm.cli.sockets import inherited_socket, open_sockets, web_lines, with_allowed_hosts
 from spade_llm.cli.supervisor import supervise_replicas
 from spade_llm.cli.terminal import say
-from spade_llm.core import directory_lock
 from spade_llm.core.concurrency import freeze_gc, gc_paused
 from spade_llm.core.errors import ConfigurationError, SpadeLLMError
 from spade_llm.core.settings import MAX_REPLICAS, load_agent
 from spade_llm.core.text import pluralize
 from spade_llm.messaging.replicas import require_shared_database
+from spade_llm.xmpp.servers.data_directory import lock_directory
 
 if TYPE_CHECKING:
     import argparse
@@ -92,7 +92,7 @@ def _check_replicas(spec: DeploymentSpec, cli_context: CliContext, count: int) -
 async def _run_replicas(spec: DeploymentSpec, factory: AgentFactory, count: int) -> int:
     home = factory.home(spec)
     # Neither a second group with these folders, nor the agent as a single process.
-    with directory_lock.lock_directory(home, what=f"{spec.jid} with this data"):
+    with lock_directory(home, what=f"{spec.jid} with this data"):
         async with supervise_replicas(spec, factory, count) as group:
             for line in web_lines([spec], factory.listeners):
                 say(line)

@@ -9,14 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spade_llm.assistant.chat.message_correction import SHOWN_TABLES
 from spade_llm.assistant.delegation.expert_question_log import EXPERT_TABLES
 from spade_llm.assistant.feedback import FEEDBACK_TABLES
 from spade_llm.assistant.history.memory_outbox import OUTBOX_TABLES
 from spade_llm.assistant.middleware.usage_ledger import USAGE_TABLES
-from spade_llm.assistant.presentation.message_correction import SHOWN_TABLES
 from spade_llm.cli.context import agent_directories, data_directory, default_database, named_agent
 from spade_llm.cli.terminal import note, progress_bar, show
-from spade_llm.core import directory_lock
 from spade_llm.core.database_copy import CopiedTable, copy_store
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.postgres import PostgresServer
@@ -30,6 +29,7 @@ from spade_llm.rag.store.schema import DOCUMENT_TABLES
 from spade_llm.rag.store.transfer import copy_library, copy_library_to_files
 from spade_llm.xmpp.features.room_membership import ROOM_TABLES
 from spade_llm.xmpp.invitations import INVITATION_TABLES
+from spade_llm.xmpp.servers.data_directory import is_locked, lock_directory
 
 if TYPE_CHECKING:
     import argparse
@@ -211,8 +211,8 @@ def _show(
 @contextmanager
 def _stopped(home: Path, options: argparse.Namespace) -> Iterator[bool]:
     """Keeps the agent from starting while its stores are copied. False: it runs, and is read."""
-    if options.dry_run or directory_lock.is_locked(home):
+    if options.dry_run or is_locked(home):
         yield options.dry_run
         return
-    with directory_lock.lock_directory(home, what=f"{home.name} with this data"):
+    with lock_directory(home, what=f"{home.name} with this data"):
         yield True

@@ -37,10 +37,9 @@ from spade_llm.cli.sockets import HTTP_OFF, open_sockets, web_lines, with_allowe
 from spade_llm.cli.supervisor import Supervisor, supervise_local, supervise_processes
 from spade_llm.cli.terminal import sanitize_line, say
 from spade_llm.cli.xmpp_server import server_domain, xmpp_server
-from spade_llm.core import directory_lock
 from spade_llm.core.concurrency import concurrent_task, freeze_gc, gc_paused, run_event_loop
 from spade_llm.core.errors import ConfigurationError, RequestError, SpadeLLMError
-from spade_llm.xmpp.servers.data_directory import RunRecord, remove_run_record
+from spade_llm.xmpp.servers.data_directory import RunRecord, lock_directory, remove_run_record
 
 if TYPE_CHECKING:
     import argparse
@@ -85,7 +84,7 @@ async def _up(options: argparse.Namespace) -> int:
     context.check_disk_space(data)
     what = f"`spade-llm up` on the data in {str(data)!r}"
     # The log within the lock: two processes cannot rotate one file safely.
-    with directory_lock.lock_directory(data, what=what), logged_to_file(data, "up"):
+    with lock_directory(data, what=what), logged_to_file(data, "up"):
         say(f"data        {data}")
         warn_of_package_conflicts(say)
         try:

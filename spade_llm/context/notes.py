@@ -19,7 +19,7 @@ from spade_llm.context.salience import (
 )
 from spade_llm.context.stable_prefix import MAX_KEPT_SELECTIONS
 from spade_llm.core.limits import LruDict
-from spade_llm.search.sentences import split_sentences
+from spade_llm.search.language import split_sentences
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from spade_llm.search.sentences import split_sentences
+from spade_llm.search.language import split_sentences
 from spade_llm.search.terms import (
     ENGLISH,
     SPANISH,

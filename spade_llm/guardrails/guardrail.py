@@ -21,7 +21,8 @@ from pydantic import BaseModel, ConfigDict
 from spade_llm.core.arguments import wrong_type
 from spade_llm.core.concurrency import run_in_task, run_in_thread
 from spade_llm.core.limits import ConcurrencyLimiter
-from spade_llm.core.text import is_encodable, language_of, strip_code_fence
+from spade_llm.core.text import is_encodable, strip_code_fence
+from spade_llm.search.language import language_of
 
 if TYPE_CHECKING:
     from spade_llm.providers.model import ChatModel, ContextMessage

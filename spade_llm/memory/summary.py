@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from spade_llm.search.sentences import split_sentences
+from spade_llm.search.language import split_sentences
 
 FACT_WEIGHT = 8.0
 """Weight of a name, a number or a date, relative to an ordinary word."""

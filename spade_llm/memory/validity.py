@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from spade_llm.memory.learning.episodes import EPISODE_DATES
 from spade_llm.memory.learning.novelty import topic_stems
+from spade_llm.search.language import split_sentences
 from spade_llm.search.memory_query import FACT_TYPES, Origin
-from spade_llm.search.sentences import split_sentences
 from spade_llm.understanding.clauses import ClauseKind, split_clauses
 from spade_llm.understanding.features import ends, is_changed
 from spade_llm.understanding.replacement import Statement, in_first_person, replaces, restates

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         new_id,
         to_metadata,
     )
-    from spade_llm.messaging.node import Node, ReplyListener
     from spade_llm.messaging.request import (
         HandledRequest,
         Handler,
@@ -50,8 +49,10 @@ if TYPE_CHECKING:
         StoppedRequests,
     )
     from spade_llm.messaging.requester import (
+        Node,
         OutgoingRequest,
         PrincipalRequester,
+        ReplyListener,
         Requester,
         RequestSender,
     )

@@ -10,9 +10,8 @@ import numpy as np
 from spade_llm.search import query_analysis
 from spade_llm.search.bm25 import NEIGHBOUR_SPREAD, NO_SPREAD, MemoryBm25, bm25_norms
 from spade_llm.search.memory_fusion import length_bonus, neighbourhood_lengths
-from spade_llm.search.memory_hits import order_rows, rank_hits
 from spade_llm.search.memory_query import ANY_MEMORY, IndexHit, MemoryFilter, MemoryQuery
-from spade_llm.search.memory_search import MemorySearch
+from spade_llm.search.memory_search import MemorySearch, order_rows, rank_hits
 from spade_llm.search.memory_table import AdjacentMessages, MemoryRows, granted_rows, matching_rows
 from spade_llm.search.postings import read_items
 from spade_llm.search.table import NO_ROW

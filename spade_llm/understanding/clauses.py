@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
-from spade_llm.search.sentences import split_sentences
+from spade_llm.search.language import split_sentences
 from spade_llm.understanding.reminders import as_task
 from spade_llm.understanding.vocabulary import ValueType, concepts_of, typed_values
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from spade_llm.search.sentences import split_sentences
+from spade_llm.search.language import split_sentences
 from spade_llm.understanding.clauses import is_question
 from spade_llm.understanding.features import ends, features, is_changed
 from spade_llm.understanding.vocabulary import ValueType

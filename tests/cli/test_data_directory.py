@@ -11,11 +11,16 @@ import pytest
 from spade_llm.cli import context
 from spade_llm.cli.command_line import build_parser
 from spade_llm.cli.xmpp_server import wanted_ports
-from spade_llm.core import directory_lock
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.settings import load_agent
 from spade_llm.xmpp.connection.settings import full_jid, parse_address
-from spade_llm.xmpp.servers.data_directory import AccountPasswords, RunRecord, read_run_record
+from spade_llm.xmpp.servers.data_directory import (
+    AccountPasswords,
+    RunRecord,
+    is_locked,
+    lock_directory,
+    read_run_record,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,18 +38,18 @@ RECORD = RunRecord(
 
 def test_a_second_holder_gets_the_pid_of_the_first(tmp_path: Path) -> None:
     with (
-        directory_lock.lock_directory(tmp_path, what="it"),
+        lock_directory(tmp_path, what="it"),
         pytest.raises(ConfigurationError, match=f"it is already running .pid {os.getpid()}."),
-        directory_lock.lock_directory(tmp_path, what="it"),
+        lock_directory(tmp_path, what="it"),
     ):
         pass
 
 
 def test_a_directory_is_free_again_after_its_holder(tmp_path: Path) -> None:
-    with directory_lock.lock_directory(tmp_path / "new", what="it"):
-        assert directory_lock.is_locked(tmp_path / "new")
+    with lock_directory(tmp_path / "new", what="it"):
+        assert is_locked(tmp_path / "new")
 
-    assert not directory_lock.is_locked(tmp_path / "new")
+    assert not is_locked(tmp_path / "new")
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
@@ -52,7 +57,7 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
     with (
         pytest.raises(ConfigurationError, match="--data: .*file"),
-        directory_lock.lock_directory(tmp_path / "file" / "data", what="it"),
+        lock_directory(tmp_path / "file" / "data", what="it"),
     ):
         pass
 
@@ -122,7 +127,7 @@ def test_the_record_of_a_run_that_has_ended_is_not_believed(tmp_path: Path) -> N
 
 
 def test_the_record_of_a_run_is_found_while_it_runs(tmp_path: Path) -> None:
-    with directory_lock.lock_directory(tmp_path, what="it"):
+    with lock_directory(tmp_path, what="it"):
         RECORD.write(tmp_path)
 
         assert read_run_record(tmp_path) == RECORD
@@ -172,7 +177,7 @@ def test_an_account_may_be_registered_on_whichever_server_is_found(
     path = tmp_path / "agent.toml"
     path.write_text(f'jid = "bot@localhost"\nkind = "tools"\n{server}')
     run = ["run", str(path), "--data", str(tmp_path)]
-    with directory_lock.lock_directory(tmp_path, what="up"):
+    with lock_directory(tmp_path, what="up"):
         RECORD.write(tmp_path)
         found = [
             context.find_context(build_parser().parse_args([*run, *option]), load_agent(path))

@@ -12,9 +12,9 @@ from spade_llm.cli import main
 from spade_llm.cli.doctor_checks import CheckState, check_gateways, check_hosted_gateways
 from spade_llm.cli.factory.deployment_spec import read_deployment
 from spade_llm.cli.health import HttpRecord, published_http_record, touch_heartbeat
-from spade_llm.core import directory_lock
 from spade_llm.gateway.gateway_database import GATEWAY_TABLES
 from spade_llm.gateway.tokens import TokenStore
+from spade_llm.xmpp.servers.data_directory import lock_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +62,7 @@ async def test_a_gateway_that_runs_and_does_not_answer_is_a_failure(
     home = await home_in(tmp_path)
 
     with (
-        directory_lock.lock_directory(home, what="the gateway"),
+        lock_directory(home, what="the gateway"),
         published_http_record(home, record(silent, is_open=True)),
     ):
         checks = await check_gateways((), tmp_path)

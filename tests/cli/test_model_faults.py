@@ -12,10 +12,10 @@ from spade_llm.cli.doctor_checks import CheckState
 from spade_llm.cli.factory.deployment_spec import read_deployment
 from spade_llm.cli.factory.model_choice import REMEDIES, ModelChoice
 from spade_llm.cli.factory.model_record import ModelRecord, maintain_model_record
-from spade_llm.core import directory_lock
 from spade_llm.core.errors import ContextTooLong, ModelFailure, ModelUnavailable
 from spade_llm.core.settings import load_agent
 from spade_llm.providers.fallback import ModelHealth
+from spade_llm.xmpp.servers.data_directory import lock_directory
 from tests.cli.program import Program, program_in
 from tests.openai_server import OpenAIServer, Say, Status, running_server
 
@@ -156,7 +156,7 @@ def test_the_doctor_knows_only_assistants_that_run(tmp_path: Path) -> None:
     home = tmp_path / "agents" / "assistant@localhost"
     health = ModelHealth()
     with (
-        directory_lock.lock_directory(home, what="it"),
+        lock_directory(home, what="it"),
         maintain_model_record(home, ModelRecord(description="m"), health),
     ):
         health.fail(ModelUnavailable("It is away."))

@@ -16,7 +16,6 @@ from spade_llm.agents.rag import RagOptions
 from spade_llm.assistant.middleware.usage_ledger import USAGE_TABLES, UsageLedger
 from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.cli import main
-from spade_llm.core import directory_lock
 from spade_llm.core.database import DatabaseUrl
 from spade_llm.core.database_copy import copy_store, marked_unfinished
 from spade_llm.core.errors import ConfigurationError
@@ -30,6 +29,7 @@ from spade_llm.memory import (
 from spade_llm.memory.database.schema import MEMORY_TABLES
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 from spade_llm.xmpp.invitations import INVITATION_TABLES, Invitations
+from spade_llm.xmpp.servers.data_directory import lock_directory
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ async def test_a_running_agent_is_copied_but_the_move_is_not_finished(
     await make_agent(home)
     to_database = ["--to", "database", "--database", postgres.url()]
 
-    with directory_lock.lock_directory(home, what="runner"):
+    with lock_directory(home, what="runner"):
         assert await move(tmp_path, *to_database) == 1
     error = capsys.readouterr().err
     assert await move(tmp_path, *to_database) == 0
@@ -124,7 +124,7 @@ async def test_an_agent_that_uses_the_target_anywhere_is_not_overwritten(
         capsys.readouterr()
         assert await move(tmp_path, "--to", "files", *database, "--replace") == 1
         unfinished = capsys.readouterr().err
-    with directory_lock.lock_directory(home, what="an agent that uses the files"):
+    with lock_directory(home, what="an agent that uses the files"):
         assert await move(tmp_path, "--to", "files", *database) == 1
 
     assert "elsewhere@example.org runs, with the database that would be written" in refused

@@ -13,9 +13,13 @@ from spade.agent import Agent, AuthenticationFailure
 
 from spade_llm import ChatAgent, LLMAgent, ScriptedProvider
 from spade_llm.agents.constructor_arguments import default_connection
-from spade_llm.core import directory_lock
 from spade_llm.core.errors import AuthenticationRejected, ConfigurationError
-from spade_llm.xmpp.servers.data_directory import AccountPasswords, RunRecord, create_account
+from spade_llm.xmpp.servers.data_directory import (
+    AccountPasswords,
+    RunRecord,
+    create_account,
+    lock_directory,
+)
 from spade_llm.xmpp.servers.managed_server import choose_server
 
 if TYPE_CHECKING:
@@ -41,7 +45,7 @@ async def up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[E
 
 @contextmanager
 def _held(data: Path, endpoint: Endpoint, kind: str) -> Iterator[None]:
-    with directory_lock.lock_directory(data, what="up"):
+    with lock_directory(data, what="up"):
         RunRecord(
             pid=os.getpid(),
             host=endpoint.host,

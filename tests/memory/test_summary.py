@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spade_llm.memory.summary import extractive_summary
-from spade_llm.search.sentences import split_sentences
+from spade_llm.search.language import split_sentences
 
 LONG = 10_000
 SPANS = ("minute", "week", "century")

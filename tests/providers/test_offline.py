@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_llm.core.text import language_of
 from spade_llm.providers import OfflineProvider
 from spade_llm.providers.model import Completion, TextDelta, ToolSpec
 from spade_llm.providers.offline.intents import read_turn, recognise_intent
@@ -20,6 +19,7 @@ from spade_llm.providers.quoted_context import (
     quote_context,
     quote_earlier,
 )
+from spade_llm.search.language import language_of
 from tests.providers.model_calls import user
 
 if TYPE_CHECKING:

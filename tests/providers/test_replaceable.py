@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from spade_llm.providers.replaceable import ReplaceableModel, same_model
+from spade_llm.providers.model import ReplaceableModel, same_model
 from spade_llm.providers.scripted import ScriptedProvider
 
 

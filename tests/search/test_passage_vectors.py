@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_llm.core.errors import StorageFailed
-from spade_llm.rag.store.vector_cache import VectorCache
+from spade_llm.rag.store.vector_index import VectorCache
 from spade_llm.search import passage_index
 from spade_llm.search.passage_index import PassageVectors
 from tests.conftest import at_most

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.tools.builtin import calculate, evaluate
+from spade_llm.tools.calculator import calculate, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""Chat ontology: contract, service and client, for people and for programs."""
+"""Chat: ontology with its service and client; presentation of answers in chat clients."""

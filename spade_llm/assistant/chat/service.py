@@ -44,9 +44,9 @@ from spade_llm.assistant.turn.approval import (
 from spade_llm.assistant.turn.structured_output import AnswerSchema, JsonAnswerSchema
 from spade_llm.assistant.turn.turn_options import DEFAULT_TOOL_OPTIONS, ContextOptions, ToolOptions
 from spade_llm.core.errors import NotFound, RequestError
-from spade_llm.core.text import language_of
 from spade_llm.messaging import CHAT_TEXT, Empty, Encoding, Idempotency, Request, Route, fingerprint
 from spade_llm.messaging.rpc import RpcService
+from spade_llm.search.language import language_of
 
 if TYPE_CHECKING:
     from spade_llm.assistant.turn.approval import ApprovalQuestion, AskApproval

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import RequestError, ServiceError
-from spade_llm.core.text import language_of
 from spade_llm.messaging import CHAT_TEXT, Encoding, Request, StoppedRequests, bare
+from spade_llm.search.language import language_of
 
 if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput

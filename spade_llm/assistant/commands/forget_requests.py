@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.turn.recall import find_related
 from spade_llm.core.limits import LruDict
-from spade_llm.core.text import language_of
 from spade_llm.memory.contract import MemoryChange, MemoryDraft, MemoryEntry, OwnedMemory
 from spade_llm.providers.model import ChatModel, ContextMessage, ToolCallEntry, language_model
+from spade_llm.search.language import language_of
 from spade_llm.search.memory_query import FACT_TYPES, MemoryFilter, MemoryType, Origin
 from spade_llm.understanding.clauses import is_question
 from spade_llm.understanding.forgetting import (
@@ -159,7 +159,8 @@ class ForgetRequests:
         conversation = self._conversations.get(
             turn_input.conversation, peer=turn_input.message.owner
         )
-        topic = request.topic or _last_statement(conversation.messages)
+        said = [one["content"] or "" for one in conversation.messages if one["role"] == "user"]
+        topic = request.topic or "".join(statements_of(said[-1:])[-1:])
         if not topic:
             return None
         which = MemoryFilter(subject=turn_input.peer, types=FACT_TYPES, with_invalid=True)
@@ -352,12 +353,6 @@ def _distinct(entries: Sequence[MemoryEntry]) -> list[str]:
         if not any(are_same(text, other) for other in texts):
             texts.append(text)
     return texts
-
-
-def _last_statement(messages: Sequence[ContextMessage]) -> str:
-    said = [one["content"] or "" for one in messages if one["role"] == "user"]
-    told = statements_of(said[-1:])
-    return told[-1] if told else ""
 
 
 async def _redact(

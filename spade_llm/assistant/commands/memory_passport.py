@@ -24,7 +24,7 @@ from spade_llm.core.errors import (
     TooLarge,
 )
 from spade_llm.core.limits import LruDict
-from spade_llm.core.text import fold_accents, load_texts, pluralize, single_line
+from spade_llm.core.text import load_texts, pluralize, single_line
 from spade_llm.memory.transfer.passport import (
     InvalidPassport,
     PassportFault,
@@ -33,10 +33,11 @@ from spade_llm.memory.transfer.passport import (
 )
 from spade_llm.memory.transfer.passport_import import MAX_IMPORTED
 from spade_llm.messaging import Encoding
+from spade_llm.search.language import fold_accents
 
 if TYPE_CHECKING:
+    from spade_llm.assistant.chat.reply_presenter import SendFile
     from spade_llm.assistant.chat.service import ChatTurnInput
-    from spade_llm.assistant.presentation.reply_presenter import SendFile
     from spade_llm.memory.transfer.passport import Passport, PassportHeader
     from spade_llm.memory.transfer.passport_store import PassportStore
 

@@ -18,7 +18,8 @@ from spade_llm.assistant.commands.memory import (
     find_by_number,
     plain_item,
 )
-from spade_llm.core.text import fold_accents, language_of, load_texts, pluralize
+from spade_llm.core.text import load_texts, pluralize
+from spade_llm.search.language import fold_accents, language_of
 
 if TYPE_CHECKING:
     from spade_llm.memory.contract import MemoryEntry, SubjectStore

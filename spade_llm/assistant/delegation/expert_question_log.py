@@ -8,7 +8,7 @@ from typing import Self
 
 from spade_llm.core.database import DatabasePlace, StoreTables
 from spade_llm.core.redaction import is_invisible
-from spade_llm.core.text import language_of
+from spade_llm.search.language import language_of
 
 # A question every few minutes: its checkpoints are in nobody's way.
 _SCHEMA = """PRAGMA wal_autocheckpoint=1000; CREATE TABLE IF NOT EXISTS asked (

@@ -13,18 +13,19 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from spade_llm.assistant.chat.reply_presenter import LongAnswerSender, export_name
 from spade_llm.assistant.commands.command_registry import parse_command
 from spade_llm.assistant.middleware.file_messages import FILE_MESSAGES, is_supported_file
-from spade_llm.assistant.presentation.reply_presenter import LongAnswerSender, export_name
 from spade_llm.assistant.turn.prompt import render_prompt
 from spade_llm.assistant.turn.tool_loop import TurnResult
 from spade_llm.assistant.turn.turn import CallNext, TurnOutcome
 from spade_llm.core.errors import ModelError, NotFound, PeerUnavailable, RequestError
-from spade_llm.core.text import language_of, replace_lone_surrogates
+from spade_llm.core.text import replace_lone_surrogates
 from spade_llm.messaging import Encoding
 from spade_llm.providers.model import ChatModel, ContextMessage, language_model
 from spade_llm.providers.quoted_context import CONTEXT_NAME, QuotedPassage, quote_context
 from spade_llm.rag.names import personal_namespace
+from spade_llm.search.language import language_of
 from spade_llm.xmpp.features.uploads import send_file, upload_host
 
 if TYPE_CHECKING:

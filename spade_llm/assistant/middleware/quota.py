@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import QuotaExceeded
-from spade_llm.core.text import language_of
 from spade_llm.memory.validation import JID_PATTERN, ROOM_SEPARATOR
+from spade_llm.search.language import language_of
 
 if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput

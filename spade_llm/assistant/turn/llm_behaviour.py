@@ -71,8 +71,14 @@ from spade_llm.core.errors import (
 )
 from spade_llm.core.text import describe_seconds
 from spade_llm.messaging import Encoding
-from spade_llm.providers.model import ChatModel, ContextMessage, ToolSpec, UserMessage, safe_name
-from spade_llm.providers.replaceable import same_model
+from spade_llm.providers.model import (
+    ChatModel,
+    ContextMessage,
+    ToolSpec,
+    UserMessage,
+    safe_name,
+    same_model,
+)
 from spade_llm.providers.retry import pause_listener
 from spade_llm.rag.cited_answers import citation_label
 from spade_llm.tools.toolbox import CombinedToolbox, Toolbox

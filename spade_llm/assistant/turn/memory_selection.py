@@ -9,9 +9,10 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from spade_llm.assistant.turn.prompt import is_message
-from spade_llm.core.text import estimate_tokens, key_words, language_of
+from spade_llm.core.text import estimate_tokens
 from spade_llm.memory.learning.novelty import REPETITION_OVERLAP, topic_stems
 from spade_llm.memory.validity import spoken_lines
+from spade_llm.search.language import key_words, language_of
 from spade_llm.search.memory_query import Origin
 from spade_llm.understanding.clauses import ClauseKind, split_clauses
 from spade_llm.understanding.features import is_denial

@@ -22,10 +22,10 @@ from spade_llm.assistant.turn.memory_selection import (
 )
 from spade_llm.core.errors import InvalidArguments, ModelUnavailable, RequestError, ServiceError
 from spade_llm.core.limits import ConcurrencyLimiter
-from spade_llm.core.text import key_words, language_of
 from spade_llm.memory.contract import ScoredMemory, SearchOutcome
 from spade_llm.memory.validity import apply_validity, successors
 from spade_llm.rag.contract import RetrievalOptions
+from spade_llm.search.language import key_words, language_of
 from spade_llm.search.memory_query import (
     FACT_TYPES,
     MemoryFilter,

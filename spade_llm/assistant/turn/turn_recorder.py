@@ -20,8 +20,7 @@ from spade_llm.core.arguments import check_private
 from spade_llm.core.errors import ModelError, StorageFailed
 from spade_llm.core.text import single_line, tokens_from_chars
 from spade_llm.providers.fallback import FallbackModel, ModelHealth
-from spade_llm.providers.model import Completion, TextDelta, Usage, closing_stream
-from spade_llm.providers.replaceable import ReplaceableModel
+from spade_llm.providers.model import Completion, ReplaceableModel, TextDelta, Usage, closing_stream
 from spade_llm.rag.cited_answers import citation_label
 from spade_llm.search.memory_query import Origin
 
@@ -358,7 +357,10 @@ class InstrumentedModel:
         with tracing.detached_span(f"chat {self.name}", tracing.SpanKind.CLIENT) as span:
             try:
                 yield call
-                self._update_health(self._primary_error())
+                model = self._model
+                current = model.current if isinstance(model, ReplaceableModel) else model
+                # Of the preferred model, if a fallback has answered in its place.
+                self._update_health(current.error if isinstance(current, FallbackModel) else None)
             # Also stopped (CancelledError) or not read to its end (GeneratorExit), it costs tokens.
             except BaseException as error:
                 if isinstance(error, ModelError):
@@ -375,12 +377,6 @@ class InstrumentedModel:
             self.health.fail(error)
         elif self.health.fault is not None:
             self.health.succeed()
-
-    def _primary_error(self) -> ModelError | None:
-        """Error of the preferred model, if a fallback has answered in its place."""
-        model = self._model
-        current = model.current if isinstance(model, ReplaceableModel) else model
-        return current.error if isinstance(current, FallbackModel) else None
 
 
 class _MeasuredCall:

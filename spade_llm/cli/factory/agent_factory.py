@@ -30,10 +30,10 @@ from spade_llm.cli.health import (
     replica_home,
     touch_heartbeat,
 )
-from spade_llm.core import directory_lock
 from spade_llm.core.concurrency import concurrent_task
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.settings import read_environment, read_password, read_prompt
+from spade_llm.xmpp.servers.data_directory import lock_directory
 
 if TYPE_CHECKING:
     from spade_llm.agents import AgentOptions, XmppAgent
@@ -81,7 +81,7 @@ async def running_agent(spec: DeploymentSpec, factory: AgentFactory) -> AsyncIte
     home = factory.home(spec)
     async with AsyncExitStack() as stack:
         # Before anything is opened: a second process with this data would write the same databases.
-        stack.enter_context(directory_lock.lock_directory(home, what=f"{spec.jid} with this data"))
+        stack.enter_context(lock_directory(home, what=f"{spec.jid} with this data"))
         agent = await _build(spec, password, factory, stack)
         await agent.start()
         stack.push_async_callback(agent.stop)

@@ -19,7 +19,7 @@ from spade_llm.core.concurrency import concurrent_task
 from spade_llm.core.errors import ConfigurationError, ModelError
 from spade_llm.core.settings import FallbackTable
 from spade_llm.providers.fallback import FallbackModel
-from spade_llm.providers.replaceable import ModelLease, ReplaceableModel
+from spade_llm.providers.model import ModelLease, ReplaceableModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

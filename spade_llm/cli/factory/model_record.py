@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spade_llm.cli.factory.model_choice import REMEDIES
 from spade_llm.cli.terminal import sanitize_line
-from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ModelFailure
 from spade_llm.providers.fallback import ModelFault, ModelHealth
+from spade_llm.xmpp.servers.data_directory import is_locked
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from spade_llm.memory.contract import MemoryDraft, ObservedMessage
 from spade_llm.memory.learning.learning_contract import EpisodeDraft, MessageRange
 from spade_llm.memory.learning.novelty import strip_quotes, topic_overlap, topic_stems
 from spade_llm.memory.summary import extractive_summary
+from spade_llm.search.language import split_sentences
 from spade_llm.search.memory_query import MemoryType, Origin
-from spade_llm.search.sentences import split_sentences
 
 MAX_SUMMARY_CHARS = 1000
 """About what an embedder reads of a text."""

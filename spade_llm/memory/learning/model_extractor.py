@@ -165,7 +165,12 @@ class StructuredAnswer(Generic[F]):
                 try:
                     return self.fields.model_validate_json(answer)
                 except ValidationError as error:
-                    again = [*messages, *self._retry_messages(answer, error)]
+                    problems = validation_problems(error, whole="arguments")
+                    again: list[ContextMessage] = [
+                        *messages,
+                        {"role": "assistant", "content": answer or "(nothing)"},
+                        {"role": "user", "content": self.retry_prompt.format(problems=problems)},
+                    ]
                     return self.fields.model_validate_json(await self._complete(model, again))
         except TimeoutError:
             raise ModelUnavailable(f"{model.name} did not answer in time.") from None
@@ -181,13 +186,6 @@ class StructuredAnswer(Generic[F]):
             messages, [self.tool], tool_choice=name, sampling=self.sampling
         )
         return _answer_json(completion, name)
-
-    def _retry_messages(self, answer: str, error: ValidationError) -> list[ContextMessage]:
-        problems = validation_problems(error, whole="arguments")
-        return [
-            {"role": "assistant", "content": answer or "(nothing)"},
-            {"role": "user", "content": self.retry_prompt.format(problems=problems)},
-        ]
 
 
 def _answer_json(completion: Completion, tool: str) -> str:
@@ -233,7 +231,12 @@ class ModelExtractor:
         candidates = await _related_known(reading, known)
         messages = build_extraction_prompt(reading, candidates)
         found = await EXTRACTION_ANSWER.request(self._model, messages, deadline_s=self._deadline_s)
-        facts = [fact for fact in found.facts if _is_grounded(fact, reading)]
+        # A fact has a word or a concept of the conversation; a model makes up others.
+        facts = [
+            fact
+            for fact in found.facts
+            if any(_have_in_common(fact.content, message.content) for message in reading.messages)
+        ]
         if left_out := len(found.facts) - len(facts):
             logger.info("facts of a model: %d have no word of the conversation", left_out)
         return ExtractedFacts(
@@ -267,11 +270,6 @@ async def _related_known(reading: EpisodeReading, known: KnownMemories) -> list[
     entries = current_about_subject(reading, [hit.entry for hit in found.hits])
     # A conversation that is read late must not close what was learned after it.
     return [entry for entry in entries if entry.holds_since <= until]
-
-
-def _is_grounded(fact: _FactFields, reading: EpisodeReading) -> bool:
-    """Check whether a fact has a word or a concept of the conversation; a model makes up others."""
-    return any(_have_in_common(fact.content, message.content) for message in reading.messages)
 
 
 def _have_in_common(fact: str, text: str, *, but: str = "") -> bool:

@@ -21,8 +21,8 @@ from spade_llm.providers.quoted_context import (
     TODAY,
     UNAVAILABLE,
 )
+from spade_llm.search.language import split_sentences
 from spade_llm.search.memory_query import MemoryQuery, SearchMode
-from spade_llm.search.sentences import split_sentences
 from spade_llm.search.terms import ENGLISH, STOP_WORDS, split_words, stem_hash, strip_accents
 from spade_llm.understanding.importance import importance
 

@@ -30,6 +30,7 @@ from spade_llm.memory.learning.learning_contract import (
     current_about_subject,
 )
 from spade_llm.memory.learning.novelty import strip_quotes
+from spade_llm.search.language import split_sentences
 from spade_llm.search.memory_query import (
     FACT_TYPES,
     MemoryFilter,
@@ -37,7 +38,6 @@ from spade_llm.search.memory_query import (
     Origin,
     SearchMode,
 )
-from spade_llm.search.sentences import split_sentences
 from spade_llm.understanding.clauses import ClauseKind, split_clauses
 from spade_llm.understanding.features import related_words
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import available_timezones
 
-from spade_llm.core.text import fold_accents, key_words, language_of
 from spade_llm.providers.quoted_context import (
     CONTEXT_NAME,
     QuotedContext,
     read_context,
     read_earlier,
 )
+from spade_llm.search.language import fold_accents, key_words, language_of
 from spade_llm.understanding.answers import is_about_speaker
 
 if TYPE_CHECKING:

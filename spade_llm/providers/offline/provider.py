@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from spade_llm.core.text import key_words, load_texts
+from spade_llm.core.text import load_texts
 from spade_llm.providers.model import (
     OFFLINE,
     Completion,
@@ -37,6 +37,7 @@ from spade_llm.providers.offline.intents import (
     time_zone_of,
 )
 from spade_llm.providers.quoted_context import MESSAGE
+from spade_llm.search.language import key_words
 from spade_llm.understanding.answers import (
     Candidate,
     find_about,

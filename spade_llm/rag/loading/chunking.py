@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.rag.loading.text_files import CODE_SUFFIXES, file_kind
-from spade_llm.search.sentences import is_sentence_end
+from spade_llm.search.language import is_sentence_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ from spade_llm.rag.store.chroma_client import (
     translate_chroma_errors,
 )
 from spade_llm.rag.store.index_records import quantize_document
-from spade_llm.rag.store.vector_cache import MAX_CACHE_BYTES, READ_TIMEOUT_S, VectorCache
+from spade_llm.rag.store.vector_index import MAX_CACHE_BYTES, READ_TIMEOUT_S, VectorCache
 from spade_llm.search.passage_index import PassageVectors
 
 if TYPE_CHECKING:

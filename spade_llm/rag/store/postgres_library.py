@@ -14,8 +14,7 @@ from spade_llm.core.database import StoreTables
 from spade_llm.core.errors import StorageFailed
 from spade_llm.rag.store.library_database import ReadCache
 from spade_llm.rag.store.schema import DOCUMENT_TABLES
-from spade_llm.rag.store.vector_cache import MAX_CACHE_BYTES, VectorCache
-from spade_llm.rag.store.vector_index import CollectionKey
+from spade_llm.rag.store.vector_index import MAX_CACHE_BYTES, CollectionKey, VectorCache
 from spade_llm.search.passage_index import PassageVectors
 from spade_llm.search.vectors import quantize_vectors
 

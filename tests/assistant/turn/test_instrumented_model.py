@@ -19,8 +19,14 @@ from spade_llm.assistant.turn.turn_recorder import (
 )
 from spade_llm.core.errors import ModelUnavailable
 from spade_llm.providers import Completion, FallbackModel, ScriptedProvider, TextDelta
-from spade_llm.providers.model import NonStreamingModel, ToolCall, ToolSpec, Usage
-from spade_llm.providers.replaceable import ReplaceableModel, same_model
+from spade_llm.providers.model import (
+    NonStreamingModel,
+    ReplaceableModel,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    same_model,
+)
 from tests.integration.gated_model import GatedModel
 
 if TYPE_CHECKING:

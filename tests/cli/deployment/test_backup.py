@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.core import directory_lock
+from spade_llm.xmpp.servers.data_directory import lock_directory
 from tests.cli.deployment.hosted import DOMAIN, attempt, new_deployment, script
 from tests.xmpp.client import Client
 
@@ -65,7 +65,7 @@ async def test_an_agent_that_runs_is_not_copied(tmp_path: Path) -> None:
     hosted.prepare()
     home = hosted.root / "memory" / "agents" / f"memory@{DOMAIN}"
 
-    with directory_lock.lock_directory(home, what="the agent"):
+    with lock_directory(home, what="the agent"):
         output, status = await attempt(
             "sh", "backup.sh", str(hosted.root), str(tmp_path / "all.tar.gz")
         )

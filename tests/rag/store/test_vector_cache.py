@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from spade_llm.rag.store.chroma_index import ChromaIndex
-from spade_llm.rag.store.vector_cache import MAX_CACHE_BYTES
-from spade_llm.rag.store.vector_index import VectorCollection
+from spade_llm.rag.store.vector_index import MAX_CACHE_BYTES, VectorCollection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

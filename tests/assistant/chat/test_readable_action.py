@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spade_llm.assistant.presentation.reply_presenter import readable_action
+from spade_llm.assistant.chat.reply_presenter import readable_action
 
 
 @pytest.mark.parametrize(

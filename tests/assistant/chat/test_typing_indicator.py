@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from spade_llm.assistant.presentation.message_correction import DELAY_S, TypingIndicator
+from spade_llm.assistant.chat.message_correction import DELAY_S, TypingIndicator
 from spade_llm.assistant.turn.approval import ApprovalQuestion, ApprovalVerdict
 
 QUESTION = ApprovalQuestion(id="1", tool="send", arguments=(), expires_s=5)

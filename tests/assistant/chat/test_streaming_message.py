@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from spade_llm.assistant.presentation.message_correction import StreamingMessage
+from spade_llm.assistant.chat.message_correction import StreamingMessage
 from spade_llm.assistant.turn.approval import ApprovalQuestion, ApprovalVerdict
 
 QUESTION = ApprovalQuestion(id="1", tool="send", arguments=(), expires_s=5)

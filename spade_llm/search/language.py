@@ -1,8 +1,13 @@
-"""Sentence splitter for any language, with abbreviations of English, Spanish and German."""
+"""Sentences, language and key words of a text.
+
+Sentences are split in any language, with abbreviations of English, Spanish and German; the language
+is English or Spanish.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from spade_llm.search.terms import STOP_WORDS, strip_accents
 
@@ -91,3 +96,60 @@ def _begins_sentence(word: str) -> bool:
     is_initial = len(word) == 2 and word.endswith(".")
     bare = strip_accents(word.rstrip(".").casefold())
     return word[0].isupper() and not is_initial and bare in _SENTENCE_OPENERS
+
+
+def _word_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ENGLISH = _word_set(
+    "a an the and or but of in on at to for from with by is are was were be been am do does did "
+    "have has had i you he she it we they me my mine your his her its our their this that these "
+    "those what which who whom where when why how there here not no yes can could would should "
+    "will shall may might must about tell know remember please some any all so if then than as "
+    "hello hi thanks name"
+)
+_SPANISH = _word_set(
+    "el la los las un una unos unas y o pero de del al en con por para sin sobre es son era fue "
+    "ser estar esta estan hay yo tu usted ella nosotros ellos me mi mis te tus su sus se lo le "
+    "les que cual cuales quien donde cuando como cuanto cuantos cuanta cuantas porque si ya "
+    "muy mas este esto estos estas ese eso esa sabes dime puedes recuerdas recuerda favor soy "
+    "hola gracias vivo llamo nombre"
+)
+_SPANISH_MARKS = _word_set(
+    "he ha han hemos tengo tenemos trabajo gusta gustan tambien ahora todavia ayer hoy manana "
+    "mucho nuestro nuestra nada estoy voy fui soy somos mi mis olvida buenos buenas dias tardes "
+    "noches adios vale"
+)
+"""Further words that tell the language, and mean something."""
+_STOP_WORDS = (_ENGLISH | _SPANISH) - {"name", "nombre", "vivo", "llamo"}
+
+_SPANISH_SIGN = re.compile(r"[¿¡ñ]|\b(?:he|ha|hemos|han) \w+(?:ado|ido)\b", re.IGNORECASE)
+
+
+def language_of(*texts: str) -> str:
+    """`es` or `en`, by the first text that tells; English if none does."""
+    for text in texts:
+        words = re.findall(r"\w+", fold_accents(text))
+        spanish = sum(word in _SPANISH or word in _SPANISH_MARKS for word in words)
+        spanish += 2 * bool(_SPANISH_SIGN.search(text))
+        english = sum(word in _ENGLISH for word in words)
+        if spanish != english:
+            return "es" if spanish > english else "en"
+    return "en"
+
+
+def key_words(text: str) -> frozenset[str]:
+    """Folded, in the singular, without stop words."""
+    words = set(re.findall(r"\w+", fold_accents(text))) - _STOP_WORDS
+    return frozenset(word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words)
+
+
+def fold_accents(text: str) -> str:
+    """Lower case, without accents, with single spaces."""
+    if text.isascii():
+        bare = text.lower()
+    else:
+        decomposed = unicodedata.normalize("NFKD", text.casefold())
+        bare = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return " ".join(bare.replace("_", " ").split())

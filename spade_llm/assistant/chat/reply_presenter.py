@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.presentation.message_correction import (
+from spade_llm.assistant.chat.message_correction import (
     SHOWN_TABLES,
     MessageCorrection,
     ShownAnswers,
@@ -19,8 +19,8 @@ from spade_llm.assistant.presentation.message_correction import (
 )
 from spade_llm.core.errors import RequestError
 from spade_llm.core.limits import LruDict
-from spade_llm.core.text import language_of
 from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, Performative, bare, new_id
+from spade_llm.search.language import language_of
 from spade_llm.xmpp.features.encryption_hint import EncryptionHint
 from spade_llm.xmpp.stanzas.message_codec import (
     CORRECTION,
@@ -33,10 +33,10 @@ from spade_llm.xmpp.stanzas.message_styling import stable_prefix, to_message_sty
 from spade_llm.xmpp.stanzas.namespaces import CHAT_STATES, FALLBACK, MARKERS, RECEIPTS, REPLY
 
 if TYPE_CHECKING:
+    from spade_llm.assistant.chat.message_correction import RetractExchange, ShownAnswer
     from spade_llm.assistant.chat.messages import ChatReply
     from spade_llm.assistant.chat.service import ChatHandler, ChatTurnInput
     from spade_llm.assistant.config import PresentationOptions
-    from spade_llm.assistant.presentation.message_correction import RetractExchange, ShownAnswer
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.features.peer_features import PeerPresence
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.presentation import message_correction
-from spade_llm.assistant.presentation.message_correction import ShownAnswer, ShownAnswers
+from spade_llm.assistant.chat import message_correction
+from spade_llm.assistant.chat.message_correction import ShownAnswer, ShownAnswers
 from spade_llm.core.sqlite_file import PRUNE_EVERY_ROWS
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""Presentation of replies in chat clients: streaming, corrections, typing indicator, files."""
