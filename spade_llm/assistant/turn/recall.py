@@ -34,7 +34,7 @@ from spade_llm.search.memory_query import (
     SearchMode,
 )
 from spade_llm.search.query_vector import QueryVector
-from spade_llm.understanding.answers import asks_about_past
+from spade_llm.understanding.answers import asks_about_past, is_about_speaker
 from spade_llm.understanding.features import related_words
 from spade_llm.understanding.vocabulary import concepts_of, words_of
 
@@ -318,10 +318,11 @@ async def find_related(
 
 async def _facts_by_concept(memory: MemoryStore, query: MemoryQuery) -> tuple[ScoredMemory, ...]:
     """Facts that share a concept with a question but no word: `I've got coeliac disease` for `What
-    can I cook?`. Searched for where the ranking is weak: for facts that bear on advice, and for
-    questions in Spanish, for which the local embedder was not trained."""
+    can I cook?`. Searched for where the ranking is weak: for facts that bear on advice, for
+    questions in Spanish, for which the local embedder was not trained, and for questions about the
+    person, which were often asked before: the answers to them leave no place for the fact."""
     concepts = bearing_concepts(query.text)
-    if language_of(query.text) == "es":
+    if language_of(query.text) == "es" or is_about_speaker(query.text):
         concepts |= concepts_of(query.text) - TIME_CONCEPTS
     types = tuple(one for one in FACT_TYPES if one in (query.which.types or FACT_TYPES))
     if not (types and (words := " ".join(dict.fromkeys(words_of(concepts))))):

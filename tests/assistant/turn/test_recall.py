@@ -140,6 +140,22 @@ async def test_talk_of_other_sessions_that_a_question_is_about_is_recalled(
     assert not {*TALKS[0], *TALKS[2], *TALKS[5]} & set(_contents(built))
 
 
+async def test_answers_to_the_same_question_leave_a_place_for_the_facts(tmp_path: Path) -> None:
+    async with SQLiteMemoryBackend(tmp_path / "m.db") as backend:
+        store = backend.for_owner("assistant@x")
+        for home in ("I moved to Rome last week", "I moved to Bergen"):
+            await store.add(MemoryDraft(content=home, subject="ada@x"))
+        for number in range(20):
+            asked = "where did I live before?"
+            answered = f"You live in Bergen (no longer true), as of day {number}."
+            await _tell(store, f"chat:ada@x/{number}", (asked, answered))
+        recall = Recall(memory=store, retriever=None, budget=RecallBudget(memories=8))
+
+        recalled = await recall.about("where did I live before?", subject="ada@x")
+
+    assert {"I moved to Rome last week", "I moved to Bergen"} <= set(_contents(recalled))
+
+
 def _contents(recalled: RecallResult) -> list[str]:
     return [found.entry.content for found in recalled.memories]
 
