@@ -93,6 +93,7 @@ OPTIONS = {
     # Conversations that are not ours to hand on: read from where they lie.
     "--locomo": ("SPADE_LLM_BENCH_LOCOMO", "PATH", "recall"),
     "--longmemeval": ("SPADE_LLM_BENCH_LONGMEMEVAL", "PATH", "recall"),
+    "--seed": ("SPADE_LLM_BENCH_SEED", "TEXT", "month"),
     "--server": ("SPADE_LLM_BENCH_SERVER", "NAME", "replicas"),
     "--faults": ("SPADE_LLM_BENCH_FAULTS", "N", "replicas"),
     "--only": ("SPADE_LLM_BENCH_ONLY", "KIND", "replicas"),

@@ -2,15 +2,18 @@
 
 Twenty people, half of them Spanish, have fifteen conversations each with an assistant without a
 model. They tell facts, change and delete some, ask for them, and talk about the weather. All values
-are invented words with a fixed seed, each belongs to one person: a value in a reply to anybody else
-is a leak. After a third of the time assistant and memory are started again.
+are invented words, each belongs to one person: a value in a reply to anybody else is a leak. After
+a third of the time assistant and memory are started again. What each person says depends on the
+seed only (`--seed`); replies with a former or deleted value, and missing answers, are printed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import re
+import sys
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -31,6 +34,8 @@ CONVERSATIONS = 15
 """Of each person."""
 AT_ONCE = 4
 SEED = 11
+SEED_VARIABLE = "SPADE_LLM_BENCH_SEED"
+"""`--seed` says the same."""
 FORMER = re.compile(
     r"no longer|used to|before|until|former|\bold\b|\bwas\b|antes|hasta|ya no|anterior|\bera\b",
     re.I,
@@ -186,6 +191,7 @@ class Life:
     """What is true of one person, and what was."""
 
     language: str
+    random: random.Random
     facts: dict[str, str] = field(default_factory=dict)
     former: dict[str, list[str]] = field(default_factory=dict)
     deleted: dict[str, list[str]] = field(default_factory=dict)
@@ -203,34 +209,30 @@ class Life:
 class Month:
     """The people's lives, and what the assistant made of them."""
 
-    random: random.Random
     counts: Counts = field(default_factory=Counts)
     values: set[str] = field(default_factory=set)
 
-    def new_value(self, name: str) -> str:
+    def new_value(self, name: str, chance: random.Random) -> str:
         """A word or number that no other fact of anybody has."""
         while True:
             if name == "phone":
-                value = f"6{self.random.randrange(10**8):08}"
+                value = f"6{chance.randrange(10**8):08}"
             else:
-                syllables = [self.random.choice("bdfgklmnprstvz") + vowel for vowel in self._vowels]
+                vowels = chance.choices("aeiou", k=4)
+                syllables = [chance.choice("bdfgklmnprstvz") + vowel for vowel in vowels]
                 value = "".join(syllables).capitalize()
             if value not in self.values:
                 self.values.add(value)
                 return value
 
-    @property
-    def _vowels(self) -> list[str]:
-        return self.random.choices("aeiou", k=4)
-
     async def converse(self, talk: Talk, number: int) -> None:
         """One conversation: at first facts are told, later they change; the rest is small talk."""
-        life, chance = talk.life, self.random
+        life, chance = talk.life, talk.life.random
         names = list(life.phrases)
         told = names[2 * number : 2 * number + 2]
         await talk.small_talk(chance)
         for name in told:
-            life.facts[name] = self.new_value(name)
+            life.facts[name] = self.new_value(name, chance)
             await talk.say(life.phrases[name].told.format(life.facts[name]))
             await talk.small_talk(chance)
         if not told:
@@ -239,7 +241,7 @@ class Month:
                 await self._delete(talk, name)
             elif name in life.facts:
                 life.former.setdefault(name, []).append(life.facts[name])
-                life.facts[name] = self.new_value(name)
+                life.facts[name] = self.new_value(name, chance)
                 await talk.say(life.phrases[name].changed.format(life.facts[name]))
             await talk.small_talk(chance)
         for name in chance.sample(names, 2):
@@ -258,18 +260,26 @@ class Month:
         if name not in life.facts and name not in life.deleted:
             return
         reply = await talk.say(phrases.asked)
-        counts.leaks += any(value in reply for value in self.values if not life.owns(value))
-        counts.undeleted += any(value in reply for value in life.deleted.get(name, ()))
         former = life.former.get(name, [])
-        counts.stale += any(one in reply for one in former) and not FORMER.search(reply)
+        is_undeleted = any(value in reply for value in life.deleted.get(name, ()))
+        is_stale = any(one in reply for one in former) and not FORMER.search(reply)
+        is_right = name not in life.facts or life.facts[name] in reply
+        counts.leaks += any(value in reply for value in self.values if not life.owns(value))
+        counts.undeleted += is_undeleted
+        counts.stale += is_stale
         if name in life.facts:
             counts.asked += 1
-            counts.right += life.facts[name] in reply
+            counts.right += is_right
+        if is_undeleted or is_stale or not is_right:
+            talk.print_fault(phrases.asked, reply, f"{name}: {life.facts.get(name)!r}")
         if former and phrases.asked_before:
             counts.former_asked += 1
             # All changes happen on one day, and memories have dates without a time.
             reply = await talk.say(phrases.asked_before)
-            counts.former_right += any(value in reply for value in former)
+            is_right = any(value in reply for value in former)
+            counts.former_right += is_right
+            if not is_right:
+                talk.print_fault(phrases.asked_before, reply, f"{name}: {former}")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -287,6 +297,10 @@ class Talk:
         self.times_ms.append((time.perf_counter() - began) * 1000)
         return reply
 
+    def print_fault(self, asked: str, reply: str, expected: str) -> None:
+        who = self.person.xmpp.boundjid.bare
+        print(f"{who}: {asked!r} -> {reply!r}, expected {expected}", file=sys.stderr)
+
     async def small_talk(self, chance: random.Random) -> None:
         for text in chance.sample(SMALL_TALK[self.life.language], 2):
             await self.say(text)
@@ -295,8 +309,12 @@ class Talk:
 async def measure(stage: Stage, scale: Scale) -> list[Row]:
     conversations = scale.of(CONVERSATIONS, quick=6)
     accounts = await stage.people(scale.of(MAX_PEERS, quick=4))
-    lives = [Life(language="es" if at % 2 else "en") for at in range(len(accounts))]
-    month = Month(random=random.Random(SEED))
+    seed = os.environ.get(SEED_VARIABLE) or SEED
+    lives = [
+        Life(language="es" if at % 2 else "en", random=random.Random(f"{seed} {at}"))
+        for at in range(len(accounts))
+    ]
+    month = Month()
     third = conversations // 3
     async with _agents(stage) as (assistant, _):
         await _days(month, accounts, lives, assistant, range(third), third)
