@@ -12,6 +12,8 @@ from spade_llm.understanding.features import NOTE, ends, features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import COPULA, COUPLE, Statement, replaces
 from spade_llm.understanding.vocabulary import (
+    MONTHS,
+    WEEKDAYS,
     ValueType,
     concepts_of,
     general,
@@ -612,9 +614,10 @@ _PERIOD = LazyPattern(
 )
 _PLACE = LazyPattern(
     r"\b(?:in|on|at|under|behind|inside|next to|to|en|debajo|detr[aá]s|dentro|encima|sobre"
-    r"|junto a)\b",
+    rf"|junto a)\b(?! (?:the )?(?:\d|{MONTHS}|{WEEKDAYS}))",
     _I,
 )
+"""A preposition of place; that of a day (`on 4 June`) is none."""
 _OWNER = LazyPattern(
     r"(?<!my )(?<!our )\b(?!(?:s?he|it|that|this|there|here|who|what|where|how|let)['’])"
     r"(?P<name>[^\W\d_]\w+)['’]s (?P<noun>[a-z]\w+)"

@@ -814,6 +814,52 @@ def lead_in_end(text: str) -> int:
     return found.end() if found and found.end() < len(text) else 0
 
 
+_NOT_TO_KEEP = (
+    r"(?:please )?(?:(?:do(?:n['’]?t| not)|never|no need to|you (?:needn['’]?t"
+    r"|don['’]?t (?:need|have) to)|i (?:do(?:n['’]?t| not) want|['’]?d rather) you"
+    r" (?:to|not|didn['’]?t)) (?:remember|store|save|keep|record|log|memori[sz]e"
+    r"|write(?: down)?|note(?: down)?|jot down)"
+    r"|no (?:(?:quiero|hace falta|es necesario) que )?(?:(?:te|lo|la|me|se) )*(?:recuerdes"
+    r"|guardes|apuntes|anotes|registres|memorices|almacenes|conserves|tomes nota)(?: de)?)"
+)
+"""An order not to keep something, without its object."""
+_OFF_THE_RECORD_FIRST = LazyPattern(
+    r"^(?:[^,.:;]{1,40}[,:] )?(?:(?:and|but|so|y|pero|que|esto) )*"
+    rf"(?:{_NOT_TO_KEEP} (?:this|any of this|the following|what i(?:['’]?m| am)? (?:about|going) to"
+    r" [^:;,.]{1,30}|esto|nada de esto|lo siguiente|lo que (?:te )?voy a \w+)"
+    r"(?: down| please| por favor)*(?: ?[:;,.–—-]+| but| pero)"
+    rf"|{_NOT_TO_KEEP}(?: it| that| eso)?(?: down)? ?:|(?:this is )?off the record[:;,.–—-]*) "
+    r"(?!(?:it['’]?s|it is|that['’]?s|es|que|porque|because|since|please|por favor|si|i was)\b)"
+    r"\S+ \S",
+    _I,
+)
+"""`Don't remember this: …`, `off the record, …`; what gives a reason means an earlier message."""
+_OFF_THE_RECORD_LAST = LazyPattern(
+    r"(?<=\w \w)\w*[\W_]*[,.;:!?(–—-][\W_]*(?:(?:and|but|so|y|pero|as[ií] que|this is"
+    r"|that['’]?s|please),? )*"
+    rf"(?:{_NOT_TO_KEEP}(?: (?:this|that|it|any of (?:it|this|that)|esto|eso|nada))?"
+    r"|off the record)(?:,? (?:please|pls|ok(?:ay)?|though|anywhere|down|to memory"
+    r"|in (?:your|the) (?:memory|notes?|records?)|por favor|porfa|vale|anda))*[\s.!)]*$",
+    _I,
+)
+"""`…, but don't write that down`, behind what is not to be kept."""
+_MAY_BE_OFF_THE_RECORD = LazyPattern(
+    r"\b(?:don['’]?t|not|never|need(?:n['’]?t)?|rather|no) |off the record", _I
+)
+"""What each of them contains: most messages need no other test."""
+
+
+def is_off_the_record(text: str) -> bool:
+    """Check whether a message asks not to be remembered itself: `don't store this, but …`."""
+    text = text[:MAX_CHARS]
+    if not _MAY_BE_OFF_THE_RECORD.search(text):
+        return False
+    text = " ".join(text.split())
+    return bool(
+        _OFF_THE_RECORD_FIRST.match(text[lead_in_end(text) :]) or _OFF_THE_RECORD_LAST.search(text)
+    )
+
+
 def _without_lead_in(text: str) -> tuple[str, bool]:
     """The text without lead-ins, and whether one of them announces a change."""
     is_change = False

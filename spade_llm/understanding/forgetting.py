@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
-from spade_llm.understanding.clauses import lead_in_end
+from spade_llm.understanding.clauses import is_off_the_record, lead_in_end
 from spade_llm.understanding.features import features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import COPULA, Statement, are_two_of_a_kind, replaces
 from spade_llm.understanding.statements import read_message
 from spade_llm.understanding.vocabulary import (
+    ValueType,
     concepts_of,
     general,
     is_function_word,
@@ -50,13 +51,14 @@ _VERB = (
     r"|should not|don['’]t (?:need|have) to)|(?:there['’]s )?no need to|never) (?:remember|store"
     r"|keep|save"
     r"|know|(?:hold|hang) on ?to|retain|recall|record|bring up|mention|note)"
+    r"|(?<=you )(?:did(?:n['’]t| not)|not) (?:know|remember|keep|store|have)"
     r"|(?:i )?do(?:n['’]t| not) want you to (?:know|remember|keep|store|have|hold)"
     r"|(?:que )?(?:te |se ){0,2}(?:olv[ií]d|b[oó]rr|elim[ií]n|qu[ií]t|supr[ií]m|desc[aá]rt|t[aá]ch"
     r"|descart)"
     r"(?:a|á|e|é|es|ar|en|as|aras)(?:te|me|se|mel[ao]s?|sel[ao]s?|l[aoe]s?)?(?: (?:usted|de))*"
     r"|no (?:quiero que )?(?:(?:lo|la|te|se|me) )*(?:recuerdes?|guardes?|sepas?|acuerdes?(?: de)?"
     r"|tengas?|menciones?|conserves?|retengas?|quedes? con|memorices?"
-    r"|registres?)(?: m[aá]s)?(?: de)?"
+    r"|registres?|supieras?|recordaras?|guardaras?)(?: m[aá]s)?(?: de)?"
     r"|deja de (?:recordar|guardar)"
     r"|(?:ya )?no (?:hace falta que|tienes que|necesitas) (?:recuerdes|recordar|guardar))"
 )
@@ -84,7 +86,7 @@ _ASKING = (
     r"|puedes? |podr[ií]as? |me |(?:haz(?:me)?|h[aá]game) (?:el|un) favor (?:de|y) "
     r"|do me a favou?r and "
     r"|would you mind |te importar[ií]a |a ver si |(?:te|le) (?:pido|ruego) que "
-    r"|(?:quiero|prefiero|necesito|me gustar[ií]a) que |mejor |ya )*"
+    r"|(?:quiero|prefiero|preferir[ií]a|necesito|me gustar[ií]a) que |mejor |ya )*"
 )
 _BEFORE_VERB = (
     r"(?:(?!(?:i|i['’]\w+|you|he|she|we|they|it|my|our|his|her|never|not|\w+n['’]t|to|always|often"
@@ -162,6 +164,24 @@ _REASON = LazyPattern(
 _IT = LazyPattern(r"^(?:it|that|this|eso|esto|about it|eso da igual)?(?: (?:please|now))?$", _I)
 _IDIOM = LazyPattern(r"^(?:about )?(?:it)?$|^eso da igual$", _I)
 """`Forget it` is not about memory."""
+_PRIVATE = LazyPattern(
+    r"^(?P<topic>.+?) (?:is|are|was|were|es|son|era|fue) (?:\w+ )?(?:private|personal|confidential"
+    r"|secret|sensitive|privad[oa]s?|personal(?:es)?|confidencial(?:es)?|secret[oa]s?)\b",
+    _I,
+)
+"""The reason of a request that names what is meant: `forget it, the therapy is private`."""
+_KEPT = LazyPattern(
+    r",? (?:but|just|pero) (?:(?:please |do )?(?:keep|remember|leave|not)|no|s[ií]|guarda|conserva"
+    r"|deja|recuerda)(?: that| que)? (?P<kept>.+)$",
+    _I,
+)
+"""What is not to be forgotten along with it: `…, but keep the date`."""
+_AND = LazyPattern(
+    r",? (?:and|y) (?=(?:my|our|the|that|what|where|when|who|how|mis?|el|la|los|las|lo|que)\b)",
+    _I,
+)
+"""Where the next of several things begins: `my phone number and my address`."""
+_DATE = LazyPattern(r"^(?:the |la |el )?(?:date|day|time|when|fecha|d[ií]a|hora|cu[aá]ndo)\b", _I)
 _JUDGEMENT = LazyPattern(r"\b(?:was|is|were|era|es|fue)\b.*$", _I)
 _THAT = LazyPattern(r"^(?: *(?:that|que|about|the|lo de(?: que)?|de que)\b)+ *", _I)
 _EVERYTHING = LazyPattern(r"(?:all|everything|anything|todo)\b", _I)
@@ -190,14 +210,18 @@ class ForgetRequest:
     """Everything that matches, instead of one thing."""
     is_everything: bool = False
     """It says so: `everything about …`."""
+    kept: str = ""
+    """Words of what is not to be forgotten."""
     is_explicit: bool = True
     """It can only mean the memory; `delete my last email` may also be meant for a tool."""
 
 
 def read_forget_request(text: str) -> ForgetRequest | None:
-    """The request that a message makes; None if it makes none, like `don't forget that …`."""
+    """The request that a message makes; None if it makes none, like `don't forget that …`, or is
+    itself what is not to be remembered."""
     text = " ".join(text[:MAX_CHARS].split()).strip(" .!")
-    if text.endswith("?") and not re.match(r"can|could|puedes", text, _I):
+    is_asked = text.endswith("?") and not re.match(r"can|could|puedes", text, _I)
+    if is_asked or is_off_the_record(text):
         return None
     if _NEVER_SAID.match(text[lead_in_end(text) :]):
         return ForgetRequest(topic="", is_all=True)
@@ -222,6 +246,11 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
     if _IT.match(head.strip()) and (typed_values(behind) or is_changed(behind)):
         # "Forget that, it's on Friday" corrects what was said.
         return None
+    if _IT.match(head.strip()) and (private := _PRIVATE.match(behind.strip())):
+        topic = _INTRODUCTION.sub("", private["topic"])
+        return ForgetRequest(topic=topic, is_all=True, is_explicit=is_explicit)
+    kept = found["kept"] if (found := _KEPT.search(rest)) else ""
+    rest = _KEPT.sub("", rest)
     rest = _REASON.sub("", rest)
     if _IT.match(rest) and before:
         # "That about Kate was confidential, please wipe it".
@@ -235,10 +264,29 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
     topic = _INTRODUCTION.sub("", rest) if is_all else _THAT.sub("", rest)
     return ForgetRequest(
         topic=topic.strip() or rest,
+        kept=kept,
         is_all=is_all,
         is_everything=bool(_EVERYTHING.match(rest)),
         is_explicit=is_explicit,
     )
+
+
+def several_topics(topic: str) -> list[str]:
+    """The things that a topic names: `my phone number and my address`."""
+    return [part for part in _AND.split(topic) if part]
+
+
+def spared(request: ForgetRequest, statements: Sequence[str]) -> list[int]:
+    """Indices of the statements that the request wants to keep."""
+    if not request.kept:
+        return []
+    if _DATE.match(request.kept):
+        return [number for number, one in enumerate(statements) if _is_dated(one)]
+    return matching(request.kept, statements)
+
+
+def _is_dated(statement: str) -> bool:
+    return bool({ValueType.DAY, ValueType.TIME} & set(typed_values(statement)))
 
 
 def matching(topic: str, statements: Sequence[str]) -> list[int]:

@@ -14,6 +14,7 @@ from spade_llm.understanding.clauses import (
     THIRD_SPANISH,
     Clause,
     ClauseKind,
+    is_off_the_record,
     is_statement,
     split_clauses,
 )
@@ -108,6 +109,8 @@ class Reading:
     clauses: tuple[Clause, ...]
     takes_back: str = ""
     """Earlier statement that the message takes back as a joke or as untrue."""
+    is_off_the_record: bool = False
+    """It asks not to be remembered: it has no statements then."""
 
     @property
     def may_change(self) -> bool:
@@ -135,6 +138,18 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
     conversations; only corrections that name the old value refer to them.
     """
     clauses = split_clauses(text)
+    if not is_off_the_record(text):
+        return _read_clauses(clauses, earlier, remembered)
+    return Reading(statements=(), questions=_questions(clauses), clauses=(), is_off_the_record=True)
+
+
+def _questions(clauses: Sequence[Clause]) -> tuple[str, ...]:
+    return tuple(one.text for one in clauses if one.kind is ClauseKind.QUESTION)
+
+
+def _read_clauses(
+    clauses: Sequence[Clause], earlier: Sequence[str], remembered: Sequence[str]
+) -> Reading:
     known = list(earlier[-MAX_EARLIER:])
     # What has just been told is remembered as well; twice, no single statement would be nearest.
     remembered = [one for one in remembered if one not in earlier]
@@ -175,7 +190,7 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
             known.append(one.text)
     return Reading(
         statements=tuple(statements[:MAX_STATEMENTS]),
-        questions=tuple(one.text for one in clauses if one.kind is ClauseKind.QUESTION),
+        questions=_questions(clauses),
         clauses=tuple(clauses),
         takes_back=takes_back,
     )

@@ -330,7 +330,7 @@ MONTHS = (
     "|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|enero|febrero|marzo|abril|mayo|junio|julio"
     "|agosto|septiembre|octubre|noviembre|diciembre"
 )
-_WEEKDAYS = (
+WEEKDAYS = (
     "mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?"
     "|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bados?|domingos?"
 )
@@ -345,7 +345,7 @@ _NUMBER_WORDS = (
 )
 TYPED: Mapping[ValueType, re.Pattern[str]] = {
     ValueType.DAY: re.compile(
-        rf"\b(?:(?:{_WEEKDAYS})(?:,? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?)?"
+        rf"\b(?:(?:{WEEKDAYS})(?:,? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?)?"
         rf"|(?:the |el |el d[ií]a )?\d{{1,2}}(?:st|nd|rd"
         rf"|th)?(?: of)? (?:de )?(?:{MONTHS})\b\.?(?:,? (?:de )?\d{{4}})?"
         rf"|(?:{MONTHS})\b\.? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}})?"

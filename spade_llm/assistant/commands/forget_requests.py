@@ -18,6 +18,7 @@ from spade_llm.search.language import language_of
 from spade_llm.search.memory_query import FACT_TYPES, MemoryFilter, MemoryType, Origin
 from spade_llm.understanding.clauses import is_question
 from spade_llm.understanding.forgetting import (
+    ForgetRequest,
     are_about_different_things,
     are_same,
     matching,
@@ -26,6 +27,8 @@ from spade_llm.understanding.forgetting import (
     read_forget_request,
     repeating,
     replaced_by,
+    several_topics,
+    spared,
 )
 from spade_llm.understanding.lists import change_of_list
 from spade_llm.understanding.statements import statements_of
@@ -168,15 +171,11 @@ class ForgetRequests:
         known = [one.content for one in entries]
         # "Take the milk off the list": the list stays, without the milk.
         is_change = change_of_list(turn_input.text.strip(" .!"), known)
-        found = [] if is_change else [entries[number] for number in matching(topic, known)]
-        if not found:
+        by_topic = [] if is_change else _by_topic(request, topic, entries)
+        if not by_topic:
             return None
-        found = _meant(topic, found, entries)
-        texts = _distinct(found)
-        is_unclear = not request.is_all or (
-            not request.is_everything and are_about_different_things(texts)
-        )
-        if len(texts) > 1 and is_unclear:
+        found = [*{one.id: one for group in by_topic for one in group}.values()]
+        if any(_is_unclear(request, group) for group in by_topic):
             return self._ask(turn_input, found)
         return await self._forget(memory, turn_input, found, language_of(turn_input.text))
 
@@ -293,6 +292,27 @@ def _chosen(text: str, entries: Sequence[MemoryEntry]) -> list[MemoryEntry]:
     if len(places) != 1:
         return []
     return [one for one in entries if are_same(one.content, texts[places[0]])]
+
+
+def _by_topic(
+    request: ForgetRequest, topic: str, entries: Sequence[MemoryEntry]
+) -> list[list[MemoryEntry]]:
+    """The memories that a request means, for each thing that it names; if one of these is not
+    known, for the whole."""
+    texts = [one.content for one in entries]
+    kept = spared(request, texts)
+    for topics in (several_topics(topic), [topic]):
+        found = [[entries[at] for at in matching(one, texts) if at not in kept] for one in topics]
+        if all(found):
+            return [_meant(one, group, entries) for one, group in zip(topics, found, strict=True)]
+    return []
+
+
+def _is_unclear(request: ForgetRequest, found: Sequence[MemoryEntry]) -> bool:
+    """Check whether the person has to choose."""
+    texts = _distinct(found)
+    is_of_all = request.is_everything or (request.is_all and not are_about_different_things(texts))
+    return len(texts) > 1 and not is_of_all
 
 
 def _meant(

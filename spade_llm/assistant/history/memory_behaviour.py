@@ -24,6 +24,7 @@ from spade_llm.core.errors import RequestError, ServiceError, StorageFailed
 from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.memory.contract import ObservedMessage, RemovedCounts
 from spade_llm.messaging import Encoding
+from spade_llm.understanding.clauses import is_off_the_record
 from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
@@ -247,9 +248,9 @@ class MemoryBehaviour(Behaviour):
 
         `recalled` are the memories given to the model; those that the answer used are reported to
         memory afterwards. Nothing is stored for senders without a stable identity: they could not
-        view or delete it.
+        view or delete it; nor what its sender wants not to be remembered.
         """
-        if said.message.said.is_passing:
+        if said.message.said.is_passing or is_off_the_record(said.text):
             return
         now = datetime.now(UTC)
         asked = _observed(f"{said.id}.user", "user", question, said.at)

@@ -82,6 +82,7 @@ from spade_llm.providers.model import (
 from spade_llm.providers.retry import pause_listener
 from spade_llm.rag.cited_answers import citation_label
 from spade_llm.tools.toolbox import CombinedToolbox, Toolbox
+from spade_llm.understanding.clauses import is_off_the_record
 from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ class LLMBehaviour(Behaviour):
             return await self._respond_with_options(
                 conversation, attempt, turn_input, turn_input.context
             )
-        toolbox = self.toolbox_of(turn_input.peer, turn_input.kept_in, said_at=turn_input.at)
+        toolbox = self._toolbox_of_turn(turn_input)
         recalled, comparison, specs = await asyncio.gather(
             self._memory.recall(turn_input.text, subject=turn_input.peer),
             self._load_and_compare(conversation, turn_input),
@@ -325,7 +326,7 @@ class LLMBehaviour(Behaviour):
         """Respond with the context that the options select, instead of the assistant's defaults."""
         tool_options = turn_input.wishes
         toolbox = (
-            self.toolbox_of(turn_input.peer, turn_input.kept_in, said_at=turn_input.at)
+            self._toolbox_of_turn(turn_input)
             if tool_options.are_any_wanted
             else CombinedToolbox([])  # Nobody waits for tools that are not to be called.
         )
@@ -463,6 +464,12 @@ class LLMBehaviour(Behaviour):
         """Notes for the agent's status."""
         left_s = self._paused_until - time.monotonic()
         return [_PAUSE.format(describe_seconds(left_s))] if left_s > 0 else []
+
+    def _toolbox_of_turn(self, turn_input: ChatTurnInput) -> CombinedToolbox:
+        """Toolbox of a turn; without memory tools if its message is not to be remembered."""
+        if is_off_the_record(turn_input.text):
+            return CombinedToolbox([self.shared_tools])
+        return self.toolbox_of(turn_input.peer, turn_input.kept_in, said_at=turn_input.at)
 
     def toolbox_of(
         self, peer: str, conversation: str | None = None, *, said_at: datetime | None = None

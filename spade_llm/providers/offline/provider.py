@@ -210,7 +210,7 @@ class _Rules:
         if stored and not results:
             return self._calls("store_memory", [_note(one) for one in reading.statements])
         replies = [self._acknowledge(results[:stored])] if reading.statements else []
-        if reading.takes_back:
+        if reading.takes_back or reading.is_off_the_record:
             replies.append(self._say.taken_back)
         if asked := self._question():
             may_search = is_personal(asked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -14,16 +15,19 @@ from spade_llm.context import AdaptiveSmartContext
 from spade_llm.core.errors import PeerUnavailable
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryChange, MemoryDraft
-from spade_llm.providers import OfflineProvider
-from spade_llm.search.memory_query import MemoryFilter
+from spade_llm.providers import Completion, OfflineProvider
+from spade_llm.providers.model import NonStreamingModel
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
+from spade_llm.understanding.clauses import is_off_the_record
 from spade_llm.understanding.forgetting import read_forget_request
 from tests.assistant.turn.test_turn_failures import an_assistant, an_utterance
 from tests.memory.talks import ANA
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from spade_llm.memory.contract import OwnedMemory
+    from spade_llm.providers.model import ContextMessage, ToolSpec
 
     Say = Callable[[str], Awaitable[str]]
 
@@ -211,6 +215,146 @@ def test_what_is_meant_by_a_request(text: str, topic: str) -> None:
 
     assert request is not None
     assert request.topic == topic
+
+
+@pytest.mark.parametrize(
+    ("told", "text", "gone", "left"),
+    [
+        (
+            ("my blood type is O negative", "my shoe size is 9", "I live in Hull"),
+            "forget my blood type and my shoe size",
+            ("negative", "9"),
+            "Hull",
+        ),
+        (
+            ("I was born in Turin", "I was born on 4 June 1979"),
+            "forget where I was born, but keep the date",
+            ("Turin",),
+            "June",
+        ),
+        (
+            ("my mum's maiden name is Kowalska", "my mum lives in Leeds"),
+            "forget my mum's maiden name but not where she lives",
+            ("Kowalska",),
+            "Leeds",
+        ),
+        (
+            ("I'm seeing a therapist on Thursdays", "I live in Hull"),
+            "forget it, the therapist thing is private",
+            ("therapist",),
+            "Hull",
+        ),
+        (
+            ("tomo ansiolíticos", "vivo en Soria"),
+            "preferiría que no supieras lo de los ansiolíticos",
+            ("ansio",),
+            "Soria",
+        ),
+    ],
+)
+async def test_what_a_request_names_is_forgotten_and_no_more(
+    told: tuple[str, ...], text: str, gone: tuple[str, ...], left: str
+) -> None:
+    async with a_dialogue() as say:
+        for one in told:
+            await say(one)
+        await say(text)
+        known = await say("what do you know about me?")
+
+    assert not any(one in known for one in gone)
+    assert left in known
+
+
+async def test_a_request_with_two_things_one_of_them_unclear_is_asked_about() -> None:
+    async with a_dialogue() as say:
+        for one in ("my blue bag is at Ana's", "my red bag is in the car", "I live in Hull"):
+            await say(one)
+        answer = await say("forget my bag and where I live")
+
+    assert answer.startswith("Which one do you mean?")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "please don't remember this: I voted for the Greens",
+        "Don't store this, but I voted for the Greens",
+        "off the record: I voted for the Greens",
+        "between us, and don't save it: I voted for the Greens",
+        "I voted for the Greens. Don't write that down, please",
+        "I voted for the Greens (no need to keep this)",
+        "No lo recuerdes: he votado a los Greens",
+        "esto no lo guardes: he votado a los Greens",
+        "he votado a los Greens, pero no te lo apuntes",
+    ],
+)
+async def test_what_is_not_to_be_remembered_is_stored_nowhere(text: str) -> None:
+    async with SQLiteMemoryBackend(":memory:") as backend, MemoryOutbox(None) as outbox:
+        memory = backend.for_owner("a@x")
+        behaviour = MemoryBehaviour(memory=memory, retriever=None, outbox=outbox)
+        assistant = an_assistant(OfflineProvider(), behaviour)
+        reply = await assistant.answer(an_utterance(text, peer=ANA))
+        asked = await assistant.answer(an_utterance("who did I vote for?", peer=ANA))
+        await behaviour.hand_over(ANA)
+        which = MemoryFilter(subject=ANA)
+        query = MemoryQuery(text="voted Greens votado", which=which, with_messages=True)
+        found = await memory.search(query)
+
+    assert "Greens" not in reply.text + asked.text
+    assert not any("Greens" in one.entry.content for one in found.hits)
+
+
+@dataclass(slots=True)
+class ListeningModel(NonStreamingModel):
+    """A model that notes what it is given."""
+
+    name: str = "listening"
+    read: list[str] = field(default_factory=list)
+    tools: list[set[str]] = field(default_factory=list)
+
+    async def complete(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+        response_schema: object = None,
+        sampling: object = None,
+    ) -> Completion:
+        self.read.append(str(messages))
+        self.tools.append({one.name for one in tools})
+        return Completion(text="I see.")
+
+
+async def test_a_model_reads_what_is_not_to_be_remembered_and_cannot_store_it() -> None:
+    model = ListeningModel()
+    async with SQLiteMemoryBackend(":memory:") as backend, MemoryOutbox(None) as outbox:
+        memory = backend.for_owner("a@x")
+        behaviour = MemoryBehaviour(memory=memory, retriever=None, outbox=outbox)
+        assistant = an_assistant(model, behaviour)
+        await assistant.answer(an_utterance("don't store this, but I lost my job", peer=ANA))
+        await assistant.answer(an_utterance("can you help?", peer=ANA, id="2"))
+        await behaviour.hand_over(ANA)
+        kept = await memory.history(ANA, limit=10)
+
+    assert ["store_memory" in offered for offered in model.tools] == [False, True]
+    assert all("I lost my job" in read for read in model.read)
+    assert [one.content for one in kept] == ["can you help?", "I see."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't remember this, but I think it was red",
+        "don't forget this: my flight is at 9",
+        "I bought bread, don't store it in the fridge",
+        "why don't you remember this: I live in Rome",
+        "my band is called Off the Record",
+        "no lo recuerdo, pero era azul",
+    ],
+)
+def test_what_may_be_remembered(text: str) -> None:
+    assert not is_off_the_record(text)
 
 
 @pytest.mark.parametrize(
