@@ -163,10 +163,12 @@ def on_node(stage: Stage, account: Account, number: int) -> Account:
 
 
 @asynccontextmanager
-async def talking(stage: Stage, to: str, *, watch_s: float = 0.0) -> AsyncIterator[list[Person]]:
+async def talking(
+    stage: Stage, to: str, *, count: int = PEOPLE, watch_s: float = 0.0
+) -> AsyncIterator[list[Person]]:
     """People that write until the block ends, then wait for their last answers, and for what comes
     in `watch_s`."""
-    accounts = await stage.people(PEOPLE)
+    accounts = await stage.people(count)
     people = [Person(on_node(stage, one, number)) for number, one in enumerate(accounts)]
     for one in people:
         await one.log_in()
@@ -237,32 +239,45 @@ def _kill_database(postgres: PostgresProcess) -> None:
 
 
 async def upgrade(name: str, stage: Stage, part: Part, other: Path) -> Suffered:
-    """Replace replicas of another version one by one by ours, and back, while people write. A
-    version without replicas is one process, which stops before ours start."""
-    group = Group(stage, part)
+    """Replace another version by ours, and back, while people write: replicas one by one; of a
+    version without replicas the one process, which stops before ours start."""
+    group = Group(stage, part.model_copy(update={"is_traced": True}))
     has_replicas = (other / "spade_llm/messaging/replicas.py").exists()
-    old = range(REPLICAS if has_replicas else 1)
-    for number in old:
+    for number in range(REPLICAS if has_replicas else 1):
         await group.start(number, checkout=other)
     try:
         async with talking(stage, part.account.jid, watch_s=ROUND_S) as people:
             suffered = Suffered(name=name, people=people, unserved=[])
             await asyncio.sleep(ROUND_S)
-            for checkout, event in ((None, "new"), (other, "old")) if has_replicas else ():
-                for number in old:
-                    await group.end(number)
-                    await group.start(number, checkout=checkout)
-                    await asyncio.sleep(ROUND_S / 2)
-                    suffered.say(f"replica {number} is {event}")
-            if not has_replicas:
-                await group.end(0)
-                for number in range(REPLICAS):
-                    await group.start(number + 1)
-                # Answered before: the new version knows it by the log of the old one.
-                for one in people:
-                    one.say(part.account.jid, 0)
-                await asyncio.sleep(ROUND_S)
-                suffered.say("replicas instead of one process")
+            if has_replicas:
+                await _replace_one_by_one(group, other, suffered)
+            else:
+                await _replace_process(group, other, suffered)
+        suffered.explain(part.account.data)
     finally:
         await group.close()
     return suffered
+
+
+async def _replace_one_by_one(group: Group, other: Path, suffered: Suffered) -> None:
+    for checkout, event in ((None, "new"), (other, "old")):
+        for number in range(REPLICAS):
+            await group.end(number)
+            await group.start(number, checkout=checkout)
+            await asyncio.sleep(ROUND_S / 2)
+            suffered.say(f"replica {number} is {event}")
+
+
+async def _replace_process(group: Group, other: Path, suffered: Suffered) -> None:
+    for numbers, checkout, event in (
+        (range(1, REPLICAS + 1), None, "replicas instead of one process"),
+        (range(1), other, "one process instead of replicas"),
+    ):
+        await group.close()
+        for number in numbers:
+            await group.start(number, checkout=checkout)
+        # Answered before: the version that has come knows it by the log of the other one.
+        for one in suffered.people:
+            one.say(group.part.account.jid, 0)
+        await asyncio.sleep(ROUND_S)
+        suffered.say(event)

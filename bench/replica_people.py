@@ -60,6 +60,11 @@ class Session(LeanClient):
         super().say(to, text, id=id)
         self._write(f"<r xmlns='{_MANAGEMENT}'/>")
 
+    def close(self) -> None:
+        # What is not acknowledged, the server gives to the next session of this account.
+        self._acknowledge()
+        super().close()
+
     def _write(self, text: str) -> None:
         super()._write(text)
         if text.startswith(("<message", "<iq", "<presence")):
@@ -70,7 +75,7 @@ class Session(LeanClient):
         is_first = element.tag == f"{{{_MANAGEMENT}}}enabled"
         self._received = 0 if is_first else self._received + element.tag.startswith(_STANZA)
 
-    def _acknowledge(self, _: Element) -> None:
+    def _acknowledge(self, _: Element | None = None) -> None:
         self._write(f"<a xmlns='{_MANAGEMENT}' h='{self._received}'/>")
 
     def _note_acknowledged(self, acknowledgement: Element) -> None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from bench.account import Part
 from bench.processor import cpu_of
-from bench.replica_faults import ROUND_S, Group, faults, talking, upgrade
+from bench.replica_faults import PEOPLE, ROUND_S, Group, faults, talking, upgrade
 from bench.report import print_row
 from bench.row import Goal, Row, check
 from bench.servers import (
@@ -56,6 +56,8 @@ BOUND_S = 900
 """Maximum time on one server, in addition to that of faults."""
 NONE = Goal(limit=0)
 SLOWEST = Goal(limit=5.0)
+SHARES = ((1, PEOPLE // 2), (1, PEOPLE // 4))
+"""One replica with the people that each of two, and each of four, answers."""
 COSTS = {2: Goal(limit=1.1, is_ratio=True), 4: Goal(limit=1.2, is_ratio=True)}
 
 
@@ -95,10 +97,14 @@ async def _on_server(name: str, rounds: int, scale: Scale) -> list[Row]:
         rows = []
         if has_costs:
             costs = {
-                count: await _cost(
-                    stage, part.model_copy(update={"is_replica": count > 0}), count, scale
+                (count, people): await _cost(
+                    stage,
+                    part.model_copy(update={"is_replica": count > 0}),
+                    count,
+                    scale,
+                    people=people,
                 )
-                for count in (0, 1, 2, 4)
+                for count, people in (*((count, PEOPLE) for count in (0, 1, 2, 4)), *SHARES)
             }
             rows += _said(_cost_rows(title, costs))
         watch_s = scale.of(WATCH_S, quick=1)
@@ -136,7 +142,7 @@ class Cost:
     """Median."""
 
 
-async def _cost(stage: Stage, part: Part, count: int, scale: Scale) -> Cost:
+async def _cost(stage: Stage, part: Part, count: int, scale: Scale, *, people: int) -> Cost:
     seconds = scale.of(30, quick=4)
     group = Group(stage, part)
     for number in range(max(count, 1)):
@@ -148,14 +154,14 @@ async def _cost(stage: Stage, part: Part, count: int, scale: Scale) -> Cost:
         idle = sum(map(cpu_of, pids))
         await asyncio.sleep(seconds / 3)
         idle_per_s = (sum(map(cpu_of, pids)) - idle) / (seconds / 3)
-        async with talking(stage, part.account.jid) as people:
+        async with talking(stage, part.account.jid, count=people) as talkers:
             await asyncio.sleep(2.0)  # Each conversation begins, and connections are opened.
-            began, chats = time.monotonic(), _answered(people)
+            began, chats = time.monotonic(), _answered(talkers)
             before, server_before = sum(map(cpu_of, pids)), sum(map(cpu_of, server))
             await asyncio.sleep(seconds)
             spent, served = sum(map(cpu_of, pids)) - before, sum(map(cpu_of, server))
-            elapsed, chats = time.monotonic() - began, _answered(people) - chats
-        times = [took for one in people for took in one.took_s.values()]
+            elapsed, chats = time.monotonic() - began, _answered(talkers) - chats
+        times = [took for one in talkers for took in one.took_s.values()]
     finally:
         await group.close()
     return Cost(
@@ -170,36 +176,44 @@ def _answered(people: list[Person]) -> int:
     return sum(len(one.took_s) for one in people)
 
 
-def _cost_rows(title: str, costs: dict[int, Cost]) -> list[Row]:
-    one = costs[1].agent_ms
+def _cost_rows(title: str, costs: dict[tuple[int, int], Cost]) -> list[Row]:
+    """`costs`: by number of replicas and of people."""
+    one = costs[1, PEOPLE].agent_ms
     rows = [
         Row(
-            name=f"{title}: processor of a chat, {_counted(count)}",
+            name=f"{title}: processor of a chat, {_counted(count)}, {people} people",
             unit="ms",
             ours=cost.agent_ms,
             baseline=one if count else None,
-            baseline_name="one replica" if count else "",
+            baseline_name=f"one replica, {PEOPLE} people" if count else "",
             goal=COSTS.get(count),
             note=f"idle {cost.idle_ms_per_s:.1f} ms/s each; server {cost.server_ms:.2f} ms a chat;"
             f" answer {cost.answer_ms:.0f} ms",
         )
-        for count, cost in costs.items()
+        for (count, people), cost in costs.items()
     ]
-    foreign_ms = (costs[4].agent_ms - one) / 3
+    # Compared with a process that answers as many chats: one with less to do costs more a chat.
+    foreign_ms = [
+        (costs[count, PEOPLE].agent_ms - costs[1, people].agent_ms) / (count - 1)
+        for count, people in ((2, PEOPLE // 2), (4, PEOPLE // 4))
+    ]
     return [
         *rows,
         Row(
             name=f"{title}: a message that another replica answers",
             unit="ms",
-            ours=foreign_ms,
+            ours=foreign_ms[1],
             goal=Goal(limit=0.2),
-            note="from four and one; with database and confirmation",
+            note="four replicas, compared with one that has a quarter of the people; two, with one"
+            f" that has half of them: {foreign_ms[0]:.2f} ms; with database and confirmation",
         ),
     ]
 
 
 def _counted(count: int) -> str:
-    return f"{count} replicas" if count else "one process that is no replica"
+    if count == 0:
+        return "one process that is no replica"
+    return f"{count} replicas" if count > 1 else "one replica"
 
 
 def _count_rows(came: Suffered, note: str) -> list[Row]:

@@ -139,6 +139,9 @@ class Takeover(Protocol):
     async def until_present(self) -> bool:
         """Return once the server gives messages to our session. False: not in time."""
 
+    async def until_hidden(self) -> None:
+        """Return once the server gives our session no more messages to the bare JID."""
+
     async def until_restored(self) -> None:
         """Return once the answers that a lost stream may have taken along are in the log."""
 
@@ -194,7 +197,7 @@ class ReplicaSet:
         self._steady_since_s = float("-inf")
         """Beginning of the time in which it renewed its row regularly."""
         self._sessions, self._joined_session = 0, -1
-        self._is_leaving = self._has_row = False
+        self._is_leaving = self._has_left = self._has_row = False
         self._scan_at_s = 0.0
         self._will_take: Callable[[str, float], bool] = lambda _key, _at: False
         """True for the conversation owner and the arrival of a message that this replica has to
@@ -222,6 +225,13 @@ class ReplicaSet:
     def _is_member(self) -> bool:
         return bool(self._members) and time.monotonic() < self._lease_until_s
 
+    @property
+    def _is_last(self) -> bool:
+        """True if this replica leaves, no other one stays, and messages still come."""
+        if not self._is_leaving or self._has_left:
+            return False
+        return all(one.is_leaving or one.name == self.name for one in self._seen)
+
     def owns(self, key: str) -> bool:
         """True if this replica answers in conversations of this owner (bare JID of a person or a
         room), or does the background job of this name."""
@@ -230,6 +240,8 @@ class ReplicaSet:
     def is_answered_here(self, key: str) -> bool:
         """True if a message of this conversation owner is answered here: we own it, or a request of
         it still runs here after it was given to another replica."""
+        if self._is_last:
+            return True  # Each of the last ones takes all: the answer log has one of them do it.
         if key in self._busy:
             return False
         if self.owns(key):
@@ -273,19 +285,24 @@ class ReplicaSet:
             raise ConfigurationError(f"this replica cannot join: {reason}") from None
 
     async def leave(self) -> None:
-        """Give new messages to the others; returns when they know. Requests that run here stay
-        claimed until `close`."""
+        """Give new messages to the others, or leave them to the server; returns when they know.
+        Requests that run here stay claimed until `close`."""
         if self._beating is None:
             return
         self._is_leaving = True
         if self._is_connected() and self._has_row:
+            assert self.work is not None
             try:
                 await self._renew()
             except StorageFailed as error:
                 logger.warning("leaving without notice, others wait for the lease: %s", error)
             # What comes until they know is answered here: no other replica would.
             await asyncio.sleep(SETTLE_S)
-        self._members = ()
+            if not self._is_last:
+                self._members = ()
+            # The server stores what comes while none is there; this one answers what came before.
+            await self.work.until_hidden()
+        self._members, self._has_left = (), True
         self._held.clear()
 
     async def close(self) -> None:
@@ -411,11 +428,14 @@ class ReplicaSet:
         members = tuple(sorted(one.name for one in staying))
         since = {one.name: self._seen_since[one.token] for one in staying}
         since[self.name] = 0.0
+        all_since = max(since.values())
 
         def will_own(key: str) -> bool:
             return rendezvous_owner(key, members) == self.name
 
         def will_take(key: str, at: float) -> bool:
+            if at >= all_since:  # Of all held messages, most of the time.
+                return will_own(key)
             # The others share out what a new session may have missed.
             received = tuple(name for name in members if since[name] <= at)
             return rendezvous_owner(key, received) == self.name

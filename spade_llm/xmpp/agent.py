@@ -412,7 +412,7 @@ class XmppAgent(Agent):
     def show_presence(self) -> None:
         """Send our presence again because its content has changed; nothing while unavailable."""
         if self.options.is_available and self.connection and self.connection.connected.is_set():
-            self.client.send_presence()
+            self.client.send_presence(ppriority=self.roster.priority)
 
     def subscribe_presence(self, jid: str) -> None:
         """Subscribe to this bare JID's presence, now and after each connection; `on_peer_presence`

@@ -41,6 +41,10 @@ class Work:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     serving: set[str] = field(default_factory=set)
     resent: int = 0
+    hiding: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it leaves, and tells the server to send no more messages."""
+    is_hidden: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the server has done it."""
     log: ClaimedAnswerLog | None = None
     """Unsent answers in it are noted when they are sent again."""
 
@@ -52,6 +56,10 @@ class Work:
 
     async def until_present(self) -> bool:
         return True
+
+    async def until_hidden(self) -> None:
+        self.hiding.set()
+        await self.is_hidden.wait()
 
     async def until_restored(self) -> None:
         pass
@@ -557,12 +565,47 @@ async def test_a_replica_that_leaves_keeps_its_claims_until_it_has_gone(
         asked = chat("slow", sender=person_of(a), id="1")
         await a.replica.log.note(asked)
         await a.replica.log.find(asked)
+        a.work.is_hidden.set()
         await a.replica.leave()
 
         assert not a.replica.owns(asked.owner)
         assert b.replica.owns(asked.owner)
         assert b.work.taken == []
         assert await a.replica.log.finish(asked, asked.reply(Performative.INFORM, "done"))
+
+
+@pytest.mark.thorough
+async def test_the_last_replicas_answer_all_until_the_server_sends_them_no_more_messages(
+    postgres: PostgresProcess,
+) -> None:
+    async with replicas(postgres, "last", "a", "b") as (a, b):
+        leaving = [asyncio.create_task(one.replica.leave()) for one in (a, b)]
+        async with asyncio.timeout(PATIENCE_S):
+            await a.work.hiding.wait()
+            await b.work.hiding.wait()
+
+        assert all(a.replica.is_answered_here(one) for one in PEOPLE)
+        a.work.is_hidden.set()
+        await leaving[0]
+        assert not any(a.replica.is_answered_here(one) for one in PEOPLE)
+        assert all(b.replica.is_answered_here(one) for one in PEOPLE)
+        b.work.is_hidden.set()
+        await leaving[1]
+
+
+@pytest.mark.thorough
+async def test_a_replica_that_leaves_others_behind_answers_no_more_while_the_server_hides_it(
+    postgres: PostgresProcess,
+) -> None:
+    async with replicas(postgres, "first", "a", "b") as (a, b):
+        leaving = asyncio.create_task(a.replica.leave())
+        async with asyncio.timeout(PATIENCE_S):
+            await a.work.hiding.wait()
+
+        assert not any(a.replica.is_answered_here(one) for one in PEOPLE)
+        assert all(b.replica.is_answered_here(one) for one in PEOPLE)
+        a.work.is_hidden.set()
+        await leaving
 
 
 @pytest.mark.thorough

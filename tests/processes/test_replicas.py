@@ -202,6 +202,22 @@ async def test_a_database_that_is_killed_and_comes_back_costs_no_answer(
     assert crowd.report() == FAULTLESS
 
 
+async def test_what_comes_while_all_replicas_stop_is_answered_by_the_next_one(
+    deployment: Deployment,
+) -> None:
+    await asyncio.gather(start(deployment, 1), start(deployment, 2))
+    crowd = await crowd_of(deployment)
+    crowd.begin()
+    await crowd.answered(2 * PEOPLE)
+
+    await asyncio.gather(deployment.end("replica-1"), deployment.end("replica-2"))
+    await start(deployment, 3)
+    await crowd.answered(4 * PEOPLE)
+    await crowd.end()
+
+    assert crowd.report() == FAULTLESS
+
+
 async def test_a_person_gets_an_answer_after_all_replicas_were_killed_and_one_is_back(
     deployment: Deployment,
 ) -> None:

@@ -128,6 +128,9 @@ class ReplicaRouting:
     async def until_present(self) -> bool:
         return await self._agent.roster.until_shown()
 
+    async def until_hidden(self) -> None:
+        await self._agent.roster.until_hidden()
+
     async def until_restored(self) -> None:
         await self._agent.node.dispatcher.delivery.until_restored()
 

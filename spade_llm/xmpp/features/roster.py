@@ -44,6 +44,8 @@ class Roster:
         self._is_own_account = options.identity is not None
         """False: the account belongs to a person, and its contacts are left unchanged."""
         self.nick = options.identity.named(str(agent.jid.local)) if options.identity else None
+        self.priority: int | None = None
+        """Priority of our session among those of the account; None: the usual one (0)."""
         self._has_appeared = asyncio.Event()
         agent.on_client.append(self._listen)
 
@@ -73,18 +75,32 @@ class Roster:
         """Return once our server has sent our presence to all that may see it; False: not before
         the timeout. So a caller that is told that the agent has started may rely on its presence.
         """
-        connection = self._agent.connection
         try:
             async with asyncio.timeout(PRESENCE_TIMEOUT_S):
                 await self._has_appeared.wait()
-                if connection is not None:
-                    # slixmpp's stanzas leave in a task of their own, and are counted then.
-                    await connection.client.waiting_queue.join()
-                    await connection.confirm()
+                await self._until_processed()
         except (TimeoutError, PeerUnavailable):
             logger.warning("%s: the server has not confirmed our presence", self._agent.jid)
             return False
         return True
+
+    async def until_hidden(self) -> None:
+        """Take a negative priority, and return once our server knows it, or after the timeout: it
+        gives messages to our bare JID to other sessions, or stores them (RFC 6121 §8.5.2.1)."""
+        self.priority = -1
+        self._agent.show_presence()
+        try:
+            async with asyncio.timeout(PRESENCE_TIMEOUT_S):
+                await self._until_processed()
+        except (TimeoutError, PeerUnavailable):
+            logger.warning("%s: the server has not confirmed that we leave", self._agent.jid)
+
+    async def _until_processed(self) -> None:
+        """Return once our server has processed what was sent to it."""
+        if (connection := self._agent.connection) is not None:
+            # slixmpp's stanzas leave in a task of their own, and are counted then.
+            await connection.client.waiting_queue.join()
+            await connection.confirm()
 
     def _show(self) -> None:
         self._agent.show_presence()
