@@ -268,6 +268,21 @@ class AdmissionControl:
             self._answer_overload(codec.encode_overload(xml, text=TOO_FAST), now_s)
         return True
 
+    def count_held(self, xml: Element) -> None:
+        """Count a message that another replica answers for the rate limit of its domain: each
+        replica receives all messages, so that they share the limit without exchanging anything."""
+        if self._has_no_limits or not _is_talk(xml):
+            return
+        now_s, (jid, _) = self._clock(), self._counted_sender(xml)
+        if (bucket := self._domain(jid, now_s)) is None:
+            return
+        request = _request_fingerprint(xml) if xml.find(codec.ACL_TAG) is not None else None
+        if request is not None and request in self._seen_requests:
+            return
+        # As its owner does: what is too fast is refused, and costs nothing.
+        if bucket.take(now_s) and request is not None:
+            self._seen_requests[request] = None
+
     def pause_s(self, message: AclMessage) -> float:
         """Delay in seconds of the message that was just admitted."""
         (sender, pause_s), self._pause = self._pause, ("", 0.0)

@@ -647,6 +647,29 @@ def test_the_accounts_of_one_other_domain_are_bounded_together() -> None:
     assert all(entrance.is_admitted(text(f"colleague{number}@{OWN}")) for number in range(20))
 
 
+def test_replicas_bound_the_messages_of_one_other_domain_together() -> None:
+    replicas = [Entrance(LIMITED), Entrance(LIMITED)]
+    heard = []
+
+    for number in range(20):
+        message = text(f"eve{number}@evil.example")
+        owner, other = replicas if number % 2 else reversed(replicas)
+        heard.append(owner.is_admitted(message))
+        other.admission.count_held(message)
+
+    assert heard == [True] * 5 + [False] * 15
+
+
+def test_a_repeated_request_that_another_replica_answers_counts_once() -> None:
+    entrance = Entrance(LIMITED)
+    repeated = request("eve@evil.example", ontology="spade-llm.chat/1")
+
+    for _ in range(10):
+        entrance.admission.count_held(repeated)
+
+    assert entrance.is_admitted(text("mallory@evil.example"))
+
+
 def test_many_senders_take_no_more_room_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission_control, "MAX_SENDERS", 100)
     monkeypatch.setattr(admission_control, "MAX_DOMAINS", 10)

@@ -78,6 +78,7 @@ class ReplicaRouting:
             return False
         if acl is not None or stanza.find(_BODY) is not None:
             self.members.hold(key, request, stanza)
+            self._agent.admission.count_held(stanza)
         return True
 
     def _keys_of(self, stanza: Element, acl: Element | None) -> tuple[str, tuple[str, str]]:
