@@ -17,8 +17,8 @@ from spade_llm.core.settings import DATABASE_VARIABLE, read_environment
 from tests.cli.program import ROOT
 
 FOLDER = ROOT / "docker" / "kubernetes"
-AGENTS = {"assistant", "memory", "rag", "tools", "gateway"}
-REPLICAS = {"assistant": 3, "memory": 2, "tools": 2, "gateway": 2}
+REPLICAS = {"assistant": 3, "memory": 2, "rag": 2, "tools": 2, "gateway": 2}
+AGENTS = set(REPLICAS)
 CLUSTER_VERSION = "1.33"
 SECRETS = {"accounts", "backups", "ejabberd", "model", "postgres-app", "xmpp-certificate"}
 """Those that docs/kubernetes.md lets the operator create, and that of CloudNativePG."""
@@ -73,11 +73,24 @@ def test_each_agent_is_started_by_a_command_of_this_version(name: str) -> None:
     folder = options.file.partition("/_agents/")[2]
     assert (ROOT / "agents" / folder).is_file()
     assert options.register
-    assert (options.replicas == 1) is (name in REPLICAS)
-    assert workload(name)["spec"]["replicas"] == REPLICAS.get(name, 1)
+    assert options.replicas == 1
+    assert workload(name)["spec"]["replicas"] == REPLICAS[name]
     variables = {one["name"] for one in container["env"]}
     assert DATABASE_VARIABLE in variables
     assert variables <= {f"SPADE_LLM_{field.upper()}" for field in vars(read_environment())}
+
+
+@pytest.mark.parametrize("name", sorted(AGENTS))
+def test_a_drained_machine_takes_one_replica_at_a_time(name: str) -> None:
+    (budget,) = [
+        one
+        for one in manifests()
+        if one["kind"] == "PodDisruptionBudget" and one["metadata"]["name"] == name
+    ]
+
+    labels = workload(name)["spec"]["template"]["metadata"]["labels"]
+    assert budget["spec"]["maxUnavailable"] == 1
+    assert budget["spec"]["selector"]["matchLabels"].items() <= labels.items()
 
 
 @pytest.mark.parametrize("name", sorted(AGENTS | {"ejabberd"}))
