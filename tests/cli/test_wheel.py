@@ -102,11 +102,13 @@ class InstalledProgram(Program):
 
 @pytest.fixture
 def installed(wheel: Path, tmp_path: Path, unused_tcp_port: int) -> InstalledProgram:
-    venv.create(tmp_path / "venv", with_pip=True)
+    venv.create(tmp_path / "venv", with_pip=False)
     programs = tmp_path / "venv" / "bin"
-    pip = [str(programs / "python"), "-m", "pip", "--disable-pip-version-check", "-qq"]
+    pip = [sys.executable, "-m", "pip", "--python", str(programs / "python")]
+    # As with uv, a module is compiled when it is imported: few of all are.
+    options = ("--disable-pip-version-check", "-qq", "--no-compile")
     done = subprocess.run(
-        [*pip, "install", str(wheel)], capture_output=True, text=True, timeout=INSTALL_S
+        [*pip, "install", *options, str(wheel)], capture_output=True, text=True, timeout=INSTALL_S
     )
     if done.returncode and not os.environ.get("SPADE_LLM_REQUIRE_SERVERS"):
         pytest.skip(f"no package index: {done.stderr.splitlines()[-1]}")
