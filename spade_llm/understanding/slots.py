@@ -20,6 +20,7 @@ from spade_llm.understanding.replacement import ADDITION, Statement
 from spade_llm.understanding.substitution import (
     CLASSES,
     outside,
+    units_of,
     values_in_place_of,
     with_class,
     with_types,
@@ -89,9 +90,6 @@ _BROUGHT = LazyPattern(
 )
 """Something is done to what a pronoun means, so that it has another value."""
 _BEFORE_PLACE = LazyPattern(r"\b(?:at|in|to|from|en|al?|de) $", _I)
-_MEASURE = LazyPattern(
-    r"\d ?(?P<unit>mg|mcg|µg|ml|kg|kilos?|lbs?|cm|km|kwh|gb|microgram(?:s|os)|miligramos)\b", _I
-)
 _FORMER = LazyPattern(r"\bused to\b|\bsol[ií]a\b|\bantes era\b", _I)
 """Tells what was so before what was told."""
 _CHOICE = LazyPattern(
@@ -212,15 +210,9 @@ def _with_value_of(part: str, earlier: str) -> Statement | None:
         types = {kind: spans for kind, spans in types.items() if kind != ValueType.NAME}
     is_named = bool(subject and subject.is_named and subject.text in part)
     is_of_name = is_named and types.keys() <= {ValueType.NAME}
-    if not (pronoun or is_of_name or _have_same_measure(part, earlier)):
+    if not (pronoun or is_of_name or units_of(part) & units_of(earlier)):
         return None
     return _with_types_of(part, earlier, types)
-
-
-def _have_same_measure(text: str, earlier: str) -> bool:
-    """Check whether both have an amount in one unit: `put me up to 40 mg`, `20 mg of it a day`."""
-    units = ({one["unit"].lower() for one in _MEASURE.finditer(each)} for each in (text, earlier))
-    return bool(set.intersection(*units))
 
 
 def _are_places(text: str, types: Spans, earlier: str) -> bool:

@@ -63,6 +63,25 @@ _NOUN_BEFORE_NAME = LazyPattern(
     _I,
 )
 _UNIT = LazyPattern(r" ?(?P<unit>[^\W\d_]{1,12})\b")
+_UNITS = {
+    spelling: spellings.split()[0]
+    for spellings in (
+        "kg kgs kilo kilos kilogram kilograms kilogramo kilogramos", "g gr gram grams gramo gramos",
+        "lb lbs pound pounds libra libras", "mg milligram milligrams miligramo miligramos",
+        "mcg µg microgram micrograms microgramo microgramos",
+        "km kms kilometre kilometres kilometer kilometers kilómetro kilómetros",
+        "cm centimetre centimetres centimeter centimeters centímetro centímetros",
+        "m metre metres meter meters metro metros", "mile mi miles milla millas",
+        "l litre litres liter liters litro litros", "ml millilitre millilitres mililitros",
+        "h hr hrs hour hours hora horas", "min mins minute minutes minuto minutos",
+        "€ eur euro euros", "£ quid gbp", "$ dollar dollars dólar dólares",
+        "kwh", "gb", "stone st",
+    )
+    for spelling in spellings.split()
+}  # fmt: skip
+"""Units of measure by their spellings."""
+_GLUED_UNIT = LazyPattern(r"(?<=\d)(?P<unit>[^\W\d_]+)$")
+_MEASURE = LazyPattern(r"\d ?(?P<unit>[^\W\d_]{1,12})\b")
 TOKEN = LazyPattern(r"[\w'’-]+|[^\w'’-]+")
 _CONJUNCTION = LazyPattern(r"\s*[,&/]?\s*(?:(?:and|or|y|e|o|u)\s)?\s*$", _I)
 _VERB_ENDS = LazyPattern(
@@ -166,10 +185,24 @@ def _kind_of_day(text: str, span: tuple[int, int]) -> str:
 def _kind_of_number(text: str, span: tuple[int, int]) -> str:
     """The noun that a number counts or that it numbers: `mg`, `chapter`; empty if there is none."""
     unit = _UNIT.match(text, max(span[1], 0))
-    if unit and not is_function_word(strip_accents(unit["unit"].lower())):
-        return str(unit["unit"][:STEM_CHARS].lower())
+    glued = _GLUED_UNIT.search(text[max(span[0], 0) : span[1]])
+    word = (glued or unit or {"unit": ""})["unit"].lower()
+    if word and not is_function_word(strip_accents(word)):
+        return _UNITS.get(word, word[:STEM_CHARS])
     label = LABELLED.search(text, max(0, span[0] - 15), max(span[1], 0))
     return str(label["noun"][:STEM_CHARS].lower()) if label else ""
+
+
+def units_of(text: str) -> frozenset[str]:
+    """The units of measure of the amounts of a text, each in one spelling: `kg` for `kilos`."""
+    words = (one["unit"].lower() for one in _MEASURE.finditer(text))
+    return frozenset(_UNITS[word] for word in words if word in _UNITS)
+
+
+def _with_unit(text: str, span: tuple[int, int]) -> tuple[int, int]:
+    """The span of a number with the unit of measure behind it."""
+    unit = _UNIT.match(text, span[1])
+    return (span[0], unit.end()) if unit and unit["unit"].lower() in _UNITS else span
 
 
 def _kind_of_name(text: str, span: tuple[int, int]) -> str:
@@ -262,6 +295,10 @@ def with_types(
         )
         for (start, end), kind in places:
             part = _part(new, types[kind])
+            if kind is ValueType.NUMBER and units_of(new) & units_of(earlier):
+                # "72 kg" instead of "74 kilos".
+                part = new[slice(*_with_unit(new, types[kind][-1]))]
+                start, end = _with_unit(earlier, (start, end))
             # "It was moved to 5": the time stands without its preposition.
             preposition = _BEFORE_TIME.match(text[start:end]) if part.isdigit() else None
             text = text[:start] + (preposition[0] if preposition else "") + part + text[end:]
