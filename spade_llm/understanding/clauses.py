@@ -22,6 +22,8 @@ MAX_CHARS = 4000
 MAX_STATEMENT_CHARS = 300
 """A longer sentence is more likely pasted than said."""
 
+MAX_TOLD = 4
+"""Maximum number of clauses that say the same of several beings, behind the first."""
 MAX_VALUE_WORDS = 4
 """Maximum length in words of a value that stands alone in a correction: `no, on Thursday`."""
 
@@ -314,7 +316,8 @@ _SMALL_TALK = LazyPattern(
     r"|hope) so|i (?:don['’]t|do not) know|i agree|i understand"
     r"|i(?:['’]m| am) (?:not )?(?:so |very |really |a bit |pretty )?(?:fine|ok(?:ay)?|good"
     r"|great|well|tired|bored|hungry|exhausted|knackered|shattered|starving|dead"
-    r"|thirsty|sad|happy|sleepy|busy|back|here|sorry|sure|ready|done|afraid|glad|confused|lost"
+    r"|thirsty|sad|gutted|upset|devastated|heartbroken|worried|nervous|stressed|angry|annoyed"
+    r"|chuffed|delighted|happy|sleepy|busy|back|here|sorry|sure|ready|done|afraid|glad|confused|lost"
     r"|cold|hot|late"
     r"|listening|curious|excited)(?: (?:today|now|again|too|thanks))?"
     r"|(?:that|this|it)(?:['’]s| is| was| sounds| looks) (?:so |very |really |a |not )*(?:great"
@@ -332,8 +335,10 @@ _SMALL_TALK = LazyPattern(
     r"|going) to (?:bed|sleep)|(?:i(?:['’]m| am) )?having (?:such )?a (?:really |very )*(?:bad"
     r"|good|nice|great|rough|awful|horrible|lovely|long|hard|weird) (?:day|time|week"
     r"|morning|night)"
-    r"|what an? (?:day|week|night|mess)|me voy a (?:la cama|dormir|acostar)|buenas|hoy estoy"
-    r" (?:muy )?(?:fatal|mal|bien|triste|cansad[oa]|genial|de bajón)|qu[eé] (?:calor|fr[ií]o|d[ií]a"
+    r"|what an? (?:day|week|night|mess)|me voy a (?:la cama|dormir|acostar)|buenas|(?:hoy )?estoy"
+    r" (?:muy |tan |un poco |bastante |hech[oa] )*(?:fatal|mal|bien|triste|cansad[oa]|genial"
+    r"|de baj[oó]n|polvo|destrozad[oa]|agotad[oa]|content[oa]|feliz|aburrid[oa]|muert[oa]|list[oa]"
+    r"|nervios[oa]|enfadad[oa]|preocupad[oa])(?: hoy)?|qu[eé] (?:calor|fr[ií]o|d[ií]a"
     r"|sue[ñn]o|hambre|asco|cansancio|palo)(?: (?:hace|tengo))?|aqu[ií] estamos"
     r"|nice to meet you|pleased to meet you|how are you|what['’]?s up|not really|of course"
     r"|s[ií]|claro|vale|bueno|bien|muy bien|genial|perfecto|estupendo|gracias|muchas gracias"
@@ -700,6 +705,7 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
     sentence = _WISH_TO_BE_REMINDED.sub("", sentence)
     sentence = _NAMED_BEHIND.sub(r"\g<thing> called \g<name>", sentence)
     sentence = _NAMED_BEHIND_ES.sub(r"\g<thing> que se llama \g<name>", sentence)
+    sentence = _with_both_told(sentence)
     if sentence.endswith(("?", "？")) and (parts := _QUESTION_SPLIT.split(sentence, maxsplit=1)):
         parts = [part for part in parts if part and part.strip()]
         if len(parts) == 2 and is_statement(_without_lead_in(parts[0])[0]):
@@ -727,6 +733,48 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
     return [*before, Clause(text=rest, kind=ClauseKind.UNREAL)]
 
 
+def _with_both_told(sentence: str) -> str:
+    """The sentence with the halves that tell the same of two beings or things apart, and the noun
+    that the second one leaves out: `Ben's birthday is 3 May, Lucy's is 9 June`."""
+    for pattern, told in (
+        (_SAME_NOUN, r"\g<first>; \g<owner> \g<noun> \g<verb> "),
+        (_SAME_NOUN_OWN, r"\g<first>; my \g<noun> \g<verb> "),
+        (_SAME_NOUN_ES, r"\g<first>; \g<noun> de \g<owner> es "),
+        (_SAME_VERB, r"\g<first>; "),
+    ):
+        for _ in range(MAX_TOLD):
+            if len(sentence) > MAX_STATEMENT_CHARS or not (found := pattern.search(sentence)):
+                break
+            # The next one of the list may begin with the end of this one.
+            sentence = f"{sentence[: found.start()]}{found.expand(told)}{sentence[found.end() :]}"
+    return sentence
+
+
+_NAMED = r"(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ][\w-]*"
+_BEHIND_FIRST = r"(?:,? and|,? but|,? while|,? y|,? pero|[,;]) "
+_SAME_NOUN = LazyPattern(
+    rf"(?P<first>\b(?:my|our|(?:my |our )?\w+['’]s) (?P<noun>(?:[a-z-]+ )?[a-z-]+)"
+    rf" (?P<verb>is|was|are)\b[^,;]{{1,40}}?){_BEHIND_FIRST}"
+    rf"(?P<owner>(?:{_NAMED}|(?:my|our|his|her) [a-z-]+)['’]s)(?: (?:is|was|are) "
+    r"| (?=(?:on|at|in|the|\d)\b))",
+    _I,
+)
+_SAME_NOUN_OWN = LazyPattern(
+    rf"(?P<first>\b\w+['’]s (?P<noun>(?:[a-z-]+ )?[a-z-]+) (?P<verb>is|was|are)\b[^,;]{{1,40}}?)"
+    rf"{_BEHIND_FIRST}mine(?: (?:is|was|are)|['’]s) ",
+    _I,
+)
+_SAME_NOUN_ES = LazyPattern(
+    rf"(?P<first>\b(?P<noun>(?:el|la) [a-záéíóúñ]+) de (?:{_NAMED}|mi [a-záéíóúñ]+) es "
+    r"[^,;]{1,40}?)"
+    rf"{_BEHIND_FIRST}(?:el|la) de (?P<owner>{_NAMED}|mi [a-záéíóúñ]+)(?:,| es)? ",
+    _I,
+)
+_SAME_VERB = LazyPattern(
+    rf"(?P<first>^(?:.*; )?{_NAMED}(?P<verb>['’]s| (?:{FINITE}|{THIRD_SPANISH})) [^,;]{{1,40}}?)"
+    rf"{_BEHIND_FIRST}(?={_NAMED}(?P=verb) )",
+    _I,
+)
 _WISH_TO_BE_REMINDED = LazyPattern(
     r"(?<=\w), (?:and |so |y )?(?:please |por favor )*(?:(?:can|could|would|will) you (?:please )?"
     r"(?:remind me|remember(?: (?:that|it))?)|(?:puedes|podr[ií]as|me puedes) (?:record[aá]r(?:me)?"

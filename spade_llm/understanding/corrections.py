@@ -15,8 +15,10 @@ from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
     COPULA,
     EXCLUSIVE,
+    INTRODUCES,
     Statement,
     have_different_owners,
+    is_of_another,
     replaces,
 )
 from spade_llm.understanding.substitution import (
@@ -261,8 +263,10 @@ def resolve_correction(
     conversation, oldest first. `remembered`: those of other conversations; only a correction that
     names the old value, or the noun, refers to them.
     """
-    every = [*remembered, *known]
     text = clause.text
+    if INTRODUCES.search(text) and not clause.is_change:
+        return None
+    every = [*remembered, *known]
     is_change = clause.is_change or says_change(text)
     near = _about(before, text, known) if before else known
     if found := restated(text, every, near, is_change=is_change):
@@ -605,6 +609,8 @@ def _restated_recently(
     for one in reversed(known[-MAX_BACK:]):
         # What both name says what is meant, and takes nothing's place.
         new = without_known(bare, types, one)
+        if is_of_another(text, one):
+            continue
         if name in one and not any(
             one.index(name) < start
             for spans in values_in_place_of(bare, new, one).values()
@@ -660,7 +666,7 @@ def _restated_noun(
         of_one = features(one)
         if not said - verbs <= of_one.concepts or (is_by_speaker and of_one.beings - beings):
             continue
-        if not is_head(said, one):
+        if not is_head(said, one) or is_of_another(text, one):
             continue
         if ValueType.NAME in types and of_one.is_ended:
             # "The new dog is called Tim" does not say that Tim died, as Rex did.

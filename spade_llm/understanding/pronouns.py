@@ -59,6 +59,13 @@ _THIRD_VERB = LazyPattern(
     r"|les? (?:gusta|encanta)n?)\b",
     _I,
 )
+_SUBJECT_BEHIND = LazyPattern(
+    r"^(?:no |ya |tambi[eé]n |ahora )?(?:se )?(?:(?:ha|han) )?(?:muert|muri|ven|vin|lleg|nac|march"
+    r"|ido|vuelt|volv|escap|perd|ca[ií]d|cay|jubil|cas|va|viene)\w*"
+    r" (?:(?-i:[A-ZÁÉÍÓÚÑ])|mis? |nuestr|el |la |los |las )",
+    _I,
+)
+"""A verb before its subject: `se ha muerto Trasto`."""
 _IS_NAME = LazyPattern(r"^(?:no |ahora |ya )*es (?-i:[A-ZÁÉÍÓÚÑ])", _I)
 _IMPERSONAL = LazyPattern(
     r"^(?:no |tambi[eé]n |ahora )?(?:ha|est[aá]|es) (?:muy |ya |todo )*(?:llov|nev|granizad|tronad"
@@ -420,7 +427,7 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
         noun = _with_name(subject.text, before)
     elif pronoun:
         noun = antecedent(pronoun["pronoun"], known, text)[0]
-    elif _THIRD_VERB.match(text) and not _IMPERSONAL.match(text):
+    elif _THIRD_VERB.match(text) and not (_IMPERSONAL.match(text) or _SUBJECT_BEHIND.match(text)):
         latest = sorted(reversed(known[-MAX_BACK:]), key=lambda one: _likeness(text, one))[::-1]
         first = ((one, told) for told in latest for one in noun_phrases(told)[:1])
         # "Ahora es Ana": what has a name is not another name.

@@ -35,6 +35,23 @@ ADDITION = LazyPattern(
     r"\b(?:another|also|too|as well|other|second|otr[oa]s?|tambi[eé]n|adem[aá]s)\b", _I
 )
 """The statement adds something, and replaces nothing."""
+_NOT_IN_PLACE = (
+    r"(?!(?:new|nuev[oa]) (?!client|customer|student|pupil|patient|project|friend|contact|member))"
+)
+"""A new client comes beside the others, a new dentist instead of the one before."""
+_OF_SPEAKER = LazyPattern(r"\b(?:i|me|us|we|yo|nos)\b", _I)
+INTRODUCES = LazyPattern(
+    r"^(?:(?:i|we|they|he|she|(?:my|our) [\w-]+)(?:['’]ve| have| has|['’]s)? )?(?:also |just )?"
+    r"(?:have|got|has|met|adopted|bought|hired|know|signed) an? "
+    rf"{_NOT_IN_PLACE}"
+    r"[\w-]+(?: [\w-]+){0,2}?"
+    r"(?: called| named| [—–-]|:|,) (?-i:[A-Z])"
+    r"|^(?:(?:he|hemos|nos han|ha) \w+[dt]o|ten(?:go|emos)|conoc\w+|adopt\w+) un[oa]? "
+    rf"{_NOT_IN_PLACE}(?!\w+ nuev[oa]\b)"
+    r"[\w-]+(?: [\w-]+){0,2}?(?: llamad[oa]| que se llama|:|,) (?-i:[A-ZÁÉÍÓÚÑ])",
+    _I,
+)
+"""Tells of a being or thing with a name for the first time: `we got a collie called Fay`."""
 COPULA = LazyPattern(
     r"^(?:(?:my|our|the|his|her|mi|mis|nuestr[oa]s?|el|la|los|las|su|el usuario: su"
     r"|the user['’]s)\s+|(?=(?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]{2})(?!(?:she|it|there|this|that|they|these"
@@ -197,9 +214,9 @@ def replaces(new: Statement, old: str) -> bool:
     """
     if new.replaced:
         return old == new.replaced
-    if value_key(new.text) == value_key(old) or ADDITION.search(new.text):
-        return False
     old_in_first_person = _SELF.sub("I", old)
+    if _is_beside(new.text, old_in_first_person):
+        return False
     one, other = features(new.text), features(old_in_first_person)
     if one.is_reported or one.is_plan or other.is_reported:
         return False
@@ -220,6 +237,13 @@ def replaces(new: Statement, old: str) -> bool:
             and _has_other_value(new, old, one, other)
         )
     )
+
+
+def _is_beside(new: str, old: str) -> bool:
+    """Check whether a new statement says the same as an older one, adds something, or is about
+    another being."""
+    is_added = ADDITION.search(new) or INTRODUCES.search(new) or value_key(new) == value_key(old)
+    return bool(is_added) or is_of_another(new, old)
 
 
 def _is_ended_by(event: str, old: str, one: Features, other: Features) -> bool:
@@ -303,12 +327,23 @@ def are_two_of_a_kind(new: str, old: str) -> bool:
     return bool(one & other and one - other and other - one)
 
 
+def is_of_another(new: str, old: str) -> bool:
+    """Check whether a statement tells of another being, and an older one of the home or the job of
+    the speaker: `Ann got a new job`, `I work at Boots`. What is done to the speaker counts for
+    them: `my boss moved me to Leeds`."""
+    subject = leading_noun(new)
+    is_own = subject is None or not subject.is_being or _OF_SPEAKER.search(new)
+    return not is_own and bool(_OWN_JOB.match(old) or _OWN_HOME.match(old))
+
+
 def have_different_owners(new: str, old: str) -> bool:
     """Check whether two statements begin with what belongs to different beings, or with different
     things of one: `Maya's lesson`, `Leo's lesson`, `my lesson`, `Maya's exam`."""
     after, before = OWNER_FIRST.match(new), OWNER_FIRST.match(old)
     if not after:
-        return False
+        # "My birthday", "Lucy's birthday".
+        owner = before["name"] or before["name2"] if before and _OWN_FIRST.match(new) else None
+        return owner is not None and owner not in new
     name, thing = after["name"] or after["name2"], after["thing"] or after["thing2"] or ""
     if not before:
         # "Landlord's" is no name.

@@ -16,7 +16,12 @@ from spade_llm.understanding.corrections import (
 )
 from spade_llm.understanding.features import features, is_changed, is_denial
 from spade_llm.understanding.pronouns import antecedent, leading_noun, noun_phrases
-from spade_llm.understanding.replacement import ADDITION, Statement
+from spade_llm.understanding.replacement import (
+    ADDITION,
+    INTRODUCES,
+    Statement,
+    is_of_another,
+)
 from spade_llm.understanding.substitution import (
     CLASSES,
     outside,
@@ -123,7 +128,7 @@ def in_same_slot(
     `named`: the text with nouns for its personal pronouns. `every`: all earlier statements of the
     person, oldest first; `known`: those of this conversation.
     """
-    if is_denial(text) or ADDITION.search(text) or _FORMER.search(text):
+    if any(one.search(text) for one in (ADDITION, INTRODUCES, _FORMER)) or is_denial(text):
         return None
     part = _FIRST_PART.split(named)[-1]
     of_subject = _with_same_subject(named, every)
@@ -146,7 +151,7 @@ def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
         other = next((each for each in noun_phrases(one) if named <= concepts_of(each.text)), None)
         if not other or is_denial(one) or features(one).beings != features(text).beings:
             continue
-        if not is_head(named, one):
+        if not is_head(named, one) or is_of_another(text, one):
             continue
         if is_change and (found := _with_types_of(said, one)):
             return found

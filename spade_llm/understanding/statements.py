@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.clauses import (
     FINITE,
+    MAX_STATEMENT_CHARS,
     TAKEN_BACK,
     THIRD_SPANISH,
     Clause,
@@ -270,6 +271,9 @@ def _statements_of_clause(
     every = [*remembered, *known]
     if told := _told_at_once(text, known, every):
         return told, ""
+    if len(text) > MAX_STATEMENT_CHARS:
+        # Read in parts, it would take time that grows with the square of its length.
+        return [_plain_statement(text)] if is_own else [], ""
     named = replace(clause, text=with_person(text, known, before))
     if is_own and is_scheduled(named.text):
         full = with_role(with_antecedent(named.text, known), every)

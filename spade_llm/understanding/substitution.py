@@ -186,7 +186,9 @@ def _kind_of_number(text: str, span: tuple[int, int]) -> str:
     """The noun that a number counts or that it numbers: `mg`, `chapter`; empty if there is none."""
     unit = _UNIT.match(text, max(span[1], 0))
     glued = _GLUED_UNIT.search(text[max(span[0], 0) : span[1]])
-    word = (glued or unit or {"unit": ""})["unit"].lower()
+    if glued and glued["unit"].lower() in _UNITS:
+        unit = glued
+    word = unit["unit"].lower() if unit else ""
     if word and not is_function_word(strip_accents(word)):
         return _UNITS.get(word, word[:STEM_CHARS])
     label = LABELLED.search(text, max(0, span[0] - 15), max(span[1], 0))
@@ -199,10 +201,18 @@ def units_of(text: str) -> frozenset[str]:
     return frozenset(_UNITS[word] for word in words if word in _UNITS)
 
 
-def _with_unit(text: str, span: tuple[int, int]) -> tuple[int, int]:
-    """The span of a number with the unit of measure behind it."""
-    unit = _UNIT.match(text, span[1])
-    return (span[0], unit.end()) if unit and unit["unit"].lower() in _UNITS else span
+def _with_units(new: str, span: tuple[int, int], earlier: str, end: int) -> tuple[str, int]:
+    """A new number, and the end of the one in whose place it stands; both with their units, if they
+    have one in common: `72 kg` instead of `74 kilos`."""
+    ends = [span[1], end]
+    if units_of(new) & units_of(earlier):
+        ends = [_end_of_unit(*one) for one in zip((new, earlier), ends, strict=True)]
+    return new[span[0] : ends[0]], ends[1]
+
+
+def _end_of_unit(text: str, end: int) -> int:
+    unit = _UNIT.match(text, end)
+    return unit.end() if unit and unit["unit"].lower() in _UNITS else end
 
 
 def _kind_of_name(text: str, span: tuple[int, int]) -> str:
@@ -295,10 +305,8 @@ def with_types(
         )
         for (start, end), kind in places:
             part = _part(new, types[kind])
-            if kind is ValueType.NUMBER and units_of(new) & units_of(earlier):
-                # "72 kg" instead of "74 kilos".
-                part = new[slice(*_with_unit(new, types[kind][-1]))]
-                start, end = _with_unit(earlier, (start, end))
+            if kind is ValueType.NUMBER:
+                part, end = _with_units(new, types[kind][-1], earlier, end)
             # "It was moved to 5": the time stands without its preposition.
             preposition = _BEFORE_TIME.match(text[start:end]) if part.isdigit() else None
             text = text[:start] + (preposition[0] if preposition else "") + part + text[end:]

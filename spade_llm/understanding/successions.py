@@ -32,9 +32,11 @@ from spade_llm.understanding.replacement import (
     ADDITION,
     COPULA,
     EXCLUSIVE,
+    INTRODUCES,
     TITLES,
     Statement,
     is_end_of_another,
+    is_of_another,
 )
 from spade_llm.understanding.substitution import (
     CLASSES,
@@ -227,6 +229,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         and (not done_to or done_to & features(one).concepts)
         and len(named & features(one).concepts) >= MIN_NAMED * len(named)
         and features(text).beings <= features(one).beings | concepts_of(one)
+        and not is_of_another(text, one)
         and not named & concepts_of(one) <= kin() < named | kin()
         and not named <= _owners(one)
         and (ended or is_head(named, one))
@@ -308,6 +311,8 @@ def named_before(text: str, before: str, every: Sequence[str]) -> Statement | No
         if not (is_instead or _SUCCEEDS.search(rest) or _IT_IS_ONLY.match(rest)):
             continue
         for one in reversed(others):
+            if is_of_another(rest, one):
+                continue
             # A sister has no successor.
             is_other = is_instead and (is_now or not features(one).beings & relatives())
             if found := _of_two_parts(ASIDE_PLACE.sub(" ", first), rest, one, is_other):
@@ -464,7 +469,7 @@ def is_successor(text: str, earlier: str, announcement: str) -> bool:
     """Check whether a clause behind an announcement says what holds instead."""
     # "I'm at Aldi" is as much about work as about a home.
     about = features(text).topic - phrase_concepts(text)
-    if about & EXCLUSIVE - features(earlier).topic:
+    if INTRODUCES.search(text) or about & EXCLUSIVE - features(earlier).topic:
         return False
     types = values_of_part(text)
     has_type = bool(types.keys() & typed_values(earlier).keys())

@@ -508,12 +508,16 @@ def test_any_text_can_be_read(text: str, earlier: list[str]) -> None:
         replaces(statement, text)
 
 
-@pytest.mark.parametrize("unit", [" ", "«a ", "“", "a", "live at ", "what ", "no ", "\n", "Ana "])
-def test_long_messages_are_read_in_linear_time(unit: str) -> None:
-    text = "I " + unit * (4000 // len(unit)) + "?"
+@pytest.mark.parametrize("end", ["?", ""])
+@pytest.mark.parametrize(
+    "unit",
+    [" ", "«a ", "“", "a", "live at ", "what ", "no ", "\n", "Ana ", "a, ", "Ann is b, ", "a y "],
+)
+def test_long_messages_are_read_in_linear_time(unit: str, end: str) -> None:
+    text = "I " + unit * (4000 // len(unit)) + end
 
     started_s = time.perf_counter()
-    read_message(text)
+    read_message(text, ["Ann is my boss"])
     replaces(Statement(text="I live in Rome"), text)
     assert time.perf_counter() - started_s < 1.0
 
@@ -530,3 +534,80 @@ def test_a_statement_that_is_remembered_as_well_counts_once() -> None:
     (changed,) = read_message("doctor put me up to 40 mg", [dose], [dose]).statements
 
     assert changed.replaced == dose
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            "Ben's birthday is 3 May, Lucy's is 9 June and mine is 2 July",
+            ["Ben's birthday is 3 May", "Lucy's birthday is 9 June", "My birthday is 2 July"],
+        ),
+        (
+            "my shoe size is 39, Tom's is 44",
+            ["My shoe size is 39", "Tom's shoe size is 44"],
+        ),
+        (
+            "el cumple de Ben es el 3 de mayo y el de Lucy el 9 de junio",
+            ["El cumple de Ben es el 3 de mayo", "El cumple de Lucy es el 9 de junio"],
+        ),
+        ("Ben is 11, Lucy is 8 and Max is 3", ["Ben is 11", "Lucy is 8", "Max is 3"]),
+        ("Ana tiene 11 años y Leo tiene 8", ["Ana tiene 11 años", "Leo tiene 8"]),
+    ],
+)
+def test_what_is_told_of_several_beings_is_told_of_each(message: str, told: list[str]) -> None:
+    assert [one.text for one in read_message(message).statements] == told
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message"),
+    [
+        ("Lucy's birthday is 9 June", "my birthday is 2 July"),
+        ("My contact at Fizzly is Tomasz", "got a new client: Harbour Yoga, contact is Mel"),
+        ("We have a terrier called Bo", "we got a collie called Fay"),
+        ("Tenemos un perro llamado Bo", "hemos adoptado una perra que se llama Fay"),
+        ("I live in Leeds with my partner Tunde", "Tunde got a new job, he's at Leeds Uni now"),
+        ("I work as a nurse at St James's", "my partner Tunde got a new job"),
+        ("I work at Bluebird", "Ana's at Boots now"),
+        ("Estoy estudiando química y física", "he suspendido química"),
+    ],
+)
+def test_what_is_told_of_another_changes_nothing(earlier: str, message: str) -> None:
+    assert statements_of([earlier, message])[0] == earlier
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message", "holds"),
+    [
+        ("I weigh 74 kilos", "down to 72 kg now", "I weigh 72 kg"),
+        ("I weigh 74 kilos", "I'm 72kg now", "I weigh 72kg"),
+        ("Peso 80 kilos", "he bajado a 76 kg", "Peso 76 kg"),
+        ("My bag weighs 7 kilos", "it's 6 kg now", "My bag weighs 6 kg"),
+        ("I take 20 mg of sertraline", "they put me up to 40 milligrams", "40 milligrams of"),
+        ("Pago 700 euros de alquiler", "me lo han subido a 750 eur", "Pago 750 eur de alquiler"),
+    ],
+)
+def test_units_are_compared_by_what_they_mean(earlier: str, message: str, holds: str) -> None:
+    (current,) = statements_of([earlier, message])
+
+    assert holds in current
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message"),
+    [
+        ("We're moving to York in March", "the move is off"),
+        ("We're going to Crete in May", "the trip's off"),
+        ("Our wedding is on 4 June", "our wedding is off now"),
+    ],
+)
+def test_what_is_off_does_not_take_place(earlier: str, message: str) -> None:
+    assert earlier not in statements_of([earlier, message])
+
+
+@pytest.mark.parametrize("message", ["Trasto se ha muerto, estoy fatal", "se ha muerto Trasto"])
+def test_one_of_two_pets_dies(message: str) -> None:
+    current = statements_of(["Tengo dos gatos, Nube y Trasto", message])
+
+    assert len(current) == 2
+    assert "Tengo dos gatos, Nube" in current

@@ -45,7 +45,7 @@ def _current(*messages: str) -> list[str]:
         ("I study law in Leeds", "dropped out of law, I bake bread now", "(study)"),
         ("We keep hens", "sold the hens and bought two goats", "ought two goats"),
         # The value that is named is replaced, of several the one behind the name.
-        ("Tom is 4 and Mia is 8", "Mia turned 9", "Tom is 4 and Mia is 9"),
+        ("Tom is 4, my niece is 8", "my niece turned 9", "My niece is 9"),
         ("I drive a Polo", "swapped the Polo for a Leon", "I drive a Leon"),
         ("Quedamos el lunes", "en vez del lunes, el jueves", "el jueves"),
         ("I row on Sundays", "quit rowing, now I jog", "jog"),
