@@ -300,19 +300,26 @@ def with_types(
         start, end = _nearest(earlier, before[kind], anchor)
         text = earlier[:start] + new[first:last] + earlier[end:]
     else:
-        places = sorted(
-            ((_nearest(earlier, before[kind], anchor), kind) for kind in types), reverse=True
-        )
-        for (start, end), kind in places:
-            part = _part(new, types[kind])
-            if kind is ValueType.NUMBER:
-                part, end = _with_units(new, types[kind][-1], earlier, end)
-            # "It was moved to 5": the time stands without its preposition.
-            preposition = _BEFORE_TIME.match(text[start:end]) if part.isdigit() else None
-            text = text[:start] + (preposition[0] if preposition else "") + part + text[end:]
+        places = {kind: _nearest(earlier, before[kind], anchor) for kind in types}
+        text = _with_each(earlier, new, types, places)
     if text == earlier:
         return None
     return Statement(text=text, is_change=True, replaced=earlier)
+
+
+def _with_each(
+    earlier: str, new: str, types: Spans, places: Mapping[ValueType, tuple[int, int]]
+) -> str:
+    """The earlier text with each new typed value in the place of the one of its type."""
+    text = earlier
+    for kind, (start, end) in sorted(places.items(), key=lambda one: one[1], reverse=True):
+        part = _part(new, types[kind])
+        if kind is ValueType.NUMBER:
+            part, end = _with_units(new, types[kind][-1], earlier, end)
+        # "It was moved to 5": the time stands without its preposition.
+        preposition = _BEFORE_TIME.match(earlier[start:end]) if part.isdigit() else None
+        text = text[:start] + (preposition[0] if preposition else "") + part + text[end:]
+    return text
 
 
 def _without_owner(text: str, types: Spans) -> Spans:
