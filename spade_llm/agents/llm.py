@@ -358,6 +358,8 @@ class LLMAgent(AssistantControls):
         if self.replicas is not None:
             members = self.replicas.members
             members.count_conversations = behaviour.conversations.__len__
+            members.count_turns = self._usage.quota.group_turns
+            self._usage.quota.turns_elsewhere = members.turns_elsewhere
             members.on_change.append(self._ownership_changed)
             self._outbox.is_ours = lambda one: self.acts_for(conversation_owner(one.subject))
 

@@ -23,10 +23,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
@@ -67,22 +68,25 @@ CREATE TABLE IF NOT EXISTS replicas (
     is_leaving INTEGER NOT NULL,
     conversations INTEGER NOT NULL,
     takeovers INTEGER NOT NULL,
+    turns TEXT,
     until REAL NOT NULL
 ) WITHOUT ROWID;
 """,
+    # Tables, and replicas, of earlier versions lack it.
+    added_columns=("replicas turns TEXT",),
 )
 _NOW = "extract(epoch from clock_timestamp())"
-_MEMBERS = f"""SELECT name, token, is_leaving, conversations, takeovers, until > {_NOW}
+_MEMBERS = f"""SELECT name, token, is_leaving, conversations, takeovers, turns, until > {_NOW}
     FROM replicas"""
 # Empty if another process has the name.
 _BEAT = f"""WITH beat AS (
-    INSERT INTO replicas(name, token, is_leaving, conversations, takeovers, until)
-    VALUES (:name, :token, :leaving, :conversations, :takeovers, {_NOW} + :lease)
+    INSERT INTO replicas(name, token, is_leaving, conversations, takeovers, turns, until)
+    VALUES (:name, :token, :leaving, :conversations, :takeovers, :turns, {_NOW} + :lease)
     ON CONFLICT (name) DO UPDATE SET token = excluded.token, is_leaving = excluded.is_leaving,
         conversations = excluded.conversations, takeovers = excluded.takeovers,
-        until = excluded.until
+        turns = excluded.turns, until = excluded.until
     WHERE replicas.token = ANY(:tokens::text[]) OR replicas.until <= {_NOW}
-    RETURNING name, token, is_leaving, conversations, takeovers, TRUE)
+    RETURNING name, token, is_leaving, conversations, takeovers, turns, TRUE)
     SELECT * FROM beat
     UNION ALL {_MEMBERS} WHERE name <> :name AND EXISTS (SELECT 1 FROM beat)"""
 _WITHDRAW = "DELETE FROM replicas WHERE token = ANY(?::text[])"
@@ -104,6 +108,8 @@ class Replica:
     """Number of conversations that it holds in RAM (`ReplicaLoad`), as of its last heartbeat."""
     takeovers: int = field(default=0, compare=False)
     """Number of requests that it took over from other replicas since its start."""
+    turns: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """Number of turns that run there, by quota group (at most as many groups as turns run)."""
 
 
 def require_shared_database(database: _Database | None, *, agent: object) -> _Database:
@@ -178,6 +184,8 @@ class ReplicaSet:
         """Number of requests that this process took over from other replicas."""
         self.count_conversations: Callable[[], int] = lambda: 0
         """Number of conversations in RAM, for reports."""
+        self.count_turns: Callable[[], Mapping[str, int]] = dict
+        """Number of running turns by quota group, for the other replicas."""
         self._db = REPLICA_TABLES.at(server)
         self._is_connected = is_connected
         self._known: frozenset[Replica] = frozenset()
@@ -220,6 +228,11 @@ class ReplicaSet:
     def held(self) -> int:
         """Number of messages held for other replicas."""
         return len(self._held)
+
+    def turns_elsewhere(self, group: str) -> int:
+        """Number of turns of a quota group that run in the other replicas, as of the last
+        heartbeat."""
+        return sum(one.turns.get(group, 0) for one in self._seen if one.name != self.name)
 
     @property
     def _is_member(self) -> bool:
@@ -376,6 +389,7 @@ class ReplicaSet:
             "leaving": int(self._is_leaving),
             "conversations": self.count_conversations(),
             "takeovers": self.takeovers,
+            "turns": json.dumps(dict(self.count_turns())),
             "lease": LEASE_S,
         }
         rows = await self._db.execute(_BEAT, values)
@@ -398,8 +412,9 @@ class ReplicaSet:
                 is_leaving=bool(leaving),
                 conversations=int(str(conversations)),
                 takeovers=int(str(takeovers)),
+                turns=json.loads(str(turns)) if turns else {},
             )
-            for name, token, leaving, conversations, takeovers, is_living in rows
+            for name, token, leaving, conversations, takeovers, turns, is_living in rows
             if is_living
         )
         self._is_missing_one = len(self._seen) < len(rows)

@@ -558,6 +558,26 @@ async def test_a_conversation_stays_where_a_request_of_it_runs(postgres: Postgre
 
 
 @pytest.mark.thorough
+async def test_replicas_know_how_many_turns_of_a_quota_group_run_in_the_others(
+    postgres: PostgresProcess,
+) -> None:
+    async with replicas(postgres, "turns", "a", "b", "c") as (a, b, c):
+        a.replica.count_turns = lambda: {"@far": 2, "*": 1}
+        b.replica.count_turns = lambda: {"@far": 1}
+
+        await until(lambda: c.replica.turns_elsewhere("@far") == 3)
+        await until(lambda: a.replica.turns_elsewhere("@far") == 1)
+        assert (c.replica.turns_elsewhere("*"), a.replica.turns_elsewhere("*")) == (1, 0)
+        # One of an earlier version does not say it.
+        await a.replica._db.execute(
+            "INSERT INTO replicas(name, token, is_leaving, conversations, takeovers, until)"
+            " VALUES ('old', 'token', 0, 0, 0, 1e12)"
+        )
+        await until(lambda: "old" in [one.name for one in c.replica.members])
+        assert c.replica.turns_elsewhere("@far") == 3
+
+
+@pytest.mark.thorough
 async def test_a_replica_that_leaves_keeps_its_claims_until_it_has_gone(
     postgres: PostgresProcess,
 ) -> None:

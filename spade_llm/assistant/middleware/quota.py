@@ -30,6 +30,8 @@ QuotaGroupsOf = Callable[[str], tuple[str, ...]]
 
 ALL_GUESTS = "*"
 """Quota group of all guests."""
+_GROUP_MARKS = ("@", ALL_GUESTS)
+"""First characters of quota groups; no bare JID has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +150,13 @@ class QuotaMiddleware:
         self._limits = limits
         self._crowd = crowd
         self._running: Counter[str] = Counter()
+        self.turns_elsewhere: Callable[[str], int] = lambda _group: 0
+        """Number of turns of a quota group that run in other replicas of the assistant; they answer
+        its members, too."""
+
+    def group_turns(self) -> dict[str, int]:
+        """Number of running turns by quota group."""
+        return {name: count for name, count in self._running.items() if name[0] in _GROUP_MARKS}
 
     async def __call__(
         self, turn_input: ChatTurnInput, conversation: Conversation, call_next: CallNext
@@ -193,7 +202,7 @@ class QuotaMiddleware:
     @contextmanager
     def _counted(self, share: _QuotaShare, said: str) -> Iterator[None]:
         peer, limit = share.name, share.limits.concurrent_turns
-        if limit is not None and self._running[peer] >= limit:
+        if limit is not None and self._count(share) >= limit:
             raise QuotaExceeded(share.texts.busy[language_of(said)].format(limit=limit))
         self._running[peer] += 1
         try:
@@ -203,6 +212,11 @@ class QuotaMiddleware:
             # Else a counter would stay for every peer that ever wrote.
             if not self._running[peer]:
                 del self._running[peer]
+
+    def _count(self, share: _QuotaShare) -> int:
+        """Number of running turns; of a quota group those in other replicas, too."""
+        elsewhere = self.turns_elsewhere(share.name) if share.is_group else 0
+        return self._running[share.name] + elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

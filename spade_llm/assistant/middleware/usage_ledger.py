@@ -248,18 +248,16 @@ class UsageTracking:
         groups_of: QuotaGroupsOf = no_quota_groups,
     ) -> None:
         self.ledger = UsageLedger(place)
+        self.quota = QuotaMiddleware(self.ledger, limits, crowd=crowd)
         self._limits = limits
-        self._crowd = crowd
+        self._has_quota = not (limits.are_none and crowd.are_none)
         self._groups_of = groups_of
         self._middleware = UsageMiddleware(self.ledger)
 
     @property
     def layers(self) -> list[TurnMiddleware]:
         """Turn middleware, outermost first: a turn that the quota refuses is not recorded."""
-        if self._limits.are_none and self._crowd.are_none:
-            return [self._middleware]
-        quota = QuotaMiddleware(self.ledger, self._limits, crowd=self._crowd)
-        return [quota, self._middleware]
+        return [self.quota, self._middleware] if self._has_quota else [self._middleware]
 
     def billing(self, peer: str) -> AbstractContextManager[None]:
         """Context manager that bills work between turns to this peer."""

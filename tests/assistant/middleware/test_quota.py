@@ -162,6 +162,28 @@ async def test_another_domain_s_turns_at_the_same_time_are_bounded_together() ->
         await asyncio.gather(first, second)
 
 
+async def test_turns_of_a_group_in_other_replicas_count_and_those_of_a_peer_do_not() -> None:
+    elsewhere = {"@far": 1}
+    crowd = GroupQuotas(domain=PeerQuota(concurrent_turns=2))
+    limits = PeerQuota(concurrent_turns=2)
+    model = GatedModel()
+    async with a_watched_assistant(
+        model, limits=limits, crowd=crowd, groups_of=GROUPS.of
+    ) as assistant:
+        quota = assistant.watch.quota
+        quota.turns_elsewhere = lambda group: elsewhere[group]
+        first = await _waiting(assistant, model, "1", peer="bob@far")
+
+        assert quota.group_turns() == {"@far": 1}
+        with pytest.raises(QuotaExceeded, match="already working on 2"):
+            await assistant.say("and I?", peer="carol@far")
+        model.gate.set()
+        await first
+        assert quota.group_turns() == {}
+        elsewhere["@far"] = 0
+        assert await assistant.say("and now?", peer="carol@far") == "and now?"
+
+
 async def test_usage_of_a_domain_survives_a_restart(tmp_path: Path) -> None:
     crowd = GroupQuotas(domain=PeerQuota(turns=1))
     for outcome in ("answered", "refused"):
