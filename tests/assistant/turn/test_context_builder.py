@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,13 +24,13 @@ from spade_llm.memory.contract import MemoryEntry, ScoredMemory
 from spade_llm.providers.model import ToolSpec
 from spade_llm.rag.contract import Chunk, ScoredChunk
 from spade_llm.search.memory_query import MemoryType, Origin
+from tests.conftest import at_most
 
 if TYPE_CHECKING:
     from spade_llm.providers.model import ContextMessage
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 COUNT = EstimatedTokens().count
-EXACT: TokenCounter = counter_for("gpt-4o")
 SENTENCE = "The quick brown fox jumps over the lazy dog and rests. "
 
 
@@ -379,7 +380,12 @@ AVAILABLE = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@cache
+def exact_counter() -> TokenCounter:
+    """Loaded by the tests that need it, not by each worker that collects them."""
+    return counter_for("gpt-4o")
+
+
 @given(
     there=AVAILABLE,
     max_tokens=st.integers(100, 8000) | st.integers(100, 400),
@@ -389,7 +395,7 @@ AVAILABLE = st.builds(
 def test_the_budget_holds_for_any_content(
     there: ContextSources, max_tokens: int, priority: str, is_exact: bool
 ) -> None:
-    count = EXACT.count if is_exact else COUNT
+    count = exact_counter().count if is_exact else COUNT
     wishes = ContextOptions(max_tokens=max_tokens, priority=priority)  # type: ignore[arg-type]
 
     found = assemble_context(wishes, there, count=count)
@@ -405,7 +411,7 @@ def test_the_budget_holds_for_any_content(
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=at_most(60))
 @given(
     sizes=st.lists(st.integers(1, 3000), min_size=1, max_size=6),
     max_tokens=st.integers(600, 8000),
@@ -415,7 +421,7 @@ def test_the_budget_holds_for_any_content(
 def test_a_part_of_the_conversation_reaches_the_model_even_with_long_messages(
     sizes: list[int], max_tokens: int, is_exact: bool, others: ContextSources
 ) -> None:
-    count = EXACT.count if is_exact else COUNT
+    count = exact_counter().count if is_exact else COUNT
     said = [(f"{n} " + SENTENCE * 60)[:size] for n, size in enumerate(sizes)]
     there = replace(others, history=talk(*said))
 
