@@ -99,6 +99,7 @@ IMPORT_FORMAT_NAMES = (
     "mem0",
     "mcp-memory",
     "llm-memory",
+    "llm",
 )
 """Names of the table in memory/transfer/import_formats.py, which is too slow to import for help."""
 
@@ -389,6 +390,11 @@ def _add_memory(commands: Commands[argparse.ArgumentParser]) -> None:
             )
             action.add_argument(
                 "--about", metavar="JID", help="person that these memories are about"
+            )
+            action.add_argument(
+                "--person",
+                metavar="ID",
+                help="of a file with records of several persons: only those of this one",
             )
             action.add_argument(
                 "--format",

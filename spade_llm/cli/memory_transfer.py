@@ -143,6 +143,10 @@ def _is_passport(source: Path) -> bool:
 
 def _import_passport(memory: AgentMemory, source: Path, options: argparse.Namespace) -> int:
     """Import a passport as memories of --owner about --about. Its issuer is not asked."""
+    if options.person:
+        raise ConfigurationError(
+            f"--person: {str(source)!r} is a passport, of one person: remove it"
+        )
     with source.open("rb") as file:
         passport = read_passport(file.read(MAX_PASSPORT_BYTES + 1))
     header = passport.header
@@ -221,10 +225,10 @@ def _imported(
 ) -> memory_file.ImportSummary:
     """Import a file; its content, or `--format`, tells the format."""
     if options.format in (None, OWN_FORMAT) and (options.format or is_own_export(source)):
-        if options.owner or options.about:
+        if options.owner or options.about or options.person:
             raise ConfigurationError(
                 f"{str(source)!r} names the owner and subject of each memory itself:"
-                " remove --owner and --about"
+                " remove --owner, --about and --person"
             )
         with (
             source.open(encoding="utf-8", newline="\n") as file,
@@ -237,7 +241,9 @@ def _imported(
     )
     with progress_bar("imported", is_bytes=True) as progress:
         records = read_import(source, target, progress, format_name=options.format)
-        return import_records(place, records, is_dry_run=options.dry_run)
+        return import_records(
+            place, records, person=options.person or "", is_dry_run=options.dry_run
+        )
 
 
 def _counted(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from pydantic import BaseModel, ValidationError
 
@@ -171,7 +172,14 @@ def is_open_webui(item: Mapping[str, object]) -> bool:
 
 
 def read_open_webui(name: str, item: object, target: ImportTarget) -> Iterator[ImportedRecord]:
-    """Read a chat of "Export chats", or a memory of `GET /api/v1/memories/`."""
+    """Read a chat of "Export chats", or a memory of `GET /api/v1/memories/`. An administrator's
+    export has the chats of everybody."""
+    person = str(item.get("user_id") or "") if isinstance(item, dict) else ""
+    for record in _read_webui_item(name, item, target):
+        yield replace(record, person=person)
+
+
+def _read_webui_item(name: str, item: object, target: ImportTarget) -> Iterator[ImportedRecord]:
     try:
         if isinstance(item, dict) and "chat" not in item:
             memory = _WebUIMemory.model_validate(item)

@@ -30,9 +30,9 @@ class ImportFormat:
 
     name: str
     """Value of `--format`."""
-    recognizes: Callable[[Mapping[str, object]], bool]
-    """Whether a JSON object is an item of this format."""
-    read: ReadItem
+    recognizes: Callable[[Mapping[str, object]], bool] | None = None
+    """Whether a JSON object is an item of this format. None: this program has no JSON file."""
+    read: ReadItem | None = None
     """Reader of one JSON item."""
     table: str | None = None
     """Table that its database has. None: this program has no SQLite file."""
@@ -60,6 +60,7 @@ IMPORT_FORMATS = (
     ),
     ImportFormat(others.MCP_MEMORY, others.is_mcp_memory, others.read_mcp_memory),
     ImportFormat(others.LLM_MEMORY, others.is_llm_memory, others.read_llm_memory),
+    ImportFormat(others.LLM, table="responses", read_rows=others.read_llm_database),
 )
 OWN_FORMAT = "spade-llm"
 FORMAT_NAMES = (OWN_FORMAT, *(one.name for one in IMPORT_FORMATS))
@@ -106,10 +107,10 @@ def _format_of(part: FilePart, name: str | None) -> ImportFormat | None:
         if part.database is not None:
             if one.table in part.tables:
                 return one
-        elif isinstance(part.first, dict) and one.recognizes(part.first):
+        elif isinstance(part.first, dict) and one.recognizes and one.recognizes(part.first):
             return one
     is_forced = name is not None and not part.name and part.database is None
-    return formats[0] if is_forced and formats else None
+    return next((one for one in formats if one.read), None) if is_forced else None
 
 
 def _read_part(
@@ -120,6 +121,7 @@ def _read_part(
     if part.database is not None and found.read_rows is not None:
         yield from read_database(part.database, found.read_rows, target)
         return
+    assert found.read is not None
     for item in part.items:
         name = f"{prefix}{item.name}"
         if item.fault:

@@ -31,32 +31,45 @@ SELECT_FORGOTTEN = """
 """
 
 FORGOTTEN = "forgotten memory"
+OTHER_PERSON = "other person's record"
+MAX_PERSONS_SHOWN = 10
 
 
 def import_records(
-    place: MemoryPlace, records: Iterable[ImportedRecord], *, is_dry_run: bool = False
+    place: MemoryPlace,
+    records: Iterable[ImportedRecord],
+    *,
+    person: str = "",
+    is_dry_run: bool = False,
 ) -> memory_file.ImportSummary:
     """Import records of another program; invalid records are left out and named.
+
+    All imported records become memories about one person: of a file with records of several
+    persons, only those of `person` are imported.
 
     Entries that were forgotten here stay forgotten. An entry that the other program has changed
     since gets the new text, unless it was changed here later.
 
     Raises:
-        InvalidArguments: the imported file cannot be read; nothing was imported.
+        InvalidArguments: the imported file cannot be read, or has records of several persons and
+            none of `person`; nothing was imported.
         StorageFailed: the memory could not be written.
     """
     with memory_file.opened_memory(place, is_dry_run=is_dry_run) as transaction:
-        importer = _Importer(transaction)
+        importer = _Importer(transaction, person)
         for record in records:
             importer.add(record)
+        importer.check_person()
     return importer.summary()
 
 
 class _Importer:
     """Import into an open transaction, with its counts."""
 
-    def __init__(self, transaction: Transaction) -> None:
+    def __init__(self, transaction: Transaction, person: str) -> None:
         self._transaction = transaction
+        self._person = person
+        self._persons = Counter[str]()
         self._added = Counter[str]()
         self._omitted = Counter[str]()
         self._conversations = set[str]()
@@ -68,8 +81,8 @@ class _Importer:
 
     def add(self, record: ImportedRecord) -> None:
         """Insert or update what the record describes, or count why not."""
-        if record.omitted:
-            self._omitted[record.omitted] += 1
+        if omitted := record.omitted or self._other_person(record):
+            self._omitted[omitted] += 1
             return
         try:
             if record.fault:
@@ -88,6 +101,27 @@ class _Importer:
                 self._conversations.add(str(values["conversation"]))
         else:
             self._present += 1
+
+    def _other_person(self, record: ImportedRecord) -> str:
+        """Count the person of a record; OTHER_PERSON if it is not the one to import."""
+        self._persons[record.person] += 1
+        return OTHER_PERSON if self._person and record.person != self._person else ""
+
+    def check_person(self) -> None:
+        """Raises InvalidArguments: what was imported is not of one person."""
+        del self._persons[""]
+        named = [f"{id}: {number}" for id, number in self._persons.most_common()]
+        shown = ", ".join(named[:MAX_PERSONS_SHOWN])
+        if self._person and self._person not in self._persons:
+            raise InvalidArguments(
+                f"--person: it has no records of {self._person!r},"
+                f" but {f'of {shown}' if named else 'names no persons'}"
+            )
+        if len(named) > 1 and not self._person:
+            raise InvalidArguments(
+                f"it has records of {len(named)} persons ({shown}); all would become memories about"
+                " one: import those of each with --person ID and their --about JID"
+            )
 
     def summary(self) -> memory_file.ImportSummary:
         return memory_file.ImportSummary(

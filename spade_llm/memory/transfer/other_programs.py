@@ -1,10 +1,12 @@
-"""Readers for memory stores of other programs: mem0, Letta, MCP memory server, llm-memory."""
+"""Readers for stores of other programs: mem0, Letta, MCP memory server, llm-memory, llm."""
 
 from __future__ import annotations
 
 import json
 import re
+import urllib.parse
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from spade_llm.memory.transfer.records import ImportTarget
 
 MEM0, LETTA, MCP_MEMORY, LLM_MEMORY = "mem0", "letta", "mcp-memory", "llm-memory"
+LLM = "llm"
 
 # The last event of a memory has its current text; its created_at is that of the memory.
 SELECT_MEM0_HISTORY = """
@@ -36,6 +39,16 @@ SELECT_MEM0_HISTORY = """
 """
 SELECT_MEM0_MESSAGES = """
     SELECT id, session_scope, role, content, created_at FROM messages ORDER BY rowid
+"""
+
+# Since 0.36, llm logs turns. Their search index has the words of prompts without attached files.
+SELECT_LLM_TURNS = """
+    SELECT turns.id, thread_id AS conversation, prompt, response, datetime_utc FROM turns
+    JOIN turn_search ON turn_search.turn_id = turns.id ORDER BY turns.id
+"""
+SELECT_LLM_RESPONSES = """
+    SELECT id, conversation_id AS conversation, prompt, response, datetime_utc FROM responses
+    ORDER BY id
 """
 
 USER_ENTITIES = frozenset({"default_user", "user", "the_user", "me"})
@@ -142,15 +155,43 @@ def read_mem0_database(
             name, {**memory, "id": row["memory_id"], "memory": row["new_memory"]}, target
         )
     for number, row in enumerate(database.execute(SELECT_MEM0_MESSAGES), start=1):
-        yield message_record(
+        scope = str(row["session_scope"])
+        message = message_record(
             f"message {number}",
-            SourceId(program=MEM0, id=str(row["session_scope"])),
+            SourceId(program=MEM0, id=scope),
             target,
             id=str(row["id"]),
             role=row["role"],
             content=row["content"],
             at=row["created_at"],
         )
+        (person,) = urllib.parse.parse_qs(scope).get("user_id", [""])[:1]
+        yield replace(message, person=person)
+
+
+def read_llm_database(
+    database: sqlite3.Connection, target: ImportTarget
+) -> Iterator[ImportedRecord]:
+    """Read the log of the command `llm`: prompts and answers."""
+    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+    selects = [SELECT_LLM_RESPONSES]
+    if {"turns", "turn_search"} <= tables:
+        selects.append(SELECT_LLM_TURNS)
+    for select in selects:
+        for row in database.execute(select):
+            # A prompt outside of a conversation has none.
+            source = SourceId(program=LLM, id=str(row["conversation"] or row["id"]))
+            for role, text in (("user", row["prompt"]), ("assistant", row["response"])):
+                id = f"{row['id']}-{role}"
+                yield message_record(
+                    f"turn {row['id']!r}, {role}",
+                    source,
+                    target,
+                    id=id,
+                    role=role,
+                    content=text or "",
+                    at=row["datetime_utc"],
+                )
 
 
 def is_mcp_memory(item: Mapping[str, object]) -> bool:
@@ -252,7 +293,7 @@ def read_llm_memory(name: str, item: object, target: ImportTarget) -> Iterator[I
             # Messages have no id, and their positions change when the program drops some.
             digest = content_digest(message.role, message.content)
             seen[digest] = seen.get(digest, 0) + 1
-            yield message_record(
+            record = message_record(
                 f"{where}, message {number}",
                 SourceId(program=LLM_MEMORY, id=user.uid),
                 target,
@@ -261,6 +302,7 @@ def read_llm_memory(name: str, item: object, target: ImportTarget) -> Iterator[I
                 content=message.content,
                 at=at.isoformat(),
             )
+            yield replace(record, person=user.uid)
 
 
 def _read_mem0_memory(name: str, item: object, target: ImportTarget) -> ImportedRecord:
@@ -276,7 +318,7 @@ def _read_mem0_memory(name: str, item: object, target: ImportTarget) -> Imported
     scope = old.model_dump(include={"user_id", "agent_id", "run_id", "app_id", "attributed_to"})
     categories = old.categories or []
     is_preference = any("preference" in one.lower() for one in categories)
-    return fact_record(
+    record = fact_record(
         name,
         SourceId(program=MEM0, id=old.id),
         target,
@@ -288,6 +330,7 @@ def _read_mem0_memory(name: str, item: object, target: ImportTarget) -> Imported
         updated_at=updated_at,
         expires_at=expires_at,
     )
+    return replace(record, person=old.user_id or "")
 
 
 def _read_block(name: str, block: object, target: ImportTarget) -> Iterator[ImportedRecord]:

@@ -48,6 +48,8 @@ class ImportedRecord:
     """Error in the record."""
     omitted: str = ""
     """Kind of a record that is not imported on purpose, in the singular: `tool message`."""
+    person: str = ""
+    """Id of the person in the other program. Empty: its file names none."""
 
 
 def read_record(name: str, read: Callable[[], Mapping[str, object]]) -> ImportedRecord:

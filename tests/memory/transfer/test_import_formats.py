@@ -68,12 +68,17 @@ async def memory(tmp_path: Path) -> Path:
 
 
 def imported(
-    memory: Path, *files: Path, format_name: str | None = None, is_dry_run: bool = False
+    memory: Path,
+    *files: Path,
+    format_name: str | None = None,
+    person: str = "",
+    is_dry_run: bool = False,
 ) -> ImportSummary:
     for file in files:
         done = import_records(
             memory,
             read_import(file, TARGET, lambda *_: None, format_name=format_name),
+            person=person,
             is_dry_run=is_dry_run,
         )
     return done
@@ -96,11 +101,84 @@ def written(path: Path, content: object) -> Path:
 
 
 def mem0_database(folder: Path) -> Path:
-    """The history database that mem0 wrote, from its dump."""
-    path = folder / "history.db"
+    return database_of(folder, "mem0_history.sql")
+
+
+def database_of(folder: Path, dump: str) -> Path:
+    """The database that another program wrote, from its dump."""
+    path = folder / f"{dump}.db"
     with closing(sqlite3.connect(path)) as database:
-        database.executescript((FILES / "mem0_history.sql").read_text())
+        database.executescript((FILES / dump).read_text())
     return path
+
+
+MEM0_OF_TWO = [
+    {"id": "1", "user_id": "ada", "memory": "User likes tea"},
+    {"id": "2", "user_id": "bob", "memory": "User likes jazz"},
+    {"id": "3", "user_id": "bob", "memory": "User has a boat"},
+]
+
+
+async def test_memories_of_several_persons_do_not_become_those_of_one(
+    memory: Path, tmp_path: Path
+) -> None:
+    file = written(tmp_path / "all.json", MEM0_OF_TWO)
+
+    with pytest.raises(InvalidArguments, match=r"2 persons \(bob: 2, ada: 1\).*--person ID"):
+        imported(memory, file)
+    with pytest.raises(InvalidArguments, match=r"--person: it has no records of 'eve'"):
+        imported(memory, file, person="eve")
+    with pytest.raises(InvalidArguments, match="--person: .* names no persons"):
+        imported(memory, FILES / "mcp_memory.jsonl", person="ada")
+    assert await entries(memory) == {}
+
+    done = imported(memory, file, person="ada")
+
+    assert set(await entries(memory)) == {"User likes tea"}
+    assert dict(done.omitted) == {"other person's record": 2}
+
+
+async def test_messages_in_mem0s_database_name_their_person(memory: Path, tmp_path: Path) -> None:
+    path = mem0_database(tmp_path)
+    with closing(sqlite3.connect(path)) as database, database:
+        scope = "agent_id=helper&user_id=bob"
+        database.execute("UPDATE messages SET session_scope = ? WHERE rowid = 1", [scope])
+
+    with pytest.raises(InvalidArguments, match=r"2 persons \(u1: 3, bob: 1\)"):
+        imported(memory, path)
+
+
+def test_an_administrators_chats_of_open_webui_name_their_person(
+    memory: Path, tmp_path: Path
+) -> None:
+    (chat,) = json.loads((FILES / "open_webui_chats.json").read_text())
+    chats = [{**chat, "user_id": "u1"}, {**chat, "id": "other", "user_id": "u2"}]
+
+    with pytest.raises(InvalidArguments, match="records of 2 persons"):
+        imported(memory, written(tmp_path / "all-chats.json", chats))
+
+
+@pytest.mark.parametrize(
+    ("version", "conversations", "first"),
+    [("0.27", 1, "01m8589gqdgxa7222kfpc917nc"), ("0.36", 2, "01m855x1crpqanp1j50yswgn86")],
+)
+async def test_the_log_of_llm_is_imported_once(
+    memory: Path, tmp_path: Path, version: str, conversations: int, first: str
+) -> None:
+    path = database_of(tmp_path, f"llm_logs_{version}.sql")
+
+    done = imported(memory, path)
+    again = imported(memory, path)
+
+    assert (done.conversations, done.faults) == (conversations, ())
+    assert (again.added, again.present) == (0, done.added)
+    said = await history(memory, f"llm:{first}")
+    assert [(one.role, one.content) for one in said[:3]] == [
+        ("user", "My violin teacher is called Ms Okafor"),
+        ("assistant", "Noted: My violin teacher is called Ms Okafor"),
+        ("user", "And I rehearse on Tuesdays at 18:00"),
+    ]
+    assert said[0].at.date().isoformat() == "2026-11-23"
 
 
 @pytest.mark.parametrize("file", EXPECTED)
@@ -418,9 +496,10 @@ JSON_VALUES = st.recursive(
 )
 
 
-@given(st.sampled_from(IMPORT_FORMATS), st.data())
+@given(st.sampled_from([one for one in IMPORT_FORMATS if one.read]), st.data())
 def test_no_item_is_answered_with_anything_but_records(kind: object, data: st.DataObject) -> None:
     assert isinstance(kind, type(IMPORT_FORMATS[0]))
+    assert kind.recognizes is not None and kind.read is not None
     value = data.draw(JSON_VALUES | _spoilt(kind.name))
 
     if isinstance(value, dict):
