@@ -17,24 +17,53 @@ OWN_FILES_OF_READERS = {"file.py", "my_tools.py", "my_old_program.py"}
 """Names that stand for a reader's own file."""
 GENERATED = {"wire-reference.md", "session.md"}
 
+PYTHON_FILE = re.compile(r"(?<![\w/*-])[\w./]+\.py\b")
+CLASS_OR_CALL = re.compile(r"(?<![\w.-])(?:[A-Z][a-z]+(?:[A-Z]\w*)+|\w+(?=\(\)))")
+
 
 def test_each_python_file_that_a_page_names_exists() -> None:
+    """A name without its folder is that of a file in a folder that the page names."""
     existing = {f"/{path.relative_to(ROOT).as_posix()}" for path in _python_files()}
-    written = [page for page in (ROOT / "docs").rglob("*.md") if page.name not in GENERATED]
-    texts = {page.name: page.read_text("utf-8") for page in (ROOT / "README.md", *written)}
-    named = {
-        (name, path.removeprefix("../"))
-        for name, text in texts.items()
-        for path in re.findall(r"(?<![\w/*-])[\w./]+\.py\b", text)
-        # Files that the reader of a tutorial writes.
-        if f'title="{path}"' not in text
+    unknown = []
+    for page, text in _written_pages().items():
+        named = {path.removeprefix("../") for path in PYTHON_FILE.findall(text)}
+        places = {path: [file for file in existing if file.endswith(f"/{path}")] for path in named}
+        folders = {
+            file.rpartition("/")[0] for path in named if "/" in path for file in places[path]
+        }
+        for folder in re.findall(r"`([\w./]+?)/?`", text):
+            folders |= {
+                above
+                for file in existing
+                if (above := file.rpartition("/")[0]).endswith(f"/{folder}")
+            }
+        unknown += [
+            (page, path)
+            for path, files in places.items()
+            if path not in OWN_FILES_OF_READERS
+            # Files that the reader of a tutorial writes.
+            and f'title="{path}"' not in text
+            and not any("/" in path or file.rpartition("/")[0] in folders for file in files)
+        ]
+
+    assert unknown == []
+
+
+def test_each_class_and_function_that_a_page_names_exists() -> None:
+    texts = [path.read_text("utf-8") for path in _python_files()]
+    scripts = (ROOT / "spade_llm" / "gateway" / "console").rglob("*.js")
+    known = {
+        word
+        for text in (*texts, *(path.read_text("utf-8") for path in scripts))
+        for word in re.findall(r"\w+", text)
     }
 
     assert [
-        (page, path)
-        for page, path in sorted(named)
-        if path not in OWN_FILES_OF_READERS
-        and not any(file.endswith(f"/{path}") for file in existing)
+        (page, name)
+        for page, text in _written_pages().items()
+        for code in re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+        for name in CLASS_OR_CALL.findall(code)
+        if name not in known
     ] == []
 
 
@@ -46,6 +75,14 @@ def test_every_page_stands_once_in_the_navigation() -> None:
 
     assert pages - set(named) == set(), "add it to nav in mkdocs.yml"
     assert [page for page, count in named.items() if count > 1] == []
+
+
+def _written_pages() -> dict[str, str]:
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if page.name not in GENERATED]
+    return {
+        page.relative_to(ROOT).as_posix(): page.read_text("utf-8")
+        for page in (ROOT / "README.md", *pages)
+    }
 
 
 def _python_files() -> list[Path]:
