@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -48,6 +48,12 @@ def exceeds_line(text: str, max_chars: int) -> bool:
 def pluralize(count: int, one: str, many: str = "") -> str:
     """`many` is by default `one` with an s, in English and Spanish."""
     return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def join_words(words: Sequence[str], conjunction: str) -> str:
+    """`memory, documents and tools`. `words` is not empty."""
+    *first, last = words
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
 def describe_seconds(seconds: float) -> str:

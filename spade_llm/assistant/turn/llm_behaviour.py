@@ -69,7 +69,7 @@ from spade_llm.core.errors import (
     RequestError,
     StorageFailed,
 )
-from spade_llm.core.text import describe_seconds
+from spade_llm.core.text import describe_seconds, join_words
 from spade_llm.messaging import Encoding
 from spade_llm.providers.model import (
     ChatModel,
@@ -81,6 +81,7 @@ from spade_llm.providers.model import (
 )
 from spade_llm.providers.retry import pause_listener
 from spade_llm.rag.cited_answers import citation_label
+from spade_llm.search.language import language_of
 from spade_llm.tools.toolbox import CombinedToolbox, Toolbox
 from spade_llm.understanding.clauses import is_off_the_record
 from spade_llm.xmpp.spade_adapters import Behaviour
@@ -100,6 +101,7 @@ logger = logging.getLogger(__name__)
 MAX_REPLIED_CHARS = 1000
 """Maximum length of a call's arguments, and of its result, in replies to programs, in characters.
 """
+_SPANISH_NAMES = {"memory": "memoria", "documents": "documentos", "tools": "herramientas"}
 _PAUSE = "The model's server asks for a pause of {}; I answer after it."
 LIST_DEADLINE_S = 2.0
 """Deadline for listing the shared tools, in seconds, as for recall: an offline tool agent delays a
@@ -530,7 +532,7 @@ def _reply(outcome: TurnOutcome, missing: tuple[str, ...], turn_input: ChatTurnI
     if result.cause and outcome.said is None:
         text += f"\n\n(You run this assistant. The cause: {result.cause})"
     if missing and turn_input.is_annotated and not (result.is_formed or turn_input.context):
-        text += f"\n\n(Answered without {' and '.join(missing)}: not reachable now.)"
+        text += f"\n\n({_missing_note(missing, language_of(turn_input.text))})"
     return ChatReply(
         text=text,
         sources=tuple(citation_label(found.chunk) for found in outcome.recalled.passages),
@@ -593,6 +595,13 @@ def _tool_use(called: ExecutedToolCall) -> ToolCallReport:
         round=called.round,
         seconds=called.seconds,
     )
+
+
+def _missing_note(missing: Sequence[str], language: str) -> str:
+    if language == "es":
+        names = join_words([_SPANISH_NAMES.get(name, name) for name in missing], "y")
+        return f"Respondido sin {names}: no se puede contactar ahora."
+    return f"Answered without {join_words(missing, 'and')}: not reachable now."
 
 
 def _apology(error: ModelError | TimeoutError) -> str:

@@ -34,6 +34,12 @@ export function number(value, digits = 2) {
   return new Intl.NumberFormat(language(), { maximumFractionDigits: digits }).format(value);
 }
 
+/** ["memory", "documents", "tools"] -> "memory, documents and tools" */
+export function listed(names) {
+  // British English has no comma before the last one.
+  return new Intl.ListFormat(language() === "en" ? "en-GB" : language()).format(names);
+}
+
 /** 1, "memory", "memories" -> "1 memory"; without the third, it is the second with an s. */
 export function counted(count, one, many = `${one}s`) {
   return `${number(count)} ${count === 1 ? one : many}`;

@@ -76,9 +76,9 @@ export class MessageView {
     if (status === "writing") return [];
     if (status === "failed") return failed(error, this.#does.again);
     const isStopped = status === "stopped";
-    const missing = (reply?.degraded ?? []).map((name) => (PARTS.includes(name) ? t(name) : name)).join(", ");
+    const missing = (reply?.degraded ?? []).map((name) => (PARTS.includes(name) ? t(name) : name));
     return [
-      missing && el("p", { class: "degraded" }, t("degraded", missing)),
+      missing.length > 0 && el("p", { class: "degraded" }, t("degraded", missing)),
       sourceLinks(reply?.rag_sources, this.#does.openSources),
       this.#tail([
         isStopped && el("span", null, t("stopped")),

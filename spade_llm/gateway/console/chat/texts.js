@@ -1,6 +1,6 @@
 // The texts of the chat view.
 
-import { number, texts } from "../i18n.js";
+import { listed, number, texts } from "../i18n.js";
 
 const many = (count, one, more) => `${number(count)} ${count === 1 ? one : more}`;
 
@@ -24,7 +24,7 @@ export const t = texts({
     stopped: "Stopped",
     again: "Try again",
     copyMessage: "Copy message",
-    degraded: (names) => `Answered without ${names} (unavailable).`,
+    degraded: (names) => `Answered without ${listed(names)} (unavailable).`,
     memory: "memory",
     documents: "documents",
     tools: "tools",
@@ -88,7 +88,7 @@ export const t = texts({
     stopped: "Parada",
     again: "Reintentar",
     copyMessage: "Copiar mensaje",
-    degraded: (names) => `Respondido sin ${names} (no disponible).`,
+    degraded: (names) => `Respondido sin ${listed(names)} (no disponible).`,
     memory: "memoria",
     documents: "documentos",
     tools: "herramientas",

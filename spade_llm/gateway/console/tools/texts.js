@@ -1,4 +1,4 @@
-import { counted, texts } from "../i18n.js";
+import { counted, listed, texts } from "../i18n.js";
 
 export const t = texts({
   en: {
@@ -6,7 +6,7 @@ export const t = texts({
     about: "Functions that agents can call; try them here.",
     filter: "Find a tool",
     count: (shown, all) => (shown === all ? counted(all, "tool") : `${shown} of ${counted(all, "tool")}`),
-    missing: (names) => `The tools of ${names} are unavailable.`,
+    missing: (names) => `The tools of ${listed(names)} are unavailable.`,
     asks: "needs approval",
     asksHint: "Each call needs a user's approval.",
     arguments: "Arguments",
@@ -43,7 +43,7 @@ export const t = texts({
     about: "Funciones que los agentes pueden llamar; pruébalas aquí.",
     filter: "Buscar una herramienta",
     count: (shown, all) => (shown === all ? counted(all, "herramienta") : `${shown} de ${counted(all, "herramienta")}`),
-    missing: (names) => `Las herramientas de ${names} no están disponibles.`,
+    missing: (names) => `Las herramientas de ${listed(names)} no están disponibles.`,
     asks: "requiere aprobación",
     asksHint: "Cada llamada requiere la aprobación de un usuario.",
     arguments: "Argumentos",

@@ -23,7 +23,7 @@ export function unmount() {}
 async function load(body, signal) {
   try {
     const { tools, degraded = [] } = await get("mpc/tools", { signal });
-    const missing = degraded.length > 0 && el("p", { class: "notice is-warn" }, t("missing", degraded.join(", ")));
+    const missing = degraded.length > 0 && el("p", { class: "notice is-warn" }, t("missing", degraded));
     fill(body, missing, tools.length ? list(tools, signal) : empty({ icon: "tools", title: t("none"), text: t("noneText") }));
   } catch (error) {
     if (!isStopped(error)) fill(body, failed(error, () => load(body, signal)));
