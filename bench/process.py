@@ -241,7 +241,7 @@ async def guarded(part: Part) -> AsyncIterator[None]:
             provider,
             AdaptiveSmartContext(embedder=embedder),
             services=services if part.has_services else None,
-            conduct=CONDUCT,
+            config=CONDUCT,
             options=account.options,
         )
         async with running(agent):

@@ -30,7 +30,7 @@ async def main() -> None:
         assistant = LLMAgent(
             *await network.account("assistant"),
             model,
-            conduct=CONDUCT,
+            config=CONDUCT,
             options=network.options("assistant"),
         )
         you = ChatAgent(*await network.account("you"), options=network.options("you"))

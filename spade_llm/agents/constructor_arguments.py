@@ -31,8 +31,10 @@ T = TypeVar("T")
 
 
 class SharedKeywords(TypedDict, total=False):
-    """Keywords of LLMAgent and CoordinatorAgent, which override the same settings in `conduct`."""
+    """Keywords of LLMAgent and CoordinatorAgent, which override the same settings in `config`."""
 
+    conduct: AssistantConfig | None
+    """Former name of `config`."""
     tools: Sequence[Tool] | None
     mcp_servers: Sequence[MCPServerConfig] | None
     termination_markers: Sequence[str] | None
@@ -64,9 +66,9 @@ def memory_from_keywords(jid: str, keywords: AssistantKeywords) -> LocalMemory:
 
 
 def config_from_keywords(
-    keywords: AssistantKeywords, conduct: AssistantConfig | None, memory: LocalMemory
+    keywords: AssistantKeywords, config: AssistantConfig | None, memory: LocalMemory
 ) -> AssistantConfig:
-    own = conduct or AssistantConfig()
+    own = config or AssistantConfig()
     return replace(
         own,
         tools=(*_given_tuple_or("tools", keywords.get("tools"), own.tools), *memory.tools),

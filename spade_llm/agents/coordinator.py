@@ -54,14 +54,15 @@ class CoordinatorAgent(LLMAgent):
         system_prompt: str | None = None,
         services: Services | None = None,
         limits: TurnLimits | None = None,
-        conduct: AssistantConfig | None = None,
+        config: AssistantConfig | None = None,
         options: AgentOptions | None = None,
         **program: Unpack[SharedKeywords],
     ) -> None:
         self._subagents = _subagents(
             jid, subagent_ids, coordination_session, subagent_response_timeout
         )
-        if not (conduct and conduct.termination_markers):
+        own = config or program.get("conduct")
+        if not (own and own.termination_markers):
             # setdefault: an explicit None or () switches the markers off.
             program.setdefault("termination_markers", MARKERS)
         super().__init__(
@@ -72,7 +73,7 @@ class CoordinatorAgent(LLMAgent):
             system_prompt or prompt_template("coordinator"),
             services=services,
             limits=limits,
-            conduct=conduct,
+            config=config,
             options=options,
             routing_function=routing_function,
             **program,

@@ -120,13 +120,13 @@ class LLMAgent(AssistantControls):
         system_prompt: instructions for the model; None: those built in.
         services: JIDs of the memory, RAG and tool agents that it uses.
         limits: limits of one turn: tool rounds, calls, tokens, seconds.
-        conduct: further settings: guardrails, own tools, human experts, quotas, rooms.
+        config: further settings: guardrails, own tools, human experts, quotas, rooms.
         embedder: computes the vector of a question once for memory and RAG agents that use the same
             model; None: each computes its own.
         options: connection, data directory and access rules; None: the server is found by the
             environment variables SPADE_LLM_SERVER, SPADE_LLM_CA and SPADE_LLM_DATA
             (docs/migration.md).
-        program: settings of `conduct` by keyword, such as `tools=[…]` or `output_schema=Model`, and
+        program: settings of `config` by keyword, such as `tools=[…]` or `output_schema=Model`, and
             those of spade_llm 0.2 and 0.3.
     """
 
@@ -143,11 +143,12 @@ class LLMAgent(AssistantControls):
         *,
         services: Services | None = None,
         limits: TurnLimits | None = None,
-        conduct: AssistantConfig | None = None,
+        config: AssistantConfig | None = None,
         embedder: Embedder | None = None,
         options: AgentOptions | None = None,
         **program: Unpack[AssistantKeywords],
     ) -> None:
+        config = config or program.get("conduct")
         check_agent_jid(jid, of="LLMAgent: jid")
         check_assistant_arguments(
             LLMAgent,
@@ -157,14 +158,14 @@ class LLMAgent(AssistantControls):
             settings={
                 "services": (services, Services),
                 "limits": (limits, TurnLimits),
-                "conduct": (conduct, AssistantConfig),
+                "config": (config, AssistantConfig),
                 "options": (options, AgentOptions),
             },
             keywords=program,
         )
         services = services or Services()
         self._program_memory = memory_from_keywords(bare(jid), program)
-        conduct = config_from_keywords(program, conduct, self._program_memory)
+        config = config_from_keywords(program, config, self._program_memory)
         given = options or AgentOptions()
         super().__init__(
             jid,
@@ -174,7 +175,7 @@ class LLMAgent(AssistantControls):
             find_connection=None if options else default_connection,
         )
         warn_about_verify_security(str(self.jid), verify_security=program.get("verify_security"))
-        if self.replicas is not None and conduct.experts:
+        if self.replicas is not None and config.experts:
             raise ConfigurationError(
                 f"{self.jid}: replicas cannot ask human experts: the answer may reach another one"
             )
@@ -182,21 +183,21 @@ class LLMAgent(AssistantControls):
         groups = QuotaGroups(own_domain=str(self.jid.domain), is_guest=self.admission.is_guest)
         self._chat = ChatService(self._answer, generate=self._generate, quota_groups_of=groups.of)
         self.experts = expert_questions_of(self, self.letters, is_for_others=self._is_no_answer)
-        self._own_tools = [*conduct.tools, *expert_tools(conduct.experts, self.experts)]
+        self._own_tools = [*config.tools, *expert_tools(config.experts, self.experts)]
         bind_tools(self, self._own_tools)
         self._guardrails = GuardrailMiddleware(
-            conduct.input_guardrails,
-            conduct.output_guardrails,
-            on_trigger=conduct.on_guardrail_trigger,
+            config.input_guardrails,
+            config.output_guardrails,
+            on_trigger=config.on_guardrail_trigger,
         )
         data = self.options.data
         notices = RoomNotices(str(self.jid))
-        self.rooms = Rooms(self, conduct.rooms, notices) if conduct.rooms else None
+        self.rooms = Rooms(self, config.rooms, notices) if config.rooms else None
         self._outbox = MemoryOutbox(self.database_place(OUTBOX_TABLES))
         self._usage = UsageTracking(
             self.database_place(USAGE_TABLES),
-            limits=conduct.peer_limits,
-            crowd=conduct.crowd_limits,
+            limits=config.peer_limits,
+            crowd=config.crowd_limits,
             groups_of=groups.of,
         )
         servers = program.get("mcp_servers") or ()
@@ -207,22 +208,22 @@ class LLMAgent(AssistantControls):
             if documents
             else None
         )
-        self.memory_behaviour = self._memory_behaviour(services, retriever, conduct, embedder)
+        self.memory_behaviour = self._memory_behaviour(services, retriever, config, embedder)
         tool_agents = [ToolsClient(self.node.requester, one) for one in services.tools]
         model = InstrumentedModel(provider)
         self.provider = provider
         """Model as passed to the constructor, without instrumentation."""
-        self.reply_to = conduct.reply_to
+        self.reply_to = config.reply_to
         """Bare JID that receives all answers; None: each sender receives its own."""
         self.model_health = model.health
-        files = FileSharing(self, documents, rules=conduct.files)
+        files = FileSharing(self, documents, rules=config.files)
         # Raises while the RAG agent is away: then nothing is reported as forgotten.
         self.memory_behaviour.on_forget.append(files.forget)
         if self.rooms is not None:
             self.memory_behaviour.on_forget.append(self.rooms.forget)
         file_sharing = files.taking(model)
         # Quota outermost: what it refuses costs nothing and reaches no guardrail's model.
-        layers = [*self._usage.layers, *self._layers(conduct, file_sharing)]
+        layers = [*self._usage.layers, *self._layers(config, file_sharing)]
         self._long_answers = files.sending()
         self._reactions = ReactionHandler(self, self.memory_behaviour)
         self.llm_behaviour = LLMBehaviour(
@@ -242,10 +243,10 @@ class LLMAgent(AssistantControls):
             layers=layers,
             # Only people's clients share files.
             program_layers=[one for one in layers if one is not file_sharing],
-            answer_schema=PydanticAnswerSchema(conduct.output_schema)
-            if conduct.output_schema
+            answer_schema=PydanticAnswerSchema(config.output_schema)
+            if config.output_schema
             else None,
-            admins=conduct.admins,
+            admins=config.admins,
         )
         self._completion = StatelessCompletion(
             model,
@@ -256,7 +257,7 @@ class LLMAgent(AssistantControls):
             self.llm_behaviour, self._chat, documents, shared=services.shared_documents
         )
         offer_assistant_menu(self, self.llm_behaviour, self._chat, is_room=self._is_in)
-        self._presenter = self._reply_presenter(conduct)
+        self._presenter = self._reply_presenter(config)
         self._tool_agents = ToolAgentDiscovery(
             self,
             self.llm_behaviour.shared_tools,
@@ -281,13 +282,13 @@ class LLMAgent(AssistantControls):
             own.append(documents_toolbox(retriever, documents, shared=shared))
         return own
 
-    def _reply_presenter(self, conduct: AssistantConfig) -> ReplyPresenter:
+    def _reply_presenter(self, config: AssistantConfig) -> ReplyPresenter:
         # Not streamed if answers are routed: their recipient is known when they are complete.
-        is_routed = bool(conduct.reply_to or conduct.routing_function)
-        streaming = conduct.manners.streaming and not is_routed
+        is_routed = bool(config.reply_to or config.routing_function)
+        streaming = config.manners.streaming and not is_routed
         presenter = ReplyPresenter(
             self,
-            replace(conduct.manners, streaming=streaming),
+            replace(config.manners, streaming=streaming),
             is_command=self.llm_behaviour.commands.is_command,
             retract=self.llm_behaviour.retract,
         )
@@ -299,7 +300,7 @@ class LLMAgent(AssistantControls):
         self,
         services: Services,
         retriever: TrustedDocumentRetriever | None,
-        conduct: AssistantConfig,
+        config: AssistantConfig,
         embedder: Embedder | None,
     ) -> MemoryBehaviour:
         ask = self.node.requester
@@ -314,7 +315,7 @@ class LLMAgent(AssistantControls):
                 for name, jid in named
                 if jid
             },
-            notes=conduct.notes,
+            notes=config.notes,
         )
 
     def _serve(self) -> None:
@@ -392,17 +393,17 @@ class LLMAgent(AssistantControls):
         return is_command or self._chat.is_settling(message)
 
     def _layers(
-        self, conduct: AssistantConfig, file_sharing: TurnMiddleware
+        self, config: AssistantConfig, file_sharing: TurnMiddleware
     ) -> list[TurnMiddleware]:
         """Turn middleware inside quota and usage recording, outermost first."""
         ending = ConversationEndMiddleware(
-            max_interactions=conduct.max_interactions_per_conversation,
-            on_end=conduct.on_conversation_end,
+            max_interactions=config.max_interactions_per_conversation,
+            on_end=config.on_conversation_end,
             goes_on=self._goes_on_after_marker,
         )
-        routing = routing_middleware(conduct, self.letters, run=self.submit)
+        routing = routing_middleware(config, self.letters, run=self.submit)
         # An empty marker would match the end of every answer.
-        markers = [one for one in conduct.termination_markers if one.strip()]
+        markers = [one for one in config.termination_markers if one.strip()]
         innermost = [TerminationMarkers(markers)] if markers else []
         # Routing stands outside the guardrails: what it passes on has been judged. Markers are
         # removed first, so that no other layer sees one.

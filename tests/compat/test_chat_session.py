@@ -10,6 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from spade_llm.agents import ChatAgent, LLMAgent, RetrievalAgent
+from spade_llm.assistant.config import AssistantConfig
 from spade_llm.compat.retrieval_agent import RetrievalBehaviour
 from spade_llm.core.errors import RequestRefused
 from spade_llm.providers import Completion, ScriptedProvider
@@ -207,6 +208,17 @@ async def test_a_keyword_that_there_is_not_is_named(network: Network) -> None:
         ChatAgent("a@localhost", "x", "b@localhost", colour="red")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="reply_to is given by keyword"):
         LLMAgent("a@localhost", "x", ScriptedProvider.echo(), "b@localhost")  # type: ignore[arg-type]
+
+
+async def test_the_configuration_is_also_read_by_its_former_keyword(network: Network) -> None:
+    former = LLMAgent(
+        "a@localhost",
+        "x",
+        ScriptedProvider.echo(),
+        conduct=AssistantConfig(reply_to="b@localhost"),
+    )
+
+    assert former.reply_to == "b@localhost"
 
 
 class Town(BaseModel):

@@ -80,7 +80,7 @@ class Network:
         *,
         services: Services | None = None,
         limits: TurnLimits | None = None,
-        conduct: AssistantConfig | None = None,
+        config: AssistantConfig | None = None,
         jid: str = "",
         admission: AdmissionPolicy | None = None,
     ) -> LLMAgent:
@@ -91,7 +91,7 @@ class Network:
             model or ScriptedProvider.echo(),
             services=services,
             limits=limits,
-            conduct=conduct,
+            config=config,
             options=replace(self.options(jid), admission=admission or AdmissionPolicy()),
         )
         return await self.start(agent)

@@ -266,7 +266,7 @@ async def test_an_open_question_is_answered_from_the_menu(
     network: Network, said: str, gone: bool
 ) -> None:
     model = ScriptedProvider([calling("launch", '{"where": "the moon"}'), "I did what you said."])
-    assistant = await network.assistant(model, conduct=AssistantConfig(tools=(launch,)))
+    assistant = await network.assistant(model, config=AssistantConfig(tools=(launch,)))
     ada, eve = await network.person(), await network.person("eve")
     ada.send(jid_of(assistant), "launch it")
     assert "May I run this tool?" in (await ada.received())["body"]
@@ -335,7 +335,7 @@ async def test_room_occupants_cannot_use_menus(network: Network) -> None:
     room = f"menus@conference.{network.server.endpoint.domain}"
     rooms = RoomsOptions(rooms=(KnownRoom(jid=room),), nick="helper")
     ada = await Guest(await network.person(), room, "ada").enter()
-    menu = Menu(ada.client, await network.assistant(conduct=AssistantConfig(rooms=rooms)))
+    menu = Menu(ada.client, await network.assistant(config=AssistantConfig(rooms=rooms)))
     await ada.sees("helper")
 
     privately = await menu.command("memories")

@@ -30,8 +30,8 @@ CLOSED = AdmissionPolicy(allow=("nobody@localhost",))
 async def test_a_stranger_comes_in_with_an_invitation_and_is_a_guest(network: Network) -> None:
     crowd = GroupQuotas(guest=PeerQuota(turns=1))
     model = ScriptedProvider.echo()
-    conduct = AssistantConfig(crowd_limits=crowd)
-    assistant = await network.assistant(model, admission=CLOSED, conduct=conduct)
+    config = AssistantConfig(crowd_limits=crowd)
+    assistant = await network.assistant(model, admission=CLOSED, config=config)
     file = next(network.directory.glob("*/admission-*.db"))
     async with Invitations(file) as invitations:
         code = await invitations.make(uses=1, lasts_s=60.0)

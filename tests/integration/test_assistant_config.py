@@ -31,7 +31,7 @@ def weather() -> str:
 async def test_an_assistant_has_tools_in_its_own_process(network: Network) -> None:
     answers: list[ScriptedAnswer] = [calling("weather"), "Take a coat."]
     model = ScriptedProvider(answers)
-    agent = await network.assistant(model, conduct=AssistantConfig(tools=(weather,)))
+    agent = await network.assistant(model, config=AssistantConfig(tools=(weather,)))
     ada = await network.person()
 
     assert await answer_to(ada, agent, "What is the weather?") == "Take a coat."
@@ -69,7 +69,7 @@ async def test_a_program_gets_an_object_of_its_own_model(network: Network) -> No
 
 async def test_structured_output_is_not_streamed_in_parts(network: Network) -> None:
     model = ScriptedProvider([PARIS.model_dump_json()])
-    assistant = await network.assistant(model, conduct=AssistantConfig(output_schema=City))
+    assistant = await network.assistant(model, config=AssistantConfig(output_schema=City))
     program = await network.program()
     client = ChatClient(program.node.requester, jid_of(assistant))
 
@@ -80,7 +80,7 @@ async def test_structured_output_is_not_streamed_in_parts(network: Network) -> N
 
 async def test_a_person_is_told_when_the_model_misses_the_form(network: Network) -> None:
     model = ScriptedProvider(["Paris", "Paris", PARIS.model_dump_json()])
-    agent = await network.assistant(model, conduct=AssistantConfig(output_schema=City))
+    agent = await network.assistant(model, config=AssistantConfig(output_schema=City))
     ada = await network.person()
 
     assert "does not match the requested schema" in await answer_to(ada, agent, "Which city?")
@@ -89,11 +89,11 @@ async def test_a_person_is_told_when_the_model_misses_the_form(network: Network)
 
 async def test_a_conversation_ends_with_the_model_s_own_word(network: Network) -> None:
     ends: list[tuple[str, str]] = []
-    conduct = AssistantConfig(
+    config = AssistantConfig(
         termination_markers=("<DONE>",),
         on_conversation_end=lambda id, reason: ends.append((id, reason)),
     )
-    agent = await network.assistant(ScriptedProvider(["Bye. <DONE>"] * 3), conduct=conduct)
+    agent = await network.assistant(ScriptedProvider(["Bye. <DONE>"] * 3), config=config)
     ada, program = await network.person(), await network.program()
     client = ChatClient(program.node.requester, jid_of(agent))
 

@@ -175,7 +175,7 @@ async def test_documents_lists_public_and_own_documents(network: Network) -> Non
 
 
 async def test_the_tools_are_listed_with_those_that_ask_first(network: Network) -> None:
-    assistant = await network.assistant(conduct=AssistantConfig(tools=(dice, rocket)))
+    assistant = await network.assistant(config=AssistantConfig(tools=(dice, rocket)))
     ada = await network.person()
 
     listed = await answer_to(ada, assistant, "/tools")

@@ -46,13 +46,13 @@ class Scene:
 async def scene_of(network: Network, *, by_tool_agent: bool, limits: TurnLimits) -> Scene:
     eve = await network.person("eve")
     person = Expert(name="eve", jid=eve.bare, knows="codes", seconds=30.0)
-    services, conduct = Services(), AssistantConfig(experts=(person,))
+    services, config = Services(), AssistantConfig(experts=(person,))
     if by_tool_agent:
         jid = await network.account("tools")
         options = network.options(jid)
         tools = ToolAgent(jid, network.passwords[jid], experts=[person], options=options)
         await network.start(tools)
-        services, conduct = Services(tools=(jid,)), AssistantConfig()
+        services, config = Services(tools=(jid,)), AssistantConfig()
     jid = await network.account("assistant")
     assistant = LLMAgent(
         jid,
@@ -60,7 +60,7 @@ async def scene_of(network: Network, *, by_tool_agent: bool, limits: TurnLimits)
         ScriptedProvider([model_of] * 20),
         services=services,
         limits=limits,
-        conduct=conduct,
+        config=config,
         options=network.options(jid),
     )
     return Scene(network, eve, await network.start(assistant))

@@ -58,7 +58,7 @@ async def network(prosody: Provisioner, tmp_path: Path) -> AsyncIterator[Network
 @pytest.fixture
 async def assistant(network: Network) -> LLMAgent:
     """With all that reads stanzas."""
-    return await network.assistant(conduct=AssistantConfig(rooms=RoomsOptions(nick="bot")))
+    return await network.assistant(config=AssistantConfig(rooms=RoomsOptions(nick="bot")))
 
 
 async def is_unharmed(network: Network, assistant: LLMAgent) -> bool:

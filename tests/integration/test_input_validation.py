@@ -118,7 +118,7 @@ async def test_a_message_too_long_for_memory_does_not_stop_what_is_kept_of_later
 
 async def test_an_answer_of_a_megabyte_is_cut_and_says_so(network: Network) -> None:
     model = ScriptedProvider([MEGABYTE, "still there?"])
-    assistant = await network.assistant(model, conduct=AS_MESSAGES)
+    assistant = await network.assistant(model, config=AS_MESSAGES)
     ada = await network.person()
 
     ada.send(jid_of(assistant), "tell me all")

@@ -86,8 +86,8 @@ async def test_a_correction_stops_the_turn_of_what_it_corrects(network: Network)
 
 async def test_a_conversation_that_ended_by_what_was_not_meant_goes_on(network: Network) -> None:
     model = ScriptedProvider(["Bye. <DONE>", "It is noon."])
-    conduct = AssistantConfig(termination_markers=("<DONE>",))
-    assistant, ada = await network.assistant(model, conduct=conduct), await network.person()
+    config = AssistantConfig(termination_markers=("<DONE>",))
+    assistant, ada = await network.assistant(model, config=config), await network.person()
     say(ada, assistant, "bye", id="m1")
     assert said(await next_message(ada)) == "Bye."
 

@@ -54,8 +54,8 @@ async def test_only_the_person_that_runs_the_assistant_is_told_the_cause(
     network: Network, model: OpenAIServer
 ) -> None:
     ada, bob = await network.person("ada"), await network.person("bob")
-    conduct = AssistantConfig(admins=frozenset({bare(ada.jid)}))
-    assistant = await network.assistant(provider_of(model, network.stack), conduct=conduct)
+    config = AssistantConfig(admins=frozenset({bare(ada.jid)}))
+    assistant = await network.assistant(provider_of(model, network.stack), config=config)
     model.enqueue(REJECTED, REJECTED)
 
     told, polite = await say(ada, assistant, "hello"), await say(bob, assistant, "hello")
@@ -75,8 +75,8 @@ async def test_programs_of_that_person_get_the_cause_as_the_failure(
 ) -> None:
     """Requests that want no apology, as the gateway's are."""
     admin, other = await network.program("admin"), await network.program("other")
-    conduct = AssistantConfig(admins=frozenset({bare(jid_of(admin))}))
-    assistant = await network.assistant(provider_of(model, network.stack), conduct=conduct)
+    config = AssistantConfig(admins=frozenset({bare(jid_of(admin))}))
+    assistant = await network.assistant(provider_of(model, network.stack), config=config)
     model.enqueue(REJECTED, REJECTED)
 
     told, polite = [await failure_for(one, assistant) for one in (admin, other)]

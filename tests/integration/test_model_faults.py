@@ -158,7 +158,7 @@ async def scene(
         yield Scene(
             model=model,
             assistant=await network.assistant(
-                provider_of(model, stack), conduct=AssistantConfig(tools=(add,))
+                provider_of(model, stack), config=AssistantConfig(tools=(add,))
             ),
             impatient=await network.assistant(
                 provider_of(model, stack, timeout=SILENCE_S, limits=IMPATIENT)

@@ -102,8 +102,8 @@ async def test_a_model_s_markdown_comes_as_message_styling(network: Network) -> 
 
 
 async def test_styling_can_be_left_to_the_client(network: Network) -> None:
-    conduct = AssistantConfig(manners=PresentationOptions(styling=False))
-    assistant = await network.assistant(ScriptedProvider(["**bold**"]), conduct=conduct)
+    config = AssistantConfig(manners=PresentationOptions(styling=False))
+    assistant = await network.assistant(ScriptedProvider(["**bold**"]), config=config)
 
     assert await answer_to(await network.person(), assistant, "hello") == "**bold**"
 

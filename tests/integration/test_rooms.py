@@ -62,7 +62,7 @@ async def guest(network: Network, room: str, nick: str) -> Guest:
 
 
 async def helper(network: Network, room: str, witness: Guest, **parts: object) -> LLMAgent:
-    assistant = await network.assistant(conduct=in_rooms(room), **parts)  # type: ignore[arg-type]
+    assistant = await network.assistant(config=in_rooms(room), **parts)  # type: ignore[arg-type]
     await witness.sees("helper")
     return assistant
 
@@ -135,7 +135,7 @@ async def test_encrypted_room_messages_are_ignored(network: Network, room: str) 
 
 async def test_a_taken_name_gets_one_more_stroke(network: Network, room: str) -> None:
     ada = await guest(network, room, "helper")
-    await network.assistant(conduct=in_rooms(room))
+    await network.assistant(config=in_rooms(room))
     await ada.sees("helper_")
 
     ada.say("helper_: hello")
@@ -159,7 +159,7 @@ async def test_two_assistants_that_are_told_to_greet_each_other_come_to_an_end(
     models = {"one": greeting("two"), "two": greeting("one")}
     for nick, model in models.items():
         await network.assistant(
-            model, conduct=in_rooms(room, nick=nick), jid=await network.account(nick)
+            model, config=in_rooms(room, nick=nick), jid=await network.account(nick)
         )
         await ada.sees(nick)
 
@@ -178,7 +178,7 @@ async def test_invitations_of_admitted_users_are_followed_and_stored(
 ) -> None:
     ada = await guest(network, room, "ada")
     await ada.open_to_all_eyes()  # Elsewhere Prosody does not say who invites.
-    assistant = await network.assistant(conduct=in_rooms())
+    assistant = await network.assistant(config=in_rooms())
     jid = jid_of(assistant)
 
     ada.client.send_raw(
@@ -187,7 +187,7 @@ async def test_invitations_of_admitted_users_are_followed_and_stored(
     await ada.sees("helper")
     await assistant.stop()
     await ada.sees("helper", "unavailable")
-    again = await network.assistant(conduct=in_rooms(), jid=jid)
+    again = await network.assistant(config=in_rooms(), jid=jid)
     await ada.sees("helper")
     ada.client.send_raw(
         f"<iq type='set' to='{room}' id='kick'><query xmlns='{MUC}#admin'>"
@@ -216,7 +216,7 @@ async def test_room_invitations_are_limited_per_person(
     monkeypatch.setattr(room_membership, "MAX_OF_INVITER", 1)
     others = [room.replace("room-", f"{name}-") for name in ("one", "two")]
     eve, bob = await guest(network, others[0], "eve"), await guest(network, room, "bob")
-    assistant = await network.assistant(conduct=in_rooms())
+    assistant = await network.assistant(config=in_rooms())
 
     for one in others:
         invite(eve.client, jid_of(assistant), one)
@@ -230,8 +230,8 @@ async def test_room_invitations_are_limited_per_person(
 
 async def test_an_account_cannot_be_passed_off_as_a_room(network: Network) -> None:
     memory = await network.memory()
-    services, conduct = Services(memory=jid_of(memory)), in_rooms()
-    assistant = await network.assistant(services=services, conduct=conduct)
+    services, config = Services(memory=jid_of(memory)), in_rooms()
+    assistant = await network.assistant(services=services, config=config)
     ada, eve = await network.person("ada"), await network.person("eve")
     for victim in (ada.bare, jid_of(memory)):
         invite(eve, jid_of(assistant), victim)
@@ -361,7 +361,7 @@ async def test_only_the_asking_occupant_can_approve_and_stop(network: Network, r
     tool = Sensitive()
     rooms = in_rooms(room).rooms
     await network.assistant(
-        ScriptedProvider([model_of] * 9), conduct=AssistantConfig(rooms=rooms, tools=(tool.tool,))
+        ScriptedProvider([model_of] * 9), config=AssistantConfig(rooms=rooms, tools=(tool.tool,))
     )
     await ada.sees("helper")
     ada.say("helper: send to carol")
@@ -451,7 +451,7 @@ async def test_a_question_that_the_end_of_the_process_cut_off_is_answered_in_the
     await asyncio.wait_for(model.was_asked.wait(), PATIENCE_S)
 
     await assistant.stop()
-    await network.assistant(conduct=in_rooms(room), jid=jid_of(assistant))
+    await network.assistant(config=in_rooms(room), jid=jid_of(assistant))
 
     assert await ada.hears("helper") == "ada: wait, I have a question"
 
@@ -464,7 +464,7 @@ async def test_occupants_without_admission_are_not_answered_in_invited_rooms(
     bob = await guest(network, room, "bob")
     model = ScriptedProvider.echo()
     assistant = await network.assistant(
-        model, conduct=in_rooms(), admission=AdmissionPolicy(allow=(ada.client.bare,))
+        model, config=in_rooms(), admission=AdmissionPolicy(allow=(ada.client.bare,))
     )
     for one, where in ((bob, f"bobs-{room}"), (ada, room)):
         invitation = f"<x xmlns='jabber:x:conference' jid='{where}'/>"

@@ -56,12 +56,12 @@ async def test_a_prompt_reaches_the_model_alone_and_leaves_no_trace_but_its_cost
 async def test_guardrails_and_limits_hold_for_it_and_a_model_that_is_away_is_an_error(
     network: Network,
 ) -> None:
-    conduct = AssistantConfig(
+    config = AssistantConfig(
         input_guardrails=(KeywordGuardrail("words", ["forbidden"]),),
         peer_limits=PeerQuota(turns=3),
     )
     model = ScriptedProvider(["said", ModelUnavailable("gone")])
-    assistant = await network.assistant(model, conduct=conduct)
+    assistant = await network.assistant(model, config=config)
     program = await network.program()
     client = ChatClient(program.node.requester, jid_of(assistant))
 

@@ -123,7 +123,7 @@ async def test_stop_is_no_answer_to_a_question_and_ends_it(network: Network) -> 
     send = LLMTool("send", "sends", parameters, lambda to: sent.append(to), needs_approval=True)
     async with strict_model() as (server, model):
         server.enqueue(Say(calls=(Call(name="send", arguments='{"to": "bob"}'),)))
-        assistant = await network.assistant(model, conduct=AssistantConfig(tools=(send,)))
+        assistant = await network.assistant(model, config=AssistantConfig(tools=(send,)))
         ada = await network.person()
         ada.send(jid_of(assistant), "send it")
         assert "May I run this tool?" in await said(ada)

@@ -59,7 +59,7 @@ def is_partial(stanza: Any) -> bool:
 
 async def test_an_answer_grows_in_one_bubble_and_only_the_whole_is_kept(network: Network) -> None:
     model = EndingModel()
-    assistant, ada = await network.assistant(model, conduct=QUICK), await modern(network)
+    assistant, ada = await network.assistant(model, config=QUICK), await modern(network)
 
     ada.send(jid_of(assistant), "a story")
     model.says("**Once**")
@@ -83,7 +83,7 @@ async def test_an_answer_grows_in_one_bubble_and_only_the_whole_is_kept(network:
 
 async def test_a_client_that_shows_no_corrections_gets_the_whole(network: Network) -> None:
     model = EndingModel()
-    assistant, ada = await network.assistant(model, conduct=QUICK), await network.person()
+    assistant, ada = await network.assistant(model, config=QUICK), await network.person()
 
     ada.send(jid_of(assistant), "a story")
     model.says("Once", " upon", END)
@@ -97,7 +97,7 @@ async def test_a_client_that_is_not_known_to_show_further_corrections_gets_the_w
     network: Network, software: str
 ) -> None:
     model = EndingModel()
-    assistant = await network.assistant(model, conduct=QUICK)
+    assistant = await network.assistant(model, config=QUICK)
     ada = await modern(network, software=software)
     seen = watch(ada)
 
@@ -115,8 +115,8 @@ async def test_profanity_shows_all_of_an_answer_that_is_long_in_the_making(
 ) -> None:
     terminal.require()
     model, jid = EndingModel(), await network.account("ada")
-    conduct = AssistantConfig(manners=PresentationOptions(first_s=0.0, edit_every_s=0.0))
-    assistant = await network.assistant(model, conduct=conduct)
+    config = AssistantConfig(manners=PresentationOptions(first_s=0.0, edit_every_s=0.0))
+    assistant = await network.assistant(model, config=config)
     profanity = await Terminal(network.directory / "profanity").begin(
         jid, network.passwords[jid], network.server.endpoint
     )
@@ -139,7 +139,7 @@ async def test_nothing_grows_beside_a_client_of_the_same_person_that_would_show_
 ) -> None:
     """Their server copies each message to all of their clients (XEP-0280)."""
     model = EndingModel()
-    assistant = await network.assistant(model, conduct=QUICK)
+    assistant = await network.assistant(model, config=QUICK)
     phone = await modern(network)
     laptop = Client(phone.bare, network.passwords[phone.bare])
     network.stack.push_async_callback(laptop.close)
@@ -159,7 +159,7 @@ async def test_nothing_grows_beside_a_client_of_the_same_person_that_would_show_
 
 async def test_while_a_table_is_written_its_whole_rows_are_shown(network: Network) -> None:
     model = EndingModel()
-    assistant, ada = await network.assistant(model, conduct=QUICK), await modern(network)
+    assistant, ada = await network.assistant(model, config=QUICK), await modern(network)
 
     ada.send(jid_of(assistant), "what costs what?")
     model.says("So:\n\n| what | costs |\n|---|---|\n| tea | 2 |\n| cof")
@@ -174,7 +174,7 @@ async def test_while_a_table_is_written_its_whole_rows_are_shown(network: Networ
 
 async def test_text_over_the_message_limit_follows_the_streaming_message(network: Network) -> None:
     model = EndingModel()
-    assistant, ada = await network.assistant(model, conduct=QUICK), await modern(network)
+    assistant, ada = await network.assistant(model, config=QUICK), await modern(network)
 
     ada.send(jid_of(assistant), "a story")
     model.says("first " * 600)
@@ -193,7 +193,7 @@ async def test_a_stopped_streaming_message_is_marked_as_stopped(
     network: Network,
 ) -> None:
     model = EndingModel()
-    assistant, ada = await network.assistant(model, conduct=QUICK), await modern(network)
+    assistant, ada = await network.assistant(model, config=QUICK), await modern(network)
     ada.send(jid_of(assistant), "a story")
     model.says("Once")
     bubble = await next_message(ada)
@@ -212,8 +212,8 @@ async def test_a_stopped_streaming_message_is_marked_as_stopped(
 async def test_an_output_guardrail_sees_all_before_anything_is_shown(network: Network) -> None:
     model = EndingModel()
     guard = KeywordGuardrail("names", ["voldemort"])
-    conduct = AssistantConfig(manners=AT_ONCE, output_guardrails=(guard,))
-    assistant, ada = await network.assistant(model, conduct=conduct), await modern(network)
+    config = AssistantConfig(manners=AT_ONCE, output_guardrails=(guard,))
+    assistant, ada = await network.assistant(model, config=config), await modern(network)
 
     ada.send(jid_of(assistant), "who is it?")
     model.says("It is Voldemort", END)
@@ -231,8 +231,8 @@ async def test_a_question_about_a_tool_stands_below_what_was_said_and_the_answer
     send = LLMTool(
         "send", "sends", {"type": "object"}, lambda: sent.append(""), needs_approval=True
     )
-    conduct = AssistantConfig(manners=AT_ONCE, tools=(send,))
-    assistant, ada = await network.assistant(model, conduct=conduct), await modern(network)
+    config = AssistantConfig(manners=AT_ONCE, tools=(send,))
+    assistant, ada = await network.assistant(model, config=config), await modern(network)
 
     ada.send(jid_of(assistant), "send it")
     model.says("I will.")
@@ -316,14 +316,14 @@ async def test_a_turn_that_is_taken_up_again_goes_on_in_the_bubble_that_there_is
     network: Network,
 ) -> None:
     model = EndingModel()
-    assistant, ada = await network.assistant(model, conduct=QUICK), await modern(network)
+    assistant, ada = await network.assistant(model, config=QUICK), await modern(network)
     ada.send(jid_of(assistant), "a story")
     model.says("Once")
     bubble = await next_message(ada)
 
     await assistant.node.dispatcher.close(patience_s=0)
     await assistant.stop()
-    await network.assistant(model, conduct=AssistantConfig(), jid=jid_of(assistant))
+    await network.assistant(model, config=AssistantConfig(), jid=jid_of(assistant))
     model.says("Once upon a time", END)
 
     answer = await next_message(ada)

@@ -28,7 +28,7 @@ async def a_limited_assistant(network: Network, limits: PeerQuota) -> LLMAgent:
         jid,
         network.passwords[jid],
         ScriptedProvider.echo(),
-        conduct=AssistantConfig(peer_limits=limits),
+        config=AssistantConfig(peer_limits=limits),
         options=network.options(jid),
     )
     return await network.start(agent)

@@ -125,13 +125,13 @@ async def scene_of(network: Network, *, rooms: Sequence[str] = ()) -> Scene:
         tools=(jid_of(tools),),
     )
     known = tuple(KnownRoom(jid=room) for room in rooms)
-    conduct = AssistantConfig(rooms=RoomsOptions(rooms=known, nick="helper"))
+    config = AssistantConfig(rooms=RoomsOptions(rooms=known, nick="helper"))
     assistant = LLMAgent(
         jid,
         network.passwords[jid],
         provider,
         services=services,
-        conduct=conduct,
+        config=config,
         options=network.options(jid),
     )
     await network.start(assistant)

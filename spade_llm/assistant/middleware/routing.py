@@ -400,9 +400,9 @@ def _digest(text: str) -> str:
 
 
 def routing_middleware(
-    conduct: AssistantConfig, letters: OutgoingMessages, *, run: SpawnTask
+    config: AssistantConfig, letters: OutgoingMessages, *, run: SpawnTask
 ) -> list[TurnMiddleware]:
-    if not (conduct.reply_to or conduct.routing_function):
+    if not (config.reply_to or config.routing_function):
         return []
-    deciding = RoutingDecider(conduct.routing_function) if conduct.routing_function else None
-    return [RoutingMiddleware(letters, reply_to=conduct.reply_to, deciding=deciding, run=run)]
+    deciding = RoutingDecider(config.routing_function) if config.routing_function else None
+    return [RoutingMiddleware(letters, reply_to=config.reply_to, deciding=deciding, run=run)]

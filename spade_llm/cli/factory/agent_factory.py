@@ -181,7 +181,7 @@ async def _assistant(
             approval_seconds=limits.approval_seconds,
             recall_tokens=settings.memory.recall_tokens,
         ),
-        conduct=await _assistant_config(spec, model, factory, stack),
+        config=await _assistant_config(spec, model, factory, stack),
         embedder=await factory.embedders.get(spec) if settings.context.vectors else None,
         options=_options(spec, factory),
     )
