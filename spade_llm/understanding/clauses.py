@@ -897,14 +897,19 @@ _MAY_BE_OFF_THE_RECORD = LazyPattern(
 """What each of them contains: most messages need no other test."""
 
 
-def is_off_the_record(text: str) -> bool:
-    """Check whether a message asks not to be remembered itself: `don't store this, but …`."""
-    text = text[:MAX_CHARS]
-    if not _MAY_BE_OFF_THE_RECORD.search(text):
-        return False
-    text = " ".join(text.split())
+def begins_off_the_record(text: str) -> bool:
+    """Check whether a message begins by asking not to be remembered: `don't store this, but …`."""
     return bool(
-        _OFF_THE_RECORD_FIRST.match(text[lead_in_end(text) :]) or _OFF_THE_RECORD_LAST.search(text)
+        _MAY_BE_OFF_THE_RECORD.search(text)
+        and _OFF_THE_RECORD_FIRST.match(" ".join(text[lead_in_end(text) :].split()))
+    )
+
+
+def is_off_the_record(text: str) -> bool:
+    """Check whether a message asks not to be remembered, at its beginning or its end."""
+    text = text[:MAX_CHARS]
+    return begins_off_the_record(text) or bool(
+        _MAY_BE_OFF_THE_RECORD.search(text) and _OFF_THE_RECORD_LAST.search(" ".join(text.split()))
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
-from spade_llm.understanding.clauses import is_off_the_record, lead_in_end
+from spade_llm.understanding.clauses import begins_off_the_record, lead_in_end
 from spade_llm.understanding.features import features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import COPULA, Statement, are_two_of_a_kind, replaces
@@ -165,11 +165,12 @@ _IT = LazyPattern(r"^(?:it|that|this|eso|esto|about it|eso da igual)?(?: (?:plea
 _IDIOM = LazyPattern(r"^(?:about )?(?:it)?$|^eso da igual$", _I)
 """`Forget it` is not about memory."""
 _PRIVATE = LazyPattern(
-    r"^(?P<topic>.+?) (?:is|are|was|were|es|son|era|fue) (?:\w+ )?(?:private|personal|confidential"
+    r"^(?P<topic>.+ (?:thing|stuff|business|part|bit|matter)|(?:lo|la cosa|el tema|el asunto)"
+    r" de .+?) (?:is|are|was|were|es|son|era|fue) (?:\w+ )?(?:private|personal|confidential"
     r"|secret|sensitive|privad[oa]s?|personal(?:es)?|confidencial(?:es)?|secret[oa]s?)\b",
     _I,
 )
-"""The reason of a request that names what is meant: `forget it, the therapy is private`."""
+"""The reason of a request that names what is meant: `forget it, the therapy thing is private`."""
 _KEPT = LazyPattern(
     r",? (?:but|just|pero) (?:(?:please |do )?(?:keep|remember|leave|not)|no|s[ií]|guarda|conserva"
     r"|deja|recuerda)(?: that| que)? (?P<kept>.+)$",
@@ -217,11 +218,11 @@ class ForgetRequest:
 
 
 def read_forget_request(text: str) -> ForgetRequest | None:
-    """The request that a message makes; None if it makes none, like `don't forget that …`, or is
-    itself what is not to be remembered."""
+    """The request that a message makes; None if it makes none, like `don't forget that …`, or tells
+    what is not to be remembered: `don't store this: …`."""
     text = " ".join(text[:MAX_CHARS].split()).strip(" .!")
     is_asked = text.endswith("?") and not re.match(r"can|could|puedes", text, _I)
-    if is_asked or is_off_the_record(text):
+    if is_asked or begins_off_the_record(text):
         return None
     if _NEVER_SAID.match(text[lead_in_end(text) :]):
         return ForgetRequest(topic="", is_all=True)

@@ -245,6 +245,12 @@ def test_what_is_meant_by_a_request(text: str, topic: str) -> None:
             "Hull",
         ),
         (
+            ("my salary is 41k", "I live in Hull"),
+            "my salary is confidential, please don't keep it",
+            ("41k", "confidential"),
+            "Hull",
+        ),
+        (
             ("tomo ansiolíticos", "vivo en Soria"),
             "preferiría que no supieras lo de los ansiolíticos",
             ("ansio",),
