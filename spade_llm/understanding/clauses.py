@@ -875,10 +875,10 @@ _OFF_THE_RECORD_FIRST = LazyPattern(
     r"^(?:[^,.:;]{1,40}[,:] )?(?:(?:and|but|so|y|pero|que|esto) )*"
     rf"(?:{_NOT_TO_KEEP} (?:this|any of this|the following|what i(?:['’]?m| am)? (?:about|going) to"
     r" [^:;,.]{1,30}|esto|nada de esto|lo siguiente|lo que (?:te )?voy a \w+)"
-    r"(?: down| please| por favor)*(?: ?[:;,.–—-]+| but| pero)"
+    r"(?: down| please| por favor)*(?P<sep> ?[:;,.–—-]+| but| pero)"
     rf"|{_NOT_TO_KEEP}(?: it| that| eso)?(?: down)? ?:|(?:this is )?off the record[:;,.–—-]*) "
     r"(?!(?:it['’]?s|it is|that['’]?s|es|que|porque|because|since|please|por favor|si|i was)\b)"
-    r"\S+ \S",
+    r"(?P<told>\S+ \S.*)",
     _I,
 )
 """`Don't remember this: …`, `off the record, …`; what gives a reason means an earlier message."""
@@ -897,18 +897,24 @@ _MAY_BE_OFF_THE_RECORD = LazyPattern(
 """What each of them contains: most messages need no other test."""
 
 
-def begins_off_the_record(text: str) -> bool:
-    """Check whether a message begins by asking not to be remembered: `don't store this, but …`."""
-    return bool(
-        _MAY_BE_OFF_THE_RECORD.search(text)
-        and _OFF_THE_RECORD_FIRST.match(" ".join(text[lead_in_end(text) :].split()))
-    )
+def told_off_the_record(text: str) -> str:
+    """What a message tells behind the words that it is not to be remembered: `don't store this: …`;
+    empty if it does not begin with them. Behind a comma may be a reason (`…, my wife reads it`):
+    then an earlier message is meant."""
+    found = _first_off_the_record(text)
+    return found["told"] if found and (found["sep"] or ":").strip() not in {",", ".", ";"} else ""
+
+
+def _first_off_the_record(text: str) -> re.Match[str] | None:
+    if not _MAY_BE_OFF_THE_RECORD.search(text):
+        return None
+    return _OFF_THE_RECORD_FIRST.match(" ".join(text[lead_in_end(text) :].split()))
 
 
 def is_off_the_record(text: str) -> bool:
     """Check whether a message asks not to be remembered, at its beginning or its end."""
     text = text[:MAX_CHARS]
-    return begins_off_the_record(text) or bool(
+    return bool(_first_off_the_record(text)) or bool(
         _MAY_BE_OFF_THE_RECORD.search(text) and _OFF_THE_RECORD_LAST.search(" ".join(text.split()))
     )
 

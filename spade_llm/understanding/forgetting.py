@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
-from spade_llm.understanding.clauses import begins_off_the_record, lead_in_end
+from spade_llm.understanding.clauses import lead_in_end, told_off_the_record
 from spade_llm.understanding.features import features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import COPULA, Statement, are_two_of_a_kind, replaces
@@ -211,6 +211,9 @@ class ForgetRequest:
     """Everything that matches, instead of one thing."""
     is_everything: bool = False
     """It says so: `everything about …`."""
+    is_statement: bool = False
+    """The topic is what the message tells, and does not want remembered: only what says the same is
+    meant."""
     kept: str = ""
     """Words of what is not to be forgotten."""
     is_explicit: bool = True
@@ -218,12 +221,12 @@ class ForgetRequest:
 
 
 def read_forget_request(text: str) -> ForgetRequest | None:
-    """The request that a message makes; None if it makes none, like `don't forget that …`, or tells
-    what is not to be remembered: `don't store this: …`."""
+    """The request that a message makes; None if it makes none, like `don't forget that …`."""
     text = " ".join(text[:MAX_CHARS].split()).strip(" .!")
-    is_asked = text.endswith("?") and not re.match(r"can|could|puedes", text, _I)
-    if is_asked or begins_off_the_record(text):
+    if text.endswith("?") and not re.match(r"can|could|puedes", text, _I):
         return None
+    if told := told_off_the_record(text):
+        return ForgetRequest(topic=told, is_all=True, is_statement=True)
     if _NEVER_SAID.match(text[lead_in_end(text) :]):
         return ForgetRequest(topic="", is_all=True)
     if found := _PRETEND.match(text[lead_in_end(text) :]):

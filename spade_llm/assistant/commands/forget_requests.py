@@ -300,6 +300,9 @@ def _by_topic(
     """The memories that a request means, for each thing that it names; if one of these is not
     known, for the whole."""
     texts = [one.content for one in entries]
+    if request.is_statement:
+        same = [entries[at] for at in mentioning([topic], texts)]
+        return [same] if same else []
     kept = spared(request, texts)
     for topics in (several_topics(topic), [topic]):
         found = [[entries[at] for at in matching(one, texts) if at not in kept] for one in topics]
