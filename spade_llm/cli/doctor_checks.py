@@ -189,7 +189,7 @@ def _xmpp_port(data: Path) -> Check:
         return Check.ok("port", "in use by the running `up` (see below)")
     if is_free(DEFAULT_PORT):
         return Check.ok("port", f"{DEFAULT_PORT} is free")
-    return Check.missing("port", f"{DEFAULT_PORT} is in use: `up` chooses another")
+    return Check.ok("port", f"{DEFAULT_PORT} is in use: `up` chooses another")
 
 
 def _data_directory(data: Path) -> Check:
@@ -223,7 +223,7 @@ def _gateway_port(spec: DeploymentSpec) -> Check:
     if "port" in table.model_fields_set:
         mend = f"stop the program that listens there, or change http.port in {spec.path}"
         return Check.failed("http", f"port {table.port} is in use", mend)
-    return Check.missing("http", f"port {table.port} is in use: `up` chooses the next free one")
+    return Check.ok("http", f"port {table.port} is in use: `up` chooses the next free one")
 
 
 def _tokens(home: Path, record: HttpRecord) -> Check:

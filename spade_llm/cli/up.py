@@ -84,7 +84,11 @@ async def _up(options: argparse.Namespace) -> int:
     context.check_disk_space(data)
     what = f"`spade-llm up` on the data in {str(data)!r}"
     # The log within the lock: two processes cannot rotate one file safely.
-    with lock_directory(data, what=what), logged_to_file(data, "up"):
+    remedy = "`spade-llm chat` opens a chat with it; Ctrl-C in its terminal ends it"
+    with (
+        lock_directory(data, what=what, remedy=remedy),
+        logged_to_file(data, "up"),
+    ):
         say(f"data        {data}")
         warn_of_package_conflicts(say)
         try:

@@ -25,8 +25,9 @@ from spade_llm.core.errors import (
     RequestRefused,
     ServiceError,
     SpadeLLMError,
+    StorageFailed,
 )
-from spade_llm.core.text import validation_problems
+from spade_llm.core.text import language_of, validation_problems
 from spade_llm.messaging.message import CHAT_TEXT, AclMessage, Performative, bare
 
 MAX_BODY_BYTES = 128 * 1024
@@ -262,6 +263,12 @@ def bounded_text(text: object) -> str:
     return str(text)[:MAX_DETAIL].encode(errors="replace").decode()
 
 
+_CANNOT_SAVE = {
+    "en": "I cannot save data right now, and therefore cannot answer. Please try again later.",
+    "es": "Ahora mismo no puedo guardar datos, y por eso no puedo responder. Inténtalo más tarde.",
+}
+
+
 def error_answer(request: AclMessage, error: SpadeLLMError) -> AclMessage:
     """The answer to a request that failed; the error's family decides the performative."""
     if isinstance(error, ProtocolError):
@@ -285,7 +292,8 @@ def error_content(message: AclMessage, error: SpadeLLMError) -> str:
         detail = str(error) if is_public else _PUBLIC_DETAIL
     detail = bounded_text(detail)
     if message.ontology == CHAT_TEXT:
-        return detail
+        is_storage = isinstance(error, StorageFailed)
+        return _CANNOT_SAVE[language_of(message.content)] if is_storage else detail
     retry_after_s = error.retry_after if isinstance(error, RateLimited) else None
     return ErrorBody(code=error.code, detail=detail, retry_after_s=retry_after_s).encode()
 

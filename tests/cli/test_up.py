@@ -104,7 +104,7 @@ async def test_a_second_up_on_the_same_data_is_told_that_one_runs(
     second = await program.run("up", *program.up_arguments)
 
     assert second.status == 1
-    assert f"already running (pid {up.pid})" in second.errors
+    assert f"already running (pid {up.pid}): `spade-llm chat` opens" in second.errors
 
 
 @pytest.mark.asyncio(loop_scope="module")

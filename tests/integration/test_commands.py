@@ -93,7 +93,7 @@ async def test_a_number_means_its_place_in_the_list_that_was_shown_last(network:
     forgotten = await answer_to(ada, assistant, "/forget 2")
     listed = await answer_to(ada, assistant, "/memories")
 
-    assert "no single memory '1'" in before
+    assert "has the number '1'" in before
     assert corrected == "Corrected: Ada sails"
     assert forgotten == "Forgotten."
     assert "1. Ada sails" in listed
@@ -147,7 +147,7 @@ async def test_impossible_corrections_are_reported(network: Network) -> None:
     without = await network.assistant()
 
     assert "/memories" in await answer_to(ada, assistant, "/correct")
-    assert "no single memory" in await answer_to(ada, assistant, "/correct ffff0000 it is so")
+    assert "has the number" in await answer_to(ada, assistant, "/correct ffff0000 it is so")
     assert "no memory agent" in await answer_to(ada, without, "/export")
     assert "no documents agent" in await answer_to(ada, without, "/documents")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from tests.integration.network import Network
 
 pytestmark = pytest.mark.server
+
+REFUSE_ROWS = """CREATE TRIGGER full BEFORE INSERT ON requests
+BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END"""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -76,6 +81,37 @@ async def test_missed_messages_are_answered_once_and_in_order(network: Network) 
     assert answers == ["two", "three"]
     assert await answer_to(ada, again, "four") == "four"
     assert ada.waiting() == []
+
+
+async def test_what_was_refused_on_a_full_disk_is_not_run_after_a_reconnection(
+    network: Network,
+) -> None:
+    ada = await network.person()
+    agent = await network.assistant()
+    await has_place(network, agent, ada)
+    assert await answer_to(ada, agent, "one") == "one"
+    name = jid_of(agent).partition("@")[0]
+    folder = network.directory / name
+    blocked = folder / f"archive-{name}.new"
+    blocked.mkdir()
+    with closing(sqlite3.connect(folder / f"answers-{name}.db")) as log, log:
+        log.execute(REFUSE_ROWS)
+    assert "cannot save" in await answer_to(ada, agent, "two")
+    with closing(sqlite3.connect(folder / f"answers-{name}.db")) as log, log:
+        log.execute("DROP TRIGGER full")
+    blocked.rmdir()
+
+    # The end of the stream, so that the next one is no resumption.
+    sessions = asyncio.Event()
+    agent.on_session.append(sessions.set)
+    await agent.client.disconnect()
+    await asyncio.wait_for(sessions.wait(), PATIENCE_S)
+
+    assert await answer_to(ada, agent, "three") == "three"
+    assert ada.waiting() == []
+    with closing(sqlite3.connect(folder / f"answers-{name}.db")) as log:
+        # "one" and "three".
+        assert log.execute("SELECT count(*) FROM requests").fetchone() == (2,)
 
 
 async def test_an_agent_that_is_new_to_an_account_answers_nothing_old(network: Network) -> None:

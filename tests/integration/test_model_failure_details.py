@@ -101,7 +101,7 @@ async def test_an_apology_names_the_wait_of_a_rate_limit(
 
     texts = [await say(ada, assistant, "hello") for _ in range(2)]
 
-    sentence = "I am being asked too much right now. Please try again in {}."
+    sentence = "My language model has too many requests. Please try again in {}."
     assert texts == [sentence.format("45 s"), sentence.format("30 min")]
 
 

@@ -38,7 +38,7 @@ SILENCE_S = 1.5
 """How long a silent server is waited for, per attempt, by an assistant that is impatient."""
 ANSWER = "You said: hello"
 SORRY = "Sorry, my language model is not answering right now. Please try again."
-ASKED_TOO_MUCH = "I am being asked too much right now. Please try again in {}."
+ASKED_TOO_MUCH = "My language model has too many requests. Please try again in {}."
 TOO_LONG = "Our conversation has become too long for my model. /new begins a new one."
 INSIDES = re.compile(
     r"127\.0\.0\.1|localhost:|/v1|sk-|Traceback|HTTP|Error|openai|httpx|asyncio|\b[45]\d\d\b",

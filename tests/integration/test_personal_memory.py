@@ -166,7 +166,7 @@ async def test_memories_of_other_people_cannot_be_seen_or_changed(network: Netwo
         ("//export", "Nothing is remembered about you."),
         ("/recuerdos", "No se recuerda nada de ti."),
         ("/forget", "/forget NUMBER"),
-        ("/forget 12345678", "There is no single memory '12345678'"),
+        ("/forget 12345678", "has the number '12345678'"),
         ("/correct", "Write /correct NUMBER"),
         ("/olvidar todo", "/olvidar todo sí"),
         ("/forget all", "This removes 0 memories about you"),

@@ -10,9 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.core.errors import InvalidArguments, MalformedContent
-from spade_llm.messaging import MAX_BODY_BYTES, Body, Empty, ErrorBody, read_request
-from spade_llm.messaging.body import peek_field, read_error
+from spade_llm.core.errors import InvalidArguments, MalformedContent, StorageFailed
+from spade_llm.messaging import (
+    CHAT_TEXT,
+    MAX_BODY_BYTES,
+    AclMessage,
+    Body,
+    Empty,
+    ErrorBody,
+    Performative,
+    read_request,
+)
+from spade_llm.messaging.body import error_answer, peek_field, read_error
 
 XML_FORBIDS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -172,3 +181,24 @@ def test_a_copy_with_other_fields_is_written_as_what_it_is() -> None:
     changed = body.model_copy(update={"text": "after"})
 
     assert "after" in changed.encode()
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("What is my name?", "I cannot save data right now, and therefore cannot answer."),
+        ("¿Cómo me llamo?", "Ahora mismo no puedo guardar datos, y por eso no puedo responder."),
+    ],
+)
+def test_a_person_is_told_in_plain_words_that_the_disk_failed(said: str, answer: str) -> None:
+    request = AclMessage(
+        performative=Performative.REQUEST,
+        sender="ada@x",
+        receiver="assistant@x",
+        content=said,
+        ontology=CHAT_TEXT,
+    )
+
+    content = error_answer(request, StorageFailed("the answer log cannot be used")).content
+
+    assert content.startswith(answer)

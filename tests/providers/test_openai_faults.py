@@ -298,7 +298,7 @@ NO_MODEL = '{"error": {"message": "no such model", "code": "model_not_found"}}'
         (Status(status=404, body=NO_MODEL), "SERVER has no model 'm'"),
         (Status(status=429, body=NO_QUOTA), "SERVER: the account's quota is used up"),
         (Status(status=429, headers={"Retry-After": "3600"}), "asks for a pause of 3600 s"),
-        (Status(status=500), "SERVER is in trouble (HTTP 500)."),
+        (Status(status=500), "SERVER reports an internal error (HTTP 500)."),
         (Reset(), "The connection to SERVER was lost"),
     ],
     ids=str,

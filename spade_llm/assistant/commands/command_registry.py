@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable
@@ -27,6 +28,8 @@ _ALIASES = {"ayuda": "help", "recuerdos": "memories", "aprendido": "learned"}
 _ROOM_COMMANDS = frozenset({"help", "status", STOP, "new"})
 _EVERYTHING = re.compile(r"(?:all|todo)(?P<yes>\s+(?:yes|s[ií]))?[.!]*", re.IGNORECASE)
 INTRODUCTION = "I am an assistant in a chat: just write to me. Commands:"
+_MISTYPED = re.compile(r"//?(?P<name>[a-z]{3,})(?:\s.*)?", re.DOTALL)
+_SIMILARITY = 0.7
 PLAIN_WORD_HINT = (
     "help, memories, status, documents, tools and usage also work alone, without the slash. If your"
     " client keeps a slash for itself, write two: //new"
@@ -58,6 +61,17 @@ def parse_plain_word(text: str, names: Collection[str] = COMMAND_WORDS) -> Comma
 
 def _named(word: str) -> str:
     return _ALIASES.get(word.lower(), word.lower())
+
+
+def mistyped_command(text: str, names: Collection[str]) -> str:
+    """Answer to a command whose name is misspelled, such as `/hlep`; empty for anything else. Other
+    slashes are for the model."""
+    found = _MISTYPED.fullmatch(text.strip().lower())
+    known = sorted({*names, *_ALIASES})
+    near = difflib.get_close_matches(found["name"], known, 1, _SIMILARITY) if found else []
+    if found is None or not near or near[0] == found["name"]:
+        return ""
+    return f"There is no command /{found['name']}. Did you mean /{near[0]}? /help lists them all."
 
 
 def is_allowed_in_rooms(command: Command) -> bool:
@@ -112,13 +126,13 @@ class CommandRegistry:
 
     def is_command(self, turn_input: ChatTurnInput) -> bool:
         """True if `obey` answers this message."""
-        return self._find(turn_input) is not None
+        return self._find(turn_input) is not None or bool(self._mistyped(turn_input))
 
     async def obey(self, turn_input: ChatTurnInput) -> str | None:
         """Run a command and return its answer; None if the message is none."""
         command = self._find(turn_input)
         if command is None:
-            return await self._answer_request(turn_input)
+            return self._mistyped(turn_input) or await self._answer_request(turn_input)
         if turn_input.message.said.room and not is_allowed_in_rooms(command):
             return RoomNotices(bare(turn_input.message.receiver)).not_here(turn_input.text)
         try:
@@ -136,6 +150,11 @@ class CommandRegistry:
                 logger.warning("a request of %s: %s", turn_input.peer, error)
                 return UNREACHABLE
         return None
+
+    def _mistyped(self, turn_input: ChatTurnInput) -> str:
+        message = turn_input.message
+        is_private = message.encoding is Encoding.PLAIN and not message.said.room
+        return mistyped_command(turn_input.text, self._handlers) if is_private else ""
 
     def _find(self, turn_input: ChatTurnInput) -> Command | None:
         message = turn_input.message

@@ -137,7 +137,7 @@ class ForgetRequests:
         self._undoable: LruDict[str, _PendingForget] = LruDict(MAX_PEOPLE)
 
     def add_to(self, commands: CommandRegistry) -> None:
-        commands.add("undo", self._undo, "/undo – bring back what was forgotten in the last minute")
+        commands.add("undo", self._undo, "/undo – bring back what I forgot in the last minute")
 
     async def answer(self, turn_input: ChatTurnInput) -> str | None:
         """Carry out the request that a message makes. None: it makes none, or nothing that it

@@ -158,16 +158,18 @@ class MemoryCommands:
         )
         commands.add("memories", self._list, "/memories [words] – what I remember about you")
         commands.add(
-            "correct", self._correct, "/correct NUMBER new text – say how one of them really is"
+            "correct", self._correct, "/correct NUMBER new text – correct one of these memories"
         )
         commands.add(
             "forget",
             self._forget,
-            "/forget NUMBER – forget one of the memories that /memories listed",
+            "/forget NUMBER – forget one of these memories",
             "/forget all – forget everything about you, and our conversations; I ask first",
         )
         commands.add(
-            "export", self._export, "/export – all that I remember about you, as JSON, one per line"
+            "export",
+            self._export,
+            "/export – all that I remember about you, as JSON, one memory per line",
         )
 
     async def entries(self, peer: str, limit: int = FORGETTABLE) -> list[MemoryEntry]:
@@ -203,7 +205,7 @@ class MemoryCommands:
         lines = [f"{number}. {plain_item(one)}" for number, one in enumerate(entries, start=1)]
         more = [f"… and {total - len(entries)} more: /memories WORDS finds them."]
         left = more if total > len(entries) else []
-        return "\n".join(["What I remember about you, newest first:", *lines, *left, COMMAND_USAGE])
+        return "\n".join([LIST_HEAD, *lines, *left, "", COMMAND_USAGE])
 
     async def _correct(self, argument: str, turn_input: ChatTurnInput) -> str:
         number, _, content = argument.partition(" ")
@@ -248,6 +250,7 @@ class MemoryCommands:
         return "\n".join([*lines, *([note] if left_out else [])])
 
 
+LIST_HEAD = "What I remember about you, newest first:"
 COMMAND_USAGE = "/correct NUMBER new text corrects one, /forget NUMBER forgets one."
 CONFIRM_FORGET_ALL = (
     "This removes everything that I remember about you, the files that you shared with me and our"
@@ -262,7 +265,7 @@ def _about(peer: str) -> MemoryFilter:
 
 def _ambiguous_number(number: str) -> str:
     shown = number if len(number) <= MAX_SHOWN_CHARS else f"{number[:MAX_SHOWN_CHARS]}…"
-    return f"There is no single memory {shown!r}: /memories lists them."
+    return f"No memory, or more than one, has the number {shown!r}. /memories lists them."
 
 
 MAX_SHOWN_CHARS = 2 * NUMBER_CHARS
@@ -321,13 +324,13 @@ class LearningCommands:
         commands.add(
             "learn",
             self._learn,
-            "/learn on, /learn off – whether I remember what our conversations have in common",
-            "/learn – what that is; /learn NUMBER – in which conversations it was seen",
+            "/learn on, /learn off – let me compare our conversations and remember what they share",
+            "/learn – what I found that way; /learn NUMBER – the conversations it was found in",
         )
         commands.add(
             "learned",
             self._learned,
-            "/learned – how I have tidied what I remember; /learned undo NUMBER – undo one of it",
+            "/learned – how I have tidied my memories; /learned undo NUMBER – undo one change",
         )
 
     async def _learned(self, argument: str, turn_input: ChatTurnInput) -> str:

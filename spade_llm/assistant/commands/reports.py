@@ -48,7 +48,7 @@ class UsageCommand:
         self._limits = limits
 
     def add_to(self, commands: CommandRegistry) -> None:
-        commands.add("usage", self._usage, "/usage – what you have used of me, today and before")
+        commands.add("usage", self._usage, "/usage – the answers and tokens that you have used")
 
     async def _usage(self, _argument: str, turn_input: ChatTurnInput) -> str:
         try:
@@ -59,7 +59,7 @@ class UsageCommand:
         lines = [self._line(name, days, count) for name, count in REPORT_DAYS]
         if allowed := self._limits.in_words:
             lines.append(f"Allowed: {allowed}. A new day begins at 00:00 UTC.")
-        return "\n".join(["What you have used of me (days of UTC):", *lines])
+        return "\n".join(["Your usage (days in UTC):", *lines])
 
     def _line(self, name: str, days: Sequence[DailyUsage], count: int) -> str:
         first = self._ledger.today - timedelta(days=count - 1)
@@ -101,7 +101,7 @@ def _lines(record: TurnRecord, texts: Mapping[str, str]) -> Iterator[str]:
     yield from (f"Changed by: {change}" for change in record.changes)
     yield from (f"With less than usual: {what}" for what in sorted(record.degraded))
     if record.missing:
-        yield f"Without, for it was not reachable: {', '.join(record.missing)}"
+        yield f"Not reachable: {', '.join(record.missing)}"
     if record.phases:
         phases = (f"{name} {seconds:.2f} s" for name, seconds in sorted(record.phases))
         yield f"Time: {', '.join(phases)}"
@@ -157,7 +157,7 @@ class WhyCommand:
         self._reaction = reaction
 
     def add_to(self, commands: CommandRegistry) -> None:
-        commands.add("why", self._why, "/why – what my last answer was built from")
+        commands.add("why", self._why, "/why – sources and tools of my last answer")
 
     async def texts(self, record: TurnRecord) -> Mapping[str, str]:
         """Texts of the memories that still exist, by id; empty if memory is unavailable."""
@@ -208,7 +208,7 @@ class DocumentsCommand:
         commands.add(
             "documents",
             self._list,
-            "/documents [collection] – which documents I answer from, your own files among them",
+            "/documents [collection] – the documents that I answer from, including your own files",
             "/documents delete NAME – delete one of the files that you shared with me",
         )
 
@@ -295,7 +295,9 @@ class ToolsCommand:
         self._questions_of = questions_of
 
     def add_to(self, commands: CommandRegistry) -> None:
-        commands.add("tools", self._list, "/tools – what I can do, and what I ask you about first")
+        commands.add(
+            "tools", self._list, "/tools – tools of my model, and which of them need your approval"
+        )
 
     async def _list(self, _argument: str, turn_input: ChatTurnInput) -> str:
         tools = await self._toolbox_for(turn_input.peer).list()

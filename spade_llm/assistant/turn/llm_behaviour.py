@@ -156,10 +156,10 @@ class LLMBehaviour(Behaviour):
         self._paused_until = 0.0
         self.commands = CommandRegistry()
         self.commands.add(
-            "status", self._status, "/status – which model I use, and what can be reached"
+            "status", self._status, "/status – which model I use, and which services can be reached"
         )
         self.commands.add(
-            STOP, _nothing_to_stop, "/stop – stop the answer that I am working on, and what waits"
+            STOP, _nothing_to_stop, "/stop – stop my answer, and drop the messages that wait"
         )
         self.memory_commands = MemoryCommands(memory, self.conversations)
         self.memory_commands.add_to(self.commands)
@@ -608,7 +608,7 @@ def _apology(error: ModelError | TimeoutError) -> str:
     match error:
         case RateLimited():
             wait = "a minute" if error.retry_after is None else describe_seconds(error.retry_after)
-            return f"I am being asked too much right now. Please try again in {wait}."
+            return f"My language model has too many requests. Please try again in {wait}."
         case ContextTooLong():
             return "Our conversation has become too long for my model. /new begins a new one."
         case _:

@@ -114,6 +114,8 @@ def make_file_private(path: Path) -> None:
 class SqliteConnection(sqlite3.Connection):
     """Connection to a memory file (`Connection`)."""
 
+    _cannot_erase = False
+
     def pages(
         self, sql: str, parameters: Mapping[str, SqlValue], *, size: int
     ) -> Iterator[list[SqlRow]]:
@@ -162,10 +164,14 @@ class SqliteConnection(sqlite3.Connection):
         try:
             ((is_busy, _, _),) = self.execute(TRUNCATE_WAL).fetchall()
         except sqlite3.Error as error:
-            logger.warning("the memory's write-ahead log could not be truncated: %s", error)
+            # Tried again twice a second: on a full disk, one line is enough.
+            level = logging.DEBUG if self._cannot_erase else logging.WARNING
+            logger.log(level, "the memory's write-ahead log could not be truncated: %s", error)
+            self._cannot_erase = True
             return False
         finally:
             self.execute(f"{BUSY_TIMEOUT} = {usual_ms}")
+        self._cannot_erase = False
         return not is_busy
 
 

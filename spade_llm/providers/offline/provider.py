@@ -372,13 +372,14 @@ class _Rules:
         texts = texts[::-1] or self._told.current
         if not texts:
             return self._say.nothing_remembered
-        lines = [self._say.remembered]
-        for group, statements in group_statements(texts).items():
-            lines += [
-                f"{self._say.groups[group]}:",
-                *(f"- {self._reworded(one)}" for one in statements),
-            ]
-        return "\n".join(lines)
+        groups = [
+            "\n".join(
+                [f"{self._say.groups[group]}:", *(f"- {self._reworded(one)}" for one in statements)]
+            )
+            for group, statements in group_statements(texts).items()
+        ]
+        # An empty line ends the list before it, in Markdown too.
+        return f"{self._say.remembered}\n" + "\n\n".join(groups)
 
     async def _clock(self, intent: TimeIntent) -> OfflineStep:
         zone = await asyncio.to_thread(time_zone_of, intent.place) if intent.place else "UTC"

@@ -164,7 +164,8 @@ def _status(error: Exception, request: RequestInfo) -> ModelError:
     # Request timeout, conflict and Too Early (RFC 8470) may pass by themselves, like 5xx.
     if status >= 500 or status in {408, 409, 425}:
         return ModelUnavailable(
-            f"{request.server} is in trouble (HTTP {status}).", cause=ModelFailure.SERVER_ERROR
+            f"{request.server} reports an internal error (HTTP {status}).",
+            cause=ModelFailure.SERVER_ERROR,
         )
     return _refused(error, status, request)
 

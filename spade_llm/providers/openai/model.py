@@ -287,7 +287,7 @@ def server_name(base_url: str) -> str:
         raise ConfigurationError(f"base_url is not a valid URL ({error}).") from None
     if url.scheme not in {"http", "https"} or not host:
         raise ConfigurationError(
-            f"base_url {url.scheme}://{host or ''} is not an http(s) address; "
+            "base_url is not an http(s) address with a host; "
             "give one such as http://localhost:11434/v1."
         )
     return f"{host}:{port}" if port else host

@@ -170,6 +170,9 @@ class MissedMessages:
     def __init__(self, agent: XmppAgent, path: Path) -> None:
         self._agent = agent
         self._path = path
+        self._position: tuple[str, datetime] | None = None
+        """Latest position, also if the disk was full and did not take it: what was refused
+        meanwhile is not run after a reconnection."""
         self._archive: MessageArchive | None = None
         self._reading: asyncio.Task[None] | None = None
         self._is_reading = True
@@ -292,6 +295,8 @@ class MissedMessages:
         return not is_ours and is_chat and is_kept and has_body and not codec.read_metadata(message)
 
     def _load_position(self) -> tuple[str, datetime] | None:
+        if self._position is not None:
+            return self._position
         try:
             known = json.loads(self._path.read_text("utf-8"))
             return str(known["id"]), datetime.fromisoformat(known["at"])
@@ -303,7 +308,9 @@ class MissedMessages:
 
     def _save_position(self, id: str) -> None:
         """Store the position atomically."""
-        text = json.dumps({"id": id, "at": datetime.now(UTC).isoformat()})
+        now = datetime.now(UTC)
+        self._position = id, now
+        text = json.dumps({"id": id, "at": now.isoformat()})
         new = self._path.with_suffix(".new")
         try:
             new.write_text(text, "utf-8")

@@ -34,18 +34,19 @@ PASSWORD_CHARS = 20
 
 
 @contextmanager
-def lock_directory(directory: Path, *, what: str) -> Iterator[None]:
+def lock_directory(directory: Path, *, what: str, remedy: str = "") -> Iterator[None]:
     """Hold the directory, made if it is missing, as long as the block runs.
 
     Raises:
-        ConfigurationError: another process holds it; names its pid.
+        ConfigurationError: another process holds it; names its pid, and the remedy.
     """
     _make_directory(directory)
     # Not "w": it would remove the holder's pid before the lock is tried.
     with (directory / LOCK_FILE).open("a+") as file:
         if not _locked(file.fileno()):
             file.seek(0)
-            raise ConfigurationError(f"{what} is already running (pid {file.read().strip()})")
+            problem = f"{what} is already running (pid {file.read().strip()})"
+            raise ConfigurationError(f"{problem}: {remedy}" if remedy else problem)
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()

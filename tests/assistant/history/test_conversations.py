@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.assistant.commands.command_registry import Command, parse_command, parse_plain_word
+from spade_llm.assistant.commands.command_registry import (
+    Command,
+    mistyped_command,
+    parse_command,
+    parse_plain_word,
+)
 from spade_llm.assistant.history.conversation_cache import (
     MAX_MESSAGES,
     Conversation,
@@ -114,6 +119,25 @@ def test_dropping_a_person_drops_all_their_threads() -> None:
 )
 def test_only_our_commands_are_commands(text: str, command: Command | None) -> None:
     assert parse_command(text, {"help", "new", "status", "memories", "forget"}) == command
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("/hlep", "help"),
+        ("/memorys tea", "memories"),
+        ("//Forgett all", "forget"),
+        ("/help", ""),
+        ("/me waves", ""),
+        ("/etc/passwd", ""),
+        ("/translate hello", ""),
+        ("hlep", ""),
+    ],
+)
+def test_a_misspelled_command_is_answered_with_the_right_one(text: str, name: str) -> None:
+    answer = mistyped_command(text, {"help", "new", "memories", "forget"})
+
+    assert (f"Did you mean /{name}?" in answer) if name else answer == ""
 
 
 @pytest.mark.parametrize(

@@ -150,3 +150,18 @@ async def test_a_mistake_in_one_write_reaches_its_asker_and_nobody_else(
     assert [type(result) for result in results] == [int, KeyError, int]
     assert await writer.write(insert(3)) == 1
     assert await stored(thread) == [1, 2, 3]
+
+
+def test_a_log_that_cannot_be_truncated_is_reported_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(open_connection(tmp_path / "t.db", PRAGMAS)) as connection:
+        # In a transaction, SQLite refuses to truncate the log with an error.
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO number VALUES (1)")
+        assert not connection.erase_deleted(timeout_s=0.0)
+        assert not connection.erase_deleted(timeout_s=0.0)
+        connection.rollback()
+        assert connection.erase_deleted(timeout_s=0.0)
+
+    assert len(caplog.records) == 1
