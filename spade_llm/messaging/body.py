@@ -27,7 +27,7 @@ from spade_llm.core.errors import (
     SpadeLLMError,
     StorageFailed,
 )
-from spade_llm.core.text import language_of, validation_problems
+from spade_llm.core.text import validation_problems
 from spade_llm.messaging.message import CHAT_TEXT, AclMessage, Performative, bare
 
 MAX_BODY_BYTES = 128 * 1024
@@ -263,10 +263,7 @@ def bounded_text(text: object) -> str:
     return str(text)[:MAX_DETAIL].encode(errors="replace").decode()
 
 
-_CANNOT_SAVE = {
-    "en": "I cannot save data right now, and therefore cannot answer. Please try again later.",
-    "es": "Ahora mismo no puedo guardar datos, y por eso no puedo responder. Inténtalo más tarde.",
-}
+_CANNOT_SAVE = "I cannot save data right now, and therefore cannot answer. Please try again later."
 
 
 def error_answer(request: AclMessage, error: SpadeLLMError) -> AclMessage:
@@ -293,7 +290,7 @@ def error_content(message: AclMessage, error: SpadeLLMError) -> str:
     detail = bounded_text(detail)
     if message.ontology == CHAT_TEXT:
         is_storage = isinstance(error, StorageFailed)
-        return _CANNOT_SAVE[language_of(message.content)] if is_storage else detail
+        return _CANNOT_SAVE if is_storage else detail
     retry_after_s = error.retry_after if isinstance(error, RateLimited) else None
     return ErrorBody(code=error.code, detail=detail, retry_after_s=retry_after_s).encode()
 

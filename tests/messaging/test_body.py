@@ -183,22 +183,15 @@ def test_a_copy_with_other_fields_is_written_as_what_it_is() -> None:
     assert "after" in changed.encode()
 
 
-@pytest.mark.parametrize(
-    ("said", "answer"),
-    [
-        ("What is my name?", "I cannot save data right now, and therefore cannot answer."),
-        ("¿Cómo me llamo?", "Ahora mismo no puedo guardar datos, y por eso no puedo responder."),
-    ],
-)
-def test_a_person_is_told_in_plain_words_that_the_disk_failed(said: str, answer: str) -> None:
+def test_a_person_is_told_in_plain_words_that_the_disk_failed() -> None:
     request = AclMessage(
         performative=Performative.REQUEST,
         sender="ada@x",
         receiver="assistant@x",
-        content=said,
+        content="What is my name?",
         ontology=CHAT_TEXT,
     )
 
     content = error_answer(request, StorageFailed("the answer log cannot be used")).content
 
-    assert content.startswith(answer)
+    assert content.startswith("I cannot save data right now")
