@@ -11,12 +11,11 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from spade_llm.core.ngrams import ngrams_of, required_ngrams
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import ENGLISH, STOP_WORDS, split_words, stem_word, strip_accents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
 _SHOWN_WORDS = 40
 """Maximum number of words of one concept in a search: the first ones are the usual ones."""
@@ -255,21 +254,11 @@ _PHRASES = (
 
 
 @cache
-def _phrases() -> tuple[tuple[LazyPattern, frozenset[str]], ...]:
+def _phrases() -> tuple[tuple[re.Pattern[str], frozenset[str]], ...]:
     return tuple(
-        (LazyPattern(pattern, re.IGNORECASE), frozenset(concepts.split()))
+        (re.compile(pattern, re.IGNORECASE), frozenset(concepts.split()))
         for pattern, concepts in _PHRASES
     )
-
-
-@cache
-def _phrases_by_ngram() -> Mapping[str, Sequence[int]]:
-    """Numbers of the patterns by the n-grams that they require; by "" those that require none."""
-    by_ngram: dict[str, list[int]] = {"": []}
-    for number, (pattern, _) in enumerate(_PHRASES):
-        for ngram in required_ngrams(pattern, re.IGNORECASE) or ("",):
-            by_ngram.setdefault(ngram, []).append(number)
-    return by_ngram
 
 
 STOP = STOP_WORDS | frozenset(
@@ -441,14 +430,7 @@ def values_of_part(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]
 @lru_cache(maxsize=2000)
 def phrase_concepts(text: str) -> frozenset[str]:
     """Concepts of the expressions of several words of a text."""
-    phrases, ngrams = _phrases(), ngrams_of(text)
-    if ngrams is None:
-        may_match: Iterable[int] = range(len(phrases))
-    else:
-        by_ngram = _phrases_by_ngram()
-        may_match = set(by_ngram[""]).union(*(by_ngram[one] for one in ngrams & by_ngram.keys()))
-    searched = (phrases[number] for number in may_match)
-    return frozenset().union(*(found for pattern, found in searched if pattern.search(text)))
+    return frozenset().union(*(found for one, found in _phrases() if one.search(text)))
 
 
 @lru_cache(maxsize=1000)
