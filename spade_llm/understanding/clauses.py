@@ -875,9 +875,10 @@ _OFF_THE_RECORD_FIRST = LazyPattern(
     r"^(?:[^,.:;]{1,40}[,:] )?(?:(?:and|but|so|y|pero|que|esto) )*"
     rf"(?:{_NOT_TO_KEEP} (?:this|any of this|the following|what i(?:['’]?m| am)? (?:about|going) to"
     r" [^:;,.]{1,30}|esto|nada de esto|lo siguiente|lo que (?:te )?voy a \w+)"
-    r"(?: down| please| por favor)*(?P<sep> ?[:;,.–—-]+| but| pero)"
+    r"(?: down| please| por favor)*(?P<sep> ?[:;,.–—-]+| but| pero)(?:(?<![,.;])|(?= (?!(?:it['’]?s"
+    r"|it is|that['’]?s|es|que|porque|because|since|please|por favor|si"
+    r"|i was (?:just |only )?\w+ing)\b)))"
     rf"|{_NOT_TO_KEEP}(?: it| that| eso)?(?: down)? ?:|(?:this is )?off the record[:;,.–—-]*) "
-    r"(?!(?:it['’]?s|it is|that['’]?s|es|que|porque|because|since|please|por favor|si|i was)\b)"
     r"(?P<told>\S+ \S.*)",
     _I,
 )

@@ -286,6 +286,7 @@ async def test_a_request_with_two_things_one_of_them_unclear_is_asked_about() ->
         "please don't remember this: I voted for the Greens",
         "Don't store this, but I voted for the Greens",
         "off the record: I voted for the Greens",
+        "don't remember this: I was a Green, and voted for the Greens",
         "between us, and don't save it: I voted for the Greens",
         "I voted for the Greens. Don't write that down, please",
         "I voted for the Greens (no need to keep this)",
