@@ -182,7 +182,7 @@ async def play_terminal(stage: Stage, home: Path) -> None:
         await terminal.shows("also work alone, without the slash")
         terminal.types("//usage")
         await terminal.shows("me: /usage")
-        await terminal.shows("What you have used of me")
+        await terminal.shows("Your usage")
     finally:
         terminal.close()
 
