@@ -99,10 +99,15 @@ def validation_problems(error: ValidationError, *, whole: str, most: int = 5) ->
     )
 
 
+def nearest_word(word: str, known: Iterable[str]) -> str:
+    """The known word nearest to a misspelt one; empty if none is near."""
+    return "".join(get_close_matches(word, list(known), n=1, cutoff=0.7))
+
+
 def suggestion(word: str, known: Iterable[str]) -> str:
     """Clause that names the known word nearest to a misspelt one; empty if none is near."""
-    near = get_close_matches(word, list(known), n=1, cutoff=0.7)
-    return f": did you mean {near[0]!r}?" if near else ""
+    near = nearest_word(word, known)
+    return f": did you mean {near!r}?" if near else ""
 
 
 class LazyPattern:

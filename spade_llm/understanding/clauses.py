@@ -895,7 +895,7 @@ _OFF_THE_RECORD_LAST = LazyPattern(
 _MAY_BE_OFF_THE_RECORD = LazyPattern(
     r"\b(?:don['’]?t|not|never|need(?:n['’]?t)?|rather|no) |off the record", _I
 )
-"""What each of them contains: most messages need no other test."""
+"""Words of which each of them has one: most messages need no other test."""
 
 
 def told_off_the_record(text: str) -> str:
@@ -907,17 +907,16 @@ def told_off_the_record(text: str) -> str:
 
 
 def _first_off_the_record(text: str) -> re.Match[str] | None:
-    if not _MAY_BE_OFF_THE_RECORD.search(text):
-        return None
     return _OFF_THE_RECORD_FIRST.match(" ".join(text[lead_in_end(text) :].split()))
 
 
 def is_off_the_record(text: str) -> bool:
     """Check whether a message asks not to be remembered, at its beginning or its end."""
     text = text[:MAX_CHARS]
-    return bool(_first_off_the_record(text)) or bool(
-        _MAY_BE_OFF_THE_RECORD.search(text) and _OFF_THE_RECORD_LAST.search(" ".join(text.split()))
-    )
+    if not _MAY_BE_OFF_THE_RECORD.search(text):
+        return False
+    found = _first_off_the_record(text) or _OFF_THE_RECORD_LAST.search(" ".join(text.split()))
+    return found is not None
 
 
 def _without_lead_in(text: str) -> tuple[str, bool]:

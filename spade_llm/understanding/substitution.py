@@ -202,7 +202,7 @@ def units_of(text: str) -> frozenset[str]:
 
 
 def _with_units(new: str, span: tuple[int, int], earlier: str, end: int) -> tuple[str, int]:
-    """A new number, and the end of the one in whose place it stands; both with their units, if they
+    """A new number, and the end of the one that it replaces; both with their units, if they
     have one in common: `72 kg` instead of `74 kilos`."""
     ends = [span[1], end]
     if units_of(new) & units_of(earlier):

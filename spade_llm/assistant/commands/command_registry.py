@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import RequestError, ServiceError
+from spade_llm.core.text import nearest_word
 from spade_llm.messaging import CHAT_TEXT, Encoding, Request, StoppedRequests, bare
 from spade_llm.search.language import language_of
 
@@ -29,7 +29,6 @@ _ROOM_COMMANDS = frozenset({"help", "status", STOP, "new"})
 _EVERYTHING = re.compile(r"(?:all|todo)(?P<yes>\s+(?:yes|s[ií]))?[.!]*", re.IGNORECASE)
 INTRODUCTION = "I am an assistant in a chat: just write to me. Commands:"
 _MISTYPED = re.compile(r"//?(?P<name>[a-z]{3,})(?:\s.*)?", re.DOTALL)
-_SIMILARITY = 0.7
 PLAIN_WORD_HINT = (
     "help, memories, status, documents, tools and usage also work alone, without the slash. If your"
     " client keeps a slash for itself, write two: //new"
@@ -67,11 +66,11 @@ def mistyped_command(text: str, names: Collection[str]) -> str:
     """Answer to a command whose name is misspelled, such as `/hlep`; empty for anything else. Other
     slashes are for the model."""
     found = _MISTYPED.fullmatch(text.strip().lower())
-    known = sorted({*names, *_ALIASES})
-    near = difflib.get_close_matches(found["name"], known, 1, _SIMILARITY) if found else []
-    if found is None or not near or near[0] == found["name"]:
+    name = found["name"] if found else ""
+    near = nearest_word(name, sorted({*names, *_ALIASES})) if name else ""
+    if near in {"", name}:
         return ""
-    return f"There is no command /{found['name']}. Did you mean /{near[0]}? /help lists them all."
+    return f"There is no command /{name}. Did you mean /{near}? /help lists them all."
 
 
 def is_allowed_in_rooms(command: Command) -> bool:
