@@ -40,7 +40,10 @@ ELSEWHERE_POLL_S = 0.1
 MAX_TOKENS = 16
 """Maximum number of sessions whose claims are remembered."""
 MAX_ERASED = 4096
-"""Maximum number of erased answers that are remembered."""
+"""Maximum number of erased answers, and of answered requests, that are remembered."""
+MAX_LOSS_S = 10.0
+"""Answered requests are remembered for so long: more than a crash of the database takes back (0.6 s
+with PostgreSQL's default `wal_writer_delay`), and than statements wait for it."""
 
 # The database's clock alone decides whether a lease is over: those of machines differ.
 _LIVING = """EXISTS (SELECT 1 FROM replicas WHERE replicas.token = requests.owner
@@ -83,6 +86,13 @@ _TAKE_ALL = IdempotentSql(
     AND answer IS DISTINCT FROM '' AND (owner = :token OR NOT {_LIVING}) RETURNING at, question"""
 )
 _UNSENT = "SELECT answer FROM requests WHERE answer <> '' AND at > ? AND owner = ? ORDER BY at"
+_RESTORE = IdempotentSql(
+    """INSERT INTO requests(sender, id, fingerprint, asker, at, answer, owner)
+    SELECT sender, id, fingerprint, asker, at, '', ?::text
+    FROM unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::float8[])
+        AS answered(sender, id, fingerprint, asker, at)
+    ON CONFLICT DO NOTHING"""
+)
 _CLAIMED = """SELECT sender, id, fingerprint, question FROM requests
     WHERE question IS NOT NULL AND owner = ?"""
 _CLOSE = """UPDATE requests SET answer = ?, question = NULL, owner = NULL
@@ -120,13 +130,15 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         self._claiming: dict[RequestKey, asyncio.Task[bool]] = {}
         """Claims at arrival that `find` has not asked for yet."""
         # A crash of the database may take back what was committed in its last moments
-        # (synchronous_commit=off), as an older backup does: these two are compared with its rows.
+        # (synchronous_commit=off), as an older backup does: these are compared with its rows.
         self._open: set[RequestKey] = set()
         """Requests of this process that are not answered yet."""
         self._taking: set[RequestKey] = set()
         """Orphans that are ours if the statement which failed last has been executed after all."""
         self._erased: LruDict[tuple[str, str], None] = LruDict(MAX_ERASED)
         """Answers that were sent."""
+        self._answered: LruDict[RequestKey, tuple[str, float]] = LruDict(MAX_ERASED)
+        """Asker and time of the requests of people that were answered last."""
 
     @property
     def token(self) -> str:
@@ -231,6 +243,8 @@ class ClaimedAnswerLog(PersistentAnswerLog):
             is_ours = bool(await self._db.execute(_FINISH, *row, dump_message(answer), self.token))
         finally:
             self._open.discard(request_key(request))
+        if is_ours and request.encoding is Encoding.PLAIN:
+            self._answered[request_key(request)] = request.asker, self._clock()
         lost = "" if is_ours else ", but another replica has it"
         logger.debug("request %s: answered%s", request.reply_with, lost)
         return is_ours
@@ -245,6 +259,7 @@ class ClaimedAnswerLog(PersistentAnswerLog):
 
     async def forget(self, request: AclMessage) -> None:
         self._open.discard(request_key(request))
+        self._answered.pop(request_key(request), None)
         await super().forget(request)
 
     async def keep(self, message: AclMessage) -> bool:
@@ -267,6 +282,16 @@ class ClaimedAnswerLog(PersistentAnswerLog):
             if answered_key(answer) in self._erased:
                 await super().erase(answer)
         return [one for one in answers if answered_key(one) not in self._erased]
+
+    async def restore_answered(self) -> None:
+        """Write again what a crash of the database took back of answered requests: another replica
+        that holds such a message would answer it again."""
+        after = self._clock() - MAX_LOSS_S
+        lost = [(*key, asker, at) for key, (asker, at) in self._answered.items() if at > after]
+        if lost:
+            await self._db.execute(_RESTORE, self.token, *map(list, zip(*lost, strict=True)))
+        await self.unsent()  # Erases again those that were sent.
+        await self.close_answered()
 
     async def close_answered(self) -> None:
         """Close rows of this process that the database shows as unanswered, although they were

@@ -76,17 +76,18 @@ CREATE TABLE IF NOT EXISTS replicas (
     added_columns=("replicas turns TEXT",),
 )
 _NOW = "extract(epoch from clock_timestamp())"
-_MEMBERS = f"""SELECT name, token, is_leaving, conversations, takeovers, turns, until > {_NOW}
-    FROM replicas"""
+_STARTED = "pg_postmaster_start_time()::text"
+_COLUMNS = "name, token, is_leaving, conversations, takeovers, turns"
+_MEMBERS = f"SELECT {_COLUMNS}, until > {_NOW}, {_STARTED} FROM replicas"
 # Empty if another process has the name.
 _BEAT = f"""WITH beat AS (
-    INSERT INTO replicas(name, token, is_leaving, conversations, takeovers, turns, until)
+    INSERT INTO replicas({_COLUMNS}, until)
     VALUES (:name, :token, :leaving, :conversations, :takeovers, :turns, {_NOW} + :lease)
     ON CONFLICT (name) DO UPDATE SET token = excluded.token, is_leaving = excluded.is_leaving,
         conversations = excluded.conversations, takeovers = excluded.takeovers,
         turns = excluded.turns, until = excluded.until
     WHERE replicas.token = ANY(:tokens::text[]) OR replicas.until <= {_NOW}
-    RETURNING name, token, is_leaving, conversations, takeovers, turns, TRUE)
+    RETURNING {_COLUMNS}, TRUE, {_STARTED})
     SELECT * FROM beat
     UNION ALL {_MEMBERS} WHERE name <> :name AND EXISTS (SELECT 1 FROM beat)"""
 _WITHDRAW = "DELETE FROM replicas WHERE token = ANY(?::text[])"
@@ -198,6 +199,9 @@ class ReplicaSet:
         received what came since."""
         self._is_missing_one = False
         """True if a row was seen whose lease is over."""
+        self._database_started = self._checked_start = ""
+        """When the database server was started, as it says, and when it had been at the last
+        comparison of the log with what this process did; empty: unknown."""
         self._lease_until_s = 0.0
         self._quiet_until_s = 0.0
         """End of the time in which it only renews its row (joining)."""
@@ -358,8 +362,13 @@ class ReplicaSet:
         if living is None or session != self._sessions:
             return
         self._joined_session = session
-        if self._steady_since_s != was_steady_s:
-            await self.log.close_answered()
+        was_restarted = self._checked_start not in {"", self._database_started}
+        if was_restarted:
+            # None takes requests before all have written again what a crash took back.
+            self._quiet_until_s = self._renewed_s + SETTLE_S
+        if was_restarted or self._steady_since_s != was_steady_s:
+            await self.log.restore_answered()
+            self._checked_start = self._database_started
         if is_new_session or self._renewed_s > lease_until_s:
             self._members = ()
             self._quiet_until_s = self._renewed_s + (SETTLE_S if len(living) > 1 else 0.0)
@@ -414,10 +423,12 @@ class ReplicaSet:
                 takeovers=int(str(takeovers)),
                 turns=json.loads(str(turns)) if turns else {},
             )
-            for name, token, leaving, conversations, takeovers, turns, is_living in rows
+            for name, token, leaving, conversations, takeovers, turns, is_living, _ in rows
             if is_living
         )
         self._is_missing_one = len(self._seen) < len(rows)
+        for *_, started in rows:
+            self._database_started = str(started)
         now, known = time.time(), self._seen_since
         self._seen_since = {one.token: known.get(one.token, now) for one in self._seen}
         return self._seen

@@ -281,6 +281,39 @@ async def test_what_a_crash_of_the_database_took_back_is_not_lost_nor_sent_again
 
 
 @pytest.mark.thorough
+async def test_a_message_whose_answer_a_crash_of_the_database_took_back_is_not_answered_again(
+    own_postgres: PostgresProcess,
+) -> None:
+    """A claim with its answer is gone, and that an answer was sent; then their owner leaves, and
+    another replica holds the messages."""
+    async with replicas(own_postgres, "rewritten", "a", "b") as (a, b):
+        log, person = a.replica.log, person_of(a)
+        lost, unmarked = (chat(f"m{n}", sender=person, id=f"{n}") for n in range(2))
+        for one in (lost, unmarked):
+            b.replica.hold(person, (one.sender, one.reply_with), one.content)
+            await log.note(one)
+            await log.find(one)
+            answer = one.reply(Performative.INFORM, "done")
+            await log.finish(one, answer)
+            await log.erase(answer)
+        started = a.replica._checked_start
+        await log._db.execute("DELETE FROM requests WHERE id = '0'")
+        await log._db.execute("UPDATE requests SET answer = ?", dump_message(answer))
+
+        own_postgres.kill()
+        own_postgres.start()
+        await asyncio.to_thread(own_postgres.wait_until_ready)
+        await until(lambda: a.replica._checked_start != started)
+        await a.crash()
+        await b.sees("b")
+
+        rows = [await b.replica.log.find(one) for one in (lost, unmarked)]
+        assert all(row is not None and row.is_erased for row in rows)
+        assert await b.replica.log.unsent() == []
+        assert b.work.taken == []
+
+
+@pytest.mark.thorough
 async def test_the_first_that_is_back_after_an_outage_takes_nothing_of_the_others(
     postgres: PostgresProcess,
 ) -> None:
