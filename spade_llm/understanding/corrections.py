@@ -177,15 +177,20 @@ _CHANGE_WORDS = LazyPattern(
     r"|push\w*|swapp\w*|brought|put|shift\w*|delay\w*|rais\w+|increas\w+|reduc\w+|dropp?\w*"
     r"|bump\w*|gone"
     r"|went"
-    r"|goes|turn\w+|made|cut|started|began)\b"
+    r"|goes|turn(?:\w+|(?= \d))|made|cut|started|began)\b"
     r"(?: (?:back|forward|up|down|over|on))*"
     r"|\b(?:now|actually|instead|ahora|ya|up|down|new|nuev[oa]s?|already|resulta|turns out)\b"
     r"|\b(?:(?:ha|han|he|hemos|haya|acaban? de|acabamos de|tuve que|tuvimos que) )?"
     r"(?:cambi\w+|aplaz\w+|adelant\w+|retras\w+|mov(?:er|ido|i[óe]\w*)|pas(?:ado|aron|ó|amos|é)"
-    r"|pospu\w+|subi(?:do|ó|eron)|baj(?:ado|ó|aron)|puesto|cumpl(?:ido|í|ió))\b",
+    r"|pospu\w+|subi(?:do|ó|eron)|baj(?:ado|ó|aron)|puesto|cumpl(?:ido|í|ió|[oe](?= \d)))\b",
     _I,
 )
 """Words of a change itself, which say nothing about its topic."""
+_AGE_REACHED = LazyPattern(
+    r"^(?:(?:today|yesterday|hoy|ayer),? )?(?P<told>.*\b(?:turn\w*|cumpl\w+) \d+(?: a[ñn]os)?)"
+    r"(?: (?:today|yesterday|hoy|ayer))?$",
+    _I,
+)
 _OF = LazyPattern(r" (?:in|at|on|of|for|from|to|de|del|en|para) ")
 _VERB = LazyPattern(
     r"\b(?:i|we|they|he|she|has|have|had|can|could|will|was|were|been|['’]ve) "
@@ -341,6 +346,13 @@ def whole_phrase(text: str, found: Statement) -> Statement | None:
         return None
     end = len(found.replaced) - place.behind
     return with_part(found.replaced, old.start(), end, before[0] + value)
+
+
+def without_birthday(text: str) -> str:
+    """A clause that tells somebody's new age without the day, which is no part of it: `yesterday
+    Vega turned 7`."""
+    found = _AGE_REACHED.match(text)
+    return found["told"] if found else text
 
 
 def says_change(text: str) -> bool:

@@ -91,6 +91,10 @@ _PRONOUN = LazyPattern(
 )
 """Pronouns for another being or thing; `it rains` has none. What a verb without its object implies
 is taken for one, too: `my sister is called Ana, we meet on Sundays`."""
+_OBJECT_BEFORE = LazyPattern(
+    r"(?P<object>[\w-]+)(?:\s*[,;:–—]|,? (?:because|as|since|and|but|so))\s+$", _I
+)
+"""The last word of the clause before a pronoun."""
 _NULL_PLURAL = LazyPattern(
     r"^(?:no |ya |tambi[eé]n |siempre |se )*(?!son\b|est[aá]n\b)[^\W\d_]{2,}(?:an|en) (?:en|con|a"
     r"|al|de|juntos)\b",
@@ -365,6 +369,8 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
         kind = str(pronoun.lastgroup)
         if any(one.fits(kind) and one.start < pronoun.start() for one in noun_phrases(text)):
             continue
+        if kind == "thing" and _has_object_before(text[: pronoun.start()]):
+            continue
         back = _MAX_BACK_OF.get(kind, MAX_BACK_THING)
         latest = known[-back:][::-1]
         # "She calls it Bo": rather the rabbit that has a name than the dog that was fed.
@@ -391,6 +397,13 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
         several = next((one for one in noun_phrases(known[-1]) if one.is_plural), None)
         return (several.text, known[-1]) if several else ("", "")
     return "", ""
+
+
+def _has_object_before(text: str) -> bool:
+    """Check whether the clause that ends a text ends with a noun without an article: `I can't have
+    shellfish, it makes me ill`."""
+    found = _OBJECT_BEFORE.search(text)
+    return found is not None and any(map(is_concept, concepts_of(found["object"])))
 
 
 def _likeness(clause: str, statement: str) -> tuple[bool, bool]:

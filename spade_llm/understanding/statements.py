@@ -24,6 +24,7 @@ from spade_llm.understanding.corrections import (
     resolve_correction,
     restated_latest,
     whole_phrase,
+    without_birthday,
 )
 from spade_llm.understanding.features import ended_part, is_changed, is_denial, is_scheduled
 from spade_llm.understanding.lists import change_of_list, may_change_list
@@ -299,6 +300,7 @@ def _replaced_by_clause(
     """The earlier statement with the new value or being that a clause puts into it. `named`: the
     clause with nouns for its personal pronouns."""
     every = [*remembered, *known]
+    named = replace(named, text=without_birthday(named.text))
     latest = restated_latest(clause, known[-1]) if known else None
     if corrected := latest or contrasted(clause.text, every):
         return [_whole(clause.text, corrected)]
@@ -319,7 +321,7 @@ def _told_at_once(text: str, known: Sequence[str], every: Sequence[str]) -> list
     """Statements of a clause that takes the place of an earlier one by a pronoun, changes a list,
     or tells an end and a beginning."""
     if found := _NO_LONGER_BUT_NOW.match(text):
-        return _ended_and_new(found)
+        return _change_of_clause(text, every, known)[0] or _ended_and_new(found)
     changed = change_of_list(text, every) or value_of_pronoun(text, known)
     return [changed] if changed else []
 

@@ -105,6 +105,8 @@ _BEFORE_TIME = LazyPattern(r"(?:at|a las?) ", _I)
 _JOINT = LazyPattern(r"\b(?P<word>[^\W\d_][\w'’]*) (?P=word)\b|\d,? (?!\d{1,2}[:.]\d)\d", _I)
 """Words that seldom stand beside each other: `Dr Dr`, `52 14`."""
 _CAPITAL = LazyPattern(r"\b[A-ZÁÉÍÓÚÑ][\w-]+")
+_CODE = LazyPattern(r"\d[ -]?(?P<behind>[A-Z]{1,4})\b|\b(?P<before>[A-Z]{1,4})[ -]?\d")
+"""Letters of a number plate or the like, which are no name: `4521 KLM`."""
 _FLOOR = LazyPattern(r", (?:flat |piso )?\d[\wºª]*(?: [A-Z]\b)?", _I)
 _ARTICLES = frozenset({"the", "a", "an", "el", "la", "los", "las", "un", "una"})
 
@@ -149,6 +151,9 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
     """The typed values of an earlier statement that those of a text may replace: a place does not
     replace a person."""
     found = dict(typed_values(earlier))
+    codes = [one.span(one.lastgroup or 0) for one in _CODE.finditer(earlier)]
+    if names := [span for span in found.pop(ValueType.NAME, ()) if span not in codes]:
+        found[ValueType.NAME] = tuple(names)
     for of, kind_of in _KINDS:
         if of not in types or of not in found:
             continue
@@ -318,7 +323,10 @@ def _with_each(
             part, end = _with_units(new, types[kind][-1], earlier, end)
         # "It was moved to 5": the time stands without its preposition.
         preposition = _BEFORE_TIME.match(earlier[start:end]) if part.isdigit() else None
-        text = text[:start] + (preposition[0] if preposition else "") + part + text[end:]
+        part = (preposition[0] if preposition else "") + part
+        if (has_one := _BEFORE_TIME.match(part)) and text[:start].endswith(has_one[0]):
+            part = part[has_one.end() :]
+        text = text[:start] + part + text[end:]
     return text
 
 

@@ -126,6 +126,21 @@ def test_what_is_no_statement(text: str, kind: ClauseKind) -> None:
         ("My rent is 950 a month", "they've put the rent up to 1020", "My rent is 1020 a month"),
         ("Our meeting is on Monday", "we moved our meeting to Friday", "Our meeting is on Friday"),
         ("La reunión es en la sala 3", "al final es en la sala 7", "La reunión es en la sala 7"),
+        (
+            "I have the dentist on Thursday at 17:30",
+            "the dentist has moved to Friday at 10",
+            "I have the dentist on Friday at 10",
+        ),
+        (
+            "Tengo dentista el jueves a las 17:30",
+            "me han cambiado el dentista al viernes a las 10",
+            "Tengo dentista el viernes a las 10",
+        ),
+        ("Trabajo en Acme", "ya no trabajo en Acme, ahora estoy en Lidl", "Trabajo en Lidl"),
+        ("I live in Rome", "I no longer live in Rome, now in Oslo", "I live in Oslo"),
+        ("Tengo 29 años", "hoy cumplo 30", "Tengo 30 años"),
+        ("My daughter Vega is 6", "Vega turned 7 yesterday", "My daughter Vega is 7"),
+        ("Mi hija Vega tiene 6 años", "ayer Vega cumplió 7", "Mi hija Vega tiene 7 años"),
     ],
 )  # fmt: skip
 def test_corrections_are_resolved_against_what_was_said_before(
@@ -134,6 +149,22 @@ def test_corrections_are_resolved_against_what_was_said_before(
     (statement,) = read_message(text, [earlier]).statements
 
     assert statement == Statement(text=resolved, is_change=True, replaced=earlier)
+
+
+@pytest.mark.parametrize(
+    ("plate", "text"),
+    [
+        ("Mi coche es un Dacia Sandero, la matrícula es 4521 KLM", "ahora tenemos un Kia Niro"),
+        ("The plate of my Fiat Panda is KLM 4521", "we've sold the Fiat, we have a Kia Niro now"),
+        ("My car is a Fiat Panda, the plate is 4521-KLM", "my car is a Kia Niro now"),
+    ],
+)
+def test_no_name_takes_the_place_of_the_letters_of_a_number_plate(plate: str, text: str) -> None:
+    (new, *_) = read_message(text, [plate], [plate]).statements
+
+    assert "4521 Kia" not in new.text
+    assert "Niro 4521" not in new.text
+    assert "4521-Kia" not in new.text
 
 
 @pytest.mark.parametrize(
