@@ -26,7 +26,13 @@ from spade_llm.understanding.corrections import (
     whole_phrase,
     without_birthday,
 )
-from spade_llm.understanding.features import ended_part, is_changed, is_denial, is_scheduled
+from spade_llm.understanding.features import (
+    ended_part,
+    features,
+    is_changed,
+    is_denial,
+    is_scheduled,
+)
 from spade_llm.understanding.lists import change_of_list, may_change_list
 from spade_llm.understanding.pronouns import (
     names_introduced,
@@ -53,7 +59,13 @@ from spade_llm.understanding.successions import (
     substituted,
     successor,
 )
-from spade_llm.understanding.vocabulary import ValueType, concepts_of, typed_values
+from spade_llm.understanding.vocabulary import (
+    ValueType,
+    concepts_of,
+    general,
+    light,
+    typed_values,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -236,6 +248,13 @@ class StatementHistory:
     """Those that hold at the end."""
     former: list[str]
     """Those that a later one replaced; not what was taken back, which never held."""
+    asked: str = ""
+    """The one that was asked for since the last was told; empty: none."""
+
+    @property
+    def spoken_of(self) -> list[str]:
+        """The current ones; a pronoun means the last: `when's the dentist?`, `it's on Friday`."""
+        return sorted(self.current, key=lambda one: one == self.asked)
 
 
 def read_history(messages: Sequence[str]) -> StatementHistory:
@@ -243,15 +262,26 @@ def read_history(messages: Sequence[str]) -> StatementHistory:
     grows with the square of the number of messages, which callers bound."""
     current: list[str] = []
     former: list[str] = []
+    asked = ""
     for message in messages:
-        reading = read_message(message, current)
+        known = StatementHistory(current=current, former=former, asked=asked)
+        reading = read_message(message, known.spoken_of)
         current = [one for one in current if one != reading.takes_back]
+        asked = _asked_about(reading.questions, current) or ("" if reading.statements else asked)
         for statement in reading.statements:
             ended = [one for one in current if replaces(statement, one)]
             former += ended
             current = [one for one in current if one not in ended]
             current.append(statement.text)
-    return StatementHistory(current=current, former=former)
+    return StatementHistory(current=current, former=former, asked=asked)
+
+
+def _asked_about(questions: Sequence[str], statements: Sequence[str]) -> str:
+    """The latest statement with most of what questions name; empty if none has any of it."""
+    named = concepts_of(" ".join(questions)) - general() - light()
+    shared = {one: len(named & features(one).concepts) for one in statements}
+    best = max(reversed(shared), key=lambda one: shared[one], default="")
+    return best if best and shared[best] else ""
 
 
 def statements_of(messages: Sequence[str]) -> list[str]:

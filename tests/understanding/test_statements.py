@@ -642,3 +642,22 @@ def test_one_of_two_pets_dies(message: str) -> None:
 
     assert len(current) == 2
     assert "Tengo dos gatos, Nube" in current
+
+
+@pytest.mark.parametrize(
+    ("messages", "change", "holds"),
+    [
+        (
+            ["The dentist is on Monday", "I have yoga on Thursday", "when's the dentist?"],
+            "they've moved it to Friday",
+            "The dentist is on Friday",
+        ),
+        (
+            ["Tengo ITV el lunes", "mi hermano Raúl se casa el jueves", "¿cuándo es la ITV?"],
+            "la han pasado al viernes",
+            "Tengo ITV el viernes",
+        ),
+    ],
+)
+def test_a_pronoun_means_what_was_asked_for(messages: list[str], change: str, holds: str) -> None:
+    assert statements_of([*messages, change])[-1] == holds

@@ -32,7 +32,7 @@ from spade_llm.memory.learning.repeated_facts import says_same
 from spade_llm.search.memory_query import FACT_TYPES, Category, MemoryFilter, MemoryQuery
 from spade_llm.understanding.features import is_changed, is_taste
 from spade_llm.understanding.replacement import Statement, in_first_person, replaces
-from spade_llm.understanding.statements import read_message, statements_of
+from spade_llm.understanding.statements import read_history, read_message
 
 logger = logging.getLogger(__name__)
 
@@ -183,7 +183,7 @@ class FactRevision:
         self, message: SaidMessage, subject: str
     ) -> tuple[list[MemoryEntry], list[MemoryDraft]]:
         """Earlier memories that a message replaces or takes back, and new facts that it states."""
-        earlier = statements_of(message.said_before[-MAX_EARLIER_MESSAGES:])
+        earlier = read_history(message.said_before[-MAX_EARLIER_MESSAGES:]).spoken_of
         # With the statement before it, which it may correct without naming it.
         words = " ".join([message.text, *earlier[-1:]])
         found = await self._related(words, subject)

@@ -194,7 +194,7 @@ class _Rules:
     @cached_property
     def _reading(self) -> Reading:
         remembered = [one.text for one in self._recalled]
-        return read_message(self._turn.question, self._told.current, remembered)
+        return read_message(self._turn.question, self._told.spoken_of, remembered)
 
     async def next_step(self) -> OfflineStep:
         """The next tool calls, or the answer."""
