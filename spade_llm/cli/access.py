@@ -97,7 +97,10 @@ async def _create_invitation(invitations: Invitations, options: argparse.Namespa
             f"limit reached ({MAX_INVITATIONS} open invitations): revoke some (see --list)"
         )
     times = "once" if options.uses == 1 else f"{options.uses} times"
-    hint = f"This line, sent to {options.agent}, admits its sender: {times} in {options.days} days."
+    hint = (
+        f"This line, sent to {options.agent} from a chat client, admits its sender: {times} in"
+        f" {options.days} days."
+    )
     record = {"code": code, "message": f"join {code}", "uses": options.uses, "days": options.days}
     show(options, record, (f"join {code}", hint))
 

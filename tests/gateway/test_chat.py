@@ -177,6 +177,16 @@ async def test_an_error_in_a_stream_is_its_last_event(web: Web) -> None:
     assert "available_tools" in told["detail"]
 
 
+async def test_a_misspelled_command_is_answered_with_the_right_one(web: Web) -> None:
+    answer = (await web.http.post("/llm/chat", json=asking("/hlep"))).json()
+    models = (await web.http.get("/v1/models")).json()["data"]
+    question = {"model": models[0]["id"], **asking("/hlep")}
+    program = (await web.http.post("/v1/chat/completions", json=question)).json()
+
+    assert "Did you mean /help?" in answer["response"]
+    assert "Did you mean" not in program["choices"][0]["message"]["content"]
+
+
 async def test_generate_keeps_nothing(web: Web) -> None:
     http = web.client(await web.token("generator"))
 

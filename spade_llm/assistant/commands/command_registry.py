@@ -151,9 +151,10 @@ class CommandRegistry:
         return None
 
     def _mistyped(self, turn_input: ChatTurnInput) -> str:
-        message = turn_input.message
-        is_private = message.encoding is Encoding.PLAIN and not message.said.room
-        return mistyped_command(turn_input.text, self._handlers) if is_private else ""
+        # A gateway's users are people, too; what is not annotated goes to a program.
+        if turn_input.message.said.room or not turn_input.is_annotated:
+            return ""
+        return mistyped_command(turn_input.text, self._handlers)
 
     def _find(self, turn_input: ChatTurnInput) -> Command | None:
         message = turn_input.message
