@@ -427,8 +427,8 @@ class ReplicaSet:
             if is_living
         )
         self._is_missing_one = len(self._seen) < len(rows)
-        for *_, started in rows:
-            self._database_started = str(started)
+        if rows:
+            self._database_started = str(rows[0][-1])
         now, known = time.time(), self._seen_since
         self._seen_since = {one.token: known.get(one.token, now) for one in self._seen}
         return self._seen

@@ -349,8 +349,8 @@ def whole_phrase(text: str, found: Statement) -> Statement | None:
 
 
 def without_birthday(text: str) -> str:
-    """A clause that tells somebody's new age without the day, which is no part of it: `yesterday
-    Vega turned 7`."""
+    """A clause about a new age, without the day, which is no part of the age: `Vega turned 7` for
+    `yesterday Vega turned 7`."""
     found = _AGE_REACHED.match(text)
     return found["told"] if found else text
 

@@ -63,8 +63,8 @@ def _named(word: str) -> str:
 
 
 def mistyped_command(text: str, names: Collection[str]) -> str:
-    """Answer to a command whose name is misspelled, such as `/hlep`; empty for anything else. Other
-    slashes are for the model."""
+    """Answer to a command with a misspelled name, such as `/hlep`; empty for anything else, which
+    goes to the model."""
     found = _MISTYPED.fullmatch(text.strip().lower())
     name = found["name"] if found else ""
     near = nearest_word(name, sorted({*names, *_ALIASES})) if name else ""
