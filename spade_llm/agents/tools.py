@@ -25,7 +25,7 @@ from spade_llm.tools.local import check_tools
 from spade_llm.tools.pages import ResultPages
 from spade_llm.tools.remote import ToolService
 from spade_llm.tools.shared import SharedTools, ToolOffer
-from spade_llm.tools.toolbox import NO_TERMS, Terms, ToolGroup, ToolRules
+from spade_llm.tools.toolbox import NO_TERMS, STARTING, Terms, ToolGroup, ToolRules
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 
 logger = logging.getLogger(__name__)
@@ -88,6 +88,7 @@ class ToolAgent(XmppAgent):
             kind="tools",
             summary=self._summary,
             notes=self._notes,
+            facts=lambda: {STARTING: ", ".join(self._starting())},
             replicas=self.replicas,
         )
 
@@ -121,7 +122,13 @@ class ToolAgent(XmppAgent):
         counts = Counter(offer.group.name for offer in (await self._tools.offers()).values())
         here = ", ".join(f"{count} {name}" for name, count in counts.items())
         unavailable = [note for note in self._notes() if ": unavailable" in note]
-        return "; ".join([f"{pluralize(counts.total(), 'tool')}: {here}", *unavailable])
+        starting = [f"{name}: {STARTING}" for name in self._starting()]
+        tools = f"{pluralize(counts.total(), 'tool')}: {here}"
+        return "; ".join([tools, *starting, *unavailable])
+
+    def _starting(self) -> list[str]:
+        groups = self._groups
+        return [one.name for one in groups if one.state is not None and one.state() == STARTING]
 
     def _notes(self) -> list[str]:
         return [f"{one.name}: {one.state()}" for one in self._groups if one.state is not None]

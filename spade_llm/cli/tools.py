@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.context import agent_file, agent_files, data_directory, find_context
 from spade_llm.cli.signals import run_until_stopped
-from spade_llm.cli.terminal import note, sanitize_line, show
+from spade_llm.cli.terminal import note, sanitize_line, show, warn
 from spade_llm.core.errors import ConfigurationError, RequestError, SpadeLLMError
 from spade_llm.mcp.client.pins import PINS_FILE, PendingDefinition, Pins, offered_name, side_by_side
 
 if TYPE_CHECKING:
     import argparse
 
+    from spade_llm.messaging import RequestSender
+    from spade_llm.messaging.agent_status import AgentStatus
     from spade_llm.tools.call_log import CallStarted, LoggedCall
 
 CALL_LOG_FOLDER = "calls"
 """Below the agent's data (agents/tools.py)."""
 LIST_TIMEOUT_S = 10.0
+START_TIMEOUT_S = 30.0
+"""Maximum wait for MCP servers that start: some download their program first."""
+START_POLL_S = 0.2
 
 QUESTION = "accept it? [y]es, [n]o, never; anything else: later > "
 
@@ -74,7 +81,6 @@ def _log(options: argparse.Namespace) -> int:
 
 async def _list(options: argparse.Namespace) -> int:
     from spade_llm.cli.context import login, person_jid
-    from spade_llm.messaging.agent_status import ask_status
     from spade_llm.tools.remote import ToolsClient
 
     cli_context = find_context(options)
@@ -83,8 +89,8 @@ async def _list(options: argparse.Namespace) -> int:
     async with login(person, cli_context) as agent:
         tools = ToolsClient(agent.node.requester, jid, timeout_s=LIST_TIMEOUT_S)
         try:
+            status = await _status_when_started(agent.node.requester, jid)
             specs = await tools.list()
-            status = await ask_status(agent.node.requester, jid, timeout_s=LIST_TIMEOUT_S)
         except RequestError as error:
             raise SpadeLLMError(f"{jid} did not list its tools: {error}") from error
     for spec in specs:
@@ -96,6 +102,24 @@ async def _list(options: argparse.Namespace) -> int:
     for text in status.notes:
         note(options, f"note {sanitize_line(text)}")
     return 0
+
+
+async def _status_when_started(requester: RequestSender, jid: str) -> AgentStatus:
+    """Status of the tool agent once its MCP servers have started or failed, or at the deadline."""
+    from spade_llm.messaging.agent_status import ask_status
+    from spade_llm.tools.toolbox import STARTING
+
+    deadline = time.monotonic() + START_TIMEOUT_S
+    waits = False
+    while True:
+        status = await ask_status(requester, jid, timeout_s=LIST_TIMEOUT_S)
+        names = status.facts.get(STARTING)
+        if not names or time.monotonic() >= deadline:
+            return status
+        if not waits:
+            warn(f"waiting for MCP servers that are starting: {sanitize_line(names)}")
+        waits = True
+        await asyncio.sleep(START_POLL_S)
 
 
 def _fields(call: LoggedCall) -> dict[str, object]:

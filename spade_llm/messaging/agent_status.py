@@ -58,7 +58,8 @@ class AgentStatus(Body):
     """A request failed within the last minute because the disk or a database refused."""
     facts: Mapping[str, str] = Field(default_factory=dict)
     """Machine-readable properties. assistant: `provider` and `model`; memory and rag: `storage`,
-    and `embeddings` (empty: keyword search only). A replica: `answered_by`, its name."""
+    and `embeddings` (empty: keyword search only). tools: `starting`, the MCP servers that have not
+    listed their tools yet, with commas between them. A replica: `answered_by`, its name."""
     replicas: tuple[ReplicaLoad, ...] = ()
     """Living replicas, by name; empty: the agent is one process."""
 

@@ -123,6 +123,10 @@ class Terms:
 NO_TERMS = Terms()
 
 
+STARTING = "starting"
+"""State of a group whose tools are not there yet, but will be soon."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolGroup:
     """Toolbox of a tool agent, with its terms; the agent's rules for a tool come first."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
+from asyncio.subprocess import PIPE
 from typing import TYPE_CHECKING
 
 import pytest
@@ -38,6 +40,23 @@ tools = ["own.py"]
 allowed = ["somebody@else.example"]
 """
 
+SLOW = """
+import time
+from pathlib import Path
+
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("shop", log_level="ERROR")
+
+@server.tool()
+def stock(item: str) -> str:
+    return "3"
+
+while not Path(__file__).with_name("go").exists():
+    time.sleep(0.02)
+server.run()
+"""
+
 
 @pytest.fixture
 def program(tmp_path: Path, unused_tcp_port: int) -> Program:
@@ -66,6 +85,25 @@ async def test_it_lists_what_the_person_may_call(program: Program) -> None:
     assert lines[1].endswith("Open the gate.")
     assert away.status == 1
     assert "nobody@localhost did not list its tools" in away.errors
+
+
+async def test_a_listing_waits_for_an_mcp_server_that_is_starting(program: Program) -> None:
+    (program.data / "shop.py").write_text(SLOW, encoding="utf-8")
+    script = json.dumps([sys.executable, str(program.data / "shop.py")])
+    change(program, f"[mcp.shop]\ncommand = {script}")
+    async with program.up() as up:
+        await up.ready()
+        assert any(line.endswith("2 local; shop: starting") for line in up.lines)
+        listing = await asyncio.create_subprocess_exec(
+            *program.command("tools", "list"), stdout=PIPE, stderr=PIPE, env=program.environment
+        )
+        assert listing.stderr is not None
+        told = await listing.stderr.readline()
+        (program.data / "go").touch()
+        output, _ = await listing.communicate()
+
+    assert told == b"waiting for MCP servers that are starting: shop\n"
+    assert b"shop_stock " in output
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from spade_llm.core.redaction import mask_secrets
 from spade_llm.core.text import pluralize
 from spade_llm.mcp.client.tool_listing import ConnectionLost, ListingReview, OfferedTools
 from spade_llm.mcp.server_configs import McpServerSettings, ServerTimeouts
-from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult, error_result
+from spade_llm.tools.toolbox import NO_CONTEXT, STARTING, CallContext, ToolResult, error_result
 
 if TYPE_CHECKING:
     from spade_llm.mcp.client.pins import Pins, ToolDefinition
@@ -113,7 +113,7 @@ class McpToolbox:
         if outage is not None:
             return f"unavailable: {outage.reason}"
         if not self._supervisor.is_connected():
-            return "starting"
+            return STARTING
         offers = self._offering.latest
         withheld = f", {offers.waiting} waiting for review" if offers.waiting else ""
         return f"{pluralize(len(offers.specs), 'tool')}{withheld}"
