@@ -83,7 +83,7 @@ _FORGET = "DELETE FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
 _RESTORE = "UPDATE requests SET answer = ? WHERE sender = ? AND id = ? AND answer = ''"
 _KEEP = """INSERT INTO requests(sender, id, fingerprint, at, answer) VALUES (?,?,?,?,?)
     ON CONFLICT DO NOTHING RETURNING id"""
-_FIND = "SELECT answer, reply_by FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
+_FIND = "SELECT answer, reply_by, at FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
 # Another process of the same gateway has another full JID.
 _FIND_TWIN = """SELECT answer FROM requests WHERE id = ? AND fingerprint = ?
     AND substr(sender, 1, length(?)) = ? AND answer <> '' ORDER BY at LIMIT 1"""
@@ -145,6 +145,8 @@ class LoggedRequest:
     """Deadline of the logged request; a different one marks a new attempt instead of a retry."""
     is_elsewhere: bool = False
     """True if another replica serves it, or has answered the person that sent it."""
+    at: float = 0.0
+    """Unix time at which the request was written down, or its answer."""
 
 
 _FORGOTTEN = ErrorBody(code=NotFound.code, detail="what it spoke of was forgotten").encode()
@@ -213,7 +215,8 @@ class VolatileAnswerLog:
             await self.start(request)
 
     async def start(self, request: AclMessage) -> bool:
-        self._rows[request_key(request)] = (request, LoggedRequest(None, reply_by=request.reply_by))
+        row = LoggedRequest(None, reply_by=request.reply_by, at=time.time())
+        self._rows[request_key(request)] = (request, row)
         if len(self._rows) > self._max:
             self._rows.popitem(last=False)
         return True
@@ -318,11 +321,12 @@ class PersistentAnswerLog:
 
     async def find(self, request: AclMessage) -> LoggedRequest | None:
         row = None
-        for answer, reply_by in await self._db.execute(_FIND, *request_key(request)):
+        for answer, reply_by, at in await self._db.execute(_FIND, *request_key(request)):
             row = LoggedRequest(
                 load_message(str(answer)) if answer else None,
                 is_erased=answer == "",
                 reply_by=datetime.fromisoformat(str(reply_by)) if reply_by else None,
+                at=float(str(at)),
             )
         return await self._or_twin(request, row)
 
@@ -421,7 +425,7 @@ def _asker(request: AclMessage) -> str:
     """Return the sender column of a request. A gateway's request is logged under its principal, as
     if the gateway were one of that person's clients, so that scrubbing a person covers both ways.
     """
-    return f"{request.principal}/{request.sender}" if request.principal else request.sender
+    return f"{request.principal}/{request.sender}" if request.principal else request.origin
 
 
 def fingerprint(request: AclMessage) -> str:

@@ -67,9 +67,11 @@ _FINISH = IdempotentSql(
     answer = excluded.answer, at = excluded.at, question = NULL
     WHERE requests.owner = excluded.owner RETURNING 1"""
 )
+_AT = 4
+"""Column of the time in `_CLAIM`."""
 _KEEP = """INSERT INTO requests(sender, id, fingerprint, at, answer, owner) VALUES (?,?,?,?,?,?)
     ON CONFLICT DO NOTHING RETURNING 1"""
-_FIND = f"""SELECT answer, reply_by, owner, {_LIVING} FROM requests
+_FIND = f"""SELECT answer, reply_by, at, owner, {_LIVING} FROM requests
     WHERE sender = ? AND id = ? AND fingerprint = ?"""
 # Not a row whose answer was sent: its owner restores it if its stream was lost.
 _TAKE = IdempotentSql(
@@ -127,7 +129,7 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         """False for requests that those behind them in the conversation need not wait for."""
         self.is_resumed: Callable[[AclMessage], bool] = lambda _: True
         """False for requests that are not run again before their program asks again."""
-        self._claiming: dict[RequestKey, asyncio.Task[bool]] = {}
+        self._claiming: dict[RequestKey, asyncio.Task[float]] = {}
         """Claims at arrival that `find` has not asked for yet."""
         # A crash of the database may take back what was committed in its last moments
         # (synchronous_commit=off), as an older backup does: these are compared with its rows.
@@ -163,11 +165,13 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         claim.result()
         await self._purge_sometimes()
 
-    async def _claim(self, request: AclMessage) -> bool:
+    async def _claim(self, request: AclMessage) -> float:
+        """Time of the claim; 0: another replica has the request."""
         self._open.add(request_key(request))
-        is_ours = bool(await self._db.execute(_CLAIM, *self._row(request), self.token))
+        row = self._row(request)
+        is_ours = bool(await self._db.execute(_CLAIM, *row, self.token))
         logger.debug("request %s: claimed%s", request.reply_with, "" if is_ours else " elsewhere")
-        return is_ours
+        return float(str(row[_AT])) if is_ours else 0.0
 
     async def find(self, request: AclMessage) -> LoggedRequest | None:
         key = request_key(request)
@@ -187,7 +191,7 @@ class ClaimedAnswerLog(PersistentAnswerLog):
         if claim is not None:
             await asyncio.wait({claim})
             if claim.exception() is None and claim.result():
-                return LoggedRequest(None, reply_by=request.reply_by)
+                return LoggedRequest(None, reply_by=request.reply_by, at=claim.result())
         give_up_s = time.monotonic() + ELSEWHERE_TIMEOUT_S
         row = await self._found(request, key)
         # What follows in the conversation waits behind it, and its owner may die.
@@ -203,7 +207,7 @@ class ClaimedAnswerLog(PersistentAnswerLog):
 
     async def _found(self, request: AclMessage, key: RequestKey) -> LoggedRequest | None:
         """The row of a request, which is taken over if its owner is gone."""
-        for answer, reply_by, owner, is_living in await self._db.execute(_FIND, *key):
+        for answer, reply_by, at, owner, is_living in await self._db.execute(_FIND, *key):
             token = self.token
             if owner != token:
                 is_living = is_living or not await self._take(*key)
@@ -215,6 +219,7 @@ class ClaimedAnswerLog(PersistentAnswerLog):
                 is_erased=answer == "",
                 reply_by=datetime.fromisoformat(str(reply_by)) if reply_by else None,
                 is_elsewhere=is_elsewhere,
+                at=float(str(at)),
             )
         return None
 

@@ -29,7 +29,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -49,7 +49,7 @@ from spade_llm.core.tracing import Tracer
 from spade_llm.messaging import CHAT_TEXT, MAX_BODY_BYTES, AclMessage, Encoding, Performative, bare
 from spade_llm.messaging.body import bounded_text, error_answer
 from spade_llm.messaging.delivery import Delivery
-from spade_llm.messaging.message import with_checked_principal
+from spade_llm.messaging.message import origin_of, with_checked_principal
 from spade_llm.messaging.request import Idempotency, Job, Request, RequestHistory, StoppedRequests
 
 if TYPE_CHECKING:
@@ -313,11 +313,14 @@ class Dispatcher:
             row = await self._log.find(request)
             if row is not None and not _may_run_again(job, row):
                 is_done = row.is_erased or row.is_elsewhere
-                return None if is_done else row.answer or error_answer(request, _INTERRUPTED)
+                return None if is_done else _addressed(row.answer, request)
             # A row without an answer was written at arrival, or before a kill: it stays as it is.
             must_start = row is None or row.answer is not None
             if must_start and not await self._log.start(request):
                 return None
+            if must_start and job.effect is Idempotency.RESUME:
+                row = await self._log.find(request)
+            job.logged_at = row.at if row is not None else 0.0
             answer = await self._answer(job)
             if job.is_left:
                 await self._log.forget(request)
@@ -368,7 +371,9 @@ class Dispatcher:
         self._running += 1
         try:
             async with asyncio.timeout(self._time_left_s(message, max_time_s)) as job.scope:
-                request = Request(message, self._send, _aside=partial(self._waiting, job))
+                request = Request(
+                    message, self._send, job.logged_at, _aside=partial(self._waiting, job)
+                )
                 with (
                     self._stopped_without_asker(job) if route.ends_with_asker else _NO_CONTEXT,
                     self._not_awaited_at_close() if max_time_s is not None else _NO_CONTEXT,
@@ -463,7 +468,9 @@ class Dispatcher:
     def _cancel(self, message: AclMessage) -> None:
         """Stop the request that a `cancel` of its own sender (for a gateway: of the same principal)
         names, running or queued; it is answered `cancelled`."""
-        asked = (message.sender, message.principal, message.in_reply_to)
+        id, principal = message.in_reply_to, message.principal
+        origin = origin_of(message.sender, id, message.encoding, principal=principal)
+        asked = origin, principal, id
         for job in self._jobs_near(message, asked):
             if _request_key(job.request) == asked:
                 job.stop(Cancelled("it was cancelled"))
@@ -594,11 +601,18 @@ _NO_CONTEXT = nullcontext()
 _NO_JOBS: deque[Job] = deque(maxlen=0)
 _REFUSALS_WITHOUT_EFFECT = frozenset({Performative.REFUSE, Performative.NOT_UNDERSTOOD})
 _RequestKey = tuple[str, str, str]
-"""Key of a request: its sender, principal and id."""
+"""Key of a request: its origin, principal and id."""
+
+
+def _addressed(answer: AclMessage | None, request: AclMessage) -> AclMessage:
+    """The logged answer for the process that asks now, which may be another one of its account."""
+    if answer is None:
+        return error_answer(request, _INTERRUPTED)
+    return replace(answer, receiver=request.sender)
 
 
 def _request_key(message: AclMessage) -> _RequestKey:
-    return message.sender, message.principal, message.reply_with
+    return message.origin, message.principal, message.reply_with
 
 
 def _is_repeated(one: AclMessage, other: AclMessage) -> bool:
@@ -606,6 +620,8 @@ def _is_repeated(one: AclMessage, other: AclMessage) -> bool:
     some clients reuse it for another request."""
     return (
         _request_key(one) == _request_key(other)
+        # Another process of the same account is answered, too, behind the first.
+        and one.sender == other.sender
         and one.ontology == other.ontology
         and one.content == other.content
     )

@@ -148,6 +148,14 @@ def stable_id(*parts: str) -> str:
     return STABLE_ID_PREFIX + hashlib.sha256("\n".join(parts).encode()).hexdigest()[:40]
 
 
+def origin_of(sender: str, id: str, encoding: Encoding, *, principal: str = "") -> str:
+    """`AclMessage.origin` of the request with this id."""
+    # Only ids of our agents: clients of people choose theirs as they like. A gateway's request
+    # is one of its principal, and logs of earlier versions have it under the full JID.
+    is_stable = encoding is Encoding.ACL and id.startswith(STABLE_ID_PREFIX) and not principal
+    return bare(sender) if is_stable else sender
+
+
 def new_id() -> str:
     """Random id of a message or conversation."""
     return secrets.token_hex(16)
@@ -207,6 +215,12 @@ class AclMessage:
         """Author of the message: the owner, except in a room, where each occupant has a separate
         seat."""
         return self.said.seat or self.owner
+
+    @property
+    def origin(self) -> str:
+        """Sender of a request by which repeats of it are recognized: its full JID; if the id is
+        stable, its bare JID, because another process of the account may repeat it."""
+        return origin_of(self.sender, self.reply_with, self.encoding, principal=self.principal)
 
     @property
     def is_terminal(self) -> bool:

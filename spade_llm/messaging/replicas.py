@@ -505,7 +505,7 @@ class ReplicaSet:
         left += [
             (one.at, one)
             for one in orphans
-            if (one.message.sender, one.message.reply_with) not in known
+            if (one.message.origin, one.message.reply_with) not in known
         ]
         for _, one in sorted(left, key=lambda pair: pair[0]):
             if isinstance(one, _Held):

@@ -51,6 +51,9 @@ class Request:
 
     message: AclMessage
     _send: Send
+    logged_at: float = 0.0
+    """Unix time at which the request was written into the answer log; unchanged when it is resumed
+    after a kill. 0: it is not logged."""
     _numbers: Iterator[int] = field(default_factory=count)
     _aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
 
@@ -123,6 +126,8 @@ class Job:
     """Time left when the deadline was suspended."""
     cancelled: Cancelled | None = None
     """Error to answer with, once the job is cancelled."""
+    logged_at: float = 0.0
+    """As in Request."""
     is_left: bool = False
     """True if its caller has disconnected, so that no answer is sent."""
     has_ended: asyncio.Event = field(default_factory=asyncio.Event)

@@ -30,6 +30,7 @@ from spade_llm.messaging.body import (
     unsendable_error,
 )
 from spade_llm.messaging.dispatcher import Dispatcher, DispatcherLimits
+from spade_llm.messaging.message import STABLE_ID_PREFIX
 
 if TYPE_CHECKING:
     from spade_llm.core.tracing import Tracer
@@ -115,6 +116,8 @@ class Requester:
         self._first_retry_s = first_retry_s
         self._pending: dict[str, _Pending] = {}
         self._cancels: set[asyncio.Task[None]] = set()
+        self.is_closing: Callable[[], bool] = lambda: False
+        """True while the agent stops: what it interrupts is resumed at its next start."""
 
     async def close(self) -> None:
         """Wait until the cancels of abandoned requests are sent, at most CANCEL_S."""
@@ -204,8 +207,10 @@ class Requester:
                 yield pending
             finally:
                 del self._pending[question.id]
-                # Left early, by an error or by the caller: the peer need not go on with it.
-                if not pending.is_over:
+                # Left early, by an error or by the caller: the peer need not go on with it. A
+                # resumed request repeats those with a stable id, and needs their answers.
+                is_repeated = question.id.startswith(STABLE_ID_PREFIX) and self.is_closing()
+                if not (pending.is_over or is_repeated):
                     self._cancel(pending.request)
 
     async def _next(self, pending: _Pending) -> AclMessage:
@@ -371,6 +376,7 @@ class Node:
     ) -> None:
         self.requester = Requester(send, first_retry_s=first_retry_s)
         self.dispatcher = Dispatcher(send, log, limits=limits, tracer=tracer)
+        self.requester.is_closing = lambda: self.dispatcher.is_closing
         self.askers: list[ReplyListener] = [self.requester]
         """Asked in this order whether a message is for them."""
         self.confirm = confirm

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         ToolGroup,
         ToolResult,
         ToolRules,
+        current_context,
     )
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)
@@ -47,5 +48,6 @@ __all__ = [
     "ToolSpec",
     "Toolbox",
     "builtin_tools",
+    "current_context",
     "tool",
 ]

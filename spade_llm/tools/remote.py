@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from spade_llm.core.errors import (
 )
 from spade_llm.messaging import Body, Dispatcher, Idempotency, Request, RequestSender
 from spade_llm.messaging.body import peek_field, truncated_to_message
+from spade_llm.messaging.message import stable_id
 from spade_llm.messaging.operation import Operation
 from spade_llm.messaging.rpc import RpcClient, RpcService
 from spade_llm.providers.model import ToolSpec
@@ -83,7 +85,10 @@ class ToolEndpoint:
         name: Annotated[str, Field(min_length=1, max_length=64)],
         arguments: Mapping[str, object] = {},
         context: CallContext = NO_CONTEXT,
+        *,
+        key: str = "",
     ) -> ToolResultResponse:
+        context = replace(context, idempotency_key=key)
         if self._principal:
             context = replace(context, on_behalf_of=self._principal)
         return ToolResultResponse(result=await self._tools.call(name, arguments, context=context))
@@ -154,9 +159,14 @@ class ToolsClient(RpcClient):
         if name in self._time_limits:
             limit_s = min(self._time_limits[name], MAX_PATIENCE_S)
             timeout_s = max(timeout_s, limit_s + MARGIN_S)
+        id = None
+        if context.idempotency_key:
+            # Sorted: a model that is asked again may write them in another order.
+            arguments = json.loads(json.dumps(arguments, sort_keys=True))
+            id = stable_id(context.idempotency_key, self.jid, name, json.dumps(arguments))
         body = ToolsClient._call.body(name, arguments, context)
         try:
-            answer = await self.ask(body, ToolResultResponse, timeout_s=timeout_s)
+            answer = await self.ask(body, ToolResultResponse, id=id, timeout_s=timeout_s)
         except RequestRefused as refusal:
             if refusal.wire_code in _REFUSALS:
                 raise _REFUSALS[refusal.wire_code](refusal.detail) from None

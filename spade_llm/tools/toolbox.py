@@ -9,7 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
-from typing import Protocol
+from typing import Annotated, Protocol
+
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from spade_llm.core.errors import PeerUnavailable, RequestError, RequestTimeout, UnknownTool
 from spade_llm.providers.model import ToolSpec
@@ -51,6 +54,9 @@ class CallContext:
     """Bare JID of the person that approved this call."""
     turn: str = ""
     """Id of the turn that the call belongs to; unchanged when the turn is resumed after a kill."""
+    idempotency_key: Annotated[str, SkipJsonSchema(), Field(exclude=True)] = ""
+    """Key of the call, unchanged when its turn is resumed after a kill, and of no other call: for
+    services that a tool calls. Between agents it is the request's id. Empty: the call has none."""
 
 
 NO_CONTEXT = CallContext()

@@ -25,6 +25,7 @@ from spade_llm.messaging import (
     Performative,
     Requester,
 )
+from spade_llm.messaging.message import stable_id
 from spade_llm.messaging.requester import MAX_PARTS
 from tests.messaging.node_harness import PATIENCE_S, TEST, Outbox
 
@@ -186,6 +187,20 @@ async def test_an_abandoned_request_is_cancelled_at_the_peer() -> None:
         asked.cancel()
 
         assert (await outbox.has(2))[1].performative is Performative.CANCEL
+
+
+@pytest.mark.parametrize("id", ["q", stable_id("q")], ids=["random", "stable"])
+async def test_at_shutdown_a_request_that_will_be_repeated_goes_on_at_the_peer(id: str) -> None:
+    async with asking() as (requester, outbox):
+        requester.is_closing = lambda: True
+        asked = asyncio.create_task(requester.ask(question(id), timeout_s=PATIENCE_S))
+        await outbox.has(1)
+        asked.cancel()
+        await asyncio.wait([asked])
+        await requester.close()
+
+        cancels = [one.in_reply_to for one in outbox.sent[1:]]
+        assert cancels == ([] if id == stable_id("q") else [id])
 
 
 async def test_open_requests_are_resent_after_a_reconnect() -> None:

@@ -20,6 +20,16 @@ async def write_down(path: str, line: str) -> str:
     return line
 
 
+@tool
+async def pay(ledger: str, to: str, amount: int) -> str:
+    """Add a payment to a ledger, and wait for its receipt in a file beside it."""
+    await write_down(ledger, f"{to} {amount}")
+    receipt = Path(f"{ledger}.receipt")
+    while not receipt.exists():  # noqa: ASYNC110, ASYNC240 - a file tells nobody
+        await asyncio.sleep(0.05)
+    return receipt.read_text(encoding="utf-8")  # noqa: ASYNC240
+
+
 @tool(timeout_s=0.3, max_concurrent=2)
 def hang() -> None:
     """Never returns."""

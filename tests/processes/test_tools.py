@@ -16,6 +16,7 @@ from spade_llm.core.errors import ApprovalRequired, RequestFailed, Unauthorised
 from spade_llm.tools.call_log import read_calls
 from spade_llm.tools.remote import ToolsClient
 from spade_llm.tools.toolbox import CallContext
+from tests.openai_server import Call, Say
 from tests.processes.deployment import Deployment, running_deployment
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ allowed = ["elsewhere.example"]
 """
 CALLS = 60
 PARALLEL = 50
+ANSWER_S = 60.0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -154,6 +156,37 @@ async def test_killed_in_the_middle_of_calls_none_runs_twice(
     assert set(lines) <= begun
     assert unended
     assert unended <= set(interrupted)
+
+
+@pytest.mark.parametrize("ends", ["killed", "stopped"])
+async def test_a_tool_runs_once_while_its_assistant_dies_and_the_person_reads_its_answer(
+    deployment: Deployment, tmp_path: Path, ends: str
+) -> None:
+    ledger, receipt = tmp_path / "ledger", tmp_path / "ledger.receipt"
+    ledger.touch()
+    arguments = {"ledger": str(ledger), "to": "Bob", "amount": 10}
+    call = Say(calls=(Call(name="pay", arguments=json.dumps(arguments)),))
+    # A model that is asked again may write them in another order.
+    again = Say(calls=(Call(name="pay", arguments=json.dumps(arguments, sort_keys=True)),))
+    if "assistant" not in deployment.processes:
+        await deployment.make_agent("assistant", more="", files={})
+    ada = await deployment.person(f"ada-{ends}")
+    deployment.model.enqueue(call)
+    ada.send("assistant@localhost", "Pay Bob 10.")
+    await _some_lines(ledger)
+
+    await (deployment.kill if ends == "killed" else deployment.end)("assistant")
+    deployment.model.enqueue(again, Say(text="It is paid."))
+    is_resumed = asyncio.create_task(deployment.asked(1))
+    await deployment.start("assistant")
+    # The first call still runs when the resumed turn repeats it.
+    await is_resumed
+    receipt.write_text("receipt 4711", encoding="utf-8")
+    answer = await asyncio.wait_for(ada.messages.get(), ANSWER_S)
+
+    assert answer["body"].startswith("It is paid.")
+    assert "receipt 4711" in str(deployment.model.requests[-1]["messages"])
+    assert ledger.read_text().splitlines() == ["Bob 10"]
 
 
 async def _some_lines(path: Path) -> None:

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 SERVER = "tools@localhost/1"
 ASKER, STRANGER = "assistant@localhost/1", "eve@elsewhere.net/1"
+TWIN = "assistant@localhost/2"
+"""Another process of the asker's account."""
 WAIT_S = 5.0
 
 
@@ -335,6 +337,41 @@ async def test_a_handler_that_breaks_is_a_failure(members: list[Member]) -> None
     with pytest.raises(RequestFailed) as failure:
         await tools.call("repeat", {"text": "a"})
     assert "hunter2" not in str(failure.value)
+
+
+@pytest.mark.parametrize("is_over", [True, False], ids=["after", "during"])
+async def test_a_call_that_another_process_of_its_asker_repeats_runs_once(is_over: bool) -> None:
+    has_begun, may_end = asyncio.Event(), asyncio.Event()
+    made: list[tuple[str, str]] = []
+
+    @tool
+    async def pay(to: str) -> str:
+        """Pays."""
+        made.append((to, current_context.get().idempotency_key))
+        has_begun.set()
+        await may_end.wait()
+        return f"receipt {len(made)}"
+
+    async with network_of(SERVER, ASKER, TWIN, "other@localhost/1") as found:
+        first, (_, _, twin, other) = serve(list(found), pay), found
+        context = CallContext(on_behalf_of="ada@x", turn="t", idempotency_key="k")
+        call = asyncio.create_task(first.call("pay", {"to": "bob"}, context=context))
+        await asyncio.wait_for(has_begun.wait(), WAIT_S)
+        repeated = asyncio.create_task(client(twin).call("pay", {"to": "bob"}, context=context))
+        # It is there when a later request of its process is answered.
+        await client(twin).list()
+        may_end.set()
+        if is_over:
+            await call
+            repeated = asyncio.create_task(client(twin).call("pay", {"to": "bob"}, context=context))
+        answers = [(await one).text for one in (call, repeated)]
+        another = await client(twin).call("pay", {"to": "eve"}, context=context)
+        of_other = await client(other).call("pay", {"to": "bob"}, context=context)
+
+    assert answers == ["receipt 1"] * 2
+    assert (another.text, of_other.text) == ("receipt 2", "receipt 3")
+    assert [to for to, _ in made] == ["bob", "eve", "bob"]
+    assert len({key for _, key in made}) == 2
 
 
 async def test_a_gateway_user_cannot_call_on_behalf_of_others(members: list[Member]) -> None:

@@ -97,6 +97,9 @@ class ChatTurnInput:
     """Groups that its costs count for beside the peer, as decided when its turn began."""
     at: datetime = field(default_factory=partial(datetime.now, UTC))
     """Start time of the turn."""
+    key: str = ""
+    """Key of the turn, from which the ids of its tool calls are derived: unchanged when the turn is
+    resumed after a kill, and of no other turn. Empty: its calls have random ids."""
 
     @property
     def is_forwarded(self) -> bool:
@@ -163,7 +166,7 @@ class ChatService:
         service.attach(dispatcher)
 
     async def _answer_text(self, request: Request) -> str:
-        turn_input = self._turn_input(request.message, request.message.content)
+        turn_input = self._turn_input(request, request.message.content)
         ask = partial(self._ask_person, request)
         turn_input = replace(turn_input, ask=ask, release_slot=request.set_aside, tell=request.part)
         reply = await self._handler(turn_input)
@@ -171,7 +174,7 @@ class ChatService:
 
     async def _answer_program(self, request: Request, body: SayRequest) -> ChatReply:
         async with _DeltaSender(request, is_sent=body.is_streamed) as parts:
-            turn_input = self._turn_input(request.message, body.text, parts.add)
+            turn_input = self._turn_input(request, body.text, parts.add)
             ask = partial(self._ask_program, request, parts) if body.can_approve else None
             answer_schema = JsonAnswerSchema(body.response_schema) if body.response_schema else None
             turn_input = replace(
@@ -191,18 +194,23 @@ class ChatService:
         self, generate: ChatHandler, request: Request, body: CompletionRequest
     ) -> ChatReply:
         async with _DeltaSender(request, is_sent=body.is_streamed) as parts:
-            turn_input = self._turn_input(request.message, body.prompt, parts.add)
+            turn_input = self._turn_input(request, body.prompt, parts.add)
             return await generate(replace(turn_input, sampling=body.sampling))
 
     def _turn_input(
         self,
-        message: AclMessage,
+        request: Request,
         text: str,
         on_delta: Callable[[str], Awaitable[None]] | None = None,
     ) -> ChatTurnInput:
+        message = request.message
+        # Some clients use an id again for another text: together they tell one utterance.
+        id = f"{message.reply_with}.{fingerprint(message)[:12]}"
         return ChatTurnInput(
-            # Some clients use an id again for another text: together they tell one utterance.
-            id=f"{message.reply_with}.{fingerprint(message)[:12]}",
+            id=id,
+            # Later, they may use it again for the same text, too. Our agents do not, and a request
+            # of theirs that is repeated after a failure is the same turn.
+            key=id if message.encoding is Encoding.ACL else f"{id}.{request.logged_at!r}",
             peer=message.asker,
             conversation=conversation_key(message),
             text=text,

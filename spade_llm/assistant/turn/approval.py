@@ -60,6 +60,8 @@ class Approver:
     jid: str = ""
     """Bare, as stamped."""
     turn_id: str = ""
+    turn_key: str = ""
+    """Same as in ChatTurnInput; empty: the calls of the turn have no keys."""
     ask: AskApproval | None = None
     """Callback that asks for approval; None: the sender cannot be asked."""
     expiry_s: float = APPROVAL_EXPIRY_S

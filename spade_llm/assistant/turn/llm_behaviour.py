@@ -422,6 +422,7 @@ class LLMBehaviour(Behaviour):
             approver=Approver(
                 jid=turn_input.peer,
                 turn_id=turn_input.id,
+                turn_key=turn_input.key,
                 ask=turn_input.ask,
                 expiry_s=self._limits.approval_seconds,
                 release_slot=turn_input.release_slot,

@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from spade_llm.assistant.turn.turn_options import CHOICES_WITHOUT_NAME, NONE, RE
 from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.core import tracing
 from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
+from spade_llm.messaging.message import stable_id
 from spade_llm.tools.toolbox import CallContext, Toolbox, ToolResult
 
 if TYPE_CHECKING:
@@ -103,6 +105,8 @@ class ToolCallRunner:
         self._clock = PausableTimeout(scope)
         self._consent = _ApprovalGate(approver, self._clock)
         self._approver = approver
+        self._calls_of: Counter[str] = Counter()
+        """Number of calls so far, by tool and arguments."""
         self._running: list[tuple[ExecutedToolCall, asyncio.Task[ExecutedToolCall]]] = []
         """Calls of the latest round: the result to use if the call is stopped, and its task."""
 
@@ -151,7 +155,10 @@ class ToolCallRunner:
         self, called: ExecutedToolCall, arguments: Mapping[str, object], approved_by: str
     ) -> ExecutedToolCall:
         context = CallContext(
-            on_behalf_of=self._approver.jid, approved_by=approved_by, turn=self._approver.turn_id
+            on_behalf_of=self._approver.jid,
+            approved_by=approved_by,
+            turn=self._approver.turn_id,
+            idempotency_key=self._key_of(called.name, arguments),
         )
         began = time.perf_counter()
         if of_turn := turn_recorder.current_recorder():
@@ -168,6 +175,19 @@ class ToolCallRunner:
             is_success=not outcome.is_error,
             seconds=round(time.perf_counter() - began, 4),
         )
+
+    def _key_of(self, name: str, arguments: Mapping[str, object]) -> str:
+        """Key of the next call of this tool with these arguments; empty: the turn has none.
+
+        A resumed turn asks the model again, which may decide otherwise. Its n-th call with equal
+        arguments has the key that the n-th one had before, whatever is called around it.
+        """
+        if not self._approver.turn_key:
+            return ""
+        wish = _wish(name, arguments)
+        self._calls_of[wish] += 1
+        number = str(self._calls_of[wish])
+        return stable_id(self._approver.turn_key, self._approver.jid, wish, number)
 
     @contextmanager
     def _traced(self, called: ExecutedToolCall) -> Iterator[tracing.Span]:
@@ -222,8 +242,7 @@ class _ApprovalGate:
         """Get the approval of a call. Questions are asked one at a time; the time limit is
         suspended meanwhile, also for calls that wait in the queue."""
         async with self._one_question:
-            # sort_keys: in another order they are the same call, declined before.
-            wish = json.dumps([tool, arguments], sort_keys=True)
+            wish = _wish(tool, arguments)
             if self._final is not None:
                 return self._final
             if wish in self._declined:
@@ -254,6 +273,11 @@ class _ApprovalGate:
         self._left_s -= time.monotonic() - began
         logger.info("tool %s: approval asked of %s: %s", tool, self._approver.jid, verdict)
         return verdict
+
+
+def _wish(tool: str, arguments: Mapping[str, object]) -> str:
+    """Tool and arguments as text. In another order, the arguments are the same call."""
+    return json.dumps([tool, arguments], sort_keys=True)
 
 
 def _digest(*parts: str) -> str:

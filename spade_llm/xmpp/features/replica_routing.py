@@ -11,9 +11,9 @@ import time
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import MalformedContent, StorageFailed
-from spade_llm.messaging import PRINCIPAL, AclMessage, Idempotency, Performative, bare
+from spade_llm.messaging import PRINCIPAL, AclMessage, Encoding, Idempotency, Performative, bare
 from spade_llm.messaging.agent_status import ReplicaLoad
-from spade_llm.messaging.message import parse_principal
+from spade_llm.messaging.message import origin_of, parse_principal
 from spade_llm.messaging.replicas import ReplicaSet, require_shared_database
 from spade_llm.xmpp.stanzas import message_codec as codec
 from spade_llm.xmpp.stanzas.namespaces import DELAY
@@ -89,13 +89,14 @@ class ReplicaRouting:
         if acl is None:
             return key, (sender, id)
         dispatcher, id = self._agent.node.dispatcher, acl.get("reply-with") or id
+        origin = origin_of(sender, id, Encoding.ACL)
         if key in dispatcher.gateways and (who := parse_principal(acl.get(PRINCIPAL, ""))):
-            key, sender = who, f"{who}/{sender}"
+            key, origin = who, f"{who}/{sender}"
         if not (acl.get("conversation-id") or stanza.findtext(_THREAD)):
             content = stanza.findtext(_BODY) or ""
             if part := dispatcher.replica_key(acl.get("ontology", ""), content, id):
                 key = f"{key}\0{part}"
-        return key, (sender, id)
+        return key, (origin, id)
 
     @property
     def name(self) -> str:

@@ -99,6 +99,30 @@ async def test_every_tool_call_carries_its_principal() -> None:
     assert box.calls == [("look", {}, CallContext(on_behalf_of="ada@x", turn="t"))]
 
 
+async def keys_of(model: ScriptedProvider, person: Approver) -> list[tuple[str, str]]:
+    box = Box()
+    await run(box, model, person)
+    return [(str(arguments.get("at", "")), one.idempotency_key) for _, arguments, one in box.calls]
+
+
+async def test_a_call_has_the_same_key_when_its_turn_is_resumed_and_no_other_call_has_it() -> None:
+    ada = Approver(jid="ada@x", turn_id="t", turn_key="t.1")
+    both = wishing(wish("look", "1", at="sea", by="day"), wish("look", "2", at="sky"))
+    other_order = wishing(wish("look", "1", by="day", at="sea"))
+
+    first = await keys_of(ScriptedProvider([both, wishing(wish("look", at="sky")), "ok"]), ada)
+    again = await keys_of(ScriptedProvider([wishing(wish("look", at="sky")), other_order, ""]), ada)
+    of_others = [
+        await keys_of(ScriptedProvider([both, "ok"]), replace(ada, turn_key="t.2")),
+        await keys_of(ScriptedProvider([both, "ok"]), replace(ada, jid="bob@x")),
+    ]
+
+    assert [at for at, _ in first] == ["sea", "sky", "sky"]
+    assert dict(again) == dict(first[:2])
+    keys = [key for called in (first, *of_others) for _, key in called]
+    assert len(set(keys)) == len(keys) == 7
+
+
 async def test_an_approved_tool_runs_and_its_approver_is_recorded() -> None:
     box, asked = Box(), Asked(ApprovalVerdict.YES)
     model = ScriptedProvider([wishing(wish("send", to="bob")), "sent"])
