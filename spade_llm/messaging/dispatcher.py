@@ -49,7 +49,7 @@ from spade_llm.core.tracing import Tracer
 from spade_llm.messaging import CHAT_TEXT, MAX_BODY_BYTES, AclMessage, Encoding, Performative, bare
 from spade_llm.messaging.body import bounded_text, error_answer
 from spade_llm.messaging.delivery import Delivery
-from spade_llm.messaging.message import origin_of, with_checked_principal
+from spade_llm.messaging.message import STABLE_ID_PREFIX, origin_of, with_checked_principal
 from spade_llm.messaging.request import Idempotency, Job, Request, RequestHistory, StoppedRequests
 
 if TYPE_CHECKING:
@@ -438,7 +438,9 @@ class Dispatcher:
     @contextmanager
     def _stopped_without_asker(self, job: Job) -> Iterator[None]:
         """Stops the job when its asker's connection has ended, where the network can tell."""
-        if self.is_there is None:
+        # A request with a stable id (Idempotency-Key) is repeated by its client: its answer is
+        # kept for that, and what it does is done once.
+        if self.is_there is None or job.request.reply_with.startswith(STABLE_ID_PREFIX):
             yield
             return
         watch = asyncio.create_task(self._watch_asker(job, self.is_there))

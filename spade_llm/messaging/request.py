@@ -100,8 +100,8 @@ class Route:
     have no order: of a person, a subject, or the request's id; empty: by the asker alone. None: all
     requests of an asker go to one replica."""
     ends_with_asker: bool = False
-    """Stop the request when its asker has disconnected. Not for people: their server stores the
-    answer until they are back."""
+    """Stop the request when its asker has disconnected, unless its id is stable. Not for people:
+    their server stores the answer until they are back."""
 
 
 @dataclass(slots=True, eq=False)

@@ -77,7 +77,8 @@ async def test_gateways_share_sessions_and_answers_also_when_one_is_killed(
     sessions = (await get(urls[2], "/api/v0/sessions")).text
     running.model.delay_s = 0.0
     first = await chat(urls[1], "once", "answered")
-    running.model.delay_s = 3.0
+    # For longer than the assistant takes to notice that a program has left.
+    running.model.delay_s = 12.0
     interrupted = asyncio.create_task(chat(urls[1], "in the middle", "killed"))
     await running.asked(1)
     await running.kill("gateway-1")
@@ -94,4 +95,4 @@ async def test_gateways_share_sessions_and_answers_also_when_one_is_killed(
     assert repeated.headers["Idempotency-Replayed"] == "true"
     assert times_asked(running, "once") == 2  # With `all at once`.
     assert "You said: in the middle" in resumed.json()["response"]
-    assert times_asked(running, "in the middle") <= 2
+    assert times_asked(running, "in the middle") == 1

@@ -15,6 +15,7 @@ from spade_llm.messaging import (
     Route,
     VolatileAnswerLog,
 )
+from spade_llm.messaging.message import stable_id
 from tests.messaging.node_harness import PATIENCE_S, TEST, Gate, Outbox, code_of, echo, request
 
 ANA = "ana@home/phone"
@@ -178,6 +179,24 @@ async def test_a_program_that_is_back_in_time_gets_its_answer() -> None:
 
     assert [one.content for one in await outbox.has(1)] == ["hi"]
     assert not gate.was_cancelled.is_set()
+    await serving.close(patience_s=0)
+
+
+async def test_a_request_that_will_be_repeated_goes_on_without_its_asker() -> None:
+    gate, outbox = Gate(), Outbox()
+    serving = serving_turns(gate, outbox, patience_s=0)
+    serving.is_there = presences = Presences(False)
+    asked = request("hi", id=stable_id("key"), conversation_id="c")
+    serving.receive(asked)
+    serving.receive(request("ho", sender="bea@home/program"))
+    await asyncio.wait_for(gate.was_cancelled.wait(), PATIENCE_S)
+    gate.open()
+    await outbox.has(1)
+    serving.receive(asked)
+
+    assert [one.content for one in await outbox.has(2)] == ["hi", "hi"]
+    assert set(presences.asked) == {"bea@home/program"}
+    assert gate.left == ["hi"]
     await serving.close(patience_s=0)
 
 

@@ -21,6 +21,7 @@ from spade_llm.memory import MemoryDraft
 from spade_llm.memory.contract import ObservedMessage
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.messaging.agent_status import ask_status
+from spade_llm.messaging.replicas import rendezvous_owner
 from spade_llm.rag import Document, Progress, RetrievalOptions
 from spade_llm.rag.remote import RagClient
 from spade_llm.search.memory_query import MemoryFilter, MemoryType
@@ -28,6 +29,7 @@ from spade_llm.tools.call_log import read_calls
 from spade_llm.tools.remote import ToolsClient
 from spade_llm.tools.toolbox import CallContext
 from spade_llm.xmpp.connection.jids import resource_of
+from tests.openai_server import Call, Say
 from tests.processes.deployment import Deployment, running_deployment
 
 if TYPE_CHECKING:
@@ -145,6 +147,40 @@ async def test_tool_replicas_run_each_call_once_while_one_is_killed(
     assert len(status.replicas) == len(REPLICAS)
     assert sum(one.takeovers for one in status.replicas) > 0
     assert status.facts["answered_by"] in {one.name for one in status.replicas}
+
+
+async def test_a_turn_that_another_replica_takes_over_runs_its_tool_once(
+    deployment: Deployment, own_postgres: PostgresProcess
+) -> None:
+    storage = STORAGE.format(url=own_postgres.url())
+    await deployment.account("tools")
+    path = deployment._write_file("tools", f'[python]\ntools = ["own.py"]\n{storage}')
+    (path.parent / "own.py").write_text(OWN_TOOLS.read_text())
+    await asyncio.gather(*(start(deployment, "tools", number) for number in REPLICAS))
+    await start_replicas(deployment, "assistant", storage)
+    names = replica_names(deployment, "assistant@localhost")
+    owner = rendezvous_owner("ada@localhost", tuple(names.values()))
+    (number,) = (number for number, name in names.items() if name == owner)
+    ada = await deployment.person("ada")
+    ledger, receipt = deployment.directory / "ledger", deployment.directory / "ledger.receipt"
+    pay = Call(name="pay", arguments=f'{{"ledger": "{ledger}", "to": "Bob", "amount": 10}}')
+    deployment.model.enqueue(Say(calls=(pay,)))
+    ada.send("assistant@localhost", "Pay Bob 10.")
+    async with asyncio.timeout(ANSWER_S):
+        while not ledger.exists():  # noqa: ASYNC110 - a file tells nobody
+            await asyncio.sleep(0.02)
+
+    deployment.model.enqueue(Say(calls=(pay,)), Say(text="It is paid."))
+    is_taken_over = asyncio.create_task(deployment.asked(1))
+    await deployment.kill(f"assistant-{number}")
+    await is_taken_over
+    receipt.write_text("receipt 4711", encoding="utf-8")
+    answer = await asyncio.wait_for(ada.messages.get(), ANSWER_S)
+
+    assert answer["from"].resource != owner
+    assert answer["body"].startswith("It is paid.")
+    assert "receipt 4711" in str(deployment.model.requests[-1]["messages"])
+    assert ledger.read_text().splitlines() == ["Bob 10"]
 
 
 async def job_holder(postgres: PostgresProcess, agent: str, *, other_than: str = "") -> str:
