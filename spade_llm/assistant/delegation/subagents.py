@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from spade_llm.assistant.chat.client import ChatClient
 from spade_llm.core.errors import PeerUnavailable, RequestError, RequestTimeout, ToolFailed
 from spade_llm.messaging import CHAT_TEXT, FOR_MODELS_METADATA, bare, new_id
+from spade_llm.messaging.message import stable_id
 from spade_llm.messaging.outgoing_messages import OutgoingMessages, chat_message
 from spade_llm.tools.llm_tool import LLMTool, Tool
 from spade_llm.tools.toolbox import current_context
@@ -69,9 +70,10 @@ class SubAgents:
         self._coordinator = _Coordinator(node=node, letters=letters, presence_of=presence_of)
         node.askers.append(self)
 
-    async def ask(self, jid: str, text: str, *, asker: str) -> str:
+    async def ask(self, jid: str, text: str, *, asker: str, id: str | None = None) -> str:
         """Ask an agent and return its answer. `asker` is the original sender; all requests on
-        behalf of one sender share a conversation.
+        behalf of one sender share a conversation. `id`: of the request; asked again under it, an
+        agent of ours gives the same answer.
 
         Raises RequestError, also if presence shows that the agent is offline.
         """
@@ -86,7 +88,7 @@ class SubAgents:
         with self._track(jid):
             if presence is PresenceStatus.OURS:
                 client = ChatClient(coordinator.node.requester, jid, timeout_s=self.timeout_s)
-                return (await client.say(text, conversation_id=conversation)).text
+                return (await client.say(text, conversation_id=conversation, id=id)).text
             metadata = {**FOR_MODELS_METADATA, "coordination_session": self.session}
             # A thread for each question: a plain agent answers in it, and answers must not cross.
             thread = f"{conversation}.{new_id()[:12]}"
@@ -244,22 +246,26 @@ class _TaskTools:
 
     async def send_all(self, tasks: Sequence[Mapping[str, str]]) -> str:
         """Send tasks in parallel; an agent's error is reported among the answers of the others."""
-        return "\n\n".join(await asyncio.gather(*map(self._line, tasks)))
+        lines = (self._line(number, task) for number, task in enumerate(tasks))
+        return "\n\n".join(await asyncio.gather(*lines))
 
     async def list(self) -> str:
         states = (await self.agents.states()).items()
         lines = "\n".join(f"- {jid}: {state}" for jid, state in states)
         return f"Agents of the session {self.agents.session}:\n{lines}"
 
-    async def _line(self, task: Mapping[str, str]) -> str:
+    async def _line(self, number: int, task: Mapping[str, str]) -> str:
         try:
-            return await self._answer(task["agent_id"], task["message"])
+            return await self._answer(task["agent_id"], task["message"], number)
         except RequestError as error:
             return f"No answer from {task['agent_id']}: {error.detail}"
 
-    async def _answer(self, agent_id: str, message: str) -> str:
-        asker = current_context.get().on_behalf_of
-        answer = await self.agents.ask(agent_id, message, asker=asker)
+    async def _answer(self, agent_id: str, message: str, number: int = 0) -> str:
+        """Answer to the task with this number of one call."""
+        context = current_context.get()
+        # The key covers the call's arguments: a resumed turn repeats the same tasks.
+        id = stable_id(context.idempotency_key, str(number)) if context.idempotency_key else None
+        answer = await self.agents.ask(agent_id, message, asker=context.on_behalf_of, id=id)
         return f"Response from {agent_id}: {answer}"
 
 

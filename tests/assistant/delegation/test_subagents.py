@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,10 +12,15 @@ from hypothesis import strategies as st
 
 from spade_llm.assistant.chat.messages import ChatReply
 from spade_llm.assistant.chat.service import ChatService, ChatTurnInput
-from spade_llm.assistant.delegation.subagents import PresenceStatus, SubAgents
+from spade_llm.assistant.delegation.subagents import (
+    PresenceStatus,
+    SubAgents,
+    coordination_tools,
+)
 from spade_llm.core.errors import PeerUnavailable
 from spade_llm.messaging import InMemoryNetwork
 from spade_llm.messaging.outgoing_messages import OutgoingMessages
+from spade_llm.tools import CallContext, LocalToolbox
 from tests.conftest import at_most
 from tests.messaging.node_harness import Member
 from tests.messaging.scripted_peer import Program
@@ -163,6 +168,40 @@ async def test_one_of_ours_is_asked_in_its_own_ontology_in_one_conversation_for_
     assert heard[0] == heard[1] != heard[2]
     await worker.node.close()
     await coordinator.node.close()
+
+
+async def test_a_resumed_turn_gets_the_answers_of_the_tasks_that_it_had_given() -> None:
+    heard: list[str] = []
+
+    async def answer(turn_input: ChatTurnInput) -> ChatReply:
+        heard.append(turn_input.text)
+        return ChatReply(text=f"{turn_input.text} {len(heard)}")
+
+    async def ours(_jid: str) -> PresenceStatus:
+        return PresenceStatus.OURS
+
+    network = InMemoryNetwork()
+    worker = Member(network=network, jid="one@net/1")
+    ChatService(answer).attach(worker.node.dispatcher)
+    lives = [Member(network=network, jid=f"coordinator@net/{number}") for number in (1, 2)]
+    context = CallContext(on_behalf_of="ada@net", turn="t", idempotency_key="k")
+    tasks = [{"agent_id": "one@net", "message": text} for text in ("a", "b", "a")]
+
+    async def give(life: Member, context: CallContext) -> str:
+        agents = SubAgents(["one@net"], session="s")
+        agents.join(life.node, OutgoingMessages(life.node), ours)
+        toolbox = LocalToolbox(coordination_tools(agents))
+        name, arguments = "send_to_agents_parallel", {"tasks": tasks}
+        return (await toolbox.call(name, arguments, context=context)).text
+
+    first, again = [await give(life, context) for life in lives]
+    await give(lives[1], replace(context, idempotency_key="other"))
+
+    assert first == again
+    assert heard[:3] == ["a", "b", "a"]
+    assert len(heard) == 6
+    for member in (worker, *lives):
+        await member.node.close()
 
 
 async def test_offline_agents_are_not_awaited_and_are_listed_as_offline() -> None:
