@@ -33,7 +33,8 @@ RETENTION_S = 15 * 60
 """Retention of an answer, from the time when it was given. It exceeds the deadline of all requests
 except those that run for hours, which were answered when they ended."""
 UNFINISHED_RETENTION_S = 24 * 3600
-"""Retention of a request without an answer; it exceeds the time limit of any handler."""
+"""Retention of a request without an answer; it exceeds the time limit of any handler. A turn may be
+resumed as late: so long it is known which of its calls were answered, without the text."""
 MAX_ENTRIES = 50_000
 """Maximum number of rows, oldest deleted first; twice as many for requests without an answer."""
 PURGE_EVERY = 1000
@@ -126,7 +127,11 @@ _SCRUB_ASKED = DialectSql(
     WHERE asker = :asker AND answer <> '' AND (:named::text[] IS NULL
         OR json_or_null(answer) -> 0 ->> 'conversation-id' = ANY(:named))""",
 )
-_PURGE_OLD = "DELETE FROM requests WHERE at < ? AND (question IS NULL OR at < ?)"
+# Requests of our agents with a stable id, as `_asker` writes their sender.
+_IS_CALL = f"substr(id, 1, 1) = '{STABLE_ID_PREFIX}' AND replace(sender, '/', '') = sender"
+_PURGE_TEXTS = f"UPDATE requests SET answer = '' WHERE at < ? AND answer <> '' AND {_IS_CALL}"
+_PURGE_OLD = f"""DELETE FROM requests
+    WHERE at < ? AND (at < ? OR (question IS NULL AND NOT (answer = '' AND {_IS_CALL})))"""
 _PURGE_MANY = """DELETE FROM requests WHERE at <
     (SELECT min(at) FROM (SELECT at FROM requests ORDER BY at DESC LIMIT :max) AS latest)
     AND (question IS NULL OR at <
@@ -140,7 +145,7 @@ class LoggedRequest:
     answer: AclMessage | None
     """Logged answer. None: the request was started, and no answer is known."""
     is_erased: bool = False
-    """True if the answer was sent and then erased."""
+    """True if the answer was erased: it was sent to a person, or is old."""
     reply_by: datetime | None = None
     """Deadline of the logged request; a different one marks a new attempt instead of a retry."""
     is_elsewhere: bool = False
@@ -415,6 +420,7 @@ class PersistentAnswerLog:
         if self._rows_until_purge <= 0:
             self._rows_until_purge = PURGE_EVERY
             now = self._clock()
+            await self._db.execute(_PURGE_TEXTS, now - self._keep_s)
             await self._db.execute(_PURGE_OLD, now - self._keep_s, now - UNFINISHED_RETENTION_S)
             await self._db.execute(_PURGE_MANY, {"max": self._max})
             # A file has no automatic checkpoints: without this its WAL grows without bound.

@@ -312,10 +312,10 @@ class Dispatcher:
         try:
             row = await self._log.find(request)
             if row is not None and not _may_run_again(job, row):
-                is_done = row.is_erased or row.is_elsewhere
-                return None if is_done else _addressed(row.answer, request)
+                is_sent = row.is_erased and request.ontology == CHAT_TEXT
+                return None if is_sent or row.is_elsewhere else _logged_answer(row, request)
             # A row without an answer was written at arrival, or before a kill: it stays as it is.
-            must_start = row is None or row.answer is not None
+            must_start = row is None or row.answer is not None or row.is_erased
             if must_start and not await self._log.start(request):
                 return None
             if must_start and job.effect is Idempotency.RESUME:
@@ -599,6 +599,7 @@ class Dispatcher:
 
 
 _INTERRUPTED = Interrupted("it was interrupted, and is not run twice")
+_EXECUTED = Interrupted("it was run before, and is not run twice; its answer is not kept any more")
 _NO_CONTEXT = nullcontext()
 _NO_JOBS: deque[Job] = deque(maxlen=0)
 _REFUSALS_WITHOUT_EFFECT = frozenset({Performative.REFUSE, Performative.NOT_UNDERSTOOD})
@@ -606,11 +607,11 @@ _RequestKey = tuple[str, str, str]
 """Key of a request: its origin, principal and id."""
 
 
-def _addressed(answer: AclMessage | None, request: AclMessage) -> AclMessage:
+def _logged_answer(row: LoggedRequest, request: AclMessage) -> AclMessage:
     """The logged answer for the process that asks now, which may be another one of its account."""
-    if answer is None:
-        return error_answer(request, _INTERRUPTED)
-    return replace(answer, receiver=request.sender)
+    if row.answer is None:
+        return error_answer(request, _EXECUTED if row.is_erased else _INTERRUPTED)
+    return replace(row.answer, receiver=request.sender)
 
 
 def _request_key(message: AclMessage) -> _RequestKey:
@@ -640,7 +641,7 @@ def _queue_key(message: AclMessage, asked: _RequestKey) -> Hashable:
 
 def _may_run_again(job: Job, row: LoggedRequest) -> bool:
     """Check whether a logged request is run again instead of answered from the log."""
-    if row.is_erased or row.is_elsewhere:
+    if row.is_elsewhere or (row.is_erased and job.request.ontology == CHAT_TEXT):
         return False
     if row.answer is None:
         return job.effect is not Idempotency.ONCE

@@ -19,6 +19,7 @@ from spade_llm.messaging import (
     CHAT_TEXT,
     AnswerLog,
     Dispatcher,
+    Encoding,
     Idempotency,
     Performative,
     PersistentAnswerLog,
@@ -201,6 +202,36 @@ async def test_long_running_requests_are_not_purged(place_of: PlaceOf) -> None:
         answer = await answered(log, long)
         found = await log.find(long)
         assert found is not None and found.answer == answer
+
+
+async def test_it_is_known_for_a_day_that_a_call_was_answered(place_of: PlaceOf) -> None:
+    now, outbox, gate = [0.0], Outbox(), Gate()
+    gate.open()
+    call, hello = request("pay", id=stable_id("call")), request("hello", id="k2")
+    chat = replace(hello, ontology=CHAT_TEXT, encoding=Encoding.PLAIN)
+    async with PersistentAnswerLog(place_of("answers.db"), keep_s=100, clock=lambda: now[0]) as log:
+        dispatcher = Dispatcher(outbox, log)
+        dispatcher.route(TEST, Route(handler=gate, effect_of=lambda _: Idempotency.ONCE))
+        dispatcher.receive(call)
+        await outbox.has(1)
+        await log.erase(await answered(log, chat))
+
+        now[0] = 101.0
+        for number in range(PURGE_EVERY):
+            await log.start(request(str(number)))
+        dispatcher.receive(replace(call, sender="ana@home/other"))
+        answer = (await outbox.has(2))[1]
+        found = await log.find(call), await log.find(chat)
+        now[0] = UNFINISHED_RETENTION_S + 1.0
+        for number in range(PURGE_EVERY):
+            await log.start(request(str(number)))
+        await dispatcher.close()
+
+        assert (answer.receiver, code_of(answer)) == ("ana@home/other", "interrupted")
+        assert gate.entered == ["pay"]
+        assert found[0] is not None and found[0].is_erased and found[0].answer is None
+        assert found[1] is None
+        assert await log.find(call) is None
 
 
 async def test_memory_forgets_the_oldest() -> None:
