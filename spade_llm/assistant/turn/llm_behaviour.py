@@ -83,7 +83,8 @@ from spade_llm.providers.retry import pause_listener
 from spade_llm.rag.cited_answers import citation_label
 from spade_llm.search.language import language_of
 from spade_llm.tools.toolbox import CombinedToolbox, Toolbox
-from spade_llm.understanding.clauses import is_off_the_record
+from spade_llm.understanding.clauses import is_off_the_record, is_question
+from spade_llm.understanding.pronouns import with_asked
 from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
@@ -247,7 +248,7 @@ class LLMBehaviour(Behaviour):
             )
         toolbox = self._toolbox_of_turn(turn_input)
         recalled, comparison, specs = await asyncio.gather(
-            self._memory.recall(turn_input.text, subject=turn_input.peer),
+            self._memory.recall(_search_text(conversation, turn_input), subject=turn_input.peer),
             self._load_and_compare(conversation, turn_input),
             toolbox.list(),
         )
@@ -291,19 +292,10 @@ class LLMBehaviour(Behaviour):
         """The memories that the message says are outdated; None if it is not compared."""
         if self._revision is None or turn_input.message.said.is_passing:
             return None
-        # In a room, what another occupant said is not corrected by this one.
-        name = safe_name(turn_input.speaker)
-        # From the end: a conversation may hold thousands of messages.
-        own = (
-            one["content"]
-            for one in reversed(conversation.messages)
-            if one["role"] == "user" and one.get("name") == name
-        )
-        said_before = (*islice(own, MAX_EARLIER_MESSAGES),)[::-1]
         message = SaidMessage(
             text=turn_input.text,
             conversation=turn_input.kept_in,
-            said_before=said_before,
+            said_before=_said_before(conversation, turn_input),
             at=turn_input.at,
         )
         return await self._revision.compare(
@@ -525,6 +517,26 @@ class _TurnAttempt:
 async def _nothing_to_stop(_argument: str, _turn_input: ChatTurnInput) -> str:
     """Reply to /stop when nothing is running; otherwise chat/service.py stops the turn."""
     return NOTHING_TO_STOP
+
+
+def _said_before(conversation: Conversation, turn_input: ChatTurnInput) -> tuple[str, ...]:
+    """The latest messages of the person in the conversation, oldest first. In a room, those of
+    other occupants are not this one's."""
+    name = safe_name(turn_input.speaker)
+    # From the end: a conversation may hold thousands of messages.
+    own = (
+        one["content"]
+        for one in reversed(conversation.messages)
+        if one["role"] == "user" and one.get("name") == name
+    )
+    return (*islice(own, MAX_EARLIER_MESSAGES),)[::-1]
+
+
+def _search_text(conversation: Conversation, turn_input: ChatTurnInput) -> str:
+    """The text that memory and documents are searched for: a question with what its pronouns mean
+    (`how much was it before?`), as far as the conversation is in RAM."""
+    text = turn_input.text
+    return with_asked(text, _said_before(conversation, turn_input)) if is_question(text) else text
 
 
 def _reply(outcome: TurnOutcome, missing: tuple[str, ...], turn_input: ChatTurnInput) -> ChatReply:
