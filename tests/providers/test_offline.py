@@ -336,6 +336,29 @@ async def test_thanks_are_answered(text: str) -> None:
     assert answer.text in ("You are welcome.", "De nada.")
 
 
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("hey, how are you?", "I am fine, thank you."),
+        ("hola, ¿qué tal estás?", "Estoy bien, gracias."),
+        ("good night!", "Goodbye!"),
+        ("do you know any jokes?", "I cannot do that without a language model."),
+        ("forget my locker number", "I found nothing to forget."),
+        ("olvida mi número de taquilla", "No he encontrado nada que olvidar."),
+    ],
+)
+async def test_what_is_said_for_company_is_answered(text: str, answer: str) -> None:
+    assert await answer_to(text) == answer
+
+
+async def test_a_second_greeting_does_not_tell_again_what_it_can_do() -> None:
+    first = await answer_to("who are you?")
+    messages: list[ContextMessage] = [{"role": "assistant", "content": first}, user("hello again")]
+
+    assert "not a person. I can remember" in first
+    assert (await OfflineProvider().complete(messages)).text == "Hello!"
+
+
 async def test_results_become_answers() -> None:
     assert await answer_to("what is 12*7+3", "87") == "12*7+3 = 87"
     assert (

@@ -6,11 +6,13 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import available_timezones
 
+from spade_llm.core.text import LazyPattern
 from spade_llm.providers.quoted_context import (
     CONTEXT_NAME,
     QuotedContext,
@@ -147,22 +149,34 @@ class CalculateIntent:
     expression: str
 
 
+class SmallTalk(StrEnum):
+    """Kind of a message that is said for company; the name of the phrase that replies to it."""
+
+    GREETING = "greeting"
+    ABILITIES = "abilities"
+    IDENTITY = "identity"
+    WELL_BEING = "well"
+    JOKE = "cannot"
+    FAREWELL = "farewell"
+    THANKS = "welcome"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GreetingIntent:
-    pass
+class SmallTalkIntent:
+    kind: SmallTalk
 
 
-Intent = RecallIntent | TimeIntent | CalculateIntent | GreetingIntent
+Intent = RecallIntent | TimeIntent | CalculateIntent | SmallTalkIntent
 
 
 def recognise_intent(text: str) -> Intent | None:
     """The first rule that applies. None: the message tells or asks something of its own
     (spade_llm/understanding)."""
     text = " ".join(text[:MAX_MESSAGE_CHARS].split())
-    for rule in (_time, _calculation, _recall):
+    for rule in (_time, _calculation, _small_talk, _recall):
         if intent := rule(text):
             return intent
-    return GreetingIntent() if _GREETING.match(text.lstrip(" ¡¿")) else None
+    return None
 
 
 MAX_MESSAGE_CHARS = 4000
@@ -233,16 +247,46 @@ _KNOW = re.compile(
 _PLEASE = re.compile(r",? (?:please|pls|thanks|por favor|porfa|gracias)$", _I)
 _SELF = re.compile(r"^(?:me|myself|m[ií]|m[ií] mismo|my self|i)$", _I)
 
-_GREETING = re.compile(
-    r"(?:hi|hello|hey|(?:good )?(?:morning|afternoon|evening)|hiya|hola"
-    r"|buen[oa]s(?: d[ií]as| tardes| noches)?|help|ayuda|what can you do"
-    r"|can you (?:remember|help|do)(?: me| stuff| things| something| anything)*"
-    r"|puedes (?:recordar|ayudar|hacer)(?:me)?(?: cosas| algo)?"
-    r"|qu[eé] (?:puedes|sabes) hacer|thanks?(?: you)?|gracias"
-    r"|(?:who|what) are you|are you (?:an? )?(?:ai|bot|robot|human|machine|model)"
-    r"|(?:qui[eé]n|qu[eé]) eres|eres (?:una? )?(?:ia|bot|robot|humano|m[aá]quina|modelo))"
-    r"(?: there| again| otra vez| de nuevo)?[\s!.,?¡¿]*$",
-    _I,
+_HELLO = (
+    r"(?:hi|hello|hey|hiya|yo|(?:good )?(?:morning|afternoon|evening)|hola|buen[oa]s"
+    r"(?: d[ií]as| tardes| noches)?)"
+)
+_SMALL_TALK = tuple(
+    (kind, LazyPattern(rf"(?:{_HELLO}[\s,!.¡¿]+)?(?:{pattern})[\s!.,?¡¿]*$", _I))
+    for kind, pattern in (
+        (SmallTalk.GREETING, rf"{_HELLO}(?: there| again| otra vez| de nuevo| a todos)?"),
+        (
+            SmallTalk.ABILITIES,
+            r"help|ayuda|what (?:can|do) you do|what are you (?:able to do|good for)"
+            r"|can you (?:remember|help|do)(?: me| stuff| things| something| anything)*"
+            r"|puedes (?:recordar|ayudar|hacer)(?:me)?(?: cosas| algo)?"
+            r"|(?:(?:y )?t[uú] )?qu[eé] (?:puedes|sabes) hacer|(?:para )?qu[eé] sirves",
+        ),
+        (
+            SmallTalk.IDENTITY,
+            r"(?:and )?(?:who|what) are you|what(?:['’]s| is) your name"
+            r"|are you (?:an? )?(?:real )?(?:ai|bot|robot|human|person|machine|model|computer)"
+            r"|(?:y )?(?:t[uú] )?(?:qui[eé]n|qu[eé]) eres|c[oó]mo te llamas"
+            r"|eres (?:una? )?(?:ia|bot|robot|humano|persona|m[aá]quina|modelo)",
+        ),
+        (
+            SmallTalk.WELL_BEING,
+            r"(?:and )?how(?:['’]?s| is| are) (?:you|it going|things|life|everything)"
+            r"(?: doing| today| keeping)*|what['’]?s up|you (?:ok|all ?right)"
+            r"|(?:y )?(?:t[uú] )?(?:qu[eé] tal(?: est[aá]s| va(?: todo)?| todo)?"
+            r"|c[oó]mo (?:est[aá]s?|va(?: todo| eso)?|te va|andas|and[aá]s))(?: hoy)?",
+        ),
+        (
+            SmallTalk.JOKE,
+            r"(?:do you )?know any (?:good |funny )?jokes|(?:te )?sabes (?:alg[uú]n|un) chiste",
+        ),
+        (
+            SmallTalk.FAREWELL,
+            r"(?:good ?)?bye(?: bye)?|good ?night|night night|see you(?: \w+)?|talk (?:soon|later)"
+            r"|take care|adi[oó]s|hasta (?:luego|ma[ñn]ana|pronto|otra)|chao|nos vemos",
+        ),
+        (SmallTalk.THANKS, r"(?:many )?thanks?(?: you)?|(?:muchas |mil )?gracias"),
+    )
 )
 
 
@@ -273,6 +317,12 @@ def _calculation(text: str) -> CalculateIntent | None:
     if _ARITHMETIC.fullmatch(expression) and _HAS_OPERATION.search(expression):
         return CalculateIntent(expression="".join(expression.split()))
     return None
+
+
+def _small_talk(text: str) -> SmallTalkIntent | None:
+    text = text.lstrip(" ¡¿")
+    kind = next((kind for kind, pattern in _SMALL_TALK if pattern.match(text)), None)
+    return SmallTalkIntent(kind=kind) if kind else None
 
 
 def _recall(text: str) -> RecallIntent | None:

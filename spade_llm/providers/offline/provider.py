@@ -27,8 +27,9 @@ from spade_llm.providers.model import (
 )
 from spade_llm.providers.offline.intents import (
     CalculateIntent,
-    GreetingIntent,
     RecallIntent,
+    SmallTalk,
+    SmallTalkIntent,
     TimeIntent,
     excerpt,
     read_turn,
@@ -51,6 +52,7 @@ from spade_llm.understanding.answers import (
 )
 from spade_llm.understanding.clauses import ClauseKind
 from spade_llm.understanding.features import is_taste, related_words
+from spade_llm.understanding.forgetting import read_forget_request
 from spade_llm.understanding.pronouns import with_asked
 from spade_llm.understanding.statements import read_history, read_message, statements_of
 from spade_llm.understanding.wording import in_second_person
@@ -72,6 +74,9 @@ class Phrases:
     """The first words of every answer where the rules stand in for a model."""
     greeting: str
     abilities: str
+    identity: str
+    well: str
+    farewell: str
     stored: str
     changed: str
     not_stored: str
@@ -95,6 +100,7 @@ class Phrases:
     groups: dict[str, str]
     """Headings of the list of everything that is known."""
     nothing_remembered: str
+    nothing_to_forget: str
     unanswered: str
     """Reply to a question that stands beside a statement."""
     passage: str
@@ -205,6 +211,9 @@ class _Rules:
             return await self._follow(intent)
         reading = self._reading
         has_store = "store_memory" in self._tools
+        if not reading.statements and _asks_to_forget(self._turn.question):
+            # What is known is forgotten before a model is asked.
+            return self._say.nothing_to_forget
         stored = len(reading.statements) if has_store else 0
         results = self._turn.results
         if stored and not results:
@@ -220,7 +229,7 @@ class _Rules:
             is_unknown = answer in (self._say.nothing_remembered, self._nothing())
             unknown = self._say.unanswered if replies else self._unknown(answer)
             replies.append(unknown if is_unknown else answer)
-        return "\n".join(replies or results) or self._small_talk()
+        return "\n".join(replies or results) or self._understood()
 
     def _question(self) -> str:
         """What the message asks, or asks for; empty if it only tells something."""
@@ -261,12 +270,21 @@ class _Rules:
                 return self._calls("calculator", [{"expression": intent.expression}])
             case RecallIntent():
                 return self._recall(intent, results)
-            case GreetingIntent():
-                is_thanks = _THANKS.search(self._turn.question)
-                hello = f"{self._say.greeting} {self._say.abilities}"
-                return "\n".join(results) or (self._say.welcome if is_thanks else hello)
+            case SmallTalkIntent():
+                return "\n".join(results) or self._small_talk(intent.kind)
 
-    def _small_talk(self) -> str:
+    def _small_talk(self, kind: SmallTalk) -> str:
+        replies = [getattr(self._say, kind)]
+        # Once in a conversation, unless they are asked for.
+        if kind in (SmallTalk.GREETING, SmallTalk.IDENTITY) and not self._has_told_abilities:
+            replies.append(self._say.abilities)
+        return " ".join(replies)
+
+    @property
+    def _has_told_abilities(self) -> bool:
+        return any(self._say.abilities in one for one in self._turn.answered)
+
+    def _understood(self) -> str:
         """Reply to what neither tells nor asks anything that the rules understand."""
         if _THANKS.search(self._turn.question):
             return self._say.welcome
@@ -398,8 +416,8 @@ class _Rules:
         return "\n\n".join(f"{source}\n{text}" for source, text in quotes)
 
     def _nothing(self) -> str:
-        # Once in a conversation: repeated behind each miss, it would hide the answer.
-        if any(self._say.abilities in one for one in self._turn.answered):
+        # Repeated behind each miss, they would hide the answer.
+        if self._has_told_abilities:
             return self._say.nothing_found
         return f"{self._say.nothing_found} {self._say.abilities}"
 
@@ -411,6 +429,11 @@ class _Rules:
             return result
         day = f"{self._say.weekdays[at.weekday()]} {at:%Y-%m-%d}"
         return f"{place or 'UTC'}: {at:%H:%M}, {day}."
+
+
+def _asks_to_forget(text: str) -> bool:
+    request = read_forget_request(text)
+    return request is not None and request.is_explicit
 
 
 def _shortened(text: str, most: int) -> str:
