@@ -257,6 +257,8 @@ def find_answers(
     scored = sorted(found, key=lambda one: (-one[0], order * one[1]))
     if not scored:
         return []
+    if _FOR_VALUE.search(question) and not asked.wants_before:
+        scored = [one for one in scored if not _is_followed(asked, one, scored)]
     if _STILL.search(question):
         # What was said last of the same thing tells whether it still holds.
         scored = _latest_first(asked, scored)
@@ -285,6 +287,25 @@ def _may_be_closed(question: str) -> bool:
     """Check whether what does not hold any more may answer: a question about the past, or whether
     something is so (`do I still smoke?`)."""
     return bool(_PAST_QUESTION.search(question) or not _FOR_VALUE.search(question))
+
+
+def _is_followed(
+    asked: Question,
+    ended: tuple[float, int, Candidate],
+    scored: Sequence[tuple[float, int, Candidate]],
+) -> bool:
+    """Check whether a statement tells an end (`I dropped out of law school`) behind which another
+    one tells what holds: `I study nursing`."""
+    over = features(ended[2].text)
+    topic = asked.concepts & over.concepts - general()
+    return over.is_ended and any(
+        number > ended[1]
+        and not one.is_closed
+        and not features(one.text).is_denial
+        and features(one.text).beings == over.beings
+        and bool(topic & features(one.text).topic)
+        for _, number, one in scored
+    )
 
 
 def _latest_first(

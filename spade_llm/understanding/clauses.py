@@ -125,10 +125,18 @@ _REMEMBER = LazyPattern(
     r"|ap[uú]nt[aá](?:te|me)?"
     r"|an[oó]t[aá](?:te|me)?|apunte|anote|no (?:te )?olvid(?:es|[eé]s|e)(?: de)?|ten(?:[eé]"
     r"|ga)? en cuenta"
+    r"|record(?:ar|arme)(?= que\b)|(?:apunt|anot|guard)ar(?:me|te)?(?= que\b)"
     r"|guard[aá](?:te|me)?|toma nota(?: de)?|remind me(?= that )|recu[eé]rdame(?= que ))(?!\w)"
     r"(?:[:,]| that\b| que\b| this:| esto:)*\s*(?P<content>.+)$",
     _I,
 )
+_TOLD_TO_KEEP = LazyPattern(
+    r"^(?:i|we|i['’]\w+|we['’]\w+|(?:my|our|the|mis?|nuestr[oa]s?|el|la|los|las) .*"
+    r"\b(?:is|are|was|has|have|es|son|est[aá]n?|tiene)|tengo|vivo|soy|estoy|me|nos"
+    r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+ (?:is|has|es|tiene))\b \S",
+    _I,
+)
+"""Content of a request to remember that is told, and not asked for."""
 _ASK_AGAIN = LazyPattern(
     r"^(?:(?:can|could) you |please |puedes |me puedes )*(?:tell me|remind me|do you (?:know"
     r"|remember)"
@@ -188,7 +196,7 @@ _COMMAND = LazyPattern(
     r"|look"
     r"|watch|google|dim|lock|unlock|pause|skip|mute|dial|navigate|take|bring|get|pass|hand|lend"
     r"|put|mark|rate"
-    r"|rank|ignore|leave|let|excuse|forgive|wish|clean|cook|feed|fill|finish|format|fetch|move"
+    r"|rank|ignore|forget|delete|erase|leave|let|excuse|forgive|wish|clean|cook|feed|fill|finish|format|fetch|move"
     r"|close|start)"
     r" (?:up |out |off |on )?(?:me|my|our|us|an?|the|this|that|these|those|him|her|it|them|some"
     r"|all|every)\b"
@@ -196,7 +204,7 @@ _COMMAND = LazyPattern(
     r"|apaga|enciende"
     r"|cierra|avisa|despierta|revisa|mejora|acorta|analiza|convierte|define|elige|escoge|pregunta"
     r"|investiga"
-    r"|planea|planifica|prepara|dibuja|crea|genera|llama|deja|usa)"
+    r"|planea|planifica|prepara|dibuja|crea|genera|llama|deja|usa|olvida|borra|elimina)"
     r" (?:a |al |me |mis? |el |la |los |las |una? |este |esta )"
     # With a pronoun behind it and so an accent: `mándale`, `resúmeme`.
     r"|[^\W\d_]*[áéíóú][^\W\d_]*(?:me|les?|nos|melo|mela|selo|sela)\b"
@@ -486,7 +494,8 @@ _ELLIPTIC = (
             r" (?:at|in|on|with|my|for|from|as|every|since|until)|allergic|married"
             r"|divorced|engaged|single|widowed|retired|pregnant|born|based|vegan|vegetarian|coeliac"
             r"|diabetic|scared|terrified|afraid|into|from|off to|gonna|going to|about to"
-            r"|supposed to|due to|on|living|working|studying|learning"
+            r"|supposed to|due to|on(?! (?:the )?(?:\d|first|second|third"
+            r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day))|living|working|studying|learning"
             r"|training|moving|going|flying|getting|having|seeing|trying|saving|thinking"
             r"|planning|looking forward|reading|taking|starting|expecting)\b \S",
             _I,
@@ -586,6 +595,7 @@ _SPLIT = LazyPattern(
     r"|we|we['’](?:re|ve)|call me|she|he|they"
     r"|mi (?!\w+,)|mis|no me|(?:se )?me \w{3,}(?<!r)|nos \w{3,}(?<!r)|(?:he|hemos) \w+[dt]o"
     r"|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo|estoy|voy|vamos|tenemos"
+    r"|tomo|toco|juego|conduzco|peso|mido|cobro"
     r"|(?!caf|aqu|ah[ií]|as[ií]|all)\w{2,}[éí])(?:(?<=\s)|(?!\w)))",
     _I,
 )
@@ -627,7 +637,7 @@ _QUESTION_SPLIT = LazyPattern(
 _SECOND_VERB = LazyPattern(
     r"^(?P<first>(?P<subject>i|we) (?:(?!(?:to|can|could|should|would|will|must|might|may|used|let"
     r"|help|not|never|no)\b)(?!\w+n['’]t\b)\S+ )+?)and (?P<rest>(?:bought|got|work|live|speak"
-    r"|study|teach|own|love|like|hate|play|drive|have) .+)$",
+    r"|study|teach|own|love|like|hate|play|drive|have|take|drink|wear|collect|pay|earn) .+)$",
     _I,
 )
 """`I live in Rome and work …`: the second verb has the subject of the first."""
@@ -948,11 +958,18 @@ def _classify(part: str) -> Clause:
     if subject and not is_value and not is_question(text):
         text = f"{subject} {text[0].lower()}{text[1:]}"
     found = _REMEMBER.match(text)
-    if found and not is_question(text) and not _QUESTION_WORD.match(found["content"]):
-        return Clause(
-            text=_trimmed(found["content"]), kind=ClauseKind.STATEMENT, is_change=is_change
-        )
+    if found and _asks_to_remember(text, found["content"]):
+        content = _trimmed(found["content"].rstrip("?"))
+        return Clause(text=content, kind=ClauseKind.STATEMENT, is_change=is_change)
     return Clause(text=_trimmed(text), kind=_kind(text), is_change=is_change)
+
+
+def _asks_to_remember(text: str, content: str) -> bool:
+    """Check whether a text asks to keep its content, rather than asks for it: `can you remember
+    (that) my locker is 12?`, `can you remember my name?`."""
+    if _QUESTION_WORD.match(content):
+        return False
+    return not is_question(text) or bool(_TOLD_TO_KEEP.match(content))
 
 
 def _kind(text: str) -> ClauseKind:

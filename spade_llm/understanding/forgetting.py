@@ -293,8 +293,9 @@ def _is_dated(statement: str) -> bool:
     return bool({ValueType.DAY, ValueType.TIME} & set(typed_values(statement)))
 
 
-def matching(topic: str, statements: Sequence[str]) -> list[int]:
-    """Indices of the statements that the topic means, the closest only."""
+def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = False) -> list[int]:
+    """Indices of the statements that the topic means, the closest only. `with_mentions`: also those
+    that only mention it: `I owe Alun £300` for `Alun`."""
     wanted = concepts_of(topic)
     specific = wanted - general() or wanted
     if not wanted:
@@ -309,8 +310,8 @@ def matching(topic: str, statements: Sequence[str]) -> list[int]:
     found = [number for share, number in covered if share >= MIN_COVERAGE and share == best]
     # "The depression" is not the asthma, which is an illness, too.
     words = stems_of(topic)
-    said = {number: words & stems_of(statements[number]) for number in found}
-    found = [number for number in found if said[number]] or found
+    said = [number for number in found if words & stems_of(statements[number])]
+    found = said or [number for number in found if best == 1]
     # "What I earn" is the salary rather than the bonus that is paid in April.
     named = [number for number in found if specific & _subject_concepts(statements[number])]
     if not found and specific & _SECRETS and specific - _SECRETS:
@@ -320,7 +321,7 @@ def matching(topic: str, statements: Sequence[str]) -> list[int]:
             for number, one in enumerate(statements)
             if specific - _SECRETS <= _subject_concepts(one)
         ]
-    return named or found or _akin(topic, statements)
+    return (not with_mentions and named) or found or _akin(topic, statements)
 
 
 def _akin(topic: str, statements: Sequence[str]) -> list[int]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
@@ -47,7 +48,7 @@ MAX_BARE_WORDS = 5
 _SUBJECT_PRONOUN = LazyPattern(
     r"^(?P<pronoun>she|he(?! \w+(?:ado|ido|echo|uesto|isto|ito)\b)|his|her|[eé]l(?= (?:es|vive"
     r"|tiene|trabaja|se)\b)|(?-i:ella)"
-    rf"|(?-i:Ella)(?!['’]s?\b| {FINITE}\b))(?P<rest>['’]s\b.*| .*)$",
+    rf"|(?-i:Ella)(?!['’]s?\b| {FINITE}\b))(?P<rest>['’](?:s|ll)\b.*| .*)$",
     _I,
 )
 _THIRD_VERB = LazyPattern(
@@ -79,7 +80,7 @@ _PRONOUN = LazyPattern(
     r"|(?P<male>(?<!me )(?<!nos )(?<!lo )he(?! \w+(?:ado|ido|echo|uesto|isto|ito)\b)|him|his"
     r"|[eé]l(?= (?:es|vive|tiene|se)\b))"
     r"|(?P<plural>they|them|theirs?|ell[ao]s|les)"
-    r"|(?P<thing>(?-i:[Ii]ts?)(?! (?:takes|turns|looks|seems|rain|snow))"
+    r"|(?P<thing>(?<!of )(?-i:[Ii]ts?)(?! (?:takes|turns|looks|seems|rain|snow))"
     r"|(?<!\w )l[ao](?= (?:han?|he|hemos) (?:aplaz|anul|cancel|pospu|adelant|retras)))"
     r"|(?P<any>sus?|le|\w{2,}[aeiáéí]r(?:sel[aoe]s?|l[aoe])|(?<!\w )lo(?! (?:que"
     r"|del?|m[ií]o|mismo)\b| (?:han?|he|hemos) (?:aplaz|anul|cancel|pospu|adelant|retras))"
@@ -89,8 +90,8 @@ _PRONOUN = LazyPattern(
     r"|^nos (?:conoc(?:emos|imos)|v(?:emos|imos))))(?!\w)",
     _I,
 )
-"""Pronouns for another being or thing; `it rains` has none. What a verb without its object implies
-is taken for one, too: `my sister is called Ana, we meet on Sundays`."""
+"""Pronouns for another being or thing; `it rains` and `half of it` have none. What a verb without
+its object implies is taken for one, too: `my sister is called Ana, we meet on Sundays`."""
 _OBJECT_BEFORE = LazyPattern(
     r"(?P<object>[\w-]+)(?:\s*[,;:–—]|,? (?:because|as|since|and|but|so))\s+$", _I
 )
@@ -116,6 +117,9 @@ _STOPS = LazyPattern(
 _FINITE = LazyPattern(rf"{FINITE}$", _I)
 _SPANISH = LazyPattern(r"\b(?:el|la|los|las|mi|que|se|ha|han|es|son|nos|una|con|por|muy|su)\b", _I)
 _INDEFINITE = LazyPattern(r"(?:an?|another|una?|otr[oa]) ", _I)
+_CALLED = LazyPattern(r"\b(?:called|named|llamad[oa]|llama) $", _I)
+_WE = LazyPattern(r"^we\b", _I)
+_WILL = LazyPattern(r"^['’]ll\b", _I)
 _NAMES = LazyPattern(r"(?:['’]s| is) (?:called|named)\b|['’]s name\b| se llama\b", _I)
 _CLITIC = LazyPattern(r"l[ao]s?$", _I)
 _TITLE = LazyPattern(r"(?:mr|mrs|ms|miss|dr|prof|sir|rev|sr|sra|srta|don|do[ñn]a)$", _I)
@@ -144,6 +148,12 @@ _ROLES = tuple(
 _ROLES_OF_PEOPLE = frozenset({"profession", "landlord", "lodger"})
 """Concepts of people beside those of the vocabulary's beings."""
 _SPANISH_ARTICLE = LazyPattern(r"(?:el|la|los|las|un[oa]?s?|mis?|sus?|nuestr[oa]s?)$", _I)
+_PLACES = frozenset({
+    "employer", "exercise", "home", "hospital", "hotel", "nursery", "restaurant", "school",
+})  # fmt: skip
+"""Concepts of places: `there`."""
+_NAMED_THINGS = _PLACES | {"address", "boat", "book", "car", "film", "team", "website"}
+"""Concepts of places and things that have names of their own: `our gym is called Fit Zone`."""
 _OCCASIONS = frozenset({
     "anniversary", "appointment", "birthday", "exam", "interview", "meeting", "party", "surgery",
     "visit", "wedding",
@@ -215,7 +225,13 @@ class Mention:
 @lru_cache(maxsize=2000)
 def noun_phrases(statement: str) -> tuple[Mention, ...]:
     """The noun phrases of a statement, in order. Cached: each pronoun looks at several."""
-    return tuple(_noun_phrases(statement))
+    found = list(_noun_phrases(statement))
+    for number, (thing, name) in enumerate(pairwise(found), 1):
+        is_thing = not thing.is_being and concepts_of(thing.text) & _NAMED_THINGS
+        if is_thing and _CALLED.search(statement[thing.start : name.start]):
+            # "Our gym is called Fit Zone" names no person.
+            found[number] = replace(name, is_being=False)
+    return tuple(found)
 
 
 def leading_noun(statement: str) -> Mention | None:
@@ -381,9 +397,17 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
             for found in noun_phrases(one)
             if found.fits(kind) and not _TIME_UNIT.search(found.text)
         ]
-        fitting.sort(key=lambda one: (*likeness[one[1]], one[0].sex == kind), reverse=True)
+        age = {one: number for number, one in enumerate(reversed(latest))}
+        fitting.sort(
+            key=lambda one: (*likeness[one[1]], age[one[1]], one[0].sex == kind), reverse=True
+        )
         # The first word of a statement may be an unknown thing instead of a name.
-        sure = [(found, one) for found, one in fitting if found.is_sure or not found.is_being]
+        names = {each.text for one in latest for each in noun_phrases(one) if each.start}
+        sure = [
+            (found, one)
+            for found, one in fitting
+            if found.is_sure or not found.is_being or found.text in names
+        ]
         for found, one in (sure or fitting)[:1]:
             return _with_name(found.text, one), one
         if kind in ("female", "male") and known:
@@ -432,14 +456,16 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     subject gets the last one's."""
     pronoun = _SUBJECT_PRONOUN.match(text)
     is_resolved = pronoun and not _SUBJECT_PRONOUN.match(before)
-    subject = leading_noun(before) if is_resolved else None
+    subject = leading_noun(before) if is_resolved and not _WE.match(before) else None
     said = _PRONOUN.search(text)
     if pronoun and (same := _same_subject(pronoun, before, known)):
         noun = same
     elif pronoun and subject and said and subject.sex in ("", said.lastgroup):
         noun = _with_name(subject.text, before)
     elif pronoun:
-        noun = antecedent(pronoun["pronoun"], known, text)[0]
+        kind = str(said.lastgroup) if said else ""
+        is_near = any(one.fits(kind) for one in noun_phrases(before))
+        noun = antecedent(pronoun["pronoun"], [before] if is_near else known, text)[0]
     elif _THIRD_VERB.match(text) and not (_IMPERSONAL.match(text) or _SUBJECT_BEHIND.match(text)):
         latest = sorted(reversed(known[-MAX_BACK:]), key=lambda one: _likeness(text, one))[::-1]
         first = ((one, told) for told in latest for one in noun_phrases(told)[:1])
@@ -457,7 +483,8 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     if not pronoun:
         return f"{noun} {text[0].lower()}{text[1:]}"
     is_owner = pronoun["pronoun"].lower() in ("his", "her")
-    return f"{noun}'s{pronoun['rest']}" if is_owner else f"{noun}{pronoun['rest']}"
+    rest = _WILL.sub(" will", pronoun["rest"])
+    return f"{noun}'s{rest}" if is_owner else f"{noun}{rest}"
 
 
 def _same_subject(pronoun: re.Match[str], before: str, known: Sequence[str]) -> str:
@@ -516,17 +543,25 @@ def with_antecedent(text: str, known: Sequence[str]) -> str:
     before it stands in front of it."""
     if not known:
         return text
-    if _THERE.search(text) and (place := _PLACE_NAME.search(known[-1])):
-        return _THERE.sub(place[0], text, count=1)
-    if noun := antecedent(text, known)[0]:
+    is_there = bool(_THERE.search(text))
+    if is_there and (named := _PLACE_NAME.search(known[-1])):
+        return _THERE.sub(named[0], text, count=1)
+    place = _place_in(known[-1]) if is_there else ""
+    if noun := place or antecedent(text, known)[0]:
         # A capital would make a value of it.
-        note = noun[:1].lower() + noun[1:]
-        return text if note in text.lower() else f"{text} ({note})"
+        note = noun if noun[1:2].isupper() else noun[:1].lower() + noun[1:]
+        return text if note.lower() in text.lower() else f"{text} ({note})"
     is_open = _ABOUT_IT.match(text) or (
         not is_changed(text) and (_UNRESOLVED.match(text) or _is_bare(text))
     )
     is_short = ";" not in known[-1] and len(known[-1]) <= MAX_ANTECEDENT_CHARS
     return f"{known[-1]}; {text}" if is_open and is_short else text
+
+
+def _place_in(statement: str) -> str:
+    """The place that a statement names by a noun: `our gym Fit Zone`; empty if there is none."""
+    places = (one for one in noun_phrases(statement) if concepts_of(one.text) & _PLACES)
+    return next((_with_name(one.text, statement) for one in places if not one.is_being), "")
 
 
 def _is_bare(text: str) -> bool:

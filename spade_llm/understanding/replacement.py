@@ -75,6 +75,12 @@ OWNER_FIRST = LazyPattern(
 """`Maya's lesson is …`, `Maya's has moved …`, `la clase de Maya`: the name of the owner, or of the
 subject."""
 _OWN_FIRST = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?) ", _I)
+_MOVES_HOME = LazyPattern(
+    r"\b(?:moved|moving) (?:back|out|in|into|to|home|away|on)\b"
+    r"|\bha(?:n)? vuelto a (?:su|la) (?:casa|piso)\b|\b(?:se|me|nos) (?:\w+ )?(?:mud|traslad)\w+",
+    _I,
+)
+_LIVES = LazyPattern(r"\b(?:liv(?:e|es|ing)|stay(?:s|ing)?|viv(?:e|en|o|imos|iendo))\b", _I)
 _NEWEST = LazyPattern(r"\b(?:new|old|current|latest|nuev[oa]s?|actual|viej[oa])\b", _I)
 _PLACE_TAIL = LazyPattern(
     r"\b(?:in|on|under|behind|at|inside|next to|above|below|beside|en|debajo|detr[aá]s|dentro"
@@ -471,10 +477,14 @@ def _has_other_value(new: Statement, old: str, one: Features, other: Features) -
         # "My cat Milo is 3" and "my cat Luna is 9" are about two cats.
         if is_exclusive if kind is ValueType.NAME else not has_other_name:
             return True
-    if new.is_change and one.topic & other.topic & _HELD_BY_TURNS:
-        # "They've put me on nights": no value has a type.
-        return True
-    return _has_other_tail(new, old)
+    return _takes_turn(new, old, one.topic & other.topic) or _has_other_tail(new, old)
+
+
+def _takes_turn(new: Statement, old: str, shared: frozenset[str]) -> bool:
+    """Check whether a change ends what was so although no value has a type: `they've put me on
+    nights`; `mum moved out` after `mum lives with us`."""
+    is_move = "home" in shared and _MOVES_HOME.search(new.text) and _LIVES.search(old)
+    return bool(is_move or (new.is_change and shared & _HELD_BY_TURNS))
 
 
 def _has_same_noun(new: str, old: str) -> bool:

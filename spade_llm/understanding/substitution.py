@@ -151,6 +151,11 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
     """The typed values of an earlier statement that those of a text may replace: a place does not
     replace a person."""
     found = dict(typed_values(earlier))
+    if ValueType.NUMBER in found and _begins_with_being(text, earlier):
+        # "Leo is 7" tells nothing of "two kids".
+        found[ValueType.NUMBER] = tuple(
+            one for one in found[ValueType.NUMBER] if not _counts_beings(earlier, one)
+        )
     codes = [one.span(one.lastgroup or 0) for one in _CODE.finditer(earlier)]
     if names := [span for span in found.pop(ValueType.NAME, ()) if span not in codes]:
         found[ValueType.NAME] = tuple(names)
@@ -198,6 +203,18 @@ def _kind_of_number(text: str, span: tuple[int, int]) -> str:
         return _UNITS.get(word, word[:STEM_CHARS])
     label = LABELLED.search(text, max(0, span[0] - 15), max(span[1], 0))
     return str(label["noun"][:STEM_CHARS].lower()) if label else ""
+
+
+def _begins_with_being(text: str, earlier: str) -> bool:
+    subject = leading_noun(text)
+    name = _CAPITAL.match(text)
+    # What has a capital inside a sentence is a name.
+    return bool(subject and subject.is_being) or bool(name and f" {name[0]}" in earlier)
+
+
+def _counts_beings(text: str, span: tuple[int, int]) -> bool:
+    unit = _UNIT.match(text, max(span[1], 0))
+    return bool(unit and concepts_of(unit["unit"]) & kin())
 
 
 def units_of(text: str) -> frozenset[str]:

@@ -141,6 +141,8 @@ _VERB = LazyPattern(
     r"\b(?:i|we)(?:['’](?:m|ve|re))? (?:now |usually |always |mostly )?([a-z]+)"
     r"|(?<![a-z'’])([a-záéíóúñ]+(?:oy|o|amos|emos|imos))\b"
 )
+_SPANISH_VERB = LazyPattern(r"[A-ZÁÉÍÓÚÑ][a-záéíóúñ]+(?:oy|o|amos|emos|imos)$")
+"""The first word of a Spanish statement about the speaker: `Tomo metformina`."""
 _OF_MANY = frozenset({
     "have", "like", "love", "know", "want", "think", "speak", "am", "was", "had", "been", "can",
     "will", "do", "got", "need", "feel", "hate", "live", "work", "tengo", "quiero", "hablo",
@@ -599,6 +601,7 @@ def _topic(statement: str, announcement: str) -> str:
         word
         for word in re.findall(r"[^\W_]+", bare)
         if any(is_concept(one) and one not in general() for one in concepts_of(word))
+        and not (bare.startswith(word) and _SPANISH_VERB.match(word))
         and not value_key(word) & named
     ]
     # The first word of the statement may have had a capital for that only.

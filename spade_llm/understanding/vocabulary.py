@@ -268,7 +268,7 @@ STOP = STOP_WORDS | frozenset(
     " also now still just really very actually currently recently please btw got get gets getting"
     " going go goes went known remember tell told say know think one ones thing things last time"
     " ago back more most new usually always anymore longer no not never yes ok okay sorry instead anyway"
-    " since every kind type sort much many long often own used mine yours theirs it s t m ve re d ll"
+    " moment because obviously finally momento since every kind type sort much many long often own used mine yours theirs it s t m ve re d ll"
     " ahi alli aqui aca ahora ya aun todavia tambien actualmente ultimamente recuerda recuerdas sabes dime digo dije"
     " era eran fue fueron estaba estar vez cosa cosas nunca jamas siempre bastante gracias favor"
     " estoy esta estan he ha hemos haber habia sera seria suelo suele perdon mejor realidad"

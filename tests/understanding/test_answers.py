@@ -318,6 +318,12 @@ def _best(told: list[str], question: str) -> str:
             "¿cuándo es el cumple de Quique?",
             "El cumple de mi marido Quique es en enero",
         ),
+        # What is over is no answer if what holds instead was told after it.
+        (
+            ["I dropped out of law school", "I study nursing now in Hull"],
+            "what am I studying?",
+            "I study nursing now in Hull",
+        ),
         # A verb without its object.
         (
             ["Mi psicóloga se llama Berta, voy los martes"],

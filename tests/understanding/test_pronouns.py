@@ -46,6 +46,16 @@ def test_noun_phrases_are_found(statement: str, nouns: list[str]) -> None:
         (["I'm doing a course"], "I don't drink coffee because it keeps me awake", ""),
         (["I'm doing a course"], "I gave up running, it hurt my knees", ""),
         (["I'm doing a course"], "I love it", "course"),
+        # Of two that fit, the one that was spoken of last.
+        (["Our son is three", "We have a ferret called Dot"], "she bit the postman", "ferret Dot"),
+        # What has a name need not be a being; a name at the beginning is one, if it was told.
+        (["My boss is called Ida", "My gym is called Fit Zone"], "she is strict", "Ida"),
+        (
+            ["We've got a toddler, Ole", "Our nursery is called The Acorns", "Ole starts in May"],
+            "he hates peas",
+            "Ole",
+        ),
+        (["I'm doing a course"], "I paid half of it", ""),
         # What rains is nothing that was spoken of.
         (["I restored an old loom"], "it rains a lot", ""),
     ],
@@ -58,6 +68,18 @@ def test_the_noun_stands_behind_what_refers_to_it() -> None:
     told = statements_of(["We have a canoe, a Prijon", "I paid 640 for it"])
 
     assert told[-1] == "I paid 640 for it (canoe)"
+
+
+def test_there_is_the_place_that_was_told_before() -> None:
+    told = statements_of(["Our gym is called Fit Zone", "Ole goes there on Mondays"])
+
+    assert told[-1] == "Ole goes there on Mondays (our gym Fit Zone)"
+
+
+def test_the_future_of_a_pronoun_is_told_with_its_noun() -> None:
+    told = statements_of(["We've got a niece, Ida, she'll be nine in May"])
+
+    assert told == ["We've got a niece, Ida", "Niece Ida will be nine in May"]
 
 
 def test_the_rabbit_gets_another_name() -> None:

@@ -49,6 +49,16 @@ from spade_llm.understanding.wording import in_second_person
         ("lunch w Kate friday 1pm", ["Lunch w Kate friday 1pm"]),
         ("boda de Luis el 6", ["Boda de Luis el 6"]),
         ("wifi pw: abc123", ["Wifi pw: abc123"]),
+        # A day before the sentence is no elliptic statement; a second verb is one of its own.
+        ("on the 9th of May we sail to Crete", ["On the 9th of May we sail to Crete"]),
+        ("I have gout and take allopurinol", ["I have gout", "I take allopurinol"]),
+        # Requests to remember, and questions that look like them.
+        ("can you remember that my locker is 12?", ["My locker is 12"]),
+        ("¿puedes apuntar que mi taquilla es la 12?", ["Mi taquilla es la 12"]),
+        ("can you remember my name?", []),
+        ("can you remember that film we saw?", []),
+        ("forget my locker number", []),
+        ("borra mi número de taquilla", []),
         ("nut allergy", ["I have nut allergy"]),
         ("recipes for friday dinner", []),
         ("happy friday", []),
@@ -439,6 +449,8 @@ def test_a_joke_takes_back_the_statement_before_it() -> None:
         ("Me he mudado a Sevilla", "Vivo en Cádiz"),
         ("I live in Valencia", "The user lives in Madrid"),
         ("I have a new dentist, Dr Who", "My dentist is Dr No"),
+        ("My mum has moved back into her flat", "My mum lives with us"),
+        ("Mi madre ha vuelto a su casa", "Mi madre vive con nosotros"),
     ],
 )
 def test_a_change_ends_the_fact_before_it(new: str, old: str) -> None:
@@ -601,6 +613,8 @@ def test_what_is_told_of_several_beings_is_told_of_each(message: str, told: list
         ("I work as a nurse at St James's", "my partner Tunde got a new job"),
         ("I work at Bluebird", "Ana's at Boots now"),
         ("Estoy estudiando química y física", "he suspendido química"),
+        ("We've got two nephews, Leo and Max", "Leo turned 7 yesterday"),
+        ("We've got two nephews, Leo and Max", "Max is 9 now"),
     ],
 )
 def test_what_is_told_of_another_changes_nothing(earlier: str, message: str) -> None:

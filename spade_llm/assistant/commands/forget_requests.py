@@ -305,7 +305,14 @@ def _by_topic(
         return [same] if same else []
     kept = spared(request, texts)
     for topics in (several_topics(topic), [topic]):
-        found = [[entries[at] for at in matching(one, texts) if at not in kept] for one in topics]
+        found = [
+            [
+                entries[at]
+                for at in matching(one, texts, with_mentions=request.is_everything)
+                if at not in kept
+            ]
+            for one in topics
+        ]
         if all(found):
             return [_meant(one, group, entries) for one, group in zip(topics, found, strict=True)]
     return []

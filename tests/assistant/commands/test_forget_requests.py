@@ -250,6 +250,14 @@ def test_what_is_meant_by_a_request(text: str, topic: str) -> None:
             ("41k", "confidential"),
             "Hull",
         ),
+        # Nothing of the same kind, and all that mentions a name.
+        (("I sold the Skoda", "I live in Hull"), "forget the engine size", ("…",), "Skoda"),
+        (
+            ("my uncle Bert lives in Bray", "I owe Bert 300 for the boat", "I live in Hull"),
+            "forget everything about Bert",
+            ("Bert", "Bray"),
+            "Hull",
+        ),
         (
             ("tomo ansiolíticos", "vivo en Soria"),
             "preferiría que no supieras lo de los ansiolíticos",
