@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from spade_llm.cli.context import agent_directories, agent_place, data_directory
 from spade_llm.cli.terminal import note, sanitize_line, show
 from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.text import pluralize
 from spade_llm.xmpp.connection.jids import bare_jid
 from spade_llm.xmpp.connection.settings import full_jid
 from spade_llm.xmpp.servers.data_directory import read_run_record
@@ -98,8 +99,8 @@ async def _create_invitation(invitations: Invitations, options: argparse.Namespa
         )
     times = "once" if options.uses == 1 else f"{options.uses} times"
     hint = (
-        f"This line, sent to {options.agent} from a chat client, admits its sender: {times} in"
-        f" {options.days} days."
+        f"Give this line to a guest, who sends it to {options.agent} from a chat app. It works"
+        f" {times}, for {pluralize(options.days, 'day')}."
     )
     record = {"code": code, "message": f"join {code}", "uses": options.uses, "days": options.days}
     show(options, record, (f"join {code}", hint))

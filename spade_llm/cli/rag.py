@@ -246,7 +246,10 @@ async def _list(documents: RagClient, options: argparse.Namespace) -> None:
         if not namespaces:
             note(options, "no documents yet: add some with `spade-llm rag add PATH`")
         for namespace in namespaces:
-            figures = f"{namespace.documents:>7} documents {namespace.chunks:>8} passages"
+            figures = (
+                f"{pluralize(namespace.documents, 'document'):>17}"
+                f" {pluralize(namespace.chunks, 'passage'):>17}"
+            )
             updated = _date(namespace.updated_at)
             text = f"{namespace.name:<20} {figures}  {updated}  {namespace.access}"
             show(options, namespace, text)

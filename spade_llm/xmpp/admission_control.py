@@ -53,8 +53,8 @@ WELCOME = (
     "Te doy la bienvenida: ya puedes hablar conmigo. Escribe ayuda para ver qué sé hacer."
 )
 NOT_VALID = (
-    "This invitation is not valid, or not any more. Please ask for another one.\n"
-    "Esta invitación no es válida, o ya no lo es. Pide otra, por favor."
+    "I know no such invitation: it is mistyped, used up or expired. Check it, or ask for another.\n"
+    "No conozco esa invitación: está mal escrita, usada o caducada. Compruébala, o pide otra."
 )
 
 MAX_SENDERS = 10_000
@@ -300,8 +300,9 @@ class AdmissionControl:
                 held.append(xml)
             return True
         sender = self._sender(jid, trust, self._clock())
-        if _invitation_code(xml) is not None:
-            self._join(xml, jid, sender)
+        code = _invitation_code(xml, is_any_form=trust is TrustLevel.STRANGER)
+        if code is not None:
+            self._join(xml, code, jid, sender)
             return True
         if trust is not TrustLevel.STRANGER:
             return False
@@ -419,7 +420,7 @@ class AdmissionControl:
         except MalformedContent as unreadable:
             logger.debug("no refusal can be sent: %s", unreadable)
 
-    def _join(self, xml: Element, jid: str, sender: _Sender) -> None:
+    def _join(self, xml: Element, code: str, jid: str, sender: _Sender) -> None:
         # Before the file is read: a flood of codes costs no access to the database.
         if not sender.joins.take(self._clock()) or len(self._joining) >= MAX_JOINING:
             return
@@ -427,11 +428,11 @@ class AdmissionControl:
             self._answer_join(xml, jid, is_admitted=True)
             return
         self._joining[jid] = []
-        self._spawn(self._redeem(xml, jid))
+        self._spawn(self._redeem(xml, code, jid))
 
-    async def _redeem(self, xml: Element, jid: str) -> None:
+    async def _redeem(self, xml: Element, code: str, jid: str) -> None:
         try:
-            is_admitted = await self._invitations.redeem(_invitation_code(xml) or "", jid)
+            is_admitted = await self._invitations.redeem(code, jid)
         except StorageFailed as error:
             logger.warning("%s cannot join: %s", jid, error)
         else:
@@ -508,8 +509,9 @@ def _request_fingerprint(xml: Element) -> int:
     )
 
 
-def _invitation_code(xml: Element) -> str | None:
-    """Return the code of a `join CODE` message from a person; None if it is not one."""
+def _invitation_code(xml: Element, *, is_any_form: bool) -> str | None:
+    """Return the code of a `join CODE` message from a person; None if it is not one. `is_any_form`:
+    also one that is mistyped, so that it gets an answer."""
     # Only the beginning is split: a code is short, a body may be large.
     words = (xml.findtext(_BODY) or "")[:100].split(maxsplit=1)
     if len(words) != 2 or codec.encoding_of(xml) is not Encoding.PLAIN:
@@ -517,6 +519,6 @@ def _invitation_code(xml: Element) -> str | None:
     # Without the slash, too: clients take "/join" for a room's name that follows.
     word, code = words[0].lower(), words[1]
     is_asked = word in (f"/{JOIN_COMMAND}", f"//{JOIN_COMMAND}") or (
-        word == JOIN_COMMAND and is_code(code)
+        word == JOIN_COMMAND and (is_any_form or is_code(code))
     )
     return code if is_asked else None

@@ -156,6 +156,7 @@ async def test_documents_lists_public_and_own_documents(network: Network) -> Non
     rag, ada, eve = await network.rag(), await network.person(), await network.person("eve")
     assistant = await network.assistant(services=Services(rag=jid_of(rag)))
     library = RagClient(assistant.node.requester, jid_of(rag))
+    assert "`spade-llm rag add PATH`" in await answer_to(ada, assistant, "/documents")
     await library.ingest(
         SourceDocument(text="The boat is blue.", source="boats.md", namespace="handbook")
     )

@@ -339,6 +339,17 @@ async def test_wrong_codes_are_answered_five_times_and_then_in_silence(place_of:
         assert entrance.said == [NOT_VALID] * 5
 
 
+async def test_a_mistyped_code_is_told_even_right_behind_a_refusal(place_of: PlaceOf) -> None:
+    async with Invitations(place_of("invitations.db")) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+
+        assert not entrance.is_admitted(text("eve@evil.example", "hello"))
+        assert not entrance.is_admitted(text("eve@evil.example", "join F8E3-DAVN"))
+        await entrance.checked()
+
+        assert entrance.said == [STRANGER, NOT_VALID]
+
+
 async def test_expired_codes_and_admissions_are_refused(place_of: PlaceOf) -> None:
     now = [1000.0]
     async with Invitations(place_of("invitations.db"), clock=lambda: now[0]) as invitations:

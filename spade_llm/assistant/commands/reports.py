@@ -187,6 +187,10 @@ LISTED_DOCUMENTS = 20
 """Maximum number of documents listed for each collection."""
 MAX_NAME_CHARS = 120
 NO_DOCUMENTS = "I have no documents agent."
+EMPTY_LISTING = (
+    "No documents yet. Share a file with me in your chat app, or add some in the console or with"
+    " `spade-llm rag add PATH`."
+)
 DOCUMENTS_UNAVAILABLE = "The documents cannot be reached right now. Please try again in a moment."
 
 
@@ -264,7 +268,7 @@ class DocumentsCommand:
         if self._shared and not argument:
             lines.append(f"Shared with me by others: {', '.join(map(_short, self._shared))}.")
         if not lines:
-            return f"I have no collection {_short(argument)!r}." if argument else "No documents."
+            return f"I have no collection {_short(argument)!r}." if argument else EMPTY_LISTING
         return "\n".join(lines)
 
 
