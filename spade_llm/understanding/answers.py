@@ -166,7 +166,8 @@ _FUTURE = LazyPattern(
 )
 _ALL = LazyPattern(
     r"\b(?:all|every|list|things|names|pets|allergies|hobbies|languages|children|kids|siblings"
-    r"|plans|what (?:do|can['’]?t) i (?:like|hate|eat)|qu[eé] (?:me gusta|odio)|todos|todas"
+    r"|plans|what (?:do|can['’]?t) i (?:like|hate|eat)|what (?:am|is|are) .* allergic"
+    r"|a qu[eé] .* al[eé]rgic[oa]|qu[eé] (?:me gusta|odio)|todos|todas"
     r"|idiomas|mascotas|alergias|hijos|hermanos|planes|nombres)\b",
     _I,
 )

@@ -332,6 +332,7 @@ _SMALL_TALK = LazyPattern(
     r"|nice|good|bad|cool|funny|right"
     r"|true|wrong|interesting|amazing|awesome|all|fine|ok(?:ay)?|enough|perfect|helpful|correct"
     r"|lovely|it|weird)"
+    r"|(?:it['’]s )?(?:only )?me again|soy yo(?: otra vez)?|yo otra vez"
     r"|(?:hello|hi|hey) (?:again|there|everyone)|hola(?: (?:otra vez|de nuevo|a todos))?"
     r"|(?:that['’]s|that is) (?:all|it|everything)(?: (?:for|from) (?:now|today|me))*"
     r"|eso es todo(?: por (?:hoy|ahora))?|nada m[aá]s(?: por (?:hoy|ahora))?"

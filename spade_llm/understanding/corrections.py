@@ -216,6 +216,9 @@ _BY_SPEAKER = LazyPattern(
     _I,
 )
 """The speaker is the subject, and there is no pronoun for another thing."""
+_OWN_BEING = LazyPattern(
+    r"^(?:my|our|the|mi|nuestr[oa]|el|la) (?:[\w-]+ )+(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+$", _I
+)
 _OWNED = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?)\b", _I)
 _MOVES = LazyPattern(
     r"\b(?:mov(?:e|ed|ing)|chang\w+|switch\w*|swapp\w*|shift\w*|reschedul\w+|postpon\w+|push\w*"
@@ -683,6 +686,9 @@ def _restated_noun(
         if ValueType.NAME in types and of_one.is_ended:
             # "The new dog is called Tim" does not say that Tim died, as Rex did.
             continue
+        if _CALLED.search(text) and _is_named_aside(one):
+            # "My new flatmate is called Ana" does not say that she works nights, as Eve does.
+            continue
         changed = without_known(bare, types, one)
         if not changed or not changed.keys() & values_in_place_of(bare, changed, one).keys():
             continue
@@ -692,6 +698,13 @@ def _restated_noun(
             anchor = said | concepts_of(outside(bare, changed))
             return with_types(one, bare, changed, anchor=anchor)
     return None
+
+
+def _is_named_aside(statement: str) -> bool:
+    """Check whether a statement tells more of a being than the name beside its noun: `my flatmate
+    Eve works nights`."""
+    subject = leading_noun(statement)
+    return subject is not None and bool(_OWN_BEING.match(subject.text))
 
 
 def is_head(concepts: frozenset[str], statement: str) -> bool:

@@ -137,7 +137,8 @@ _UNRESOLVED = LazyPattern(
 _ROLES = tuple(
     LazyPattern(pattern, _I)
     for pattern in (
-        r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[\w-]+),? NAME\b",
+        r"\b(?:my|our|mi|nuestr[oa]) (?:(?:little|big|old(?:er|est)?|young(?:er|est)?|eld(?:er|est)"
+        r"|best|new|twin) )?(?P<noun>[\w-]+),? NAME\b",
         r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[\w-]+)(?:['’]s(?: called| named)?"
         r"| (?:is|es)(?: called| named)?| se llama) NAME\b",
         r"\b(?:an?|una?|one) (?P<noun>[\w-]+),?(?: called| named| llamad[oa]"

@@ -166,7 +166,7 @@ def _read_clauses(
 ) -> Reading:
     known = list(earlier[-MAX_EARLIER:])
     # What has just been told is remembered as well; twice, no single statement would be nearest.
-    remembered = [one for one in remembered if one not in earlier]
+    remembered = [one for one in remembered if one not in known]
     statements: list[Statement] = []
     takes_back = changing = before = ""
     for clause in clauses:

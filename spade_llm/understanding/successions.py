@@ -283,11 +283,21 @@ def split_announcement(text: str) -> tuple[str, str]:
         first, rest = text[: border.start()], text[border.end() :]
         if (
             rest
+            and not _is_listed(first, border[0], rest)
             and (ended_part(first) or _ANNOUNCES.search(first))
             and (is_successor(rest, "", first) or _is_value(rest))
         ):
             return first, rest
     return text, ""
+
+
+def _is_listed(first: str, border: str, rest: str) -> bool:
+    """Check whether a value only goes on with a list: `Tuesdays and Thursdays`."""
+    if border.strip() not in ("and", "y") or not _is_value(rest):
+        return False
+    kinds = values_of_part(rest).keys()
+    ends = (kind for kind, spans in values_of_part(first).items() if spans[-1][1] == len(first))
+    return any(kind in kinds for kind in ends)
 
 
 def _is_value(text: str) -> bool:

@@ -324,6 +324,11 @@ def _best(told: list[str], question: str) -> str:
             "what am I studying?",
             "I study nursing now in Hull",
         ),
+        (
+            ["The exam is on the 28th", "I passed the exam"],
+            "did I pass my exam?",
+            "I passed the exam",
+        ),
         # A verb without its object.
         (
             ["Mi psicóloga se llama Berta, voy los martes"],
@@ -337,6 +342,14 @@ def test_an_answer_tells_what_the_question_lacks(
 ) -> None:
     candidates = [Candidate(text=one) for one in statements_of(told)]
     assert find_answers(question, candidates)[0].text == answer
+
+
+def test_all_allergies_are_told() -> None:
+    told = ["I can't have nuts, anaphylaxis", "I'm allergic to penicillin", "I live in Hull"]
+
+    found = find_answers("what am I allergic to?", [Candidate(text=one) for one in told])
+
+    assert {one.text for one in found} == {*told[:2]}
 
 
 @pytest.mark.parametrize(

@@ -370,6 +370,42 @@ def test_the_name_that_both_clauses_have_takes_the_place_of_nothing() -> None:
     assert [one.text for one in found] == [wish, "Leo turns 7 on January 20th"]
 
 
+@pytest.mark.parametrize(
+    ("earlier", "message", "holds"),
+    [
+        ("Rent's 620 each, due on the 1st", "they put the rent up, 655 now", "Rent's 655 each"),
+        ("Exam on 14 January, part 1", "the exam got pushed back to the 28th", "Exam on the 28th"),
+        (
+            "I climb on Mondays and Thursdays",
+            "I've switched climbing to Tuesdays and Thursdays",
+            "Tuesdays and Thursdays",
+        ),
+    ],
+)
+def test_what_was_told_many_statements_before_is_changed_as_well(
+    earlier: str, message: str, holds: str
+) -> None:
+    others = [f"My aunt has a {noun}" for noun in "abcdefghijklmn"]
+    (statement,) = read_message(message, [earlier, *others], [earlier]).statements
+
+    assert holds in statement.text
+    assert replaces(statement, earlier)
+
+
+def test_what_was_stolen_is_over() -> None:
+    told = statements_of(["My bike's a green Cube", "someone nicked my bike"])
+
+    assert told == ["Someone nicked my bike"]
+
+
+def test_a_new_being_is_not_said_to_do_what_the_former_did() -> None:
+    told = statements_of([
+        "My flatmate is Eve", "My flatmate Eve works nights", "my new flatmate is called Ana",
+    ])  # fmt: skip
+
+    assert told == ["My flatmate Eve works nights", "My flatmate is Ana"]
+
+
 def test_what_was_told_long_ago_gets_another_value_only_by_a_word_of_change() -> None:
     told = [
         "The boiler in the house is a Worcester Bosch",
