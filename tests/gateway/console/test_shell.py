@@ -66,6 +66,9 @@ async def test_without_a_model_a_new_conversation_says_how_to_connect_one(consol
 
     hint = "spade-llm model set PROVIDER/NAME"
     await expect(console.page.get_by_text(hint)).to_be_visible()
+    # Rules cannot summarise: what they cannot answer is not suggested.
+    await expect(console.page.get_by_role("button", name="What can you do?")).to_be_visible()
+    await expect(console.page.get_by_text("Summarise my documents")).to_be_hidden()
     assert build_parser().parse_args(hint.split()[1:]).action == "set"
 
 

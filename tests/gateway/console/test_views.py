@@ -95,6 +95,10 @@ async def test_documents_added_for_the_assistant_are_listed_as_shared(
     await expect(shared.get_by_role("button")).to_have_count(0)
     await expect(page.get_by_text("No documents yet")).to_be_visible()
 
+    await page.set_viewport_size({"width": 390, "height": 844})
+    overflow = "frame => frame.scrollWidth - frame.clientWidth"
+    assert await shared.locator(".table-frame").evaluate(overflow) == 0
+
 
 async def test_a_file_that_cannot_be_read_says_why_and_a_pasted_text_is_added(
     console: Console,

@@ -187,8 +187,12 @@ class ChatView {
   #hello() {
     const idea = (key) => button({ label: t(key), on: () => this.prompt.say(t(key)) });
     const hint = el("p", { class: "hint", hidden: true }, t("noModel"));
-    hasModel().then((has) => (hint.hidden = has));
-    const ideas = el("div", { class: "ideas" }, ["idea1", "idea2", "idea3"].map(idea));
+    const summary = idea("idea3");
+    hasModel().then((has) => {
+      hint.hidden = has;
+      summary.hidden = !has; // rules cannot summarise
+    });
+    const ideas = el("div", { class: "ideas" }, idea("idea1"), idea("idea2"), summary);
     const action = el("div", null, hint, ideas);
     return empty({ icon: "agents", title: t("hello"), text: t("helloText"), action });
   }
