@@ -205,7 +205,7 @@ _COMMAND = LazyPattern(
     r"|cierra|avisa|despierta|revisa|mejora|acorta|analiza|convierte|define|elige|escoge|pregunta"
     r"|investiga"
     r"|planea|planifica|prepara|dibuja|crea|genera|llama|deja|usa|olvida|borra|elimina)"
-    r" (?:a |al |me |mis? |el |la |los |las |una? |este |esta )"
+    r" (?:a |al |me |mis? |el |la |lo |los |las |una? |este |esta )"
     # With a pronoun behind it and so an accent: `mándale`, `resúmeme`.
     r"|[^\W\d_]*[áéíóú][^\W\d_]*(?:me|les?|nos|melo|mela|selo|sela)\b"
     r"|(?:i(?:['’]m| am)? )?(?:need|want|(?:would|['’]d) like|in need of) (?:some "
@@ -353,6 +353,7 @@ _SMALL_TALK = LazyPattern(
     r"|s[ií]|claro|vale|bueno|bien|muy bien|genial|perfecto|estupendo|gracias|muchas gracias"
     r"|de nada|adi[oó]s"
     r"|hasta (?:luego|ma[ñn]ana|pronto)|buenas noches|igualmente|encantad[oa]|entiendo|ya veo|ya"
+    r"|menud[oa] [^\W\d_]+ (?:llevo|llevamos|tengo)"
     r"|lo s[eé]|no s[eé]|creo que s[ií]|de acuerdo|exacto|qu[eé] (?:bien|guay|pena|gracia"
     r"|interesante|bonito)"
     r"|estoy (?:muy |tan |s[uú]per ?)?(?:bien|cansad[oa]|aburrid[oa]|aqu[ií]|list[oa]|ocupad[oa]"
@@ -379,7 +380,7 @@ _OWN_SPANISH = LazyPattern(
     r"|todos los \w+|los \w+|el \w+(?: de \w+)?|este \w+|esta \w+|desde \w+(?: \w+)?"
     r"|en (?:\w+ ?){1,2}"
     r"|de (?:peque[ñn][oa]|ni[ñn][oa]|joven)|cuando era \w+|[uú]ltimamente|actualmente"
-    r"|por las \w+|a las \w+),? )*"
+    r"|por las \w+|a las \w+|(?:antes|despu[eé]s) de \w+),? )*"
     r"(?:(?:me|nos|le|la|lo|se) )?"
     r"(?:soy|estoy|tengo|vivo|voy|hago|s[eé]|he|hemos|somos|tenemos|vamos|estamos|fui|tuve"
     r"|estuve|hice|puedo|quiero"
@@ -545,7 +546,8 @@ _NOTE = LazyPattern(
     r"|fri|satur|sun)day|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)\b.*\d"
     r"|^(?:[\w'’-]+ ){0,4}(?:code|pin|passw\w+|combination|number|plate|size|c[oó]digo|clave"
     r"|contrase[ñn]a"
-    r"|n[uú]mero|matr[ií]cula|talla):? (?:de )?\S*\d",
+    r"|n[uú]mero|matr[ií]cula|talla):? (?:de )?\S*\d"
+    r"|^favou?rite (?:[\w-]+ ){0,2}[\w-]+: \S",
     _I,
 )
 """A note of a date or a code: `dentist on Monday at 3`, `gate code 4471`."""
@@ -883,7 +885,7 @@ _NOT_TO_KEEP = (
 )
 """An order not to keep something, without its object."""
 _OFF_THE_RECORD_FIRST = LazyPattern(
-    r"^(?:[^,.:;]{1,40}[,:] )?(?:(?:and|but|so|y|pero|que|esto) )*"
+    r"^(?:[^,.:;]{1,40}(?:[,:]| and| but| y| pero) )?(?:(?:and|but|so|y|pero|que|esto) )*"
     rf"(?:{_NOT_TO_KEEP} (?:this|any of this|the following|what i(?:['’]?m| am)? (?:about|going) to"
     r" [^:;,.]{1,30}|esto|nada de esto|lo siguiente|lo que (?:te )?voy a \w+)"
     r"(?: down| please| por favor)*(?P<sep> ?[:;,.–—-]+| but| pero)(?:(?<![,.;])|(?= (?!(?:it['’]?s"

@@ -162,7 +162,7 @@ _SUCCESSION = LazyPattern(
 _EXCHANGED = LazyPattern(
     rf"^(?P<old>.*?\b(?:{_EXCHANGE})\b.*?) (?:for|with|por) (?P<new>[^,;]{{1,40}})(?=$|[,;])"
     r"|(?P<new2>[^,;]{1,40}) (?:instead of|rather than|and not|en vez de|en lugar de|y no)"
-    r" (?P<old2>[^,;]{1,40})$"
+    r" (?P<old2>[^,;]{1,40}?)(?: now| these days| ahora)?$"
     r"|\b(?:instead of|rather than|en vez del?"
     r"|en lugar del?) (?P<old3>[^,;]{1,40}),"
     r" (?P<new3>.{1,40})$"
@@ -493,10 +493,7 @@ def _contrasts(text: str) -> Iterator[tuple[str, str]]:
     if found := _SUCCESSION.match(text):
         said = {name[:3]: value for name, value in found.groupdict().items() if value}
         yield said["old"], said["new"]
-    found = _EXCHANGED.search(text)
-    if found and (not found["old4"] or is_changed(text)):
-        old, new = (value for value in found.groups() if value)
-        yield (new, old) if found["old2"] else (old, new)
+    yield from _exchanges(text)
     parts = [part for part in _PARTS.split(text) if part]
     for first, second in zip(parts, parts[1:], strict=False):
         is_first, is_second = (bool(_NEGATOR.search(part)) for part in (first, second))
@@ -506,6 +503,19 @@ def _contrasts(text: str) -> Iterator[tuple[str, str]]:
             yield _NEGATOR.sub(" ", second), first
     if len(parts) == 1 and (found := re.match(r"^(?P<new>.+?) (?:and )?not (?P<old>.+)$", text)):
         yield found["old"], found["new"]
+
+
+def _exchanges(text: str) -> Iterator[tuple[str, str]]:
+    """The old and the new value of an exchange: `I have eggs instead of porridge`."""
+    found = _EXCHANGED.search(text)
+    if not found or (found["old4"] and not is_changed(text)):
+        return
+    old, new = (value for value in found.groups() if value)
+    if not found["old2"]:
+        yield old, new
+    else:
+        done = DOES.match(old)
+        yield new, done["new"] if done else old
 
 
 def _with_contrast(every: Sequence[str], old: str, new: str) -> Statement | None:

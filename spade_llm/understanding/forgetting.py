@@ -55,7 +55,7 @@ _VERB = (
     r"|(?:i )?do(?:n['’]t| not) want you to (?:know|remember|keep|store|have|hold)"
     r"|(?:que )?(?:te |se ){0,2}(?:olv[ií]d|b[oó]rr|elim[ií]n|qu[ií]t|supr[ií]m|desc[aá]rt|t[aá]ch"
     r"|descart)"
-    r"(?:a|á|e|é|es|ar|en|as|aras)(?:te|me|se|mel[ao]s?|sel[ao]s?|l[aoe]s?)?(?: (?:usted|de))*"
+    r"(?:a|á|e|es|ar|en|as|aras)(?:te|me|se|mel[ao]s?|sel[ao]s?|l[aoe]s?)?(?: (?:usted|de))*"
     r"|no (?:quiero que )?(?:(?:lo|la|te|se|me) )*(?:recuerdes?|guardes?|sepas?|acuerdes?(?: de)?"
     r"|tengas?|menciones?|conserves?|retengas?|quedes? con|memorices?"
     r"|registres?|supieras?|recordaras?|guardaras?)(?: m[aá]s)?(?: de)?"
@@ -161,6 +161,8 @@ _REASON = LazyPattern(
     r"| completely| right now| now| ok(?:ay)?| ya| anda)+$",
     _I,
 )
+_APPOSITION = LazyPattern(r"^[^,]+, (?:the|my|el|la|mi) [\w-]+$", _I)
+"""The same named again: `my skin illness, the psoriasis`."""
 _IT = LazyPattern(r"^(?:it|that|this|eso|esto|about it|eso da igual)?(?: (?:please|now))?$", _I)
 _IDIOM = LazyPattern(r"^(?:about )?(?:it)?$|^eso da igual$", _I)
 """`Forget it` is not about memory."""
@@ -255,7 +257,8 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
         return ForgetRequest(topic=topic, is_all=True, is_explicit=is_explicit)
     kept = found["kept"] if (found := _KEPT.search(rest)) else ""
     rest = _KEPT.sub("", rest)
-    rest = _REASON.sub("", rest)
+    if not _APPOSITION.match(rest):
+        rest = _REASON.sub("", rest)
     if _IT.match(rest) and before:
         # "That about Kate was confidential, please wipe it".
         topic = _JUDGEMENT.sub("", _INTRODUCTION.sub("", before)).strip()

@@ -60,6 +60,7 @@ _THIRD_VERB = LazyPattern(
     r"|les? (?:gusta|encanta)n?)\b",
     _I,
 )
+_PLURAL_VERB = LazyPattern(r"^(?:no |ya |tambi[eé]n |ahora |se |les? )*[^\W\d_]+n\b", _I)
 _SUBJECT_BEHIND = LazyPattern(
     r"^(?:no |ya |tambi[eé]n |ahora )?(?:se )?(?:(?:ha|han) )?(?:muert|muri|ven|vin|lleg|nac|march"
     r"|ido|vuelt|volv|escap|perd|ca[ií]d|cay|jubil|cas|va|viene)\w*"
@@ -184,6 +185,12 @@ _THERE = LazyPattern(r"(?<=[a-záéíóúñ] )(?:there|all[ií]|ah[ií])\b(?! (?
 _PLACE_NAME = LazyPattern(
     r"\b(?:in|at|en) (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)*", _I
 )
+_FOLLOW_UP = LazyPattern(
+    r"^[¿\s]*(?:and|but|y|pero),? (?:(?:at|in|on|for|with|a|de|en|con|desde|por) )?"
+    r"(?:wh\w+|how|qu[eé]|qui[eé]n|cu\w+|d[oó]nde|c[oó]mo)(?: [\w'’]+){0,2}[\s?]*$",
+    _I,
+)
+"""A question that only asks for more of what was spoken of last."""
 _ASKED_IT = LazyPattern(
     r"\b(?:it|that|this|they|lo|eso)\b|^¿?(?:y )?(?:cu[aá]l|cu[aá]nto|d[oó]nde) (?:es|era|est[aá])",
     _I,
@@ -365,7 +372,9 @@ def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mentio
         is_being=is_known_being or is_named,
         is_sure=is_known_being or start > 0,
         is_animal="pet" in concepts,
-        is_plural=text.endswith("s") and not is_named and not sex_of(head),
+        is_plural=text.endswith("s")
+        and not is_named
+        and (article.endswith("s") or not sex_of(head)),
         is_unknown=not concepts & things(),
         is_value=bool(values_of_part(text).keys() - {ValueType.NAME}),
         is_new=is_subject or article not in ("the", "el", "la", "los", "las", ""),
@@ -472,8 +481,14 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
         first = ((one, told) for told in latest for one in noun_phrases(told)[:1])
         # "Ahora es Ana": what has a name is not another name.
         is_name = bool(_IS_NAME.match(text))
+        # "Han cambiado el pin": they, not the neighbour.
+        is_plural = bool(_PLURAL_VERB.match(text))
         fitting = (
-            each for each in first if each[0].is_being and not (is_name and each[0].is_named)
+            each
+            for each in first
+            if each[0].is_being
+            and not (is_name and each[0].is_named)
+            and each[0].is_plural == is_plural
         )
         noun = next((_with_name(one.text, told) for one, told in fitting), "")
     else:
@@ -579,10 +594,12 @@ def _is_bare(text: str) -> bool:
 
 def with_asked(question: str, messages: Sequence[str]) -> str:
     """The question, with what its pronoun means: behind it stands the latest of the person's
-    messages (for `it`), or the noun in one of the latest (for `she` and `he`)."""
+    messages (for `it`, and for `and in which town?`), or the noun in one of the latest (for `she`
+    and `he`)."""
     if not messages or features(question).beings:
         return question
-    if _ASKED_IT.search(question) and not concepts_of(question) - general():
+    is_open = _ASKED_IT.search(question) and not concepts_of(question) - general()
+    if is_open or _FOLLOW_UP.match(question):
         return f"{question} {messages[-1]}"
     noun = antecedent(question, messages)[0]
     return f"{question} {noun}" if noun else question

@@ -138,6 +138,13 @@ _OWN_JOB = LazyPattern(
     _I,
 )
 """Job of the speaker, as opposed to a colleague, or to a run before work."""
+_WORKS_AT = LazyPattern(
+    r"^(?:now |ahora |ya )?(?:(?:i|we|yo) (?:now )?)?(?:work|trabajo|curro|laburo) (?:now |ahora )?"
+    r"(?:at|for|in|as|en|para|de|como) (?!(?:the (?:morning|evening|afternoon)|home|house"
+    r"|casa|\d|remot\w+|shifts?|turnos?|noches?|nights?|d[ií]as?|days?|tardes?|ma[ñn]anas?)\b)",
+    _I,
+)
+"""Place or role of a new job, not its hours."""
 _OWN_ORIGIN = LazyPattern(
     r"^(?:i|we|i['’]\w+|we['’]\w+)\b|^(?:yo |nosotros )?(?:soy|somos|nac\w+|me cri\w+|vengo)\b",
     _I,
@@ -482,7 +489,9 @@ def _has_other_value(new: Statement, old: str, one: Features, other: Features) -
 
 def _takes_turn(new: Statement, old: str, shared: frozenset[str]) -> bool:
     """Check whether a change ends what was so although no value has a type: `they've put me on
-    nights`; `mum moved out` after `mum lives with us`."""
+    nights`; `mum moved out` after `mum lives with us`; `now I work in a bar`."""
+    if new.is_change and "work" in shared and _WORKS_AT.match(new.text) and _OWN_JOB.match(old):
+        return True
     is_move = "home" in shared and _MOVES_HOME.search(new.text) and _LIVES.search(old)
     return bool(is_move or (new.is_change and shared & _HELD_BY_TURNS))
 

@@ -219,6 +219,7 @@ _PHRASES = (
     (r"\bpay(?:ing)? for (?:the|our|my) (?:house|flat)\b|\bpag(?:o|amos) (?:por la|de) casa\b", "rent mortgage"),
     (r"\b(?:as|when i was) an? (?:little |small |young )?(?:kid|child|boy|girl)\b|\bde (?:ni[ñn][oa]|peque[ñn][oa]|cr[ií][oa])\b", "origin"),
     (r"\bshar(?:e|ing) (?:a|the|my) (?:flat|house|room|place) with\b|\bcompart(?:o|imos) (?:piso|casa|habitaci[oó]n|cuarto) con\b", "roommate"),
+    (r"^(?:ahora |ya )?(?:soy|somos) del (?-i:[A-ZÁÉÍÓÚÑ])", "team"),
     (r"\bpassed (?:away|on\b|last|in (?:19|20)\d|peacefully|when)", "die"),
     (r"\bmy old man\b", "father parent"),
     (r"\bmi chica\b", "girlfriend partner"),

@@ -93,5 +93,12 @@ def test_a_question_is_asked_with_the_noun_of_its_pronoun() -> None:
     assert with_asked("where does she live?", ["my aunt Maud knits"]).endswith("my aunt Maud")
 
 
+def test_a_question_for_more_is_asked_with_the_message_before_it() -> None:
+    assert with_asked("¿y en qué ciudad?", ["mi tía estudia física"]).endswith(
+        "mi tía estudia física"
+    )
+    assert with_asked("and where does Ana live?", ["my aunt knits"]) == "and where does Ana live?"
+
+
 def test_the_rest_of_a_clause_behind_its_subject_has_no_subject() -> None:
     assert leading_noun("'s moved to Delft") is None

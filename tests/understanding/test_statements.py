@@ -55,6 +55,8 @@ from spade_llm.understanding.wording import in_second_person
         # Requests to remember, and questions that look like them.
         ("can you remember that my locker is 12?", ["My locker is 12"]),
         ("¿puedes apuntar que mi taquilla es la 12?", ["Mi taquilla es la 12"]),
+        ("favourite song ever: Jolene", ["Favourite song ever: Jolene"]),
+        ("antes de cenar siempre leo un poco", ["Antes de cenar siempre leo un poco"]),
         ("can you remember my name?", []),
         ("can you remember that film we saw?", []),
         ("forget my locker number", []),
@@ -392,10 +394,40 @@ def test_what_was_told_many_statements_before_is_changed_as_well(
     assert replaces(statement, earlier)
 
 
-def test_what_was_stolen_is_over() -> None:
-    told = statements_of(["My bike's a green Cube", "someone nicked my bike"])
+@pytest.mark.parametrize(
+    ("earlier", "message", "told"),
+    [
+        ("My bike's a green Cube", "someone nicked my bike", "Someone nicked my bike"),
+        (
+            "I have porridge at seven every day",
+            "I have eggs instead of porridge now",
+            "I have eggs at seven every day",
+        ),
+        ("I'm seeing a guy called Ned", "me and Ned, that's over", "Me and Ned, that's over"),
+        ("Trabajo de bedel en un museo", "ahora trabajo en un banco", "Ahora trabajo en un banco"),
+        ("Mi equipo es el Cádiz", "ahora soy del Betis", "Mi equipo es el Betis"),
+        ("Estoy apuntada a zumba", "me borré de zumba", "Me borré de zumba"),
+    ],
+)
+def test_what_is_over_holds_no_longer(earlier: str, message: str, told: str) -> None:
+    assert statements_of([earlier, message]) == [told]
 
-    assert told == ["Someone nicked my bike"]
+
+def test_hours_and_homes_are_no_new_job() -> None:
+    earlier = "Trabajo en Indra"
+
+    for message in ("ahora trabajo de noche", "ahora trabajo en casa", "ahora trabajo de 8 a 3"):
+        assert earlier in statements_of([earlier, message])
+
+
+def test_a_spanish_verb_means_a_being_of_its_number() -> None:
+    told = statements_of(
+        ["El pin es 6240", "Mi vecino se llama Teo", "han cambiado el pin, ahora es 1178"]
+    )
+
+    assert told == ["Mi vecino se llama Teo", "El pin es 1178"]
+    assert statements_of(["Mis tíos viven en Jaca", "tienen un burro"])[-1].startswith("Mis tíos")
+    assert statements_of(["Mis tíos viven en Jaca", "tiene un burro"])[-1] == "Tiene un burro"
 
 
 def test_a_new_being_is_not_said_to_do_what_the_former_did() -> None:

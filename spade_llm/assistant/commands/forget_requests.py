@@ -304,7 +304,9 @@ def _by_topic(
         same = [entries[at] for at in mentioning([topic], texts)]
         return [same] if same else []
     kept = spared(request, texts)
-    for topics in (several_topics(topic), [topic]):
+    # Behind a comma the same may be named again: `my skin illness, the psoriasis`.
+    again = topic.rpartition(",")[2].strip()
+    for topics in (several_topics(topic), [topic], [again]):
         found = [
             [
                 entries[at]

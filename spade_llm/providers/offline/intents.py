@@ -199,6 +199,10 @@ _NOW = re.compile(
     _I,
 )
 """What may stand behind that: `what time is my train?` does not ask for the present time."""
+_OF_EVENT = LazyPattern(
+    r"[¿\s]*(?:(?:and|y),? )?(?:on|en|and|y) (?:which|what|qu[eé]) d\w+[\s?]*$", _I
+)
+"""It asks for the day of what was spoken of: `and on which day?`."""
 _PLACE = re.compile(r"\b(?:in|at|en)\s+(?:the city of |la ciudad de )?(?P<place>[^?!]+)", _I)
 _NOT_PLACE = re.compile(
     r"\b(?:right now|now|today|please|ahora(?: mismo)?|hoy|por favor)\b|[.,;:\s]+$", _I
@@ -294,7 +298,7 @@ def _time(text: str) -> TimeIntent | None:
     found = _TIME.search(text)
     if not found or not _NOW.fullmatch(text[found.end() :]):
         return None
-    if is_about_speaker(text[: found.start()]):
+    if _OF_EVENT.match(text) or is_about_speaker(text[: found.start()]):
         # "When is my exam, what day?"
         return None
     place = _PLACE.search(text[found.end() :])

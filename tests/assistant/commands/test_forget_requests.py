@@ -259,6 +259,12 @@ def test_what_is_meant_by_a_request(text: str, topic: str) -> None:
             "Hull",
         ),
         (
+            ("tengo psoriasis", "vivo en Soria"),
+            "borra lo de mi enfermedad de la piel, la psoriasis",
+            ("psoriasis",),
+            "Soria",
+        ),
+        (
             ("tomo ansiolíticos", "vivo en Soria"),
             "preferiría que no supieras lo de los ansiolíticos",
             ("ansio",),
@@ -296,6 +302,7 @@ async def test_a_request_with_two_things_one_of_them_unclear_is_asked_about() ->
         "off the record: I voted for the Greens",
         "don't remember this: I was a Green, and voted for the Greens",
         "between us, and don't save it: I voted for the Greens",
+        "esto que quede entre nosotros y no lo apuntes: he votado a los Greens",
         "I voted for the Greens. Don't write that down, please",
         "I voted for the Greens (no need to keep this)",
         "No lo recuerdes: he votado a los Greens",
