@@ -101,7 +101,7 @@ _CHANGE_LEAD_IN = LazyPattern(
     r"|quise decir|quiero decir|en realidad|mejor dicho|digo|espera|ay|me he equivocado"
     r"|me equivoqu[eé]|rectifico|corrijo|correcci[oó]n|errata|miento|disculp(?:a|e|ad)|perdone"
     r"|me (?:he )?(?:confund[ií]\w*|li[eé]|liado|col[eé]|colado)|olv[ií]dalo|olvida eso|ojo"
-    r"|forget (?:that|it)|ignore that|never ?mind|nvm|hold on|hang on|update|edit|i lied"
+    r"|forget (?:that|it)(?!\s+\w)|ignore that|never ?mind|nvm|hold on|hang on|update|edit|i lied"
     r"|i misspoke|i got (?:that|it) wrong|on second thoughts?|cambio de planes|change of plans?"
     r"|pens[aá]ndolo mejor|mejor(?= (?:el|la|los|las|a|en|para|lo)\b)"
     r"|mejor(?! (?:me|te|se|no|que)\b)(?= (?:\S+ ){0,2}\S+$)"
@@ -205,7 +205,7 @@ _COMMAND = LazyPattern(
     r"|cierra|avisa|despierta|revisa|mejora|acorta|analiza|convierte|define|elige|escoge|pregunta"
     r"|investiga"
     r"|planea|planifica|prepara|dibuja|crea|genera|llama|deja|usa|olvida|borra|elimina)"
-    r" (?:a |al |me |mis? |el |la |lo |los |las |una? |este |esta )"
+    r" (?:a |al |me |que |mis? |el |la |lo |los |las |una? |este |esta )"
     # With a pronoun behind it and so an accent: `mándale`, `resúmeme`.
     r"|[^\W\d_]*[áéíóú][^\W\d_]*(?:me|les?|nos|melo|mela|selo|sela)\b"
     r"|(?:i(?:['’]m| am)? )?(?:need|want|(?:would|['’]d) like|in need of) (?:some "

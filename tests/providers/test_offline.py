@@ -343,6 +343,7 @@ async def test_thanks_are_answered(text: str) -> None:
         ("hola, ¿qué tal estás?", "Estoy bien, gracias."),
         ("good night!", "Goodbye!"),
         ("do you know any jokes?", "I cannot do that without a language model."),
+        ("tell me a joke", "I cannot do that without a language model."),
         ("forget my locker number", "I found nothing to forget."),
         ("olvida mi número de taquilla", "No he encontrado nada que olvidar."),
     ],

@@ -60,6 +60,8 @@ from spade_llm.understanding.wording import in_second_person
         ("can you remember my name?", []),
         ("can you remember that film we saw?", []),
         ("forget my locker number", []),
+        ("forget that I'm allergic to nuts", []),
+        ("olvida que soy alérgico", []),
         ("borra mi número de taquilla", []),
         ("nut allergy", ["I have nut allergy"]),
         ("recipes for friday dinner", []),

@@ -282,7 +282,8 @@ _SMALL_TALK = tuple(
         ),
         (
             SmallTalk.JOKE,
-            r"(?:do you )?know any (?:good |funny )?jokes|(?:te )?sabes (?:alg[uú]n|un) chiste",
+            r"(?:(?:can|could) you )?tell me (?:a|another) (?:\w+ )?joke|(?:do you )?know any"
+            r" (?:\w+ )?jokes|(?:te )?sabes (?:alg[uú]n|un) chiste|cu[eé]ntame (?:un|otro) chiste",
         ),
         (
             SmallTalk.FAREWELL,
