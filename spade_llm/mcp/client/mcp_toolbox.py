@@ -45,6 +45,9 @@ class McpToolbox:
     ) -> None:
         """Raises ConfigurationError: the extra `mcp` is missing."""
         require_extra("mcp", "mcp")
+        # Not in a thread while the program runs, although the SDK takes most of a second to import:
+        # an import in another thread at that time may find the packages of both half imported.
+        import_module("spade_llm.mcp.client.server_connection")
         self._server = server
         self._timeouts = timeouts or ServerTimeouts()
         self._offering = ListingReview(server, pins)
@@ -217,8 +220,6 @@ class McpSupervisor:
 
     async def run(self) -> None:
         """Keep the server running until cancelled."""
-        # The SDK takes most of a second to import.
-        await asyncio.to_thread(import_module, "spade_llm.mcp.client.server_connection")
         failures = 0
         while True:
             started = _now()

@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -127,3 +128,20 @@ def test_a_tool_agent_without_servers_loads_no_sdk() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
 
     assert json.loads(done.stdout) == []
+
+
+def test_a_toolbox_imports_the_sdk_before_the_program_runs() -> None:
+    # Two threads that import packages at once may each find those of the other half imported.
+    code = (
+        "import json, sys;"
+        "from spade_llm.mcp.client import McpServerSettings, McpToolbox, Pins, StdioEndpoint;"
+        "from pathlib import Path;"
+        "server = McpServerSettings(name='shop', endpoint=StdioEndpoint(command=('true',)));"
+        "McpToolbox(server, Pins(Path(sys.argv[1]) / 'pins.db'));"
+        "print(json.dumps('spade_llm.mcp.client.server_connection' in sys.modules))"
+    )
+    with TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", code, folder]
+        done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+
+    assert json.loads(done.stdout) is True
