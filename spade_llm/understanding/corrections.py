@@ -11,7 +11,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import ClauseKind, is_statement
 from spade_llm.understanding.features import features, is_changed, is_denial
-from spade_llm.understanding.pronouns import leading_noun
+from spade_llm.understanding.pronouns import leading_noun, noun_phrases
 from spade_llm.understanding.replacement import (
     COPULA,
     EXCLUSIVE,
@@ -171,6 +171,12 @@ _EXCHANGED = LazyPattern(
     _I,
 )
 """The old and the new value in one expression: `swapped the Polo for a Leon`, `from 80 to 75`."""
+_IS_OF_ANOTHER = LazyPattern(
+    r"^(?P<new>[^,;]{2,40})[,;] (?P<rest>(?:the|el|la) (?P<old>[\w-]+) "
+    r"(?:is|was|es|era|belongs to) (?:my|our|his|her|de|del|(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+['’]s)\b.*)$",
+    _I,
+)
+"""A value, and whose the one is that was told: `a Seat Ibiza, the Corsa is my sister's`."""
 _CHANGE_WORDS = LazyPattern(
     r"\b(?:(?:has|have|had|is|are|was|were|been|being|get|gets|got|getting|be)\b ?)*"
     r"(?:(?:had|have|need|want) to )?(?:mov(?:e|ed|ing)|chang\w+|switch\w*|reschedul\w+|postpon\w+"
@@ -276,15 +282,18 @@ def resolve_correction(
         return None
     every = [*remembered, *known]
     is_change = clause.is_change or says_change(text)
-    near = _about(before, text, known) if before else known
+    near = about(before, text, known) if before else known
     if found := restated(text, every, near, is_change=is_change):
         return found
     if found := _relabelled(text, every, is_change=is_change):
         return found
     for border in _PARTS.finditer(text):
         said, part = text[: border.start()], text[border.end() :]
+        # "I joined a gym, 25 a month" is not the rent.
+        has_noun = concepts_of(outside(part, values_of_part(part))) - general() - light()
+        near_part = every if has_noun or not noun_phrases(said) else about(said, part, every)
         if found := _named_before(said, part, every) or restated(
-            part, every, _about(said, part, known), is_change=is_change
+            part, near_part, about(said, part, known), is_change=is_change
         ):
             return found
     others = [one for one in every if concepts_of(one) != concepts_of(before)]
@@ -300,6 +309,19 @@ def contrasted(text: str, every: Sequence[str]) -> Statement | None:
     for old, new in _contrasts(text) if every else ():
         if found := _with_contrast(every, old, new):
             return _with_other_parts(found, text)
+    return None
+
+
+def of_another(text: str, every: Sequence[str]) -> tuple[Statement, str] | None:
+    """The latest of the earlier statements with the value that a clause begins with, and what the
+    clause says of the one in its place: `a Seat Ibiza, the Corsa is my sister's`."""
+    found = _IS_OF_ANOTHER.match(text)
+    for one in reversed(every) if found else ():
+        for start, end in typed_values(one).get(ValueType.NAME, ()):
+            if found and found["old"] in one[start:end].split():
+                corrected = with_typed_value(one, one[start:end], found["new"])
+                if corrected:
+                    return whole_phrase(found["new"], corrected) or corrected, found["rest"]
     return None
 
 
@@ -380,7 +402,7 @@ def _relabelled(text: str, every: Sequence[str], *, is_change: bool) -> Statemen
     return None
 
 
-def _about(said: str, part: str, known: Sequence[str]) -> Sequence[str]:
+def about(said: str, part: str, known: Sequence[str]) -> Sequence[str]:
     """The statements that may be meant by a value behind a part of a clause: those of which it
     names most; if it names none, only a pronoun (`it's at nine`) refers to the last one."""
     named = concepts_of(said) - general()

@@ -62,8 +62,9 @@ _ENDED = LazyPattern(
     r"|terminamos"
     r"|termin(?:é|ado)|acab(?:é|ado|amos)|mur(?:ió|ieron)|muerto|falleci\w+|regal(?:é|ado|amos)"
     r"|dona(?:do|mos)|doné|tir(?:é|ado|amos)|abandon(?:é|ado|amos)|renunci(?:é|ado|amos)|dimit\w+"
-    r"|despid\w+|despedid[oa]s?|jubil\w+|robaron|robad[oa]|(?:di|dado|dimos) de baja|me borr(?:é"
-    r"|ado)"
+    r"|despid\w+|despedid[oa]s?|jubil\w+|robaron|robad[oa]|(?:di|dado|dimos) de baja"
+    r"|me (?:he )?borr(?:é|ad[oa])|(?:me|nos|le) (?:(?:han|ha) (?:quitado|retirado)"
+    r"|(?:quit|retir)(?:ó|aron))|(?:took|taken|taking) (?:me|us|him|her|them) off"
     r"|devolv(?:í|imos)|devuelto|pas[eo] de|se acab(?:ó|aron)"
     r"|se (?:cae|cay[óo]|ha ca[ií]do)|separ(?:é|ado|amos)"
     r"|divorci\w+)(?!\w)",

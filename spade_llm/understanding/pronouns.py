@@ -161,12 +161,13 @@ _OCCASIONS = frozenset({
     "visit", "wedding",
 })  # fmt: skip
 """Concepts of nouns that stand behind the noun of a being: `the vet appointment`."""
-_TIME_UNIT = LazyPattern(
+_NOT_MEANT = LazyPattern(
     r"\b(?:day|week|weekend|month|year|hour|minute|night|morning|evening|afternoon|time|moment|bit"
-    r"|d[ií]a|semana|mes|meses|a[ñn]o|hora|minuto|noche|tarde|vez|momento|rato)s?$",
+    r"|d[ií]a|semana|mes|meses|a[ñn]o|hora|minuto|noche|tarde|vez|momento|rato)s?$"
+    r"|^(?:i|we)['’]ve$",
     _I,
 )
-"""Nouns that no pronoun means: `once a day`."""
+"""Words that no pronoun means: `once a day`."""
 _HAVE = LazyPattern(r"(?:tengo|tenemos|tiene|hay)$", _I)
 _PERSON = LazyPattern(
     r"(?:man|lady|guy|bloke|chap|lad|lass|kid|girl|boy|hombre|mujer|chic[oa]|señora?|tip[oa])$", _I
@@ -405,7 +406,7 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
             (found, one)
             for one in latest
             for found in noun_phrases(one)
-            if found.fits(kind) and not _TIME_UNIT.search(found.text)
+            if found.fits(kind) and not _NOT_MEANT.search(found.text)
         ]
         age = {one: number for number, one in enumerate(reversed(latest))}
         fitting.sort(

@@ -124,6 +124,15 @@ HABIT = LazyPattern(
     r"\b(?:every|each|cada|los) \w+|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b", _I
 )
 """Days that come again and again."""
+FOR_A_TIME = LazyPattern(
+    r"\bfor (?:an?|the next|\w+) (?:days?|weeks?|months?)\b|\b(?:this (?:morning|afternoon|evening"
+    r"|week|weekend|month|\w+day)|next (?:week(?:end)?|\w+day)|today|tonight|tomorrow|hoy|mañana"
+    r"|la semana que viene|est[ae] (?:tarde|noche|semana|finde|fin de semana|mes|lunes|martes"
+    r"|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)"
+    r"|(?:durante|por) (?:un|una|unos|unas|\w+) (?:d[ií]as?|semanas?|mes(?:es)?))\b",
+    _I,
+)
+"""`No football for six weeks`: what is not so for a time is not over."""
 _LIGHT_WORDS = (
     "start starts number número empiezo empieza nuevo nueva month months mes meses year years año"
     " años due"
@@ -238,7 +247,7 @@ def replaces(new: Statement, old: str) -> bool:
     if one.is_ended and is_end_of_another(new.text, old):
         return False
     if one.is_denial != other.is_denial:
-        return _is_negation(new.text if one.is_denial else "", one, other)
+        return _is_negation(new.text if one.is_denial else "", old, one, other)
     if new.is_correction and _has_same_noun(new.text, old):
         return True
     return not _is_about_another(new.text, old) and (
@@ -315,9 +324,12 @@ def _is_about_another(new: str, old: str) -> bool:
     return features(new).beings != features(old).beings and not is_own_home
 
 
-def _is_negation(denial: str, one: Features, other: Features) -> bool:
+def _is_negation(denial: str, old: str, one: Features, other: Features) -> bool:
     """Check whether a new statement denies an older one, or the other way round: the older one has
-    most concepts of the new one, or of the part of it that denies (`denial`: its text)."""
+    most concepts of the new one, or of the part of it that denies (`denial`: its text). What is not
+    so for once ends no habit: `no rehearsal this weekend`."""
+    if FOR_A_TIME.search(denial) and HABIT.search(old):
+        return False
     if denial and not is_changed(denial):
         # "I can't have it (peanuts)" says nothing new of peanuts, "I no longer have it" does.
         denial = NOTE.sub("", denial)

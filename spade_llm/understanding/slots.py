@@ -12,6 +12,7 @@ from spade_llm.understanding.corrections import (
     DOES,
     INSTEAD,
     MAX_BACK,
+    about,
     is_head,
 )
 from spade_llm.understanding.features import features, is_changed, is_denial
@@ -196,8 +197,18 @@ def _with_value_of_part(text: str, known: Sequence[str]) -> Statement | None:
     if not (is_changed(text) or _FROM_NOW.search(text) or _BROUGHT.search(text)):
         return None
     parts = [part for part in _PART.split(text) if values_of_part(part)]
-    pairs = ((part, one) for part in parts for one in reversed(known[-MAX_BACK:]))
+    pairs = (
+        (part, one)
+        for part in parts
+        for one in reversed(_meant(text[: text.index(part)], part, known)[-MAX_BACK:])
+    )
     return next(filter(None, (_with_value_of(part, one) for part, one in pairs)), None)
+
+
+def _meant(said: str, part: str, known: Sequence[str]) -> Sequence[str]:
+    """The statements that a part may be about: those with a noun that stands before it, if one
+    does: `they put the rent up, now it's 750`."""
+    return about(said, part, known) if noun_phrases(said) else known
 
 
 def _with_value_of(part: str, earlier: str) -> Statement | None:

@@ -21,6 +21,7 @@ from spade_llm.understanding.clauses import (
 )
 from spade_llm.understanding.corrections import (
     contrasted,
+    of_another,
     resolve_correction,
     restated_latest,
     whole_phrase,
@@ -42,8 +43,9 @@ from spade_llm.understanding.pronouns import (
 )
 from spade_llm.understanding.replacement import Statement, replaces
 from spade_llm.understanding.slots import in_same_slot, value_of_pronoun
-from spade_llm.understanding.substitution import is_clean
+from spade_llm.understanding.substitution import is_clean, with_title
 from spade_llm.understanding.successions import (
+    BESIDE,
     adjacent,
     announced,
     announces,
@@ -331,6 +333,8 @@ def _replaced_by_clause(
     clause with nouns for its personal pronouns."""
     every = [*remembered, *known]
     named = replace(named, text=without_birthday(named.text))
+    if exchanged := of_another(clause.text, known):
+        return [exchanged[0], _plain_statement(exchanged[1])]
     latest = restated_latest(clause, known[-1]) if known else None
     if corrected := latest or contrasted(clause.text, every):
         return [_whole(clause.text, corrected)]
@@ -344,7 +348,8 @@ def _replaced_by_clause(
 
 
 def _whole(text: str, corrected: Statement) -> Statement:
-    return whole_phrase(text, corrected) or in_own_words(text, corrected)
+    whole = whole_phrase(text, corrected)
+    return with_title(text, whole) if whole else in_own_words(text, corrected)
 
 
 def _told_at_once(text: str, known: Sequence[str], every: Sequence[str]) -> list[Statement]:
@@ -400,7 +405,9 @@ def _behind_joke(text: str, known: Sequence[str]) -> list[Statement]:
 def _with_rest(new: Statement) -> list[Statement]:
     """The statement; and the half of a double one (`Tom rows and Mia swims`) that it leaves as it
     is."""
-    for border in re.finditer(r"\s+(?:and|y)\s+|\s*[,;]\s+", new.replaced):
+    # A name beside a noun is no half: `my mum, Ann, picks them up`.
+    replaced = BESIDE.sub(lambda found: "_" * len(found[0]), new.replaced)
+    for border in re.finditer(r"\s+(?:and|y)\s+|\s*[,;]\s+", replaced):
         halves = new.replaced[: border.start()], new.replaced[border.end() :]
         if not all(map(is_statement, halves)) or any(half in new.text for half in halves):
             continue

@@ -80,6 +80,13 @@ _UNITS = {
     for spelling in spellings.split()
 }  # fmt: skip
 """Units of measure by their spellings."""
+_DURATION = LazyPattern(
+    r"\b(?:for|hace|llevo|llevamos|lleva|durante) (?:about |casi |over |m[aá]s de )?"
+    r"(?P<number>\w+) (?:days?|weeks?|months?|years?|d[ií]as?|semanas?|mes(?:es)?|a[ñn]os?)\b",
+    _I,
+)
+_DAY_NUMBER = re.compile(r"\b\d{1,2}\b")
+_TITLED = re.compile(r"(?:\b(?:el|la) )?\b(?:[Dd]octora?|[Dd]ra?\.?|[Mm]r?s?\.?|[Dd]on|[Dd]oña) ")
 _GLUED_UNIT = LazyPattern(r"(?<=\d)(?P<unit>[^\W\d_]+)$")
 _MEASURE = LazyPattern(r"\d ?(?P<unit>[^\W\d_]{1,12})\b")
 TOKEN = LazyPattern(r"[\w'’-]+|[^\w'’-]+")
@@ -151,11 +158,8 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
     """The typed values of an earlier statement that those of a text may replace: a place does not
     replace a person."""
     found = dict(typed_values(earlier))
-    if ValueType.NUMBER in found and _begins_with_being(text, earlier):
-        # "Leo is 7" tells nothing of "two kids".
-        found[ValueType.NUMBER] = tuple(
-            one for one in found[ValueType.NUMBER] if not _counts_beings(earlier, one)
-        )
+    if numbers := _numbers_in_place_of(text, found.pop(ValueType.NUMBER, ()), earlier):
+        found[ValueType.NUMBER] = numbers
     codes = [one.span(one.lastgroup or 0) for one in _CODE.finditer(earlier)]
     if names := [span for span in found.pop(ValueType.NAME, ()) if span not in codes]:
         found[ValueType.NAME] = tuple(names)
@@ -182,6 +186,20 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
         if fitting:
             found[of] = fitting
     return found
+
+
+def _numbers_in_place_of(text: str, spans: _Values, earlier: str) -> _Values:
+    """The numbers of an earlier statement that those of a text may replace."""
+    # "Leo is 7" tells nothing of "two kids", and a price nothing of "vegan for two years".
+    is_of_being = _begins_with_being(text, earlier)
+    lasting = [one.span("number") for one in _DURATION.finditer(earlier)]
+    if _DURATION.search(text):
+        lasting = []
+    return tuple(
+        one
+        for one in spans
+        if one not in lasting and not (is_of_being and _counts_beings(earlier, one))
+    )
 
 
 def _kind_of_day(text: str, span: tuple[int, int]) -> str:
@@ -276,7 +294,9 @@ def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:
 def _has_words(value: str, text: str) -> bool:
     words = set(map(strip_accents, split_words(text)))
     of_value = [strip_accents(word) for word in split_words(value)]
-    return bool(of_value) and all(one in words or is_function_word(one) for one in of_value)
+    # "Dos" is a function word, but also a number: it has to be there.
+    is_there = any(one in words for one in of_value)
+    return is_there and all(one in words or is_function_word(one) for one in of_value)
 
 
 def without_known(text: str, types: Spans, earlier: str) -> Spans:
@@ -336,6 +356,13 @@ def _with_each(
     text = earlier
     for kind, (start, end) in sorted(places.items(), key=lambda one: one[1], reverse=True):
         part = _part(new, types[kind])
+        if (
+            kind is ValueType.DAY
+            and part.isdigit()
+            and (day := _DAY_NUMBER.search(text, start, end))
+        ):
+            # "To the 5th" says nothing of the month.
+            start, end = day.span()
         if kind is ValueType.NUMBER:
             part, end = _with_units(new, types[kind][-1], earlier, end)
         # "It was moved to 5": the time stands without its preposition.
@@ -379,7 +406,9 @@ def _joined(text: str, kind: ValueType, spans: _Values) -> _Values:
         return spans
     found: list[tuple[int, int]] = []
     for start, end in sorted(spans):
-        if found and _CONJUNCTION.match(text, found[-1][1], start):
+        # "4B, 25 children": the number of a class is no part of a list with a count.
+        is_list = not found or text[slice(*found[-1])].isdigit() == text[start:end].isdigit()
+        if found and is_list and _CONJUNCTION.match(text, found[-1][1], start):
             start = found.pop()[0]
         found.append((start, end))
     return tuple(found)
@@ -451,6 +480,20 @@ def with_class(earlier: str, new: str, classes: frozenset[str]) -> Statement | N
         last += 2 * (last + 2 < len(words) and words[last + 1][0] in ("de", "of"))
     text = earlier[: words[first].start()] + new + earlier[words[last].end() :]
     return Statement(text=text, is_change=True, replaced=earlier)
+
+
+def with_title(new: str, found: Statement) -> Statement:
+    """The corrected statement with the title, and its article, of the new name: `la doctora Soler`
+    in the place of `el doctor Ferrer`."""
+    place = inserted(found.replaced, found.text)
+    value = found.text[place.start : len(found.text) - place.behind]
+    title = re.search(rf"{_TITLED.pattern}(?={re.escape(value)})", new) if value else None
+    former = re.search(rf"{_TITLED.pattern}$", found.replaced[: place.start])
+    if not title or not former:
+        return found
+    return with_part(
+        found.replaced, former.start(), len(found.replaced) - place.behind, title[0] + value
+    )
 
 
 def with_part(earlier: str, start: int, end: int, value: str) -> Statement:

@@ -32,6 +32,7 @@ from spade_llm.understanding.replacement import (
     ADDITION,
     COPULA,
     EXCLUSIVE,
+    FOR_A_TIME,
     INTRODUCES,
     TITLES,
     Statement,
@@ -119,6 +120,11 @@ _IS_SO = LazyPattern(
     r"^[\w'’ ]{2,30}?(?:['’]s| is| are| was| est[aá]n?| es| feels?| se siente) (?!\w+ing\b)", _I
 )
 """`So Ann is sad`: a state, not what somebody does instead."""
+_WHEN = r"(?: (?:in the|at|por las?) \w+)"
+_PAIR = re.compile(rf"\b(\w{{4,}}){_WHEN}? (?:and|y|e) (\w{{4,}})\b", _I)
+"""Two things of one statement: `warfarin at night and ramipril in the morning`."""
+BESIDE = LazyPattern(r", (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+,")
+"""A name beside the noun of a being: `my mum, Ann, …`."""
 _OF_PLACE = LazyPattern(r"\s(?:at|from|of|del?|en) (?-i:[A-Z])")
 _SUCCEEDS = LazyPattern(
     rf"{_NOW_WORDS}|^(?:(?:i|we)(?:['’]ve)? )?(?:bought|got|joined|started|signed|took"
@@ -182,16 +188,6 @@ _PRESENT = LazyPattern(
 """A habit or state of the speaker."""
 
 
-_FOR_A_TIME = LazyPattern(
-    r"\bfor (?:an?|the next|\w+) (?:days?|weeks?|months?)\b|\b(?:this (?:morning|afternoon|evening"
-    r"|week|weekend|month|\w+day)|today|tonight|tomorrow|hoy|mañana|est[ae] (?:tarde|noche|semana"
-    r"|mes|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)|(?:durante|por) (?:un|una"
-    r"|unos|unas|\w+) (?:d[ií]as?|semanas?|mes(?:es)?))\b",
-    _I,
-)
-"""`No football for six weeks`: what is not so for a time is not over."""
-
-
 def announces(text: str) -> bool:
     """Check whether a part of a message says that something becomes different."""
     return bool(_ANNOUNCES.search(text))
@@ -210,7 +206,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     changed."""
     if not every or len((ended or text).split()) > MAX_ANNOUNCEMENT_WORDS:
         return ""
-    if ended and _FOR_A_TIME.search(ended):
+    if ended and FOR_A_TIME.search(ended):
         return ""
     thing = concepts_of(ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text))
     named = thing - general()
@@ -257,12 +253,12 @@ def ending(text: str, earlier: str) -> list[Statement]:
     told = with_role(text, [earlier])
     told = with_topic(text, earlier) if told == text else told
     named = value_key(ended_thing(ended_part(text)))
-    for start, end in typed_values(earlier).get(ValueType.NAME, ()):
-        if value_key(earlier[start:end]) <= named and (
-            rest := _without_item(earlier, earlier[start:end])
-        ):
+    names = [earlier[start:end] for start, end in typed_values(earlier).get(ValueType.NAME, ())]
+    words = [word for pair in _PAIR.finditer(earlier) for word in pair.groups()]
+    for item in (*names, *words):
+        if value_key(item) and value_key(item) <= named and (rest := _without_item(earlier, item)):
             return [
-                Statement(text=told, is_change=True),
+                Statement(text=told if item in names else text, is_change=True),
                 Statement(text=rest, is_change=True, replaced=earlier),
             ]
     return [Statement(text=told, is_change=True, replaced=earlier)]
@@ -271,8 +267,8 @@ def ending(text: str, earlier: str) -> list[Statement]:
 def _without_item(text: str, item: str) -> str:
     """A statement without one item of a list in it; empty if the item stands alone."""
     item = rf"(?:(?:an?|the|una?|el|la) )?{re.escape(item)}\b"
-    behind = rf"(?:,|,? (?:and|y|e)) {item}(?=$|[,.;])"
-    shorter = re.sub(rf"{behind}|\b{item}(?:,| (?:and|y|e)) ", "", text, count=1)
+    behind = rf"(?:,|,? (?:and|y|e)) {item}{_WHEN}?(?=$|[,.;])"
+    shorter = re.sub(rf"{behind}|\b{item}{_WHEN}?(?:,| (?:and|y|e)) ", "", text, count=1)
     return shorter if shorter != text else ""
 
 
@@ -441,9 +437,10 @@ def in_place_of(first: str, rest: str, earlier: str) -> Statement:
     tail = COPULA.match(earlier)
     if place and came and not _OF_PLACE.match(earlier, place.start + len(place.text)):
         end = place.start + len(place.text)
+        beside = BESIDE.match(earlier, end)
         is_whole = not tail or place.start <= tail.start("tail") or end <= tail.start("tail")
-        if is_whole and earlier[place.start : end] == place.text:
-            text = earlier[: place.start] + came.text + earlier[end:]
+        if is_whole and earlier[place.start : end].lower() == place.text.lower():
+            text = earlier[: place.start] + came.text + earlier[beside.end() if beside else end :]
             return Statement(text=text[:1].upper() + text[1:], is_change=True, replaced=earlier)
     bare = earlier.replace(gone.text, "")
     text = with_topic(rest[:1].upper() + rest[1:], bare)
@@ -529,9 +526,12 @@ def _with_object(text: str, earlier: str, announcement: str) -> Statement | None
     if not found or is_denial(earlier):
         return None
     new, before = found["new"], earlier.split()
-    over = concepts_of(ended_thing(ended_part(announcement))) - general()
+    thing = ended_thing(ended_part(announcement))
+    over, named = concepts_of(thing) - general(), value_key(thing)
     verb = 1 if before[0].lower() in _SUBJECTS else 0
     place = [n for n, word in enumerate(before) if n > verb and concepts_of(word) & over]
+    # Of two medicines, the one that is named.
+    place = [n for n in place if value_key(before[n]) & named] or place
     if not place or place != list(range(place[0], place[-1] + 1)):
         return with_class(earlier, new, concepts_of(new) & CLASSES)
     changed = [*before[: place[0]], new, *before[place[-1] + 1 :]]

@@ -341,11 +341,13 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"|th)?(?: of)? (?:de )?(?:{MONTHS})\b\.?(?:,? (?:de )?\d{{4}})?"
         rf"|(?:{MONTHS})\b\.? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}})?"
         rf"|(?:{MONTHS})(?:,? (?:de )?\d{{4}})?"
-        r"|\d{1,2}[/-]\d{1,2}(?:[/-]\d{2,4})?|\d{4}-\d\d-\d\d|tomorrow|tonight|ma[ñn]ana"
+        r"|\d{1,2}[/-]\d{1,2}(?:[/-]\d{2,4})?|\d{4}-\d\d-\d\d|tomorrow|tonight|(?<!la )ma[ñn]ana"
         # "7.30" is a time, and so is "at 9.10".
         r"|(?<!at )(?<!las )(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])(?:\.\d{2,4})?"
         r"|tmrw?|tmw|tomoz|2moro|tues|weds?|thurs?"
         r"|the \d{1,2}(?:st|nd|rd|th)|el (?:d[ií]a )?\d{1,2}|next (?:week|month|year)"
+        # "La han pasado al 5".
+        r"|(?<=al )(?:d[ií]a )?(?:[1-9]|[12]\d|3[01])(?=$|[,;!]| a las?\b)"
         r"|la semana que viene|(?:(?<=in )|(?<=en )|(?<=since )|(?<=desde )|(?<=de )|(?<=del )"
         r"|(?<=of )|(?<=until ))(?:19|20)\d\d(?! ?(?:euros?|eur\b|€|dollars?|d[oó]lares|pounds?"
         r"|libras"

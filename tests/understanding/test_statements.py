@@ -745,3 +745,93 @@ def test_one_of_two_pets_dies(message: str) -> None:
 )
 def test_a_pronoun_means_what_was_asked_for(messages: list[str], change: str, holds: str) -> None:
     assert statements_of([*messages, change])[-1] == holds
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message", "told"),
+    [
+        # The value that begins the correction; the name behind it takes nobody's place.
+        (
+            ["Mi prima Eva espera gemelos", "Mi moto es una Honda Vision"],
+            "no, perdón, una Vespa, la Vision es de mi prima",
+            [
+                "Mi prima Eva espera gemelos",
+                "Mi moto es una Vespa",
+                "La Vision es de mi prima",
+            ],
+        ),
+        # A new price of something else.
+        (
+            ["We pay 700 a month", "I've had braces for two years"],
+            "they put the fees up, now it's 750",
+            [
+                "We pay 700 a month",
+                "I've had braces for two years",
+                "They put the fees up, now it's 750",
+            ],
+        ),
+        (
+            ["Pago 300 al mes", "Trabajo los lunes de 9 a 11"],
+            "nos han subido la cuota, ahora son 320",
+            [
+                "Pago 300 al mes",
+                "Trabajo los lunes de 9 a 11",
+                "Nos han subido la cuota, ahora son 320",
+            ],
+        ),
+        (
+            ["Pago 300 al mes"],
+            "me he apuntado a un coro, 15€/mes",
+            ["Pago 300 al mes", "Me he apuntado a un coro, 15€/mes"],
+        ),
+        # One of two medicines; the other one goes on.
+        (
+            ["Tomo Eutirox en ayunas y omeprazol por la noche"],
+            "me han retirado el omeprazol y ahora tomo famotidina",
+            ["Tomo Eutirox en ayunas y famotidina por la noche"],
+        ),
+        (
+            ["I take aspirin at night and ramipril in the morning"],
+            "they took me off ramipril",
+            ["They took me off ramipril", "I take aspirin at night"],
+        ),
+        (
+            ["I play hockey and tennis"],
+            "I gave up tennis",
+            ["I gave up tennis", "I play hockey"],
+        ),
+        # Not so for once: the habit goes on.
+        (
+            ["Entrenamos los jueves en el polideportivo"],
+            "esta semana no hay entreno",
+            ["Entrenamos los jueves en el polideportivo", "Esta semana no hay entreno"],
+        ),
+        # A new day keeps the month and the time.
+        (
+            ["La cena de empresa es el 3 de julio a las 21h"],
+            "la han pasado al 10",
+            ["La cena de empresa es el 10 de julio a las 21h"],
+        ),
+        # The number of a class is no number of children.
+        (
+            ["Mi clase es la de 2C, 19 niños"],
+            "ha llegado una niña nueva, ahora son 20",
+            ["Mi clase es la de 2C, 20 niños"],
+        ),
+        # A name beside a noun goes with it; a title stands before the new name.
+        (
+            ["Mi abuela, Pilar, los recoge de judo"],
+            "mi abuela se ha roto una pierna asi que ahora los recoge mi primo Iker",
+            ["Mi abuela se ha roto una pierna", "Mi primo Iker los recoge de judo"],
+        ),
+        (
+            ["La ginecóloga es la doctora Sanz"],
+            "nos han cambiado de ginecóloga, ahora es el doctor Rius",
+            ["La ginecóloga es el doctor Rius"],
+        ),
+    ],
+)
+def test_a_change_reaches_what_it_names_and_nothing_else(
+    earlier: list[str], message: str, told: list[str]
+) -> None:
+    assert statements_of([*earlier, message]) == told
