@@ -881,7 +881,7 @@ _NOT_TO_KEEP = (
     r" (?:to|not|didn['’]?t)) (?:remember|store|save|keep|record|log|memori[sz]e"
     r"|write(?: down)?|note(?: down)?|jot down)"
     r"|no (?:(?:quiero|hace falta|es necesario) que )?(?:(?:te|lo|la|me|se) )*(?:recuerdes"
-    r"|guardes|apuntes|anotes|registres|memorices|almacenes|conserves|tomes nota)(?: de)?)"
+    r"|acuerdes|guardes|apuntes|anotes|registres|memorices|almacenes|conserves|tomes nota)(?: de)?)"
 )
 """An order not to keep something, without its object."""
 _OFF_THE_RECORD_FIRST = LazyPattern(
@@ -891,7 +891,9 @@ _OFF_THE_RECORD_FIRST = LazyPattern(
     r"(?: down| please| por favor)*(?P<sep> ?[:;,.–—-]+| but| pero)(?:(?<![,.;])|(?= (?!(?:it['’]?s"
     r"|it is|that['’]?s|es|que|porque|because|since|please|por favor|si"
     r"|i was (?:just |only )?\w+ing)\b)))"
-    rf"|{_NOT_TO_KEEP}(?: it| that| eso)?(?: down)? ?:|(?:this is )?off the record[:;,.–—-]*) "
+    rf"|{_NOT_TO_KEEP}(?: it| that| eso)?(?: down)? ?:"
+    rf"|(?=no |[^,.:;]{{0,60}}\b(?:it|that)\b){_NOT_TO_KEEP}(?: it| that| eso)?(?: down)?,? (?:but|pero)"
+    r"|(?:this is )?off the record[:;,.–—-]*) "
     r"(?P<told>\S+ \S.*)",
     _I,
 )

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
+from spade_llm.understanding.clauses import THIRD_SPANISH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +52,9 @@ _SPANISH: Mapping[str, str] = {
     "planto": "plantas", "riego": "riegas", "alquilo": "alquilas", "pagamos": "pagáis",
     "quedamos": "quedáis", "salimos": "salís", "trabajamos": "trabajáis",
     "compartimos": "compartís", "dormimos": "dormís", "cenamos": "cenáis",
-    "necesitamos": "necesitáis",
+    "necesitamos": "necesitáis", "damos": "dais", "vemos": "veis", "vimos": "visteis",
+    "fuimos": "fuisteis", "dimos": "disteis", "éramos": "erais", "íbamos": "ibais",
+    "curro": "curras",
     "mudé": "mudaste", "compré": "compraste", "dejé": "dejaste",
     "empecé": "empezaste", "cambié": "cambiaste", "aparqué": "aparcaste", "guardé": "guardaste",
     "era": "eras", "tenía": "tenías", "vivía": "vivías", "fumaba": "fumabas",
@@ -84,6 +87,26 @@ _NAMED_FIRST = LazyPattern(
 """Names that are also words of the table, before a verb that says so."""
 _FIRST_PERSON = LazyPattern(r"(?:o|é|í)$")
 """The ending of a Spanish verb in the first person."""
+_OF_NAMED = LazyPattern(
+    rf"[A-ZÁÉÍÓÚÑ][^\W\d_]+ (?:(?:no|ya|tambi[eé]n|ahora|siempre|se|les?|l[ao]s?) )*"
+    rf"(?:(?i:{THIRD_SPANISH})(?!\w)|(?:y|e) (?:yo\b|mis?\b|[A-ZÁÉÍÓÚÑ]))"
+)
+"""A name before a verb or another one: `Hugo va`; a verb in `-o` has neither behind it."""
+_PLURAL_VERB = LazyPattern(r"(?P<stem>[a-zñü]{2,}?)(?P<ending>ábamos|íamos|[aei]mos)$")
+"""A verb of `we`: an accent before another ending makes a noun (`próximos`)."""
+_ENDINGS = {"ábamos": "abais", "íamos": "íais", "amos": "áis", "emos": "éis", "imos": "ís"}
+_NOT_PLURAL_VERBS = frozenset({
+    "tramos", "gramos", "miligramos", "kilogramos", "extremos", "primos", "mimos", "timos",
+    "racimos", "reclamos", "supremos", "enfermos", "ramos", "remos", "amos",
+})  # fmt: skip
+_ONLY_PAST = LazyPattern(
+    r".*(?:tuv|hic|pud|estuv|quis|dij|vin|pus|sup|traj|com|beb|conoc|nac|crec|perd|vend|corr|mov"
+    r"|aprend|cog|romp|met|volv)$"
+)
+"""Stems of verbs whose `-imos` is of the past: `comimos`."""
+_PAST = LazyPattern(
+    r"\b(?:ayer|anteayer|anoche|pasad[oa]|hace (?!.*\bque )\w+|en \d{4}|antes)\b", re.I
+)
 _ENGLISH_ONLY = frozenset({"i", "my", "am", "our", "we", "is", "are", "the", "and", "has", "was"})
 """Words that no Spanish statement has."""
 
@@ -113,24 +136,41 @@ def _to_second_english(text: str) -> str:
 
 def _to_second_spanish(text: str) -> str:
     verb = _SPANISH_VERB.match(text)
-    if verb and _FIRST_PERSON.search(word := verb["verb"].lower()) and word not in _SPANISH:
+    is_own = verb and _FIRST_PERSON.search(verb["verb"]) and not _OF_NAMED.match(text)
+    if is_own and verb and verb["verb"].lower() not in _SPANISH:
         return f"«{text}»"
+    is_past = bool(_PAST.search(text))
 
     def told(found: re.Match[str]) -> str:
         word = found[0].lower()
         start = found.start()
         is_name = found[0] != word and (start > 0 or bool(_NAMED_FIRST.match(text)))
-        if word not in _SPANISH or is_name:
+        if is_name:
             return found[0]
+        has_article = bool(_SPANISH_NOUN_BEFORE.search(text, max(0, start - NEAR_CHARS), start))
+        if word not in _SPANISH:
+            return found[0] if has_article else _plural_verb(found[0], is_past=is_past)
         if word in _NOT_FIRST and not (verb and verb.start("verb") == start):
             return found[0]
-        near = max(0, start - NEAR_CHARS)
-        has_article = bool(_SPANISH_NOUN_BEFORE.search(text, near, start))
         # Behind an article it is a noun (`el trabajo`); possessives stand there as well.
         is_noun = has_article and word not in _POSSESSIVES
         return found[0] if is_noun else _SPANISH[word]
 
     return _lower_first(_WORD.sub(told, _BEHIND_INFINITIVE.sub(r"\g<verb>te", text)))
+
+
+def _plural_verb(word: str, *, is_past: bool) -> str:
+    """A Spanish verb of `we` as one of `vosotros`; another word as it is."""
+    lower = word.lower()
+    found = None if lower in _NOT_PLURAL_VERBS else _PLURAL_VERB.match(lower)
+    if not found:
+        return word
+    stem, ending = found["stem"], found["ending"]
+    if ending == "imos" and (is_past or _ONLY_PAST.match(stem)):
+        return f"{stem}isteis"
+    if ending == "amos" and is_past:
+        return f"{stem}asteis"
+    return stem + _ENDINGS[ending]
 
 
 def _lower_first(text: str) -> str:
