@@ -892,7 +892,7 @@ _OFF_THE_RECORD_FIRST = LazyPattern(
     r"|it is|that['’]?s|es|que|porque|because|since|please|por favor|si"
     r"|i was (?:just |only )?\w+ing)\b)))"
     rf"|{_NOT_TO_KEEP}(?: it| that| eso)?(?: down)? ?:"
-    rf"|(?=no |[^,.:;]{{0,60}}\b(?:it|that)\b){_NOT_TO_KEEP}(?: it| that| eso)?(?: down)?,? (?:but|pero)"
+    rf"|(?:(?=no ){_NOT_TO_KEEP}|{_NOT_TO_KEEP} (?:it|that|this))(?: down)?,? (?:but|pero)"
     r"|(?:this is )?off the record[:;,.–—-]*) "
     r"(?P<told>\S+ \S.*)",
     _I,

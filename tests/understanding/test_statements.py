@@ -835,3 +835,41 @@ def test_a_change_reaches_what_it_names_and_nothing_else(
     earlier: list[str], message: str, told: list[str]
 ) -> None:
     assert statements_of([*earlier, message]) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "is_off"),
+    [
+        ("no te acuerdes de esto: me quiero ir de la empresa", True),
+        ("esto no lo guardes, pero mi jefe me cae fatal", True),
+        ("don't keep this but I might be leaving", True),
+        ("don't remember but I think it was red", False),
+        ("no me acuerdo de la clave, pero creo que era corta", False),
+    ],
+)
+def test_what_is_not_to_be_remembered_is_off_the_record(text: str, is_off: bool) -> None:
+    assert read_message(text).is_off_the_record is is_off
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Desayunamos todos juntos los domingos", "desayunáis todos juntos los domingos"),
+        (
+            "Mi marido es Blas y llevamos 12 años juntos",
+            "tu marido es Blas y lleváis 12 años juntos",
+        ),
+        ("Ayer compramos una caravana", "ayer comprasteis una caravana"),
+        ("Recogimos diez gramos de azafrán en los últimos tramos", None),
+        ("Teo tiene rinitis y usa un spray", "Teo tiene rinitis y usa un spray"),
+        ("Teo va a piano los jueves", "Teo va a piano los jueves"),
+        ("Mario y yo lo hemos arreglado", "Mario y tú lo habéis arreglado"),
+    ],
+)
+def test_spanish_statements_are_told_back_to_the_speaker(text: str, told: str | None) -> None:
+    shown = in_second_person(text, "es")
+
+    if told is None:
+        assert shown.endswith("diez gramos de azafrán en los últimos tramos")
+    else:
+        assert shown == told

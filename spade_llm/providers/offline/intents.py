@@ -264,7 +264,7 @@ _SMALL_TALK = tuple(
             r"help|ayuda|what (?:can|do) you do|what are you (?:able to do|good for)"
             r"|can you (?:remember|help|do)(?: me| stuff| things| something| anything)*"
             r"|puedes (?:recordar|ayudar|hacer)(?:me)?(?: cosas| algo)?"
-            r"|what (?:can|could) (?:i|we) (?:talk (?:to you )?about|ask you|tell you)(?: with you)?"
+            r"|what (?:can|could) (?:i|we) (?:talk (?:to you )?about|ask you|tell you)"
             r"|what can you help (?:me )?with"
             r"|(?:(?:y )?t[uú] )?qu[eé] (?:m[aá]s )?(?:puedes|sabes) hacer|(?:para )?qu[eé] sirves"
             r"|(?:de|sobre) qu[eé] (?:puedo|podemos|se puede) hablar(?: contigo)?"
