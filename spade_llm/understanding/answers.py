@@ -111,6 +111,23 @@ _WHO_DOES = LazyPattern(
     _I,
 )
 """`Who brings me coffee?` asks for another being, though it names the speaker."""
+_WHO_IS = LazyPattern(
+    r"^[¿\s]*(?:(?:and|y) )?(?:who(?:['’]?s| is| are)|qui[eé]n(?:es)? (?:es|son))\b", _I
+)
+_WITH_WHOM = LazyPattern(
+    r"^[¿\s]*(?:(?:and |y )?con qui[eé]n|(?:and )?(?:with whom|who\b.*\bwith))\b", _I
+)
+_WITH = LazyPattern(r"\b(?:with|con)\b", _I)
+_THEM = LazyPattern(r"\b(?:him|her|them|los|las|l[eo]s?)\b(?= [^\W\d_]+)|\b(?:him|her|them)\b", _I)
+"""A pronoun that may mean the beings of the question: `my mum picks them up`."""
+_MAY_EAT = LazyPattern(
+    r"\b(?:can(?:['’]?t)?|may|allowed to|able to)\b.*\beat\b|\bpued[eo]n?s?\b.*\bcomer\b", _I
+)
+_OWN_NAME = LazyPattern(
+    r"^(?:i['’]?m|i am|(?:yo )?soy) (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?\W*$", _I
+)
+"""`I'm Dan` has the form of `I'm vegan`, but tells no work."""
+_THE = LazyPattern(r"^(?:the|el|la) [\w-]+(?: [\w-]+)? (?:is|es|se llama)\b", _I)
 _WHERE = LazyPattern(
     r"\b(?:where|which (?:city|country|town)|d[oó]nde|qu[eé] (?:ciudad|pa[ií]s))\b", _I
 )
@@ -213,11 +230,17 @@ class Question:
             expected |= {ValueType.COLOUR}
         return Question(
             text=text,
-            concepts=concepts_of(_BEFORE.sub(" ", text)),
+            concepts=_asked_concepts(_BEFORE.sub(" ", text)),
             names=_names(text),
             expected=frozenset(expected),
             wants_before=asks_about_past(text),
         )
+
+
+def _asked_concepts(text: str) -> frozenset[str]:
+    """The concepts of a question; those of a diet, too, if it asks what somebody may eat."""
+    concepts = concepts_of(text) - _DO
+    return concepts | {"diet", "allergy"} if _MAY_EAT.search(text) else concepts
 
 
 def with_closed(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -254,7 +277,7 @@ def find_answers(
     least = CERTAIN_SCORE if is_certain else MIN_SCORE
     # Of two that hold, the older one was before.
     order = 1 if asked.wants_before else -1
-    found = (one for one in scored if one[0] >= least and not _shares_name_only(asked, one[2]))
+    found = (one for one in scored if one[0] >= least and _has_what_is_asked(asked, one[2]))
     scored = sorted(found, key=lambda one: (-one[0], order * one[1]))
     if not scored:
         return []
@@ -399,6 +422,8 @@ def score(asked: Question, candidate: Candidate) -> float:
     """How well a candidate answers: shared concepts, value of the expected type, same beings."""
     said = features(candidate.text)
     shared = asked.concepts & said.concepts
+    if _OWN_NAME.match(candidate.text) and "profession" not in said.concepts:
+        shared -= {"work", "role"}
     if "name" in asked.concepts and _tells_name(candidate.text, asked):
         shared |= {"name"}
     named = asked.names & set(split_words(candidate.text))
@@ -425,7 +450,7 @@ def score(asked: Question, candidate: Candidate) -> float:
     points -= _of_other_thing(asked, candidate, said)
     points += ENDED_SCORE if is_ended else -_other_being(asked, candidate, said)
     points += _type_points(asked, candidate, said) + _time_points(asked, candidate, said)
-    if said.is_negated and _WH.search(asked.text):
+    if said.is_negated and not said.is_ended and _WH.search(asked.text):
         points -= SMALL_PENALTY
     is_disliked = said.concepts & {"like", "dislike"} == {"dislike"}
     if "like" in asked.concepts and is_disliked and _FOR_VALUE.search(asked.text):
@@ -443,18 +468,41 @@ def _of_other_thing(asked: Question, candidate: Candidate, said: Features) -> fl
     return penalty + (2 * PENALTY if others and not numbers & others else 0.0)
 
 
+def _has_what_is_asked(asked: Question, candidate: Candidate) -> bool:
+    """Check whether a statement has more in common with the question than a name or a habit: `who
+    is Ben's doctor?`, `Ben's teacher is Ann`; `what do I do on Mondays?`, `I do judo`."""
+    return not (
+        _shares_name_only(asked, candidate)
+        or (_FOR_VALUE.search(asked.text) and _lacks_weekday(asked, candidate))
+    )
+
+
+def _lacks_weekday(asked: Question, candidate: Candidate) -> bool:
+    said = features(candidate.text)
+    has_time = said.values_of(ValueType.DAY) or said.values_of(ValueType.TIME)
+    return bool(asked.concepts & _WEEKDAYS) and not (
+        has_time or said.concepts & _WEEKDAYS or _PERIOD.search(candidate.text)
+    )
+
+
 def _shares_name_only(asked: Question, candidate: Candidate) -> bool:
-    """Check whether a statement has only a name in common with a question whether something more
-    specific is so: `is Ben allergic to something?`, `Ben loves pasta`."""
-    if _FOR_VALUE.search(asked.text):
+    """Check whether a statement has only a name in common with a question for something more
+    specific: `is Ben allergic to something?` or `how old is Ben?`, `Ben loves pasta`."""
+    is_for_value = bool(_FOR_VALUE.search(asked.text))
+    if is_for_value and not asked.expected:
         return False
     said = features(candidate.text)
     of_names = concepts_of(" ".join(asked.names)) | features(asked.text).beings
     specific = {one for one in asked.concepts if is_concept(one)} - general() - light() - of_names
-    if not asked.names or not specific or specific <= _ATTRIBUTES:
+    if not asked.names or not specific or (specific <= _ATTRIBUTES and not is_for_value):
         return False
-    other = (asked.concepts & said.concepts) - of_names - general()
-    return not other and not (asked.expected and _has_expected(asked, candidate, said))
+    if (asked.concepts & said.concepts) - of_names - general():
+        return False
+    # The name of another one than is asked for is no answer.
+    is_role = bool(_WHO_IS.search(asked.text) and specific & _ROLES)
+    # "Ben no longer swims" counts nothing.
+    counted = replace(candidate, text=_NOT.sub(" ", candidate.text))
+    return is_role or not (asked.expected and _has_expected(asked, counted, said))
 
 
 def _tells_name(text: str, asked: Question) -> bool:
@@ -515,13 +563,19 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     is_for_being = is_named or not is_own or bool(_WHO_DOES.match(asked.text))
     is_for_being = is_for_being or not _WHO.search(asked.text)
     is_wanted = bool(_asks_for_being(asked) and said.subject and is_for_being)
+    if _WITH_WHOM.search(asked.text):
+        is_wanted = is_wanted and bool(_WITH.search(candidate.text))
+    # "Who collects the kids?", "my mum collects them"
+    is_object = bool(_WHO_DOES.match(asked.text) and _THEM.search(candidate.text))
+    is_wanted = is_wanted or is_object
     if said.beings - asked_beings and not (has_name or is_wanted or is_member):
         speaks_of_self = said.is_own and not said.subject
         is_aside = (
             speaks_of_self or _FIRST_PERSON.match(candidate.text)
         ) and "name" not in asked.concepts
         penalty += ASIDE_PENALTY if is_aside or is_asked or not is_own else PENALTY
-    if asked_beings and not is_asked and not has_name:
+    is_meant = is_object or _is_of_dependants(asked, candidate)
+    if asked_beings and not (is_asked or has_name or is_meant):
         penalty += PENALTY
     if is_own and is_asked and _has_other_owner(candidate.text, asked):
         penalty += PENALTY
@@ -532,6 +586,13 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     if said.is_reported and not has_name:
         penalty += PENALTY
     return penalty
+
+
+def _is_of_dependants(asked: Question, candidate: Candidate) -> bool:
+    """Check whether a question asks for something of one's children or animals, which a statement
+    tells without saying whose it is: `the vet is Dr Hill`."""
+    is_dependant = features(asked.text).beings <= _DEPENDANTS
+    return is_dependant and bool(_THE.match(candidate.text)) and not _OF.search(candidate.text)
 
 
 def _asks_for_being(asked: Question) -> bool:
@@ -618,9 +679,15 @@ _ATTRIBUTES = frozenset({
 """Relations that only say something together with what has them."""
 _SECRETS = frozenset({"code", "password", "pin"})
 _CLASSES_OF_BEINGS = frozenset({"family", "animal", "sibling", "parent", "person"})
-_TIMES = frozenset({
-    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "christmas",
+_DEPENDANTS = frozenset({"cat", "child", "daughter", "dog", "hamster", "pet", "rabbit", "son"})
+_ROLES = frozenset({"boss", "dentist", "doctor", "paediatrician", "teacher", "vet"})
+_NOT = LazyPattern(r"\bno\b", _I)
+_DO = concepts_of("hacer")
+"""`What do I have to do on Monday?` asks for whatever it is."""
+_WEEKDAYS = frozenset({
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
 })  # fmt: skip
+_TIMES = _WEEKDAYS | {"christmas"}
 _STATES = frozenset({"home", "work", "study", "marital"})
 """Relations of which a plan says nothing yet."""
 _PERIOD = LazyPattern(
@@ -631,7 +698,8 @@ _PERIOD = LazyPattern(
     r"|(?:19|20)\d\d|primavera|verano|oto[ñn]o|invierno|navidad|semana|noches?|tardes?|mes|meses"
     r"|a[ñn]os?"
     r"|d[ií]as?"
-    r"|hace|desde|cada|finde|y media|y cuarto|menos cuarto)\b",
+    r"|hace (?=un|d[oi]|tres|cuatr|cinco|seis|siete|ocho|nueve|poco|much|tiempo|a[ñn]os|\d)"
+    r"|desde|cada|findes?|y media|y cuarto|menos cuarto)\b",
     _I,
 )
 _PLACE = LazyPattern(

@@ -13,6 +13,7 @@ from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import FINITE, THIRD_SPANISH
 from spade_llm.understanding.features import features, is_changed
 from spade_llm.understanding.vocabulary import (
+    WEEKDAYS,
     ValueType,
     concepts_of,
     general,
@@ -188,10 +189,30 @@ _PLACE_NAME = LazyPattern(
 )
 _FOLLOW_UP = LazyPattern(
     r"^[¿\s]*(?:and|but|y|pero),? (?:(?:at|in|on|for|with|a|de|en|con|desde|por) )?"
-    r"(?:wh\w+|how|qu[eé]|qui[eé]n|cu\w+|d[oó]nde|c[oó]mo)(?: [\w'’]+){0,2}[\s?]*$",
+    r"(?:wh\w+|how|qu[eé]|qui[eé]n|cu\w+|d[oó]nde|c[oó]mo)(?: [\w'’]+){0,2}[\s?]*$"
+    # Of these, the conjunction may be missing.
+    r"|^[¿\s]*(?:since |with |desde |con |de |a )?(?:when|where|whom?|why|cu[aá]ndo|d[oó]nde|qui[eé]n)[\s?]*$",
     _I,
 )
 """A question that only asks for more of what was spoken of last."""
+_AT_ANOTHER_TIME = LazyPattern(
+    r"^[¿\s]*(?:(?:and|but|y|pero),? )?(?:what about )?"
+    r"(?P<then>before(?: that)?|previously|antes(?: de eso)?|now|ahora)[\s?]*$",
+    _I,
+)
+"""The question before it, asked of another time: `and before?`."""
+_THEN = LazyPattern(r"\b(?:before(?: that)?|previously|antes(?: de eso)?|now|ahora)\b", _I)
+_OF_ANOTHER = LazyPattern(
+    r"^[¿\s]*(?:(?:and|but|y|pero),? )?(?:(?:what|how) about |qu[eé] (?:hay|me dices) de )?"
+    r"(?:(?:on|los|el|a|con|with|de) )?(?P<other>(?!(?:wh\w+|how|qu[eé]|qui[eé]n\w*|cu\w+|d[oó]nde"
+    r"|c[oó]mo|ok|really|sure|vale|seguro|right|s[ií]|yes|no)\b)[\w'’]+(?: [\w'’]+){0,1})[\s?]*\?\s*$",
+    _I,
+)
+"""The question before it, asked of somebody else or of another day: `and Emma?`."""
+_WEEKDAY = LazyPattern(rf"\b(?:{WEEKDAYS})\b", _I)
+_ASKED_NAME = LazyPattern(r"(?<=[\w,] )(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+\b")
+MAX_FOLLOWED = 5
+"""Maximum number of questions in a row of which each follows the one before it."""
 _ASKED_IT = LazyPattern(
     r"\b(?:it|that|this|they|lo|eso)\b|^¿?(?:y )?(?:cu[aá]l|cu[aá]nto|d[oó]nde) (?:es|era|est[aá])",
     _I,
@@ -596,11 +617,32 @@ def _is_bare(text: str) -> bool:
 def with_asked(question: str, messages: Sequence[str]) -> str:
     """The question, with what its pronoun means: behind it stands the latest of the person's
     messages (for `it`, and for `and in which town?`), or the noun in one of the latest (for `she`
-    and `he`)."""
-    if not messages or features(question).beings:
+    and `he`). A question that only names another time or being (`and before?`, `and Emma?`) is
+    completed from the one before it."""
+    if not messages:
+        return question
+    if followed := _as_asked_before(question, messages[-MAX_FOLLOWED:]):
+        return followed
+    if features(question).beings:
         return question
     is_open = _ASKED_IT.search(question) and not concepts_of(question) - general()
     if is_open or _FOLLOW_UP.match(question):
         return f"{question} {messages[-1]}"
     noun = antecedent(question, messages)[0]
     return f"{question} {noun}" if noun else question
+
+
+def _as_asked_before(question: str, messages: Sequence[str]) -> str:
+    """The question before this one with the time, name or day of this one; empty if this one is not
+    such a follow-up."""
+    at_time, of_other = _AT_ANOTHER_TIME.match(question), _OF_ANOTHER.match(question)
+    if not messages or not messages[-1].rstrip().endswith("?") or not (at_time or of_other):
+        return ""
+    asked = _as_asked_before(messages[-1], messages[:-1]) or messages[-1]
+    if at_time:
+        return f"{_THEN.sub('', asked).rstrip(' ?')} {at_time['then']}?"
+    other = of_other["other"] if of_other else ""
+    for pattern in (_WEEKDAY, _ASKED_NAME):
+        if pattern.search(other if pattern is _WEEKDAY else f"x {other}") and pattern.search(asked):
+            return pattern.sub(other, asked, count=1)
+    return ""

@@ -346,6 +346,8 @@ async def test_thanks_are_answered(text: str) -> None:
         ("tell me a joke", "I cannot do that without a language model."),
         ("forget my locker number", "I found nothing to forget."),
         ("olvida mi número de taquilla", "No he encontrado nada que olvidar."),
+        ("don't keep this: I may quit", "All right, I do not keep that."),
+        ("no te acuerdes de esto: igual me voy", "De acuerdo, no lo guardo."),
     ],
 )
 async def test_what_is_said_for_company_is_answered(text: str, answer: str) -> None:

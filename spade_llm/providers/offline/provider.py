@@ -211,7 +211,8 @@ class _Rules:
             return await self._follow(intent)
         reading = self._reading
         has_store = "store_memory" in self._tools
-        if not reading.statements and _asks_to_forget(self._turn.question):
+        is_request = _asks_to_forget(self._turn.question) and not reading.is_off_the_record
+        if not reading.statements and is_request:
             # What is known is forgotten before a model is asked.
             return self._say.nothing_to_forget
         stored = len(reading.statements) if has_store else 0
