@@ -421,11 +421,7 @@ def _is_unrelated(asked: Question, candidate: Candidate) -> bool:
 def score(asked: Question, candidate: Candidate) -> float:
     """How well a candidate answers: shared concepts, value of the expected type, same beings."""
     said = features(candidate.text)
-    shared = asked.concepts & said.concepts
-    if _OWN_NAME.match(candidate.text) and "profession" not in said.concepts:
-        shared -= {"work", "role"}
-    if "name" in asked.concepts and _tells_name(candidate.text, asked):
-        shared |= {"name"}
+    shared = _shared(asked, candidate, said)
     named = asked.names & set(split_words(candidate.text))
     is_same_being = said.beings <= features(asked.text).beings | COUPLE
     is_ended = is_same_being and ends(candidate.text, asked.concepts)
@@ -457,6 +453,16 @@ def score(asked: Question, candidate: Candidate) -> float:
         # It answers `do I like …?`, but not `what do I like?`.
         points -= SMALL_PENALTY
     return points
+
+
+def _shared(asked: Question, candidate: Candidate, said: Features) -> frozenset[str]:
+    """Concepts that a question and a candidate have in common."""
+    shared = asked.concepts & said.concepts
+    if _OWN_NAME.match(candidate.text) and "profession" not in said.concepts:
+        shared -= {"work", "role"}
+    if "name" in asked.concepts and _tells_name(candidate.text, asked):
+        shared |= {"name"}
+    return shared
 
 
 def _of_other_thing(asked: Question, candidate: Candidate, said: Features) -> float:

@@ -191,7 +191,8 @@ _FOLLOW_UP = LazyPattern(
     r"^[¿\s]*(?:and|but|y|pero),? (?:(?:at|in|on|for|with|a|de|en|con|desde|por) )?"
     r"(?:wh\w+|how|qu[eé]|qui[eé]n|cu\w+|d[oó]nde|c[oó]mo)(?: [\w'’]+){0,2}[\s?]*$"
     # Of these, the conjunction may be missing.
-    r"|^[¿\s]*(?:since |with |desde |con |de |a )?(?:when|where|whom?|why|cu[aá]ndo|d[oó]nde|qui[eé]n)[\s?]*$",
+    r"|^[¿\s]*(?:since |with |desde |con |de |a )?(?:when|where|whom?|why|cu[aá]ndo|d[oó]nde"
+    r"|qui[eé]n)[\s?]*$",
     _I,
 )
 """A question that only asks for more of what was spoken of last."""
@@ -205,7 +206,8 @@ _THEN = LazyPattern(r"\b(?:before(?: that)?|previously|antes(?: de eso)?|now|aho
 _OF_ANOTHER = LazyPattern(
     r"^[¿\s]*(?:(?:and|but|y|pero),? )?(?:(?:what|how) about |qu[eé] (?:hay|me dices) de )?"
     r"(?:(?:on|los|el|a|con|with|de) )?(?P<other>(?!(?:wh\w+|how|qu[eé]|qui[eé]n\w*|cu\w+|d[oó]nde"
-    r"|c[oó]mo|ok|really|sure|vale|seguro|right|s[ií]|yes|no)\b)[\w'’]+(?: [\w'’]+){0,1})[\s?]*\?\s*$",
+    r"|c[oó]mo|ok|really|sure|vale|seguro|right|s[ií]|yes|no)\b)"
+    r"[\w'’]+(?: [\w'’]+){0,1})[\s?]*\?\s*$",
     _I,
 )
 """The question before it, asked of somebody else or of another day: `and Emma?`."""

@@ -16,6 +16,12 @@ from spade_llm.understanding.vocabulary import concepts_of, general, kin, things
 pytestmark = pytest.mark.quick
 
 ANSWERED = (
+    ("My neighbour, Bea, walks them to school", "who walks the kids to school?"),
+    ("Mi suegra, Loli, los lleva al judo", "¿quién lleva a los niños al judo?"),
+    ("The vet is Dr Hill", "who is my cat's vet?"),
+    ("I'm vegan", "what can I eat?"),
+    ("Ya no trabajo en la fábrica", "¿dónde trabajo?"),
+    ("Tengo que recoger el traje el martes", "¿qué tengo que hacer el martes?"),
     ("I'm a nurse", "what do I do for a living?"),
     ("I can't stand horror films", "do I like horror?"),
     ("I used to be a nurse", "what did I do before?"),
@@ -126,6 +132,10 @@ ANSWERED = (
 )
 
 NOT_ANSWERED = (
+    ("Soy Iván", "¿dónde trabajo?"),
+    ("Iker ya no va a karate", "¿cuántos años tiene Iker?"),
+    ("Iker hace karate", "¿qué hace Iker los lunes?"),
+    ("Ben's teacher is Ann", "who is Ben's doctor?"),
     ("My sister's called Ana", "what's my brother's name?"),
     ("My sister lives in Leeds", "where do I live?"),
     ("My dog is called Rex", "what's my cat called?"),

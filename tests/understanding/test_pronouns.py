@@ -100,5 +100,21 @@ def test_a_question_for_more_is_asked_with_the_message_before_it() -> None:
     assert with_asked("and where does Ana live?", ["my aunt knits"]) == "and where does Ana live?"
 
 
+@pytest.mark.parametrize(
+    ("asked", "question", "whole"),
+    [
+        ("¿dónde vivo ahora?", "¿y antes?", "¿dónde vivo antes?"),
+        ("where do I work?", "and before?", "where do I work before?"),
+        ("where does Ben live?", "and Emma?", "where does Emma live?"),
+        ("what do I do on Mondays?", "and on Tuesdays?", "what do I do on Tuesdays?"),
+        ("where do I work?", "really?", "really?"),
+    ],
+)
+def test_a_question_that_names_only_a_time_or_a_being_is_the_one_before_it(
+    asked: str, question: str, whole: str
+) -> None:
+    assert with_asked(question, [asked]) == whole
+
+
 def test_the_rest_of_a_clause_behind_its_subject_has_no_subject() -> None:
     assert leading_noun("'s moved to Delft") is None
