@@ -118,6 +118,11 @@ _WITH_WHOM = LazyPattern(
     r"^[¿\s]*(?:(?:and |y )?con qui[eé]n|(?:and )?(?:with whom|who\b.*\bwith))\b", _I
 )
 _WITH = LazyPattern(r"\b(?:with|con)\b", _I)
+_TOGETHER = LazyPattern(
+    r"\b(?:with|con|and (?-i:[A-Z])\w+|y (?-i:[A-ZÁÉÍÓÚÑ])\w+|alone|myself|my own|sol[oa]s?|nadie"
+    r"|nobody|no ?one|together|juntos|juntas)\b",
+    _I,
+)
 _THEM = LazyPattern(r"\b(?:him|her|them|los|las|l[eo]s?)\b(?= [^\W\d_]+)|\b(?:him|her|them)\b", _I)
 """A pronoun that may mean the beings of the question: `my mum picks them up`."""
 _MAY_EAT = LazyPattern(
@@ -480,7 +485,13 @@ def _has_what_is_asked(asked: Question, candidate: Candidate) -> bool:
     return not (
         _shares_name_only(asked, candidate)
         or (_FOR_VALUE.search(asked.text) and _lacks_weekday(asked, candidate))
+        or (_WITH_WHOM.search(asked.text) and _lacks_companion(candidate))
     )
+
+
+def _lacks_companion(candidate: Candidate) -> bool:
+    """Check whether a statement says nothing of with whom: `I live in Leeds`."""
+    return not (features(candidate.text).beings or _TOGETHER.search(candidate.text))
 
 
 def _lacks_weekday(asked: Question, candidate: Candidate) -> bool:

@@ -20,6 +20,7 @@ ANSWERED = (
     ("Mi suegra, Loli, los lleva al judo", "¿quién lleva a los niños al judo?"),
     ("The vet is Dr Hill", "who is my cat's vet?"),
     ("I'm vegan", "what can I eat?"),
+    ("I live on my own", "who do I live with?"),
     ("Ya no trabajo en la fábrica", "¿dónde trabajo?"),
     ("Tengo que recoger el traje el martes", "¿qué tengo que hacer el martes?"),
     ("I'm a nurse", "what do I do for a living?"),
@@ -132,6 +133,8 @@ ANSWERED = (
 )
 
 NOT_ANSWERED = (
+    ("I live in Hull", "who do I live with?"),
+    ("Vivo en Hellín", "¿con quién vivo?"),
     ("Soy Iván", "¿dónde trabajo?"),
     ("Iker ya no va a karate", "¿cuántos años tiene Iker?"),
     ("Iker hace karate", "¿qué hace Iker los lunes?"),
