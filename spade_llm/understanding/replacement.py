@@ -140,7 +140,9 @@ _LIGHT_WORDS = (
 """Words that many facts share which are not about the same."""
 _JOB = frozenset({"work", "profession", "role"})
 _OWN_JOB = LazyPattern(
-    r"^(?:(?:i|we|yo|ahora) (?:\w+ ){0,2}?(?:works?|working|teach|(?:have|got) an? (?:\w+ )?job)"
+    r"^(?:(?:i|we|yo|ahora) (?:\w+ ){0,2}?(?:works?|working|teach|(?:have|got) an? (?:\w+ )?job"
+    r"|(?:run|own|manage) (?:an?|my|our|the))"
+    r"|(?:llevo|regento|dirijo) (?:una?|mi)"
     r"|i['’]?m (?:now )?(?:an? |working|employed)|my (?:\w+ )?(?:job|work|employer|company)"
     r"|mi (?:trabajo|empresa)"
     r"|(?:yo |ahora )?(?:soy|trabajo|curro|laburo|chambeo|tengo (?:un )?trabajo))\b",

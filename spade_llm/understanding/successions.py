@@ -217,6 +217,8 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     if ended and is_bare and known:
         # "It broke", "lo vendí": what was spoken of last.
         return known[-1]
+    # "Mark's changed jobs" is about the husband who was told of, not about the speaker.
+    text = with_role(text, every)
     subject = None if ended else leading_noun(text)
     done_to = named - concepts_of(subject.text) if subject else frozenset()
     found = [

@@ -760,6 +760,16 @@ def test_a_pronoun_means_what_was_asked_for(messages: list[str], change: str, ho
                 "La Vision es de mi prima",
             ],
         ),
+        # The name may be a word as well: it is the husband's job, not the speaker's.
+        (
+            ["I run a small laundry in Ripon", "My brother Mark sells tyres"],
+            "Mark's changed jobs, he's driving taxis now",
+            [
+                "I run a small laundry in Ripon",
+                "My brother Mark sells tyres",
+                "My brother Mark's driving taxis now",
+            ],
+        ),
         # A new price of something else.
         (
             ["We pay 700 a month", "I've had braces for two years"],
