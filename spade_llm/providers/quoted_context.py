@@ -42,7 +42,8 @@ _ESCAPED_HEADER = re.compile(r"^\\(?=\\*\[\d+\] )", re.MULTILINE)
 _HEADER = re.compile(r"\[\d+\] (.*) \(score (-?\d+\.\d+)\)")
 _MEMORY = re.compile(
     r"- \[([^\]\n]*)\] (.*) \((?:since |from )?"
-    rf"(\d{{4}}-\d\d-\d\d|{UNDATED})(?: until (\d{{4}}-\d\d-\d\d), no longer true)?\)",
+    rf"(\d{{4}}-\d\d-\d\d|{UNDATED})(?: (\d\d:\d\d:\d\d(?:\.\d{{3}})?))?"
+    r"(?: until (\d{4}-\d\d-\d\d)(?: (\d\d:\d\d:\d\d(?:\.\d{3})?))?, no longer true)?\)",
     re.DOTALL,
 )
 _LISTED = re.compile(rf"<{UNAVAILABLE}>([^\n]*)</{UNAVAILABLE}>$", re.MULTILINE)
@@ -57,8 +58,13 @@ class QuotedMemory:
     text: str
     date: str = ""
     """`2026-11-20`; empty if unknown."""
+    time: str = ""
+    """`14:05:30` or `14:05:30.250`, on that date; empty if it is the only memory of its date, or
+    unknown."""
     until: str = ""
     """Date on which it ceased to be true; empty if it holds."""
+    until_time: str = ""
+    """The time on that date; empty if no other memory has the date."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,10 +138,11 @@ def read_context(text: str) -> QuotedContext:
 def validity_in_words(memory: QuotedMemory) -> str:
     """When a memory holds: `since 2026-03-01`, `from 2026-03-01 until 2026-11-20, no longer true`;
     the date alone for what was said then."""
-    date = memory.date or UNDATED
+    date = f"{memory.date or UNDATED} {memory.time}".rstrip()
     said = memory.kind in (MESSAGE, EPISODE) or not memory.date
     if memory.until:
-        return f"{'' if said else 'from '}{date} until {memory.until}, no longer true"
+        until = f"{memory.until} {memory.until_time}".rstrip()
+        return f"{'' if said else 'from '}{date} until {until}, no longer true"
     return date if said else f"since {date}"
 
 
@@ -180,13 +187,15 @@ def _section_of(text: str, name: str) -> str:
 def _read_memories(section: str) -> Iterable[QuotedMemory]:
     for entry in re.split(r"\n(?=- )", section):
         if found := _MEMORY.fullmatch(entry):
-            kind, text, date, until = found.groups()
+            kind, text, date, time, until, until_time = found.groups()
             text = _unescape(text.replace("\n  ", "\n"))
             yield QuotedMemory(
                 kind=_unescape(kind),
                 text=text,
                 date="" if date == UNDATED else date,
+                time=time or "",
                 until=until or "",
+                until_time=until_time or "",
             )
 
 

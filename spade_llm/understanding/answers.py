@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.features import NOTE, ends, features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
-from spade_llm.understanding.replacement import COPULA, COUPLE, Statement, replaces
+from spade_llm.understanding.replacement import (
+    COPULA,
+    COUPLE,
+    Statement,
+    are_two_of_a_kind,
+    is_beside,
+    replaces,
+    role_in_state,
+)
 from spade_llm.understanding.vocabulary import (
     MONTHS,
     WEEKDAYS,
@@ -101,6 +110,7 @@ _WHEN = LazyPattern(
     r"|qu[eé] (?:d[ií]as?|fecha|horas?|a[ñn]o|mes))\b",
     _I,
 )
+_WHICH_DAY = LazyPattern(r"\b(?:(?:what|which) (?:day|date)|qu[eé] (?:d[ií]a|fecha))\b", _I)
 _WHO = LazyPattern(
     r"\b(?:who|what['’]?s? .*\bnames?|called|qui[eé]n(?:es)?|c[oó]mo se llaman?|nombres?)\b", _I
 )
@@ -132,6 +142,16 @@ _OWN_NAME = LazyPattern(
     r"^(?:i['’]?m|i am|(?:yo )?soy) (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?\W*$", _I
 )
 """`I'm Dan` has the form of `I'm vegan`, but tells no work."""
+_ASKS_OWN_NAME = LazyPattern(
+    r"\b(?:what(?:['’]?s| is) my (?:full |first )?name|what am i called|c[oó]mo me llamo"
+    r"|cu[aá]l es mi nombre|(?:who am i|qui[eé]n soy)(?=\W*$))",
+    _I,
+)
+_TELLS_OWN_NAME = LazyPattern(
+    r"(?:.*\b)?(?:(?:i['’]m|i am|call me|my (?:\w+ )?name|calls? me|me llam\w+|ll[aá]mame"
+    r"|mi nombre|soy|me dicen|it['’]s|this is)\b|(?-i:[A-ZÁÉÍÓÚÑ])\w+ here\b)",
+    _I,
+)
 _THE = LazyPattern(r"^(?:the|el|la) [\w-]+(?: [\w-]+)? (?:is|es|se llama)\b", _I)
 _WHERE = LazyPattern(
     r"\b(?:where|which (?:city|country|town)|d[oó]nde|qu[eé] (?:ciudad|pa[ií]s))\b", _I
@@ -165,7 +185,7 @@ _STILL = LazyPattern(
 _ALIVE = LazyPattern(r"\b(?:sig[ou]e?n?|est[aá]n?) viv[oa]s?\b", _I)
 """`Vivo` means `alive` here, not `I live`."""
 _BEFORE_WHAT = LazyPattern(
-    r"(?P<before>\b(?:before|antes)) (?:de(?:l| \w+r a)? )?(?-i:[A-ZÁÉÍÓÚÑ])[^?]*", _I
+    r"(?P<before>\b(?:before|antes)) (?:de(?:l| \w+r a)? )?(?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[^?]*)", _I
 )
 _OWN = LazyPattern(
     r"\b(?:i|i['’]\w+|my|me|mine|we|we['’]\w+|our|us|mis?|m[ií]|nos|nuestr[oa]s?|"
@@ -206,6 +226,10 @@ class Candidate:
     """A later statement replaced it."""
     is_doubtful: bool = False
     """Found in an old conversation: it may not hold any more."""
+    successor: str = ""
+    """Text of the later statement that replaced it; empty if there is none, or it is not known."""
+    is_earlier: bool = False
+    """True in an answer if it stands behind a later statement that may have replaced it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,12 +242,16 @@ class Question:
     """Words of its names, in lower case."""
     expected: frozenset[ValueType]
     wants_before: bool
+    replaced_by: frozenset[str]
+    """Words of the name before which it asks: `who were we with before Zen?`"""
 
     @staticmethod
     def read(text: str) -> Question:
         """The features of a question; of a long text those of its end, where the question is."""
+        text = text[-MAX_QUESTION_CHARS:]
+        later = _BEFORE_WHAT.search(text)
         # "Where did I live before Leeds?" is not about Leeds.
-        text = _BEFORE_WHAT.sub(r"\g<before>", text[-MAX_QUESTION_CHARS:])
+        text = _BEFORE_WHAT.sub(r"\g<before>", text)
         expected: set[ValueType] = set()
         if _WHEN.search(text):
             expected |= {ValueType.DAY, ValueType.TIME}
@@ -239,6 +267,7 @@ class Question:
             names=_names(text),
             expected=frozenset(expected),
             wants_before=asks_about_past(text),
+            replaced_by=frozenset(split_words(later["name"])) if later else frozenset(),
         )
 
 
@@ -252,12 +281,13 @@ def with_closed(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates, each marked if a later one replaces it. They must be ordered from the oldest;
     the time grows with the square of their number."""
     statements = [Statement(text=one.text, is_change=is_changed(one.text)) for one in candidates]
-    return [
-        replace(one, is_closed=True)
-        if any(replaces(later, one.text) for later in statements[number:])
-        else one
-        for number, one in enumerate(candidates, 1)
-    ]
+    marked = []
+    for number, one in enumerate(candidates, 1):
+        later = (new.text for new in reversed(statements[number:]) if replaces(new, one.text))
+        successor = next(later, "")
+        is_closed = one.is_closed or bool(successor)
+        marked.append(replace(one, is_closed=is_closed, successor=one.successor or successor))
+    return marked
 
 
 def find_answers(
@@ -272,8 +302,13 @@ def find_answers(
     """
     candidates = list(candidates)
     asked = Question.read(_with_being(question, candidates))
-    if not asked.concepts and not asked.names:
+    if not asked.concepts and not asked.names and not asked.replaced_by:
         return []
+    if asked.wants_before:
+        candidates = [
+            replace(one, is_closed=True) if _follower(asked, one, candidates) else one
+            for one in candidates
+        ]
     scored = [
         (score(asked, one), number, one)
         for number, one in enumerate(candidates)
@@ -284,16 +319,99 @@ def find_answers(
     order = 1 if asked.wants_before else -1
     found = (one for one in scored if one[0] >= least and _has_what_is_asked(asked, one[2]))
     scored = sorted(found, key=lambda one: (-one[0], order * one[1]))
+    if not scored and asked.wants_before:
+        replaced = (one for one in reversed(candidates) if _is_replaced_by(asked.replaced_by, one))
+        return list(islice(replaced, 1))
     if not scored:
-        return []
+        return _successor_of_former(asked, candidates, least)
     if _FOR_VALUE.search(question) and not asked.wants_before:
         scored = [one for one in scored if not _is_followed(asked, one, scored)]
     if _STILL.search(question):
         # What was said last of the same thing tells whether it still holds.
         scored = _latest_first(asked, scored)
-    best = scored[0][0]
-    count = MAX_ANSWERS if _ALL.search(question) else 1
-    return [one for points, _, one in scored if points >= best - SMALL_PENALTY][:count]
+    best, _, first = scored[0]
+    if _ALL.search(question):
+        return [one for points, _, one in scored if points >= best - SMALL_PENALTY][:MAX_ANSWERS]
+    follower = None if asked.wants_before else _follower(asked, first, candidates)
+    return [follower, replace(first, is_earlier=True)] if follower else [first]
+
+
+def _successor_of_former(
+    asked: Question, candidates: Sequence[Candidate], least: float
+) -> list[Candidate]:
+    """A former statement that would answer the question, behind what holds instead of it:
+    `who cuts my hair?` has no word in common with `I go to Mimi now`."""
+    former = [
+        (points, number, one)
+        for number, one in enumerate(candidates)
+        if one.is_closed
+        and (points := score(asked, replace(one, is_closed=False))) >= least
+        and _has_what_is_asked(asked, one)
+    ]
+    for _, _, one in sorted(former, key=lambda found: (-found[0], -found[1])):
+        if follower := _holding(one, candidates) or _follower(asked, one, candidates):
+            return [follower, one]
+    return []
+
+
+def _holding(former: Candidate, candidates: Sequence[Candidate]) -> Candidate | None:
+    """The successor of a statement that still holds, or the successor of that one, and so on."""
+    by_text = {one.text: one for one in candidates}
+    found: Candidate | None = former
+    for _ in candidates:
+        found = by_text.get(found.successor) if found else None
+        if found is None or not found.is_closed:
+            return found
+    return None
+
+
+def _is_replaced_by(words: frozenset[str], candidate: Candidate) -> bool:
+    """Check whether a statement does not hold any more, and its successor has all these words."""
+    return bool(words) and words <= set(split_words(candidate.successor))
+
+
+def _follower(
+    asked: Question, earlier: Candidate, candidates: Sequence[Candidate]
+) -> Candidate | None:
+    """The latest statement behind this one that may tell what holds instead of it, although no rule
+    is sure of that."""
+    later = candidates[candidates.index(earlier) + 1 :]
+    return next((one for one in reversed(later) if _may_follow(asked, one, earlier.text)), None)
+
+
+def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
+    """Check whether a later statement may tell what holds instead of an older one: it names half of
+    what that has of the question, and another value, or tells a change of it."""
+    one, other = features(new.text), features(old)
+    if new.is_closed or one.is_reported or one.is_plan or is_beside(new.text, old):
+        return False
+    if not _has_what_is_asked(asked, new):
+        return False
+    if are_two_of_a_kind(new.text, old) or one.beings - other.beings - COUPLE:
+        return False
+    if role_in_state(new.text) and not role_in_state(old):
+        return False
+    words = set(split_words(new.text))
+    if not asked.names & set(split_words(old)) <= words:
+        return False
+    of_names = concepts_of(" ".join(asked.names))
+    wanted = (asked.concepts & other.concepts) - general() - light() - kin() - of_names
+    found = wanted & one.concepts
+    if found and is_changed(new.text):
+        return True
+    is_about_it = 2 * len(found) >= len(wanted) > 0 or (not wanted and bool(asked.names & words))
+    if not is_about_it:
+        return False
+    kinds = asked.expected or {ValueType.DAY, ValueType.TIME, ValueType.NUMBER, ValueType.COLOUR}
+    return any(_has_other(one, other, kind) for kind in kinds) or (
+        bool(_WHERE.search(asked.text) and _PLACE.search(new.text) and _PLACE.search(old))
+    )
+
+
+def _has_other(one: Features, other: Features, kind: ValueType) -> bool:
+    """Check whether both statements have values of a type, each one that the other has not."""
+    new, old = one.values_of(kind), other.values_of(kind)
+    return bool(new and old and new - old and old - new)
 
 
 def find_about(topic: str, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -484,6 +602,7 @@ def _has_what_is_asked(asked: Question, candidate: Candidate) -> bool:
     is Ben's doctor?`, `Ben's teacher is Ann`; `what do I do on Mondays?`, `I do judo`."""
     return not (
         _shares_name_only(asked, candidate)
+        or (_ASKS_OWN_NAME.search(asked.text) and not _TELLS_OWN_NAME.match(candidate.text))
         or (_FOR_VALUE.search(asked.text) and _lacks_weekday(asked, candidate))
         or (_WITH_WHOM.search(asked.text) and _lacks_companion(candidate))
     )
@@ -602,6 +721,12 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
         penalty += PENALTY
     if said.is_reported and not has_name:
         penalty += PENALTY
+    if (
+        is_own
+        and (role := role_in_state(candidate.text))
+        and not concepts_of(role) & asked.concepts
+    ):
+        penalty += PENALTY
     return penalty
 
 
@@ -665,7 +790,11 @@ def _has_expected(asked: Question, candidate: Candidate, said: Features) -> bool
         # A name of the question itself is none that answers it.
         any((said.values_of(kind) or frozenset()) - asked.names for kind in asked.expected)
         or bool(ValueType.NUMBER in asked.expected and has_count(text))
-        or bool(ValueType.DAY in asked.expected and _PERIOD.search(text))
+        or bool(
+            ValueType.DAY in asked.expected
+            and _PERIOD.search(text)
+            and not _WHICH_DAY.search(asked.text)
+        )
         or bool(_WHERE.search(asked.text) and _PLACE.search(text))
     )
 

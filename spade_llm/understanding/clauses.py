@@ -82,7 +82,9 @@ _LEAD_IN = LazyPattern(
 )
 _LEAD_OUT = LazyPattern(
     r",? (?:(?:gracias|demos gracias) a dios|a dios gracias|thank (?:god|goodness|heavens)"
-    r"|touch wood|toco madera|que lo sepas|just so you know|fyi|lol|btw|by the way"
+    r"|touch wood|toco madera|(?:para )?que lo sepas|just so you know(?: (?:if|when) .{1,40})?|fyi"
+    r"|lol|btw|by the way|just in case|in case you (?:need|wonder|were wondering|ask)\w*(?: it)?"
+    r"|por si acaso|can you imagine"
     rf"|{_LAUGH}|xd"
     r"|por cierto|(?:please )?don['’]t laugh|no te r[ií]as|imagine that|can you believe (?:it|that)"
     r"|imag[ií]nate|f[ií]jate|qu[eé] (?:palo|rollo|pena|l[aá]stima|bien|guay|fuerte)"
@@ -435,7 +437,7 @@ FINITE = (
     r"|grew|sent|paid|won|ran|began|built|chose|drove|flew|forgot|held|hit|hurt|knew|let|rang|sang"
     r"|sat|saw"
     r"|slept|spent|spoke|stole|taught|thought|wore|wrote|might|must|should|shall"
-    r"|left|met|eats?|drinks?|drives?|wears?|calls?|called|named|turn(?:s|ed)|weighs?|prefers?"
+    r"|left|met|meets|eats?|drinks?|drives?|wears?|calls?|called|named|turn(?:s|ed)|weighs?|prefers?"
     r"|teaches|sleeps?|barks?|thinks?|\w+ed"
     rf"|{THIRD_SPANISH}|hemos|se \w+(?:a|e|an|en)|\w{{3,}}(?:ó|aron|ieron|é|aba[ns]?|ían?))"
 )

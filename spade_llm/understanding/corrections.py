@@ -79,6 +79,9 @@ _BEFORE_VALUE = LazyPattern(
 _BEHIND_VALUE = LazyPattern(
     r"(?:\s+(?:now|instead|ahora|then|rather|really|actually|today|please|por favor|entonces"
     r"|after all|these days|from now on|a partir de ahora|en realidad|mejor))+$"
+    # The reason: "no, en julio, que la confundí con otra".
+    r"|,? (?:because|cos|since|porque|ya que) .*$|, (?:que|es que) .*$"
+    r"|, (?:i|me) (?:mis\w+|mixed|confus\w+|got|was|equivoqu\w+|he) .*$"
     r"|, (?:with|con|sin) .*$|,? (?:with|con) (?:an? |una? )?\S$",
     _I,
 )
@@ -166,6 +169,9 @@ _EXCHANGED = LazyPattern(
     r"|\b(?:instead of|rather than|en vez del?"
     r"|en lugar del?) (?P<old3>[^,;]{1,40}),"
     r" (?P<new3>.{1,40})$"
+    # "Instead of Hugo we're calling him Bruno".
+    r"|\b(?:instead of|rather than|en vez de|en lugar de) (?P<old5>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+),?"
+    r"(?: (?-i:[a-záéíóúñ])[\w'’-]*){1,5} (?P<new5>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)\W*$"
     r"|\b(?:from|de|del) (?P<old4>(?:(?! (?:le|me|se|nos|ha|han|he) )[^,;]){1,40}?) (?:to|al?)"
     r" (?P<new4>[^,;]{1,40})(?=$|[,;])",
     _I,
@@ -527,10 +533,17 @@ def _contrasts(text: str) -> Iterator[tuple[str, str]]:
         yield found["old"], found["new"]
 
 
+def _is_range(text: str, found: re.Match[str]) -> bool:
+    """Check whether the old and the new value of an exchange are one value: `from 9 to 5`."""
+    start, end = found.start("old4"), found.end("new4")
+    spans = (span for of_kind in typed_values(text).values() for span in of_kind)
+    return any(one[0] <= start and end <= one[1] for one in spans)
+
+
 def _exchanges(text: str) -> Iterator[tuple[str, str]]:
     """The old and the new value of an exchange: `I have eggs instead of porridge`."""
     found = _EXCHANGED.search(text)
-    if not found or (found["old4"] and not is_changed(text)):
+    if not found or (found["old4"] and (not is_changed(text) or _is_range(text, found))):
         return
     old, new = (value for value in found.groups() if value)
     if not found["old2"]:

@@ -74,6 +74,16 @@ OWNER_FIRST = LazyPattern(
 )
 """`Maya's lesson is …`, `Maya's has moved …`, `la clase de Maya`: the name of the owner, or of the
 subject."""
+_STATE_OF_ROLE = LazyPattern(
+    r"^(?:my|our|mi|nuestr[oa]) (?:\w+ )?(?P<role>boss|doctor|dentist|teacher|tutor|coach|therapist"
+    r"|landlord|jef[ea]|m[eé]dic[oa]|doctora?|dentista|profe(?:sor|sora)?|entrenador[a]?|caser[oa])"
+    r"(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)? (?:has(?! (?:put|given|told|changed|moved|made|taken))|is|lives"
+    r"|works|likes|loves|hates|drives|plays|speaks|comes|tiene|es|est[aá]|vive|trabaja|conduce|juega|habla"
+    r"|viene)\b",
+    _I,
+)
+"""Something about a person whom statements about the speaker often name, and nothing that they did:
+`my boss has five children`."""
 _OWN_FIRST = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?) ", _I)
 _MOVES_HOME = LazyPattern(
     r"\b(?:moved|moving) (?:back|out|in|into|to|home|away|on)\b"
@@ -239,7 +249,7 @@ def replaces(new: Statement, old: str) -> bool:
     if new.replaced:
         return old == new.replaced
     old_in_first_person = _SELF.sub("I", old)
-    if _is_beside(new.text, old_in_first_person):
+    if is_beside(new.text, old_in_first_person):
         return False
     one, other = features(new.text), features(old_in_first_person)
     if one.is_reported or one.is_plan or other.is_reported:
@@ -263,7 +273,7 @@ def replaces(new: Statement, old: str) -> bool:
     )
 
 
-def _is_beside(new: str, old: str) -> bool:
+def is_beside(new: str, old: str) -> bool:
     """Check whether a new statement says the same as an older one, adds something, or is about
     another being."""
     is_added = ADDITION.search(new) or INTRODUCES.search(new) or value_key(new) == value_key(old)
@@ -322,8 +332,22 @@ def _is_about_another(new: str, old: str) -> bool:
     """Check whether two statements are about different beings or things."""
     if are_two_of_a_kind(new, old) or bool(_AT_WORK.search(new)) != bool(_AT_WORK.search(old)):
         return True
+    if bool(role_in_state(new)) != bool(role_in_state(old)):
+        return True
+    one, other = features(new), features(old)
+    is_name = "name" in one.topic & other.topic
+    if is_name and _is_of_speaker(new, one) != _is_of_speaker(old, other):
+        # "My assistant is called Ana" is not the name of the one who says so.
+        return True
     is_own_home = _OWN_HOME.match(new) and _OWN_HOME.match(_SELF.sub("I", old))
-    return features(new).beings != features(old).beings and not is_own_home
+    return one.beings != other.beings and not is_own_home
+
+
+def role_in_state(text: str) -> str:
+    """The words for a boss, doctor or the like of whom a statement tells what concerns themselves
+    only: `my boss has five children`, but not `my doctor put me on iron`; else empty."""
+    found = None if _OF_SPEAKER.search(text) else _STATE_OF_ROLE.match(text)
+    return found["role"] if found else ""
 
 
 def _is_negation(denial: str, old: str, one: Features, other: Features) -> bool:
@@ -455,9 +479,14 @@ def _has_same_holder(new: Statement, old: str, one: Features, other: Features) -
     return not (shared <= {"age"} and (after | before) & {"height", "weight"})
 
 
+def _is_of_speaker(text: str, said: Features) -> bool:
+    """Check whether the name in a statement is the speaker's own."""
+    return bool(_SPEAKER_NAMED.match(text)) and not said.beings
+
+
 def _named(text: str, said: Features) -> frozenset[str]:
     """Concepts of the person or thing whose name a statement tells; none: it is not known."""
-    if _SPEAKER_NAMED.match(text) and not said.beings:
+    if _is_of_speaker(text, said):
         return frozenset({"speaker"})
     found = COPULA.match(text)
     return said.beings or (concepts_of(found["noun"]) if found else frozenset({text}))

@@ -28,6 +28,7 @@ from spade_llm.understanding.corrections import (
     without_birthday,
 )
 from spade_llm.understanding.features import (
+    NOTE,
     ended_part,
     features,
     is_changed,
@@ -197,7 +198,7 @@ def _read_clauses(
             continue
         before = clause.text
         found = [one if is_clean(one) else in_own_words(clause.text, one) for one in found]
-        for one in chain.from_iterable(map(_with_rest, found)):
+        for one in _with_rests(found, statements):
             # A clause with a pronoun repeats the one before it, which is not told twice.
             repeated = {other.text for other in statements if f"{other.text}; " in one.text}
             statements = [each for each in statements if each.replaced or each.text not in repeated]
@@ -248,8 +249,9 @@ class StatementHistory:
 
     current: list[str]
     """Those that hold at the end."""
-    former: list[str]
-    """Those that a later one replaced; not what was taken back, which never held."""
+    former: dict[str, str]
+    """Those that a later one replaced, and what holds instead; not what was taken back, which never
+    held."""
     asked: str = ""
     """The one that was asked for since the last was told; empty: none."""
 
@@ -263,7 +265,7 @@ def read_history(messages: Sequence[str]) -> StatementHistory:
     """Read the messages of one person. Each new statement is compared with all before it: the time
     grows with the square of the number of messages, which callers bound."""
     current: list[str] = []
-    former: list[str] = []
+    former: dict[str, str] = {}
     asked = ""
     for message in messages:
         known = StatementHistory(current=current, former=former, asked=asked)
@@ -272,10 +274,20 @@ def read_history(messages: Sequence[str]) -> StatementHistory:
         asked = _asked_about(reading.questions, current) or ("" if reading.statements else asked)
         for statement in reading.statements:
             ended = [one for one in current if replaces(statement, one)]
-            former += ended
+            successor = choose_successor([one.text for one in reading.statements])
+            former |= dict.fromkeys(ended, successor)
             current = [one for one in current if one not in ended]
             current.append(statement.text)
     return StatementHistory(current=current, former=former, asked=asked)
+
+
+def choose_successor(statements: Sequence[str]) -> str:
+    """The statement of a message that tells what holds after a change, rather than what is over;
+    empty if there is none."""
+    latest = list(reversed(statements))
+    # "It's geology now, not biology" denies something, too, but nothing is over.
+    ranks = [2 * features(one).is_ended + is_denial(one) for one in latest]
+    return latest[ranks.index(min(ranks))] if latest else ""
 
 
 def _asked_about(questions: Sequence[str], statements: Sequence[str]) -> str:
@@ -402,19 +414,30 @@ def _behind_joke(text: str, known: Sequence[str]) -> list[Statement]:
     return [corrected] if corrected else []
 
 
-def _with_rest(new: Statement) -> list[Statement]:
-    """The statement; and the half of a double one (`Tom rows and Mia swims`) that it leaves as it
-    is."""
+def _with_rests(found: Sequence[Statement], before: Sequence[Statement]) -> list[Statement]:
+    """The statements of a clause; behind each the half of a double one (`Tom rows and Mia swims`)
+    that they, and those of the message before them, leave as it is."""
+    statements = []
+    for new in found:
+        others = [one.text for one in (*before, *found) if one.replaced == new.replaced]
+        rest = _rest(new, concepts_of(NOTE.sub("", "; ".join(others))))
+        statements += [new, Statement(text=rest, is_change=True)] if rest else [new]
+    return [one for one in dict.fromkeys(statements) if one not in before]
+
+
+def _rest(new: Statement, said: frozenset[str]) -> str:
+    """The half of a double statement that has less of what is said now (`said`, concepts); empty if
+    it is not double."""
     # A name beside a noun is no half: `my mum, Ann, picks them up`.
     replaced = BESIDE.sub(lambda found: "_" * len(found[0]), new.replaced)
     for border in re.finditer(r"\s+(?:and|y)\s+|\s*[,;]\s+", replaced):
         halves = new.replaced[: border.start()], new.replaced[border.end() :]
         if not all(map(is_statement, halves)) or any(half in new.text for half in halves):
             continue
-        said = concepts_of(new.text)
-        other = min(halves, key=lambda half: len(concepts_of(half) & said))
-        return [new, Statement(text=other[:1].upper() + other[1:], is_change=True)]
-    return [new]
+        shares = [len(concepts_of(one) & said) / max(1, len(concepts_of(one))) for one in halves]
+        other = halves[shares[0] >= shares[1]]
+        return other[:1].upper() + other[1:]
+    return ""
 
 
 def _ended_and_new(found: re.Match[str]) -> list[Statement]:

@@ -341,7 +341,8 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"|th)?(?: of)? (?:de )?(?:{MONTHS})\b\.?(?:,? (?:de )?\d{{4}})?"
         rf"|(?:{MONTHS})\b\.? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}})?"
         rf"|(?:{MONTHS})(?:,? (?:de )?\d{{4}})?"
-        r"|\d{1,2}[/-]\d{1,2}(?:[/-]\d{2,4})?|\d{4}-\d\d-\d\d|tomorrow|tonight|(?<!la )ma[ñn]ana"
+        # "7-3-9-1" is a code.
+        r"|(?<![\d/-])\d{1,2}[/-]\d{1,2}(?:[/-]\d{2,4})?(?![/-]\d)|\d{4}-\d\d-\d\d|tomorrow|tonight|(?<!la )ma[ñn]ana"
         # "7.30" is a time, and so is "at 9.10".
         r"|(?<!at )(?<!las )(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])(?:\.\d{2,4})?"
         r"|tmrw?|tmw|tomoz|2moro|tues|weds?|thurs?"
@@ -357,7 +358,7 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
     ValueType.TIME: re.compile(
         rf"\b(?:\d{{1,2}}[:.]\d\d(?: ?[ap]\.?m\b\.?| ?h)?|\d{{1,2}} ?(?:[ap]\.?m\b\.?|h\b)"
         rf"|(?:\d{{1,2}}|{_NUMBER_WORDS}) o['’]clock"
-        rf"|(?:(?:five|ten|twenty|twenty-five|a quarter|quarter|half|\d{{1,2}}) (?:past|to)|half) (?:\d{{1,2}}|{_NUMBER_WORDS})\b"
+        rf"|(?<!from )(?:(?:five|ten|twenty|twenty-five|a quarter|quarter|half|\d{{1,2}}) (?:past|to)|half) (?:\d{{1,2}}|{_NUMBER_WORDS})\b"
         rf"|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?![:.]\d| (?-i:[A-ZÁÉÍÓÚÑ][a-z]))|noon|midnight"
         r"|(?:(?<=moved to )|(?<=back to )|(?<=forward to )|(?<=put it to ))\d{1,2}(?=$|[,;.]| (?:in|on)\b)"
         rf"|a la (?:1\b|una)|a las (?:\d{{1,2}}(?![\d:.]*\d)|{_NUMBER_WORDS})(?: y media| (?:y|menos) (?:cuarto|cinco|diez|veinte|veinticinco))?)",
@@ -368,7 +369,8 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         r"(?<!\w)@[\w.-]+|\b[\w.+-]+@[\w.-]+\w|\bhttps?://\S+|\bwww\.\S+|(?<![\w-])[a-zA-Z]{3,}(?:[-_][a-zA-Z]+)*[-_]?\d+(?:[-_]?\w+)*\b(?!-)"
     ),
     ValueType.NUMBER: re.compile(
-        r"(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*[a-z]{0,3}\b|\b[A-Z]*\d+[A-Z\d]*\b"
+        r"(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*(?:[¼½¾](?!\w)|(?: and a half| y medi[oa])\b"
+        r"|[a-z]{0,3}\b)|\b[A-Z]*\d+[A-Z\d]*\b"
         rf"|\b(?:(?!one\b|un[oa]?\b|once (?:an?|in|every|per|i|we|the|he|she|they|upon)\b)(?:{_NUMBER_WORDS}))\b"
     ),
     ValueType.NAME: re.compile(
@@ -410,9 +412,35 @@ def typed_values(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]:
             for match in pattern.finditer(text)
             if not any(match.start() < end and start < match.end() for start, end in taken)
         ]
+        if kind in (ValueType.TIME, ValueType.NUMBER):
+            spans = _with_ranges(text, spans)
         if spans:
             taken += spans
             found[kind] = tuple(spans)
+    return found
+
+
+_RANGE = re.compile(r"(?: ?[-–] ?| (?:to|till|until|a|hasta) )(?:las? )?", re.IGNORECASE)
+_BEFORE_CHANGE = re.compile(
+    r"\b(?:mov|chang|shift|went|gone|go(?:es|ing)?|rais|rose|risen|increas|cut|drop|reduc|push|subi"
+    r"|sube|baj|pas[aoó]|cambi|aument|adelant|retras)\w*(?: \w+){0,3} (?:from|del?(?: las?)?) $",
+    re.IGNORECASE,
+)
+"""Words before a change from one value to another: `they moved it from 3 to 5`."""
+_HOUR = re.compile(r"(?:at |a las? )?(?:[01]?\d|2[0-4])(?:[:.]\d\d)?(?: ?[ap]\.?m\.?| ?h)?$", re.I)
+
+
+def _with_ranges(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans, with both hours of a range as one: `from 9 to 5`."""
+    found: list[tuple[int, int]] = []
+    for start, end in spans:
+        is_range = (
+            bool(found)
+            and _RANGE.fullmatch(text, found[-1][1], start) is not None
+            and all(_HOUR.match(text[slice(*one)]) for one in (found[-1], (start, end)))
+            and not _BEFORE_CHANGE.search(text, 0, found[-1][0])
+        )
+        found.append((found.pop()[0] if is_range else start, end))
     return found
 
 

@@ -18,7 +18,11 @@ _ENGLISH: Mapping[str, str] = {
     "our": "your", "ours": "yours", "us": "you",
 }  # fmt: skip
 _ENGLISH_WORDS = LazyPattern(
-    r"\b(?:(?:i|we)'(?:m|ve|d|ll|re)|" + "|".join(k for k in _ENGLISH if k.isalpha()) + r")\b", re.I
+    # "At 6 am" is a time.
+    r"\b(?<!\d )(?:(?:i|we)'(?:m|ve|d|ll|re)|"
+    + "|".join(k for k in _ENGLISH if k.isalpha())
+    + r")\b",
+    re.I,
 )
 _WAS = LazyPattern(r"\byou was\b", re.I)
 """Forms of `I was` in the second person."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,7 +33,14 @@ words = st.text(alphabet="abcñ<>/&;.#-_ ", min_size=1, max_size=20).map(
     lambda text: " ".join(text.split()) or "x"
 )
 dates = st.just("") | st.dates().map(lambda day: day.isoformat())
-memories = st.builds(QuotedMemory, kind=words, text=texts, date=dates, until=dates)
+times = st.sampled_from(["", "14:05:30", "14:05:30.250"])
+memories = st.builds(
+    QuotedMemory, kind=words, text=texts, date=dates, time=times, until=dates, until_time=times
+).map(
+    lambda one: replace(
+        one, time=one.time if one.date else "", until_time=one.until_time if one.until else ""
+    )
+)
 passages = st.builds(
     QuotedPassage, source=words, text=texts, score=st.integers(-100, 100).map(lambda n: n / 100)
 )

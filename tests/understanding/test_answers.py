@@ -9,8 +9,9 @@ from spade_llm.understanding.answers import (
     find_answers,
     find_possible,
     group_statements,
+    with_closed,
 )
-from spade_llm.understanding.statements import statements_of
+from spade_llm.understanding.statements import choose_successor, read_history, statements_of
 from spade_llm.understanding.vocabulary import concepts_of, general, kin, things, words_of
 
 pytestmark = pytest.mark.quick
@@ -355,6 +356,109 @@ def test_an_answer_tells_what_the_question_lacks(
 ) -> None:
     candidates = [Candidate(text=one) for one in statements_of(told)]
     assert find_answers(question, candidates)[0].text == answer
+
+
+def answers_of(told: list[str], question: str) -> list[str]:
+    candidates = with_closed([Candidate(text=one) for one in told])
+    return [one.text for one in find_answers(question, candidates)]
+
+
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [
+        # Another number of the same thing, without a word of change.
+        (
+            ["I take 20 mg of sertraline", "Doctor upped the sertraline to 50"],
+            "what dose of sertraline?",
+        ),
+        (["The ladder is in the garage", "I put the ladder in the attic"], "where's the ladder?"),
+        (
+            ["Estoy aprendiendo alemán", "Ahora me he pasado al ruso"],
+            "¿qué idioma estoy aprendiendo?",
+        ),
+    ],
+)
+def test_what_may_hold_instead_is_told_before_the_older_statement(
+    told: list[str], question: str
+) -> None:
+    assert answers_of(told, question) == told[::-1]
+
+
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [
+        (["Max plays the drums", "Max has a new bike now"], "what does Max play?"),
+        (["My sister is called Ana", "My sister has a new job"], "what's my sister called?"),
+        (["Lola is 9", "Lola wears size 33"], "how old is Lola?"),
+        (
+            ["The ladder is in the garage", "My neighbour's ladder is in the attic"],
+            "where's my ladder?",
+        ),
+    ],
+)
+def test_what_only_names_the_same_is_not_told_instead(told: list[str], question: str) -> None:
+    assert answers_of(told, question) == told[:1]
+
+
+def test_a_successor_answers_although_it_has_no_word_of_the_question() -> None:
+    former, latest = "Ines cuts my hair", "I go to somebody called Rui now"
+    candidates = [
+        Candidate(text=former, is_closed=True, successor=latest),
+        Candidate(text=latest),
+    ]
+
+    found = find_answers("who does my hair?", candidates)
+
+    assert [(one.text, one.is_closed) for one in found] == [(latest, False), (former, True)]
+
+
+def test_what_was_before_a_name_is_what_that_name_replaced() -> None:
+    history = read_history(["Our electricity is from Endesa", "We left Endesa for Holaluz"])
+    candidates = [
+        *(
+            Candidate(text=one, is_closed=True, successor=new)
+            for one, new in history.former.items()
+        ),
+        *(Candidate(text=one) for one in history.current),
+    ]
+
+    found = find_answers("who were we with before Holaluz?", candidates)
+
+    assert [one.text for one in found] == ["Our electricity is from Endesa"]
+
+
+@pytest.mark.parametrize(
+    ("told", "successor"),
+    [
+        (["Ana has retired", "I go to a man called Luis"], "I go to a man called Luis"),
+        (["It's geology now, not biology", "I gave up biology"], "It's geology now, not biology"),
+        (["I sold the van"], "I sold the van"),
+        ([], ""),
+    ],
+)
+def test_a_successor_is_what_holds_rather_than_what_is_over(
+    told: list[str], successor: str
+) -> None:
+    assert choose_successor(told) == successor
+
+
+@pytest.mark.parametrize("question", ["what's my name?", "what am I called?"])
+def test_the_speakers_name_is_not_another_ones(question: str) -> None:
+    told = ["I'm Odile", "My assistant is called Bruno and is off on Fridays"]
+
+    assert answers_of(told, question) == told[:1]
+
+
+def test_what_a_boss_has_is_not_the_speakers() -> None:
+    told = ["I have one brother", "My boss has three brothers"]
+
+    assert answers_of(told, "how many brothers do I have?") == told[:1]
+
+
+def test_a_question_for_a_day_is_not_answered_by_a_period() -> None:
+    told = ["El examen teórico es el 4 de mayo", "El examen me cuesta 60 euros al mes"]
+
+    assert answers_of(told, "¿qué día es el examen?") == told[:1]
 
 
 def test_all_allergies_are_told() -> None:

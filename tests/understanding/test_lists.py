@@ -52,7 +52,7 @@ def test_items_are_added_and_taken_off(messages: list[str], items: str) -> None:
 def test_nothing_is_left_to_be_bought() -> None:
     history = read_history(["I have to buy a tent", "I bought a tent"])
     assert history.current == ["I bought a tent"]
-    assert history.former == ["I have to buy a tent"]
+    assert history.former == {"I have to buy a tent": "I bought a tent"}
 
 
 @pytest.mark.parametrize("text", ["we need more nurses as well", "I got a dog", "add up 3 and 4"])

@@ -37,6 +37,8 @@ from spade_llm.understanding.wording import in_second_person
         # Without a subject.
         ("I'm Dan, 41, plumber", ["I'm Dan", "I'm 41", "I'm a plumber"]),
         ("Soy Ana, 29 años, profesora", ["Soy Ana", "Tengo 29 años", "Soy profesora"]),
+        ("bin day is Monday, just in case", ["Bin day is Monday"]),
+        ("soy celíaco, para que lo sepas", ["Soy celíaco"]),
         ("I'm Dan, 3 of us are coming", ["I'm Dan, 3 of us are coming"]),
         ("I had a baby, her name is Mira", ["I had a baby called Mira"]),
         ("Tengo un perro, se llama Thor", ["Tengo un perro que se llama Thor"]),
@@ -155,6 +157,13 @@ def test_what_is_no_statement(text: str, kind: ClauseKind) -> None:
         ("Tengo 29 años", "hoy cumplo 30", "Tengo 30 años"),
         ("My daughter Vega is 6", "Vega turned 7 yesterday", "My daughter Vega is 7"),
         ("Mi hija Vega tiene 6 años", "ayer Vega cumplió 7", "Mi hija Vega tiene 7 años"),
+        # Both hours of a range, and a code of single digits, are one value.
+        ("Trabajo de 9 a 2", "me han cambiado, ahora trabajo de 2 a 9", "Trabajo de 2 a 9"),
+        ("La gata se llama Nala", "en vez de Nala la llamamos Duna", "La gata se llama Duna"),
+        ("The shed code is 4-8-2-6", "sorry, I meant 4-8-6-2", "The shed code is 4-8-6-2"),
+        ("Ali wears size 38", "no, 38 and a half", "Ali wears size 38 and a half"),
+        # The reason behind a correction is no part of it.
+        ("El curso empieza en mayo", "no, en junio, que me equivoqué", "El curso empieza en junio"),
     ],
 )  # fmt: skip
 def test_corrections_are_resolved_against_what_was_said_before(
@@ -561,12 +570,23 @@ def test_a_change_ends_the_fact_before_it(new: str, old: str) -> None:
         ("I was raised in Saskatoon", "My beans are from a roaster in Hackney"),
         ("My pension comes from Aviva", "I was raised in Saskatoon"),
         ("Netflix comes out on the 22nd of the month", "We meet on the 5th of the month"),
+        ("Mi ayudante se llama Berta y libra los lunes", "Soy Carmela"),
+        ("My boss has four dogs", "I have one dog"),
     ],
 )
 def test_other_facts_stay(new: str, old: str) -> None:
     (statement,) = read_message(new).statements
 
     assert not replaces(statement, old)
+
+
+def test_what_stands_behind_a_statement_that_is_over_does_not_keep_it() -> None:
+    told = "I'm a vegetarian, just so you know when you suggest recipes"
+    statements = read_message(
+        "I gave up being a vegetarian, I cook chicken again", [told]
+    ).statements
+
+    assert not any("I'm a vegetarian" in one.text for one in statements)
 
 
 def test_words_that_only_look_alike_end_nothing() -> None:
@@ -609,6 +629,7 @@ def test_a_change_that_is_still_to_come_leaves_what_holds_now() -> None:
         ("El informe es para Ana", "es", "el informe es para Ana"),
         ("El desayuno es a las 8", "es", "el desayuno es a las 8"),
         ("My name is Ada", "es", "«My name is Ada»"),
+        ("My train is at 7 am", "en", "your train is at 7 am"),
     ],
 )
 def test_statements_are_told_back_in_the_second_person(text: str, language: str, told: str) -> None:

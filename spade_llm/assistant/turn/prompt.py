@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
 from importlib.resources import files
@@ -124,7 +126,7 @@ def build_prompt(
     `today`: None for the date of this machine."""
     kept = list(strategy.apply_context_strategy(list(history), system_prompt))
     quoted = quote_context(
-        [quoted_memory(found) for found in recalled.memories],
+        _quoted_memories(recalled.memories),
         [
             QuotedPassage(
                 source=citation_label(found.chunk),
@@ -172,6 +174,29 @@ def told_texts(prompt: Sequence[ContextMessage]) -> list[str]:
 def last_question(messages: Sequence[ContextMessage]) -> int:
     questions = (i for i in reversed(range(len(messages))) if messages[i]["role"] == "user")
     return next(questions, len(messages))
+
+
+def _quoted_memories(memories: Sequence[ScoredMemory]) -> list[QuotedMemory]:
+    """Quotations of memories. Dates that several of them have are followed by the time, which tells
+    what came first."""
+    instants = [(one.entry.holds_since, one.entry.invalid_at) for one in memories]
+    known = [at for both in instants for at in dict.fromkeys(both) if at]
+    dates, seconds = Counter(at.date() for at in known), Counter(map(_to_second, known))
+
+    def time(at: datetime | None) -> str:
+        if at is None or dates[at.date()] < 2:
+            return ""
+        is_unique = seconds[_to_second(at)] < 2
+        return at.time().isoformat("seconds" if is_unique else "milliseconds")
+
+    return [
+        replace(quoted_memory(found), time=time(since), until_time=time(until))
+        for found, (since, until) in zip(memories, instants, strict=True)
+    ]
+
+
+def _to_second(at: datetime) -> datetime:
+    return at.replace(microsecond=0)
 
 
 def quoted_memory(found: ScoredMemory) -> QuotedMemory:

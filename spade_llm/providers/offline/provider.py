@@ -54,12 +54,18 @@ from spade_llm.understanding.clauses import ClauseKind
 from spade_llm.understanding.features import is_taste, related_words
 from spade_llm.understanding.forgetting import read_forget_request
 from spade_llm.understanding.pronouns import with_asked
-from spade_llm.understanding.statements import read_history, read_message, statements_of
+from spade_llm.understanding.statements import (
+    choose_successor,
+    read_history,
+    read_message,
+    statements_of,
+)
 from spade_llm.understanding.wording import in_second_person
 
 if TYPE_CHECKING:
     from spade_llm.providers.model import ContextMessage
     from spade_llm.providers.offline.intents import Intent, OfflineTurn
+    from spade_llm.providers.quoted_context import QuotedMemory
     from spade_llm.understanding.replacement import Statement
     from spade_llm.understanding.statements import Reading, StatementHistory
 
@@ -94,6 +100,8 @@ class Phrases:
     """An answer, and the date on which it was told."""
     former: str
     """An answer that does not hold any more."""
+    earlier: str
+    """Told before the answer above it, which may have replaced it."""
     perhaps: str
     """An answer that only means something similar."""
     remembered: str
@@ -187,10 +195,11 @@ class _Rules:
         self._turn = turn
         self._tools = {tool.name: tool for tool in tools}
         self._say: Phrases = PHRASES[turn.language]
-        # Oldest first. Dates are days: of one day, what still holds is the latest.
-        quoted = sorted(turn.context.memories, key=lambda one: (one.date, one.until or "~"))
-        self._recalled = [one for one in quoted if one.kind in KNOWLEDGE_KINDS]
-        self._messages = [one for one in quoted if one.kind == MESSAGE]
+        # Oldest first; of one time, what still holds is the latest.
+        self._quoted = sorted(
+            turn.context.memories, key=lambda one: (one.date, one.time, one.until or "~")
+        )
+        self._recalled = [one for one in self._quoted if one.kind in KNOWLEDGE_KINDS]
 
     @cached_property
     def _told(self) -> StatementHistory:
@@ -342,35 +351,33 @@ class _Rules:
         return self._say.nothing_remembered if may_search else self._nothing()
 
     def _candidates(self, results: Sequence[str]) -> list[Candidate]:
-        """Statements that may answer, oldest first: of old conversations, stored ones, and those
+        """Statements that may answer, oldest first: of old conversations and stored ones, and those
         of this conversation."""
         told = set(self._told.current)
-        stored = [
-            Candidate(text=one.text, date=one.date, is_closed=bool(one.until))
-            for one in self._recalled
-            if one.text not in told
-        ]
-        known = {one.text for one in stored} | told
+        quoted = [one for one in self._quoted if one.kind in KNOWLEDGE_KINDS or one.kind == MESSAGE]
+        known = {one.text for one in quoted if one.kind != MESSAGE} | told
         earlier = [
-            Candidate(text=statement, date=one.date, is_doubtful=True)
-            for one in self._messages
-            if not one.text.startswith("assistant: ")
-            for statement in statements_of([one.text.partition(": ")[2]])
-            if statement not in known
+            candidate
+            for one in quoted
+            for candidate in _candidates_of(one, self._recalled)
+            if candidate.text not in (known if one.kind == MESSAGE else told)
         ]
         searched = [Candidate(text=text) for text in _listed(results) if text not in known]
         former = [
-            Candidate(text=text, is_closed=True) for text in self._told.former if text not in told
+            Candidate(text=text, is_closed=True, successor=successor)
+            for text, successor in self._told.former.items()
+            if text not in told
         ]
         current = [Candidate(text=text) for text in self._told.current]
-        return with_closed([*earlier, *searched, *stored, *former, *current])
+        return with_closed([*searched, *earlier, *former, *current])
 
     def _line(self, found: Candidate) -> str:
         text = self._reworded(found.text).rstrip(".")
         text = text[:1].upper() + text[1:]
         if found.is_closed:
             return self._say.former.format(text)
-        return self._say.dated.format(text, found.date) if found.date else f"{text}."
+        told = self._say.dated.format(text, found.date) if found.date else f"{text}."
+        return self._say.earlier.format(told) if found.is_earlier else told
 
     def _recall(self, intent: RecallIntent, results: Sequence[str]) -> OfflineStep:
         if intent.topic:
@@ -430,6 +437,28 @@ class _Rules:
             return result
         day = f"{self._say.weekdays[at.weekday()]} {at:%Y-%m-%d}"
         return f"{place or 'UTC'}: {at:%H:%M}, {day}."
+
+
+def _candidates_of(quoted: QuotedMemory, recalled: Sequence[QuotedMemory]) -> list[Candidate]:
+    """A stored statement, or those of a message of the person in an old conversation. `recalled`:
+    all stored ones; what holds since the moment at which one ended is its successor."""
+    if quoted.kind != MESSAGE:
+        end = (quoted.until, quoted.until_time)
+        later = [one.text for one in recalled if all(end) and (one.date, one.time) == end]
+        return [
+            Candidate(
+                text=quoted.text,
+                date=quoted.date,
+                is_closed=bool(quoted.until),
+                successor=choose_successor(later),
+            )
+        ]
+    speaker, _, said = quoted.text.partition(": ")
+    if speaker == "assistant":
+        return []
+    return [
+        Candidate(text=one, date=quoted.date, is_doubtful=True) for one in statements_of([said])
+    ]
 
 
 def _asks_to_forget(text: str) -> bool:

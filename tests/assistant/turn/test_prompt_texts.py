@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 
 from spade_llm.assistant.turn.prompt import build_prompt, shown_texts
 from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.context import NoContextManagement
+from spade_llm.memory.contract import MemoryEntry, ScoredMemory
 from spade_llm.memory.learning.novelty import strip_quotes
 from spade_llm.providers.quoted_context import CONTEXT_NAME, quote_earlier, read_context
 from tests.context.histories import assistant, user
@@ -38,3 +39,33 @@ def test_what_is_quoted_comes_with_the_date_of_today() -> None:
     assert read_context(quoted).unavailable == ("memory",)
     assert strip_quotes(f"{quoted}\nThanks") == "Thanks"
     assert prompt(()) == ["Be brief.", question]
+
+
+def test_memories_of_one_date_are_quoted_with_their_times() -> None:
+    noon = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+    def memory(text: str, since: datetime, until: datetime | None = None) -> ScoredMemory:
+        entry = MemoryEntry(
+            id=text, owner="a@x", content=text, created_at=since, updated_at=since, invalid_at=until
+        )
+        return ScoredMemory(entry=entry, score=1.0)
+
+    moved = noon + timedelta(days=2, milliseconds=250)
+    recalled = RecallResult(
+        memories=(
+            memory("I work at Lidl", noon),
+            memory("I live in Hull", noon - timedelta(days=9), moved),
+            memory("I live in Leeds", moved),
+            memory("My flat is red", moved + timedelta(seconds=5)),
+        )
+    )
+
+    prompt = build_prompt(
+        NoContextManagement(), [user("Where?")], system_prompt="Be", recalled=recalled
+    )
+
+    text = str(prompt[-2]["content"])
+    assert "I work at Lidl (since 2026-11-20)" in text
+    assert "I live in Hull (from 2026-11-11 until 2026-11-22 12:00:00.250, no longer true)" in text
+    assert "I live in Leeds (since 2026-11-22 12:00:00.250)" in text
+    assert "My flat is red (since 2026-11-22 12:00:05)" in text
