@@ -173,11 +173,19 @@ _LONG_NUMBER = re.compile(r"(?<![\w.,:])\d{3,}(?![\w.,:]*\d)")
 _COLOUR = LazyPattern(r"\bcolou?r|\bcolor", _I)
 _BEFORE = LazyPattern(
     r"\b(?:before|previous(?:ly)?|used? to|formerly|old(?:er)? (?=job|address|phone|car|boss"
-    r"|flat|house|school|team|manager|number|email|password|code|gym|bank|doctor|dentist|price|rent|size)"
-    r"|(?:was|were) (?:the|my|our) (?:old|former|first|original)"
+    r"|flat|house|school|team|manager|number|email|password|code|gym|bank|doctor|dentist|price|rent"
+    r"|size)"
+    r"|(?:was|were) (?:the|my|our) (?:old|former|first)|original(?:ly|mente)?|initial(?:ly)?"
+    r"|inicial(?:mente)?|at first|al principio"
     r"|antes|anterior(?:mente)?|sol[ií]a)\b",
     _I,
 )
+_GIVEN_UP = LazyPattern(
+    r"^(?:what|which|who)\b[^?]{0,30} did (?:i|we) (?:drop|give up|get rid of|leave|replace)\b"
+    r"|^¿?(?:qu[eé]|cu[aá]l|qui[eé]n)\b[^?]{0,30}? (?:dej[eé]|dejamos|abandon[eé]|sustitu[ií])\b",
+    _I,
+)
+"""The question is for what does not hold any more: `which subject did I drop?`"""
 _STILL = LazyPattern(
     r"\b(?:still|any ?more|no longer|yet|todav[ií]a|a[uú]n|sig[ou]e?s?|seguimos|siguen|ya no)\b", _I
 )
@@ -890,7 +898,7 @@ def _weight(concept: str) -> float:
 
 def asks_about_past(question: str) -> bool:
     """Check whether a question is about what was before: `where did I live before?`."""
-    return bool(_BEFORE.search(question))
+    return bool(_BEFORE.search(question) or _GIVEN_UP.search(question))
 
 
 def is_about_speaker(question: str) -> bool:

@@ -94,7 +94,8 @@ _LEAD_OUT = LazyPattern(
 """Words that close a sentence and say nothing."""
 _CHANGE_LEAD_IN = LazyPattern(
     r"^(?:(?:it turns out(?: that)?|turns out(?: that)?|resulta que|no(?=[^\w\s])|no(?= (?:wait"
-    r"|hang on|hold on|sorry|espera|perd[oó]n)\b)|nope|nah|actually|sorry|wait|oops|let['’]?s say"
+    r"|hang on|hold on|sorry|espera|perd[oó]n)\b)|nope|nah|actually|sorry|wait|oops"
+    r"|let['’]?s say(?! (?:i|we|my|that|you)\b)"
     r"|make (?:that|it)|change (?:that"
     r"|it) to"
     r"|in the end|al final|finalmente|correction"
@@ -180,7 +181,7 @@ _IMPERATIVE = LazyPattern(
     r"|rephrase|paraphrase|proofread|correct|fix|act as|pretend|imagine|describe|compare|count"
     r"|say|sing"
     r"|repeat|answer|reply|stop|continue|read|check|turn|set|buy|create|generate|think"
-    r"|traduce|tradúceme|escribe|escríbeme|di|dime|cuéntame|muestra|muéstrame|dame|haz|hazme|busca"
+    r"|traduce|tradúceme|pásame|escribe|escríbeme|di|dime|cuéntame|muestra|muéstrame|dame|haz|hazme|busca"
     r"|lista|explica|explícame|resume|calcula|pon|abre|manda|envía|ay[uú]dame|recu[eé]rdame"
     r"|recomi[eé]ndame|sugiere|redacta|corrige|imagina|act[uú]a|finge|repite|canta|cuenta"
     r"|describe|compara|responde|contesta)(?!\s+(?:is|es|are)\b)\b",
@@ -251,7 +252,9 @@ _TOPIC = LazyPattern(
 """Key words of a question: `my wifi password`."""
 _TASK = LazyPattern(
     r"\b(?:translat\w+|rewrite|rephrase|paraphrase|proofread|summari[sz]e|role-?play\w*|pretend\w*"
-    r"|act as|lyrics|poem|novel|fictional|my character|traduc\w+|reescrib\w+|corrig\w+|redact\w+"
+    r"|act as|lyrics|poem|novel|fictional|my character"
+    r"|p[aá]sa(?:me|lo|melo)? (?:esto )?al? [^:\"“«\n]{3,25}"
+    r"|traduc\w+|reescrib\w+|corrig\w+|redact\w+"
     r"|act[uú]a como|poema|novela|personaje|juego de rol)\b.*[:\"“«\n]",
     _I | re.DOTALL,
 )

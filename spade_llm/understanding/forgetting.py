@@ -44,8 +44,9 @@ STEM_CHARS = 4
 _VERB = (
     r"(?:forget|delete|erase|remove|drop|wipe|scrub|purge|scrap|get rid of|clear|cross out"
     r"|rub out|stop (?:remembering|knowing|storing|keeping)|scratch|strike|unlearn|un-?remember"
-    r"|take (?:back|out)"
-    r"|take(?= .+ (?:off|out of|from) (?:your|the) (?:memory|records?|notes|files?)\b)"
+    r"|take (?:back|out)|(?:take|cross|rub|strike|leave) (?:it|that|this|them) (?:out|off|back)"
+    r"|take(?= .+ (?:off|out of|from) (?:(?:your|the) (?:memory|records?|notes|files?)"
+    r"|your lists?)\b)"
     r"|(?:do(?:n['’]t| not)|not|you(?:['’]re| are) not to|you (?:needn['’]t|mustn['’]t|must not"
     r"|shouldn['’]t"
     r"|should not|don['’]t (?:need|have) to)|(?:there['’]s )?no need to|never) (?:remember|store"
@@ -101,9 +102,9 @@ _REQUEST = LazyPattern(
     _I,
 )
 _BEHIND = LazyPattern(
-    r"^(?P<topic>.*\b(?:(?:esto|eso|lo) (?:de|del|que)|what i|the (?:bit|part|thing|stuff)|that)\b"
-    r".{3,80}?),? (?:b[oó]rra|elim[ií]na|qu[ií]ta|olv[ií]da|b[oó]rre|elim[ií]ne|qu[ií]te|olv[ií]de)"
-    r"(?:me|te|se)?l[aoe]s?\b.{0,15}$",
+    r"^(?P<topic>(?:.*\b(?:(?:esto|eso|lo) (?:de|del|que)|what i|the (?:bit|part|thing|stuff)|that)"
+    r"\b|(?:mis?|el|la|los|las)\b)[^:]{3,80}?),? (?:b[oó]rra|elim[ií]na|qu[ií]ta|olv[ií]da"
+    r"|b[oó]rre|elim[ií]ne|qu[ií]te|olv[ií]de)(?:me|te|se)?l[aoe]s?\b.{0,15}$",
     _I,
 )
 """The verb behind what is meant: `eso que te dije de Ana bórralo ya`."""
@@ -129,8 +130,8 @@ _ALL_ABOUT = LazyPattern(
     r"|^ *(?:that )?i (?:ever )?(?:said|mentioned|told you about|brought up)\b"
     r"|^ *que te (?:he hablado|hablé|he mencionado|mencioné) de\b"
     r"|^ *(?:about|what(?:ever)? (?:i|you)\b.*\babout|(?:lo|eso|esto) (?:del?"
-    r"|que (?:te|le|os) (?:dije|cont[eé]"
-    r"|he (?:dicho|contado)) (?:del?|sobre))"
+    r"|que (?:(?:te|le|os) )?(?:dije|cont[eé]|he (?:dicho|contado)"
+    r"|acabo de (?:decir|contar)(?:te|le|os)?) (?:del?|sobre))"
     rf"|(?:the|that|this|el|la|los|las|nada) (?:\w+ )?(?:{_FILLER}) (?:i (?:said|told you) )?"
     r"(?:about|with|del?|sobre)|nada (?:del?|sobre))\b",
     _I,
@@ -144,8 +145,8 @@ _INTRODUCTION = LazyPattern(
     _I,
 )
 _LAST = LazyPattern(
-    r"^ *(?:(?:all|everything|what|that|this|it|lo|eso|esto|lo que|la|las|los|i|you|just|now"
-    r"|last|thing|message|said|told|acabo de|decir|decirte|he dicho"
+    r"^ *(?:(?:all|everything|what|that|this|it|one|ese|esa|eso de|lo|eso|esto|lo que|la|las|los"
+    r"|i|you|just|now|last|thing|message|said|told|acabo de|decir|decirte|he dicho"
     r"|[uú]ltimo|please|por favor|about|de|me|que|te|dije|now|ahora|anything)\b[ ,.!]*)*[.!]*$",
     _I,
 )
@@ -157,13 +158,17 @@ _REASON = LazyPattern(
     r"|(?: please| pls| por favor| porfa| (?:from|off|out of) (?:the|your) (?:memory|records?|list"
     r"|notes|files?)| de (?:tu|su) (?:memoria|lista)"
     r"| (?:thing|stuff|business)| would you| for me| for good"
-    r"| already"
+    r"| already| any ?more| any longer| m[aá]s"
     r"| completely| right now| now| ok(?:ay)?| ya| anda)+$",
     _I,
 )
 _APPOSITION = LazyPattern(r"^[^,]+, (?:the|my|el|la|mi) [\w-]+$", _I)
 """The same named again: `my skin illness, the psoriasis`."""
-_IT = LazyPattern(r"^(?:it|that|this|eso|esto|about it|eso da igual)?(?: (?:please|now))?$", _I)
+_IT = LazyPattern(
+    r"^(?:it|(?:that|this)(?: one)?|eso|esto|[eé]s[ae]|about it|eso da igual)?"
+    r"(?: (?:please|now|out))?$",
+    _I,
+)
 _IDIOM = LazyPattern(r"^(?:about )?(?:it)?$|^eso da igual$", _I)
 """`Forget it` is not about memory."""
 _PRIVATE = LazyPattern(
@@ -259,6 +264,9 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
     rest = _KEPT.sub("", rest)
     if not _APPOSITION.match(rest):
         rest = _REASON.sub("", rest)
+    if _IT.match(rest) and before and _LAST.match(before):
+        # "That last thing I told you, please forget it".
+        return ForgetRequest(topic="", is_all=True, is_explicit=is_explicit)
     if _IT.match(rest) and before:
         # "That about Kate was confidential, please wipe it".
         topic = _JUDGEMENT.sub("", _INTRODUCTION.sub("", before)).strip()

@@ -88,6 +88,7 @@ _DURATION = LazyPattern(
 _DAY_NUMBER = re.compile(r"\b\d{1,2}\b")
 _TITLED = re.compile(r"(?:\b(?:el|la) )?\b(?:[Dd]octora?|[Dd]ra?\.?|[Mm]r?s?\.?|[Dd]on|[Dd]oña) ")
 _GLUED_UNIT = LazyPattern(r"(?<=\d)(?P<unit>[^\W\d_]+)$")
+_DOSE = LazyPattern(r"\d ?(?:mg|mcg|µg|g|ml|units?|iu|ui|unidades)\b", _I)
 _MEASURE = LazyPattern(r"\d ?(?P<unit>[^\W\d_]{1,12})\b")
 TOKEN = LazyPattern(r"[\w'’-]+|[^\w'’-]+")
 _CONJUNCTION = LazyPattern(r"\s*[,&/]?\s*(?:(?:and|or|y|e|o|u)\s)?\s*$", _I)
@@ -108,6 +109,7 @@ MAX_BARE_WORDS = 8
 """Maximum length in words of a text of which a number without a noun may replace any other one."""
 MAX_NAMES = 2
 """Names of a statement of which one may give way to another."""
+_BEFORE_DAY = LazyPattern(r"(?:the|el) ", _I)
 _BEFORE_TIME = LazyPattern(r"(?:at|a las?) ", _I)
 _JOINT = LazyPattern(r"\b(?P<word>[^\W\d_][\w'’]*) (?P=word)\b|\d,? (?!\d{1,2}[:.]\d)\d", _I)
 """Words that seldom stand beside each other: `Dr Dr`, `52 14`."""
@@ -138,7 +140,8 @@ def inserted(old: str, new: str) -> _Place:
 
 def is_clean(new: Statement) -> bool:
     """Check that a new value fits into the words of the statement that it corrects, as far as that
-    can be seen: not `Dr Dr Ana`, not `Ana's flat is at Ana's`, and not a part of a title."""
+    can be seen: not `Dr Dr Ana`, not `Ana's flat is at Ana's`, not a part of a title or of an
+    address, and no other medicine with the dose of the former one."""
     if not new.replaced:
         return True
     place = inserted(new.replaced, new.text)
@@ -148,6 +151,11 @@ def is_clean(new: Statement) -> bool:
     if not value or not over or not (place.start or place.behind):
         return True
     if _JOINT.search(new.text) and not _JOINT.search(new.replaced):
+        return False
+    handles = typed_values(new.replaced).get(ValueType.HANDLE, ())
+    if any(first <= place.start and end <= last for first, last in handles):
+        return (place.start, end) in handles
+    if "medicine" in concepts_of(over) and _DOSE.search(kept):
         return False
     names = {one[0] for one in _CAPITAL.finditer(value)}
     is_title = over.lower() in _ARTICLES and bool(place.behind)
@@ -286,9 +294,15 @@ def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:
     for kind in types.keys() & fitting.keys():
         # The last one: a statement begins with what it is about.
         for start, end in reversed(fitting[kind]):
-            if _has_words(earlier[start:end], old):
+            is_whole = kind is not ValueType.HANDLE and _has_words(earlier[start:end], old)
+            # "The hotmail one" names the whole address.
+            if is_whole or (kind is ValueType.HANDLE and _has_a_word(earlier[start:end], old)):
                 return with_part(earlier, start, end, _part(value, types[kind]))
     return None
+
+
+def _has_a_word(value: str, text: str) -> bool:
+    return any(len(word) > 3 for word in set(split_words(value)) & set(split_words(text)))
 
 
 def _has_words(value: str, text: str) -> bool:
@@ -363,6 +377,10 @@ def _with_each(
         ):
             # "To the 5th" says nothing of the month.
             start, end = day.span()
+        article = _BEFORE_DAY.match(earlier[start:end])
+        if kind is ValueType.DAY and article and _DATE.search(part) and " " in part:
+            # "27 de marzo" instead of "el 3 de abril".
+            part = article[0] + _BEFORE_DAY.sub("", part)
         if kind is ValueType.NUMBER:
             part, end = _with_units(new, types[kind][-1], earlier, end)
         # "It was moved to 5": the time stands without its preposition.

@@ -18,10 +18,10 @@ _ENGLISH: Mapping[str, str] = {
     "our": "your", "ours": "yours", "us": "you",
 }  # fmt: skip
 _ENGLISH_WORDS = LazyPattern(
-    # "At 6 am" is a time.
-    r"\b(?<!\d )(?:(?:i|we)'(?:m|ve|d|ll|re)|"
+    # "At 6 am" is a time, and an address is not reworded.
+    r"(?<![\w.@/-])(?<!\d )(?:(?:i|we)'(?:m|ve|d|ll|re)|"
     + "|".join(k for k in _ENGLISH if k.isalpha())
-    + r")\b",
+    + r")\b(?![@/])",
     re.I,
 )
 _WAS = LazyPattern(r"\byou was\b", re.I)

@@ -341,9 +341,11 @@ class _Rules:
         recalled = (m.text for m in self._turn.context.memories if m.kind in KNOWLEDGE_KINDS)
         nearest = [by_text[text] for text in (*recalled, *_listed(results)) if text in by_text]
         recent = self._told.current[-RECENT_STATEMENTS:]
-        if is_personal(asked) and (
-            near := find_nearest(asked, nearest) or find_possible(asked, candidates, recent)
-        ):
+        if is_personal(asked):
+            near = find_nearest(asked, nearest) or find_possible(asked, candidates, recent)
+        else:
+            near = find_possible(asked, candidates, ())
+        if near:
             return self._say.perhaps.format(self._line(near))
         # Neither a list of memories nor an empty one: the words of the tool.
         if results and not any(_IS_EMPTY.match(one) or _listed([one]) for one in results):
