@@ -625,13 +625,13 @@ def with_asked(question: str, messages: Sequence[str]) -> str:
         return question
     if followed := _as_asked_before(question, messages[-MAX_FOLLOWED:]):
         return followed
-    if features(question).beings:
-        return question
     is_open = _ASKED_IT.search(question) and not concepts_of(question) - general()
     if is_open or _FOLLOW_UP.match(question):
-        return f"{question} {messages[-1]}"
-    noun = antecedent(question, messages)[0]
-    return f"{question} {noun}" if noun else question
+        meant = messages[-1]
+    else:
+        meant = antecedent(question, messages)[0]
+    # Last, since most questions have no pronoun, and their features are not needed otherwise.
+    return f"{question} {meant}" if meant and not features(question).beings else question
 
 
 def _as_asked_before(question: str, messages: Sequence[str]) -> str:
