@@ -34,6 +34,7 @@ from spade_llm.understanding.vocabulary import (
     stems_of,
     things,
     typed_values,
+    value_key,
     values_of_part,
 )
 from spade_llm.understanding.wording import SPANISH_FIRST_PERSON
@@ -405,7 +406,7 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
     of_names = concepts_of(" ".join(asked.names))
     wanted = (asked.concepts & other.concepts) - general() - light() - kin() - of_names
     found = wanted & one.concepts
-    if found and is_changed(new.text):
+    if is_changed(new.text) and (found or _exchanges_name(one, other, old)):
         return True
     is_about_it = 2 * len(found) >= len(wanted) > 0 or (not wanted and bool(asked.names & words))
     if not is_about_it:
@@ -414,6 +415,15 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
     return any(_has_other(one, other, kind) for kind in kinds) or (
         bool(_WHERE.search(asked.text) and _PLACE.search(new.text) and _PLACE.search(old))
     )
+
+
+def _exchanges_name(one: Features, other: Features, old: str) -> bool:
+    """Check whether a statement has a name of an older one, which is not its subject, and another
+    one: `switched to Monzo because Barclays closed` after `I bank with Barclays`."""
+    new, before = one.values_of(ValueType.NAME), other.values_of(ValueType.NAME)
+    if not new or not before or not new - before:
+        return False
+    return bool(new & before - value_key(old.split(maxsplit=1)[0]) - one.beings)
 
 
 def _has_other(one: Features, other: Features, kind: ValueType) -> bool:
@@ -612,7 +622,11 @@ def _has_what_is_asked(asked: Question, candidate: Candidate) -> bool:
         _shares_name_only(asked, candidate)
         or (_ASKS_OWN_NAME.search(asked.text) and not _TELLS_OWN_NAME.match(candidate.text))
         or (_FOR_VALUE.search(asked.text) and _lacks_weekday(asked, candidate))
-        or (_WITH_WHOM.search(asked.text) and _lacks_companion(candidate))
+        or (
+            _WITH_WHOM.search(asked.text)
+            and not asked.concepts & _PROVIDERS
+            and _lacks_companion(candidate)
+        )
     )
 
 
@@ -831,6 +845,8 @@ _ATTRIBUTES = frozenset({
     "friday", "saturday", "sunday", "weekend",
 })  # fmt: skip
 """Relations that only say something together with what has them."""
+_PROVIDERS = frozenset({"bank", "bill", "insurance", "phone", "provider", "wifi"})
+"""`Who do I bank with?` asks for a company."""
 _SECRETS = frozenset({"code", "password", "pin"})
 _CLASSES_OF_BEINGS = frozenset({"family", "animal", "sibling", "parent", "person"})
 _DEPENDANTS = frozenset({"cat", "child", "daughter", "dog", "hamster", "pet", "rabbit", "son"})
@@ -914,7 +930,11 @@ def is_personal(question: str) -> bool:
 
 def _is_about_another(text: str, question: str) -> bool:
     found = _OTHER_SUBJECT.match(text)
-    return found is not None and found["name"].lower() not in question.lower()
+    if found is None or found["name"].lower() in question.lower():
+        return False
+    # "Cleaner's called Bo": a noun at the beginning of a sentence.
+    is_noun = found["name"].endswith(("er", "or", "ist"))
+    return not (is_noun and any(map(is_concept, concepts_of(found["name"]))))
 
 
 _INTRODUCTION = LazyPattern(

@@ -133,7 +133,9 @@ _REPORTED = LazyPattern(
 _CHANGE = LazyPattern(
     r"\b(?:now|got (?:stolen|extended|renewed)|was stolen|extended|these days|nowadays|lately"
     r"|from now on|[uú]ltimamente|a partir de ahora"
-    r"|turns out|spelled|spelt|actually|no longer|any ?more|instead|changed|moved|switched"
+    r"|turns out|in the end|al final(?! de)|on hold|upped|gone over to|signed (?:for|by)"
+    r"|destinad[oa]|fichad[oa]|ficharon|fichó"
+    r"|spelled|spelt|actually|no longer|any ?more|instead|changed|moved|switched"
     r"|rescheduled|postponed|delayed|(?:pushed|put) (?:back|forward|off)|reset|brought forward"
     r"|became|convert\w+|transferr\w+|relocat\w+|traslad\w+"
     r"|gone into|fue a vivir|promot\w+|ascend\w+|new|raised|went up|gone up"

@@ -141,12 +141,12 @@ _INTRODUCTION = LazyPattern(
     r"|lo|eso|esto|that|this|i|you|me|know|knew|said|told|mentioned|brought|up|hablado|hablé"
     r"|mencionado|mencioné|nada|was|le|os|m[aá]s|usted"
     r"|just|have|['’]ve|ever|about|of|que|del?|sobre|te|le|he|dicho|dije|cont[eé]|contado|sabes"
-    r"|acabo|decir|me|la|el|from your memory|de tu memoria)\b[ ,:]*)+",
+    r"|acabo|(?:decir|contar)(?:te|le|os)?|me|la|el|from your memory|de tu memoria)\b[ ,:]*)+",
     _I,
 )
 _LAST = LazyPattern(
     r"^ *(?:(?:all|everything|what|that|this|it|one|ese|esa|eso de|lo|eso|esto|lo que|la|las|los"
-    r"|i|you|just|now|last|thing|message|said|told|acabo de|decir|decirte|he dicho"
+    r"|i|you|just|now|very|last|thing|message|said|told|acabo de|decir|decirte|he dicho"
     r"|[uú]ltimo|please|por favor|about|de|me|que|te|dije|now|ahora|anything)\b[ ,.!]*)*[.!]*$",
     _I,
 )

@@ -17,6 +17,10 @@ from spade_llm.understanding.vocabulary import concepts_of, general, kin, things
 pytestmark = pytest.mark.quick
 
 ANSWERED = (
+    ("I bank with Lloyds", "who do I bank with?"),
+    ("My aunt is on 0131 496 0712", "what number do I ring my aunt on?"),
+    ("Llevo casada con Óscar diez años", "¿quién es mi marido?"),
+    ("Cleaner's called Vito", "who does our cleaning?"),
     ("My neighbour, Bea, walks them to school", "who walks the kids to school?"),
     ("Mi suegra, Loli, los lleva al judo", "¿quién lleva a los niños al judo?"),
     ("The vet is Dr Hill", "who is my cat's vet?"),
@@ -368,8 +372,12 @@ def answers_of(told: list[str], question: str) -> list[str]:
     [
         # Another number of the same thing, without a word of change.
         (
-            ["I take 20 mg of sertraline", "Doctor upped the sertraline to 50"],
+            ["I take 20 mg of sertraline", "Doctor wants 50 of the sertraline"],
             "what dose of sertraline?",
+        ),
+        (
+            ["My bank is Lloyds", "I changed to Revolut since Lloyds left town"],
+            "what's my bank?",
         ),
         (["The ladder is in the garage", "I put the ladder in the attic"], "where's the ladder?"),
         (

@@ -111,6 +111,8 @@ def test_statements_are_found(text: str, statements: list[str]) -> None:
         ("I need a recipe for pancakes", ClauseKind.REQUEST),
         ("yeah right, and I'm the queen", ClauseKind.UNREAL),
         ("supón que vivo en Roma", ClauseKind.UNREAL),
+        ("let's say I earned 90k", ClauseKind.REQUEST),
+        ("pásame al inglés esto: «tengo tres perros y vivo en Jaén»", ClauseKind.REQUEST),
         ("ok thanks!", ClauseKind.SMALL_TALK),
         ("you didn't understand me", ClauseKind.SMALL_TALK),
         ("my router password", ClauseKind.OTHER),
