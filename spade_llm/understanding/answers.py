@@ -16,6 +16,7 @@ from spade_llm.understanding.replacement import (
     COUPLE,
     Statement,
     are_two_of_a_kind,
+    have_different_owners,
     is_beside,
     replaces,
     role_in_state,
@@ -401,11 +402,14 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
     if role_in_state(new.text) and not role_in_state(old):
         return False
     words = set(split_words(new.text))
-    if not asked.names & set(split_words(old)) <= words:
-        return False
     of_names = concepts_of(" ".join(asked.names))
     wanted = (asked.concepts & other.concepts) - general() - light() - kin() - of_names
     found = wanted & one.concepts
+    is_named = asked.names & set(split_words(old)) <= words
+    # "They're doing the recital at St Luke's": of the one that was told of.
+    is_meant = found and found == wanted and not one.beings
+    if not is_named and (not is_meant or have_different_owners(new.text, old)):
+        return False
     if is_changed(new.text) and (found or _exchanges_name(one, other, old)):
         return True
     is_about_it = 2 * len(found) >= len(wanted) > 0 or (not wanted and bool(asked.names & words))

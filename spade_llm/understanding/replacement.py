@@ -77,13 +77,14 @@ subject."""
 _STATE_OF_ROLE = LazyPattern(
     r"^(?:my|our|mi|nuestr[oa]) (?:\w+ )?(?P<role>boss|doctor|dentist|teacher|tutor|coach|therapist"
     r"|landlord|jef[ea]|m[eé]dic[oa]|doctora?|dentista|profe(?:sor|sora)?|entrenador[a]?|caser[oa])"
-    r"(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)? (?:has(?! (?:put|given|told|changed|moved|made|taken))|is|lives"
-    r"|works|likes|loves|hates|drives|plays|speaks|comes|tiene|es|est[aá]|vive|trabaja|conduce|juega|habla"
-    r"|viene)\b",
+    r"(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)? (?:has(?! (?:put|given|told|changed|moved|made|taken))|lives|works"
+    r"|likes|loves|hates|drives|plays|speaks|comes|tiene|est[aá]|vive|trabaja|conduce|juega|habla"
+    r"|viene|(?:is|es)(?! (?:called|named|now|ahora|the|el|la|do[cñ]\w*|dra?\b|mrs?\b|ms\b"
+    r"|(?-i:[A-ZÁÉÍÓÚÑ]))))\b",
     _I,
 )
 """Something about a person whom statements about the speaker often name, and nothing that they did:
-`my boss has five children`."""
+`my boss has five children`, but not `my boss is Ann`."""
 _OWN_FIRST = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?) ", _I)
 _MOVES_HOME = LazyPattern(
     r"\b(?:moved|moving) (?:back|out|in|into|to|home|away|on)\b"

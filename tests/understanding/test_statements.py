@@ -582,6 +582,12 @@ def test_other_facts_stay(new: str, old: str) -> None:
     assert not replaces(statement, old)
 
 
+def test_another_dentist_takes_the_place_of_the_former_one() -> None:
+    (statement,) = read_message("I have a new dentist, Dr Ibarra").statements
+
+    assert replaces(statement, "My dentist is Dr Hill")
+
+
 def test_what_stands_behind_a_statement_that_is_over_does_not_keep_it() -> None:
     told = "I'm a vegetarian, just so you know when you suggest recipes"
     statements = read_message(
