@@ -385,6 +385,8 @@ def _follower(
 ) -> Candidate | None:
     """The latest statement behind this one that may tell what holds instead of it, although no rule
     is sure of that."""
+    if not asked.concepts & features(earlier.text).concepts:
+        return None
     later = candidates[candidates.index(earlier) + 1 :]
     return next((one for one in reversed(later) if _may_follow(asked, one, earlier.text)), None)
 
